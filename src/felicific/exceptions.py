@@ -1,0 +1,75 @@
+"""Everything felicific raises on purpose: all are ``ValueError``, each ends with a remedy."""
+
+
+class FelicificError(ValueError):
+    """What is wrong, and what to do about it.
+
+    Parameters
+    ----------
+    problem : str
+        What was found, naming the offender.
+    remedy : str
+        What the reader can do next.
+    """
+
+    def __init__(self, problem: str, remedy: str) -> None:
+        super().__init__(problem, remedy)
+        self.problem = problem
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.problem} {self.remedy}"
+
+
+class DataError(FelicificError):
+    """A table, a column, a label, a probability, a weight or a key cannot be used."""
+
+
+class GroupError(FelicificError):
+    """A group is missing, null, unknown, empty or alone."""
+
+
+class HappinessError(FelicificError):
+    """A happiness function, or what it returned, cannot be used."""
+
+
+class ConstraintError(FelicificError):
+    """A gap, a floor or a budget makes no sense as it was written."""
+
+
+class MomentsError(FelicificError):
+    """Moments that do not describe the same thing cannot be added or solved."""
+
+
+class InfeasibleError(FelicificError):
+    """No policy of this kind meets what was asked.
+
+    Attributes
+    ----------
+    conflict : tuple of str
+        An irreducible set of requirements: no policy meets all of them, and dropping any one of them helps.
+    least_gap : float or None
+        When one component's gap alone is out of reach: the least gap that can be reached.
+    """
+
+    def __init__(
+        self, problem: str, remedy: str, conflict: tuple[str, ...] = (), least_gap: float | None = None
+    ) -> None:
+        super().__init__(problem, remedy)
+        self.conflict = conflict
+        self.least_gap = least_gap
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.problem, self.remedy, self.conflict, self.least_gap)
+
+
+class SolverError(FelicificError):
+    """The solver's answer failed felicific's own check of it."""
+
+
+class PolicyFileError(FelicificError):
+    """A policy file is truncated, altered, of another version or not a policy at all."""
+
+
+class LotteryWarning(UserWarning):
+    """The lottery cannot reach its odds because too few people can be told apart."""

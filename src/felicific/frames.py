@@ -1,0 +1,168 @@
+"""In-memory tables as the rest of the library sees them: count rows, slice rows, take columns.
+
+A table is a dataframe that narwhals can read eagerly (pandas, Polars, PyArrow, ...), a mapping of names to
+arrays, or an array. Nothing here imports a dataframe library: narwhals recognises the ones already imported.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from felicific.exceptions import DataError
+
+Table: TypeAlias = Any
+Array: TypeAlias = NDArray[Any]
+
+
+def is_frame(table: Table) -> bool:
+    """Whether the table has named columns (a dataframe or a mapping), as opposed to an array."""
+    return isinstance(table, Mapping) or hasattr(table, "columns") or hasattr(table, "column_names")
+
+
+def _eager(table: Table) -> Any:
+    import narwhals as nw
+
+    try:
+        return nw.from_native(table, eager_only=True)
+    except TypeError as error:
+        raise DataError(
+            f"The table is a {type(table).__module__}.{type(table).__qualname__}, not a table in memory.",
+            "Pass a pandas, Polars or PyArrow table, a dict of arrays or a NumPy array; "
+            "collect a lazy one first.",
+        ) from error
+
+
+def count_rows(table: Table) -> int:
+    """Count the rows."""
+    if isinstance(table, Mapping):
+        lengths = {str(name): len(column) for name, column in table.items()}
+        if len(set(lengths.values())) > 1:
+            raise DataError(
+                f"The columns of the table differ in length: {lengths}.", "Give every column the same rows."
+            )
+        return next(iter(lengths.values()), 0)
+    if is_frame(table):
+        return int(_eager(table).shape[0])
+    return int(table.shape[0]) if hasattr(table, "shape") else len(table)
+
+
+def slice_rows(table: Table, start: int, stop: int) -> Table:
+    """Rows ``start`` to ``stop``, in the same library as the table."""
+    if isinstance(table, Mapping):
+        return {name: column[start:stop] for name, column in table.items()}
+    if is_frame(table):
+        return table.iloc[start:stop] if hasattr(table, "iloc") else _eager(table)[start:stop].to_native()
+    return table[start:stop]
+
+
+def take_rows(table: Table, positions: NDArray[np.intp]) -> Table:
+    """Pick rows by position, in the same library as the table."""
+    if isinstance(table, Mapping):
+        return {name: np.asarray(column)[positions] for name, column in table.items()}
+    if is_frame(table):
+        return table.iloc[positions] if hasattr(table, "iloc") else _eager(table)[positions].to_native()
+    return table[positions]
+
+
+def column_names(table: Table) -> list[Any]:
+    """Names of the columns; for an array, their positions."""
+    if isinstance(table, Mapping):
+        return list(table)
+    if is_frame(table):
+        return list(_eager(table).columns)
+    return list(range(table.shape[1])) if getattr(table, "ndim", 1) == 2 else []
+
+
+def check_columns(table: Table, names: Iterable[Hashable], purpose: str) -> None:
+    """Raise, naming the missing columns and the nearest ones that exist."""
+    known = column_names(table)
+    missing = [name for name in names if name not in known]
+    if not missing:
+        return
+    near = difflib.get_close_matches(str(missing[0]), [str(name) for name in known], n=3, cutoff=0.5)
+    if not known:
+        remedy = "Pass a table with named columns."
+    else:
+        remedy = f"Did you mean {_listed(near)}?" if near else f"The table has {_listed(known[:12])}."
+    raise DataError(f"The table has no column {_listed(missing)}, needed for {purpose}.", remedy)
+
+
+def take_column(table: Table, name: Hashable, purpose: str) -> Array:
+    """One column as a 1-D NumPy array."""
+    check_columns(table, [name], purpose)
+    if isinstance(table, Mapping):
+        return as_vector(table[name], purpose)
+    if is_frame(table):
+        return as_vector(_eager(table).get_column(name).to_numpy(), purpose)
+    return as_vector(table[:, name], purpose)
+
+
+def select_columns(table: Table, names: Sequence[Hashable], purpose: str) -> Table:
+    """Keep only the named columns, in that order and in the same library as the table."""
+    check_columns(table, names, purpose)
+    if isinstance(table, Mapping):
+        return {name: table[name] for name in names}
+    if is_frame(table):
+        return _eager(table).select(list(names)).to_native()
+    return table[:, list(names)]
+
+
+def as_vector(values: Any, what: str) -> Array:
+    """``values`` as a 1-D NumPy array (a column of shape (n, 1) is flattened)."""
+    array = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise DataError(
+            f"The {what} has shape {array.shape}, not one value per row.", "Pass a one-dimensional array."
+        )
+    return array
+
+
+def null_rows(values: Array) -> NDArray[np.intp]:
+    """Positions of missing values: None, NaN, NaT and pandas' NA."""
+    if values.dtype.kind in "fc":
+        return np.flatnonzero(np.isnan(values))
+    if values.dtype.kind in "mM":
+        return np.flatnonzero(np.isnat(values))
+    if values.dtype.kind != "O":
+        return np.empty(0, dtype=np.intp)
+    return np.array([i for i, value in enumerate(values.tolist()) if is_null(value)], dtype=np.intp)
+
+
+def is_null(value: Any) -> bool:
+    """Whether one Python value stands for "missing": missing values differ from themselves, or are None."""
+    if value is None:
+        return True
+    different = value != value
+    return bool(different) if isinstance(different, bool | np.bool_) else type(value).__name__ == "NAType"
+
+
+def encode(values: Array, known: Sequence[Any]) -> NDArray[np.intp]:
+    """Position of every value in ``known``; -1 where it is not known."""
+    if values.dtype.kind in "biufU" and len(known) and values.dtype.kind == np.asarray(known).dtype.kind:
+        table = np.asarray(known)
+        order = np.argsort(table, kind="stable")
+        place = np.searchsorted(table, values, sorter=order).clip(max=len(table) - 1)
+        codes = order[place]
+        return np.where(table[codes] == values, codes, -1).astype(np.intp)
+    index = {value: position for position, value in enumerate(known)}
+    return np.fromiter((index.get(value, -1) for value in values.tolist()), np.intp, count=len(values))
+
+
+def distinct(values: Array) -> list[Any]:
+    """The distinct values as Python scalars, sorted (by type first where types do not compare)."""
+    found = set(values.tolist()) if values.dtype.kind == "O" else set(np.unique(values).tolist())
+    try:
+        return sorted(found)
+    except TypeError:
+        return sorted(found, key=lambda value: (type(value).__name__, str(value)))
+
+
+def _listed(names: Iterable[Any]) -> str:
+    return ", ".join(repr(name) for name in names)

@@ -1,0 +1,365 @@
+"""Happiness: what a decision is worth to a person; and the criteria that are special cases of it."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from felicific.exceptions import HappinessError
+from felicific.frames import Array, Table
+
+ARGUMENTS = ("decision", "x", "y", "group")
+
+
+def arguments_of(function: Callable[..., Any], what: str, allowed: Sequence[str]) -> frozenset[str]:
+    """Names out of ``allowed`` that the function asks for; anything else it insists on is an error."""
+    if not callable(function):
+        raise HappinessError(f"{what} is {function!r}, which cannot be called.", "Pass a function.")
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError) as error:
+        raise HappinessError(
+            f"{what} does not say which arguments it takes.",
+            f"Wrap it in a function of {', '.join(allowed)}.",
+        ) from error
+    asked = set()
+    for parameter in parameters:
+        by_name = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+        if by_name and parameter.name in allowed:
+            asked.add(parameter.name)
+        elif parameter.default is parameter.empty:
+            raise HappinessError(
+                f"{what} asks for the argument {parameter}, which felicific cannot pass.",
+                f"Name its arguments out of {', '.join(allowed)}; they are passed by name.",
+            )
+    return frozenset(asked)
+
+
+@dataclass(frozen=True)
+class Component:
+    """What moments, policies and files remember of a happiness: everything but the function.
+
+    Attributes
+    ----------
+    name, unit : str
+        How it is called, and what it is counted in.
+    family : str
+        The criterion it belongs to, or its own name.
+    looks_at_y : bool
+        Whether the true label is needed to compute it.
+    bounds : tuple of two numbers, or None
+        The known range of its values.
+    """
+
+    name: str
+    unit: str
+    family: str
+    looks_at_y: bool
+    bounds: tuple[float, float] | None
+
+    def quantity(self, number: float) -> str:
+        """Write a number of this component with its unit."""
+        return f"{number:,.6g} {self.unit}".rstrip()
+
+
+@dataclass(frozen=True)
+class Happiness:
+    r"""One component of happiness, :math:`\eta(d, x, y, z)`, with its name and unit.
+
+    Parameters
+    ----------
+    function : callable
+        Names the arguments it needs, out of ``decision`` (one class, a Python scalar), ``x`` (rows of the
+        user's own table), ``y`` (labels) and ``group``; returns one number per row, or one number.
+    among : callable, optional
+        A function of ``x``, ``y``, ``group`` that says who is counted; never of the decision, so the mean
+        over those people stays linear in the policy. By default everybody is counted.
+    name, unit : str, optional
+        For messages and reports. The name defaults to the function's.
+    bounds : (low, high), optional
+        The range that the values are known to lie in.
+    family : str, optional
+        The name under which a gap may be set for several components at once.
+
+    Examples
+    --------
+    >>> def funding(decision, x):
+    ...     return decision * x["loan_requested"]
+    >>> Happiness(funding, unit="$").name
+    'funding'
+    """
+
+    function: Callable[..., Any]
+    among: Callable[..., Any] | None = None
+    name: str | None = None
+    unit: str | None = None
+    bounds: tuple[float, float] | None = None
+    family: str | None = None
+
+    def __post_init__(self) -> None:
+        name = self.name if self.name is not None else _name_of(self.function)
+        asked = arguments_of(self.function, f"The happiness {name!r}", ARGUMENTS)
+        if self.among is not None:
+            asked |= arguments_of(self.among, f"`among` of the happiness {name!r}", ARGUMENTS[1:])
+        if self.bounds is not None:
+            low, high = self.bounds
+            if not (math.isfinite(low) and math.isfinite(high) and low < high):
+                raise HappinessError(
+                    f"The bounds {self.bounds!r} of the happiness {name!r} are not a range.",
+                    "Give the least and the largest possible value, finite and in that order.",
+                )
+            object.__setattr__(self, "bounds", (float(low), float(high)))
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "unit", self.unit if self.unit is not None else "")
+        object.__setattr__(self, "family", self.family if self.family is not None else name)
+
+    @property
+    def looks_at_y(self) -> bool:
+        """Whether the function or its ``among`` asks for the label."""
+        asked = arguments_of(self.function, "The happiness", ARGUMENTS)
+        return "y" in asked or (
+            self.among is not None and "y" in arguments_of(self.among, "`among`", ARGUMENTS[1:])
+        )
+
+    @property
+    def component(self) -> Component:
+        """The part of it that is data."""
+        return Component(
+            str(self.name), str(self.unit), str(self.family), looks_at_y=self.looks_at_y, bounds=self.bounds
+        )
+
+
+def _name_of(function: Any) -> str:
+    name = getattr(function, "__name__", None) or type(function).__name__
+    return "happiness" if name == "<lambda>" else str(name)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some rows, as a happiness function sees them; ``rows`` are their numbers in the user's table."""
+
+    x: Table
+    y: Array | None
+    group: Array
+    rows: NDArray[np.intp]
+
+    def row(self, position: int) -> str:
+        """Name one row and its group in a message."""
+        return f"row {self.rows[position]} (group {self.group[position : position + 1].tolist()[0]!r})"
+
+
+def evaluate(
+    function: Callable[..., Any], what: str, batch: Batch, decision: Any = None
+) -> NDArray[np.float64]:
+    """Call a function of the user's on a batch and insist on one finite real number per row."""
+    offered = {"decision": decision, "x": batch.x, "y": batch.y, "group": batch.group}
+    allowed = ARGUMENTS if decision is not None else ARGUMENTS[1:]
+    asked = arguments_of(function, what, allowed)
+    if "y" in asked and batch.y is None:
+        raise HappinessError(f"{what} looks at the label y, and there is none.", "Pass y.")
+    result = function(**{name: offered[name] for name in asked})
+    case = what if decision is None else f"{what}, for the decision {decision!r},"
+    if result is None:
+        raise HappinessError(f"{case} returned None.", "Return one number per row; is a `return` missing?")
+    array = result.to_numpy() if hasattr(result, "to_numpy") else np.asarray(result)
+    numbers = _as_numbers(array, case)
+    n = len(batch.group)
+    if numbers.shape not in {(), (n,)}:
+        raise HappinessError(
+            f"{case} returned shape {numbers.shape} for {n} rows.",
+            "Return one number per row, or one number; several components are a list of functions.",
+        )
+    numbers = np.broadcast_to(numbers, (n,))
+    finite = np.isfinite(numbers)
+    if not finite.all():
+        position = int(np.argmin(finite))
+        raise HappinessError(
+            f"{case} is {numbers[position]} in {batch.row(position)}.",
+            "Repair that row of the table, or leave such people out with `among`.",
+        )
+    return numbers
+
+
+def _as_numbers(array: Array, case: str) -> NDArray[np.float64]:
+    if array.dtype.kind in "biuf":
+        return array.astype(np.float64, copy=False)
+    if array.dtype.kind == "O":
+        try:
+            # A missing value of a nullable column becomes NaN, and is then reported with its row.
+            plain = [
+                np.nan if type(value).__name__ == "NAType" else value for value in array.ravel().tolist()
+            ]
+            if not any(isinstance(value, str | complex) for value in plain):
+                return np.array(plain, dtype=np.float64).reshape(array.shape)
+        except (TypeError, ValueError):
+            pass
+    raise HappinessError(
+        f"{case} returned {array.dtype} values, not real numbers.", "Return one finite real number per row."
+    )
+
+
+def evaluate_among(happiness: Happiness, batch: Batch) -> NDArray[np.bool_] | None:
+    """Who is counted by a component: True or False per row, or None for everybody."""
+    if happiness.among is None:
+        return None
+    what = f"`among` of the happiness {happiness.name!r}"
+    counted = evaluate(happiness.among, what, batch)
+    if not np.isin(counted, (0.0, 1.0)).all():
+        raise HappinessError(
+            f"{what} returned numbers other than 0 and 1.", "Return True for the people who are counted."
+        )
+    return np.asarray(counted == 1.0)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Criteria: each is a row of one table. The functions are small frozen objects so that they pickle.
+
+
+@dataclass(frozen=True)
+class Decided:
+    """1 when the decision is ``choice``."""
+
+    choice: Any
+
+    def __call__(self, decision: Any) -> float:
+        """One number for everybody."""
+        return float(decision == self.choice)
+
+
+@dataclass(frozen=True)
+class Correct:
+    """1 when the decision is the label."""
+
+    def __call__(self, decision: Any, y: Array) -> Array:
+        """True or False per person."""
+        return np.asarray(y == decision)
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Counts the people whose label is ``label`` (``same``), or is not."""
+
+    label: Any
+    same: bool = True
+
+    def __call__(self, y: Array) -> Array:
+        """True or False per person."""
+        return np.asarray((y == self.label) == self.same)
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """Which decisions are counted, among whom.
+
+    ``decided``: "each" class, the "favourable" one, or the person's own "label".
+    ``among``: "everyone", the people of "each label", of the "favourable" label, or of the "other" labels.
+    """
+
+    decided: str
+    among: str
+
+
+CRITERIA: Mapping[str, Criterion] = {
+    "statistical_parity": Criterion(decided="each", among="everyone"),
+    "overall_accuracy": Criterion(decided="label", among="everyone"),
+    "equalized_odds": Criterion(decided="each", among="each label"),
+    "equal_opportunity": Criterion(decided="favourable", among="favourable"),
+    "predictive_equality": Criterion(decided="favourable", among="other"),
+}
+
+
+def _expand(name: str, classes: Sequence[Any], favourable: Any, label: str) -> list[Happiness]:
+    criterion = CRITERIA[name]
+    decided: dict[str, list[tuple[str, Callable[..., Any]]]] = {
+        "each": [(f"decision={k!r}", Decided(k)) for k in classes],
+        "favourable": [("", Decided(favourable))],
+        "label": [("", Correct())],
+    }
+    among: dict[str, list[tuple[str, Callable[..., Any] | None]]] = {
+        "everyone": [("", None)],
+        "each label": [(f"label={k!r}", Labelled(k)) for k in classes],
+        "favourable": [("", Labelled(favourable))],
+        "other": [("", Labelled(favourable, same=False))],
+    }
+    found = []
+    for who, counted in among[criterion.among]:
+        for what, function in decided[criterion.decided]:
+            inside = ", ".join(part for part in (what, who) if part)
+            found.append(
+                Happiness(
+                    function,
+                    among=counted,
+                    name=f"{label}({inside})" if inside else label,
+                    unit="share",
+                    bounds=(0.0, 1.0),
+                    family=label,
+                )
+            )
+    return found
+
+
+def resolve_favourable(favourable: Any, classes: Sequence[Any]) -> Any:
+    """Return the favourable decision: the last class unless said."""
+    if favourable is None:
+        return classes[-1]
+    if favourable not in classes:
+        raise HappinessError(
+            f"The favourable decision {favourable!r} is not among the classes {list(classes)}.",
+            "Name one of them, or leave `favourable` out.",
+        )
+    return classes[list(classes).index(favourable)]
+
+
+def resolve_happiness(
+    happiness: Any, classes: Sequence[Any], favourable: Any = None
+) -> tuple[Happiness, ...]:
+    """Turn what the user wrote (function, Happiness, criterion, list or dict of them) into components."""
+    if happiness is None:
+        raise HappinessError(
+            "No happiness was given.",
+            "Pass happiness=: a function such as `lambda decision, x: decision * x['loan']`, or the name of a "
+            f"criterion ({', '.join(CRITERIA)}).",
+        )
+    best = resolve_favourable(favourable, classes)
+    if isinstance(happiness, Mapping):
+        items: Iterable[tuple[str | None, Any]] = [(str(name), item) for name, item in happiness.items()]
+    elif isinstance(happiness, list | tuple):
+        items = [(None, item) for item in happiness]
+    else:
+        items = [(None, happiness)]
+    components: list[Happiness] = []
+    for name, item in items:
+        if isinstance(item, str):
+            _check_criterion(item)
+            components += _expand(item, classes, best, name if name is not None else item)
+        elif isinstance(item, Happiness):
+            components.append(item if name is None else replace(item, name=name, family=name))
+        else:
+            components.append(Happiness(item, name=name))
+    names = [str(component.name) for component in components]
+    repeated = next((name for name in names if names.count(name) > 1), None)
+    if not names or repeated is not None:
+        raise HappinessError(
+            "The list of happiness components is empty."
+            if repeated is None
+            else f"Two happiness components are both called {repeated!r}.",
+            "Pass at least one function." if repeated is None else "Name them: {'name': function, ...}.",
+        )
+    return tuple(components)
+
+
+def _check_criterion(name: str) -> None:
+    if name in CRITERIA:
+        return
+    near = difflib.get_close_matches(name, CRITERIA, n=1)
+    raise HappinessError(
+        f"There is no criterion called {name!r}.",
+        f"Did you mean {near[0]!r}?" if near else f"The criteria are {', '.join(CRITERIA)}.",
+    )

@@ -1,0 +1,99 @@
+"""Moments and solve against fairlearn's ThresholdOptimizer, and import time against scikit-learn's.
+
+    pip install -e . pandas fairlearn && python benchmarks/core.py [rows]
+
+Every measurement runs in a process of its own; the best of five is kept, and ratios are what counts: machines
+differ and are noisy.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+SETUP = """
+import json, resource, sys, time
+import numpy as np
+n = {rows}
+rng = np.random.default_rng(0)
+group = rng.choice(["a", "b"], n, p=[0.35, 0.65])
+score = rng.beta(2, 3, n) * np.where(group == "a", 0.9, 1.0)
+y = (rng.random(n) < score).astype(int)
+proba = np.column_stack([1 - score, score])
+X = score[:, None]
+def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+def report(seconds, before): print(json.dumps({{"seconds": seconds, "extra_mb": peak() - before}}))
+"""
+
+FELICIFIC = """
+import highspy, felicific
+def approved(decision): return decision
+small = slice(0, 1000)
+felicific.solve(felicific.moments(X[small], proba=proba[small], y=y[small], sensitive_features=group[small],
+                                  happiness=approved, policy={policy!r}))
+before = peak()
+times = []
+for _ in range(5):
+    start = time.perf_counter()
+    moments = felicific.moments(X, proba=proba, y=y, sensitive_features=group, happiness=approved, policy={policy!r})
+    felicific.solve(moments, gap=0.0)
+    times.append(time.perf_counter() - start)
+report(min(times), before)
+"""
+
+FAIRLEARN = """
+import warnings; warnings.simplefilter("ignore")
+from fairlearn.postprocessing import ThresholdOptimizer
+from sklearn.base import BaseEstimator, ClassifierMixin
+class Scores(ClassifierMixin, BaseEstimator):
+    def fit(self, X, y): return self
+    def predict_proba(self, X): return np.column_stack([1 - X[:, 0], X[:, 0]])
+    def predict(self, X): return (X[:, 0] > 0.5).astype(int)
+    def __sklearn_is_fitted__(self): return True
+def fit(rows):
+    optimizer = ThresholdOptimizer(estimator=Scores(), constraints="demographic_parity", prefit=True,
+                                   predict_method="predict_proba")
+    optimizer.fit(X[rows], y[rows], sensitive_features=group[rows])
+fit(slice(0, 1000))
+before = peak()
+times = []
+for _ in range(2):
+    start = time.perf_counter()
+    fit(slice(None))
+    times.append(time.perf_counter() - start)
+report(min(times), before)
+"""
+
+
+def run(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(done.stderr)
+    return done.stdout
+
+
+def import_time(module: str) -> float:
+    code = f"import time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"
+    return min(float(run(code)) for _ in range(5))
+
+
+def main() -> None:
+    rows = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    setup = SETUP.format(rows=rows)
+    fairlearn = json.loads(run(setup + FAIRLEARN))
+    print(f"{rows:,} rows, two classes, two groups, one component")
+    print(f"{'fairlearn ThresholdOptimizer':32} {fairlearn['seconds']:8.3f} s  {fairlearn['extra_mb']:7.0f} MB extra")
+    for policy in ("soft-label", "label"):
+        ours = json.loads(run(setup + FELICIFIC.format(policy=policy)))
+        ratio = fairlearn["seconds"] / ours["seconds"]
+        print(
+            f"{'felicific ' + policy:32} {ours['seconds']:8.3f} s  {ours['extra_mb']:7.0f} MB extra"
+            f"  {ratio:6.1f} times faster"
+        )
+    ours, theirs = import_time("felicific"), import_time("sklearn")
+    print(f"import felicific {ours:.3f} s, import sklearn {theirs:.3f} s: {theirs / ours:.1f} times faster")
+
+
+if __name__ == "__main__":
+    main()

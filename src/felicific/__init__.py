@@ -12,7 +12,7 @@ from felicific.constraints import Budget, Floor
 from felicific.happiness import CRITERIA, Happiness
 from felicific.moments import Moments
 from felicific.policy import Policy, solve
-from felicific.signals import Label, SoftLabel
+from felicific.signals import Label, Score, SoftLabel
 
 # After the modules: the function `felicific.moments` takes the place of the submodule of that name.
 from felicific.tables import moments
@@ -32,6 +32,7 @@ __all__ = [
     "Label",
     "Moments",
     "Policy",
+    "Score",
     "Scorer",
     "SoftLabel",
     "lookup",

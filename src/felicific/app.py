@@ -95,7 +95,7 @@ def _run_demo(rows: int, seed: int, say: Any) -> list[Any]:
             "today": _measure(today, X_part, y_part, np.eye(2)[model.predict(X_part)]),
             "repaired": _measure(fair, X_part, y_part, fair.predict_proba(X_part)),
         }
-    unit = data.happiness.unit
+    unit = str(data.happiness.unit)
     intro = Text(
         f"{rows:,} simulated loan applications; women ask for 50,000 $ more for the same creditworthiness.\n"
         f"Happiness is {data.happiness.name}: the dollars a person is lent. A forest decides today;\n"

@@ -27,6 +27,7 @@ from felicific.frames import (
     column_names,
     count_rows,
     distinct,
+    encode,
     is_frame,
     null_rows,
     select_columns,
@@ -38,7 +39,7 @@ from felicific.happiness import CRITERIA, Happiness, resolve_happiness
 from felicific.lottery import check_keys, content_keys, draw, faces_lottery, keys_as_text
 from felicific.moments import Outcome, compute_moments
 from felicific.policy import solve
-from felicific.signals import Signal, SoftLabel, resolve_signal
+from felicific.signals import Score, Signal, SoftLabel, find_boundary, resolve_signal
 
 Floats = NDArray[np.float64]
 
@@ -60,8 +61,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     gap : number, or dict of component or criterion to number, default=0.0
         Largest allowed gap, in the unit of happiness. With a dict, components it does not name are measured
         and not constrained; None constrains nothing.
-    policy : {"label", "soft-label"}, default="label"
-        What the policy sees of a person besides the group.
+    policy : {"score", "label", "soft-label"} or Score(...), default="score"
+        What the policy sees of a person besides the group: the cell of the score, the predicted label, or a label
+        drawn from the probabilities (the paper's).
     loss : "error", cost matrix (label, decision) or function, default="error"
         What a decision costs the decision maker.
     constraints : sequence of Floor and Budget
@@ -111,7 +113,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         *,
         happiness: Any = None,
         gap: Any = 0.0,
-        policy: Any = "label",
+        policy: Any = "score",
         loss: Any = "error",
         constraints: Any = (),
         sensitive_features: Any = None,
@@ -179,6 +181,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             "loss": self.loss,
             "sample_weight": sample_weight,
         }
+        if isinstance(signal, Score) and len(classes) == 2:
+            signal = replace(signal, boundary=find_boundary(proba, encode(predicted, classes)))
         moments = compute_moments(X, signal=signal, proba=proba, predicted=predicted, **rows)
         gap = self.gap
         if gap is not None and not isinstance(gap, Mapping):

@@ -201,7 +201,7 @@ def _floor_rows(moments: Moments, floor: Floor) -> list[Row]:
         z = moments.groups.index(group)
         origin = float(moments.origin[j])
         if floor.at_least == "today":
-            level, note = float(moments.today_value[z, j] / moments.counted[z, j]), " (today's)"
+            level, note = float(moments.today_value[z, :, j].sum() / moments.counted[z, j]), " (today's)"
         else:
             level, note = float(floor.at_least) - origin, ""
         words = (

@@ -31,7 +31,7 @@ from felicific.happiness import (
     evaluate,
     evaluate_among,
 )
-from felicific.signals import Signal
+from felicific.signals import Score, Signal
 
 Floats = NDArray[np.float64]
 
@@ -124,7 +124,7 @@ class Moments:
             value=self.value + other.value + (shift * other.among)[:, :, None, :],
             among=self.among + other.among,
             today_loss=self.today_loss + other.today_loss,
-            today_value=self.today_value + other.today_value + shift * other.counted,
+            today_value=self.today_value + other.today_value + shift * other.among,
             rows=self.rows + other.rows,
         )
 
@@ -156,7 +156,28 @@ class Moments:
     @property
     def today(self) -> Outcome:
         """What the model's own decisions do."""
-        return self._outcome(float(self.today_loss.sum()), self.today_value / self.counted)
+        return self._outcome(float(self.today_loss.sum()), self.today_value.sum(axis=1) / self.counted)
+
+    def joined(self) -> Moments:
+        """With a score's fine bins joined to cells; any other moments as they are."""
+        if not isinstance(self.signal, Score):
+            return self
+        cells, signal = self.signal.join(self.mass, len(self.classes))
+        starts = np.flatnonzero(np.diff(cells, prepend=-1))
+
+        def add(array: Floats) -> Floats:
+            return np.asarray(np.add.reduceat(array, starts, axis=1))
+
+        return replace(
+            self,
+            signal=signal,
+            mass=add(self.mass),
+            loss=add(self.loss),
+            value=add(self.value),
+            among=add(self.among),
+            today_loss=add(self.today_loss),
+            today_value=add(self.today_value),
+        )
 
     def _outcome(self, loss: float, relative: Floats) -> Outcome:
         gaps = relative.max(axis=0) - relative.min(axis=0)
@@ -262,7 +283,7 @@ class _Sums:
         self.origin: list[float | None] = [None] * j
         self.mass, self.loss = np.zeros((g, s)), np.zeros((g, s, k))
         self.value, self.among = np.zeros((g, s, k, j)), np.zeros((g, s, j))
-        self.today_loss, self.today_value = np.zeros(g), np.zeros((g, j))
+        self.today_loss, self.today_value = np.zeros((g, s)), np.zeros((g, s, j))
         self.rows = np.zeros(g, dtype=np.int64)
 
     def add(
@@ -286,9 +307,6 @@ class _Sums:
                 found += np.bincount(index, _product(share, numbers), minlength=g * s)
             return found.reshape(g, s)
 
-        def per_group(numbers: Floats | None) -> Floats:
-            return np.bincount(group, _product(weight, numbers), minlength=g).astype(np.float64)
-
         everyone = np.arange(len(group))
         self.rows += np.bincount(group, minlength=g)
         mass = per_cell(None)
@@ -296,7 +314,7 @@ class _Sums:
         losses = self._losses(batch, labels)
         for d in range(len(self.classes)):
             self.loss[:, :, d] += per_cell(losses[d])
-        self.today_loss += per_group(losses[own, everyone])
+        self.today_loss += per_cell(losses[own, everyone])
         for j, happiness in enumerate(self.happiness):
             counted = evaluate_among(happiness, batch)
             inside = None if counted is None else counted.astype(np.float64)
@@ -304,7 +322,7 @@ class _Sums:
             values = self._values(j, batch, counted)
             for d in range(len(self.classes)):
                 self.value[:, :, d, j] += per_cell(_product(inside, values[d]))
-            self.today_value[:, j] += per_group(_product(inside, values[own, everyone]))
+            self.today_value[:, :, j] += per_cell(_product(inside, values[own, everyone]))
 
     def _losses(self, batch: Batch, labels: NDArray[np.intp]) -> Floats:
         if isinstance(self.cost, np.ndarray):

@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,7 +25,7 @@ from felicific.happiness import Component
 from felicific.lottery import check_keys, draw, keys_as_text, make_salt
 from felicific.moments import Moments, Outcome, check_proba, encode_labels
 from felicific.program import solve_program
-from felicific.signals import Signal, resolve_signal
+from felicific.signals import Signal, signal_from_json, signal_to_json
 
 Floats = NDArray[np.float64]
 
@@ -159,19 +160,33 @@ class Policy:
         found = []
         for z, group in enumerate(self.groups):
             weight = self.mass[z].sum()
-            for s in range(self.q.shape[1]):
-                share = f"{self.mass[z, s] / weight:.1%} of the group" if weight > 0 else "nobody"
+            for first, last in self._alike(z):
+                here = self.mass[z, first : last + 1].sum()
+                share = f"{here / weight:.1%} of the group" if weight > 0 else "nobody"
                 found.append(
-                    f"In group {group!r}, {self.signal.describe(s, classes)} ({share}) "
-                    f"{self._treatment(self.q[z, s], int(today[s]))}."
+                    f"In group {group!r}, {self.signal.describe(first, last, classes)} ({share}) "
+                    f"{self._treatment(self.q[z, first], today[first : last + 1])}."
                 )
         return found + self._achieved()
 
-    def _treatment(self, q: Floats, today: int) -> str:
+    def _alike(self, z: int) -> list[tuple[int, int]]:
+        """First and last signal of every stretch that is treated alike."""
+        found = []
+        for run in self.signal.runs(len(self.classes)):
+            if not run:
+                continue
+            rows = self.q[z, run.start : run.stop]
+            changes = np.flatnonzero((rows[1:] != rows[:-1]).any(axis=1)) + 1
+            starts = [0, *changes.tolist(), len(run)]
+            found += [(run.start + a, run.start + b - 1) for a, b in pairwise(starts)]
+        return found
+
+    def _treatment(self, q: Floats, today: NDArray[np.intp]) -> str:
         classes = self.classes.tolist()
         if q.max() == 1.0:
             d = int(q.argmax())
-            return f"is always decided {classes[d]!r}" + ("" if d == today else ", not as the label says")
+            note = "" if (today == d).all() else ", not as the model says" if (today != d).all() else ""
+            return f"is always decided {classes[d]!r}{note}"
         odds = [f"{classes[d]!r} with probability {q[d]:.2%}" for d in np.flatnonzero(q)]
         how = "by lottery" if self.randomize else "rounded to the most probable one"
         return f"is decided {' and '.join(odds)}, {how}"
@@ -200,7 +215,7 @@ class Policy:
         content: dict[str, Any] = {
             "format": FORMAT,
             "version": VERSION,
-            "policy": self.signal.kind,
+            "policy": signal_to_json(self.signal),
             "classes": {"dtype": self.classes.dtype.str, "values": _plain(self.classes.tolist(), "class")},
             "groups": _plain(list(self.groups), "group"),
             "q": self.q.tolist(),
@@ -278,6 +293,7 @@ def solve(
     InfeasibleError
         When no policy meets the requirements, with the least reachable gap or the conflict.
     """
+    moments = moments.joined()
     solution = solve_program(moments, gap, constraints)
     return Policy(
         classes=moments.classes,
@@ -328,7 +344,7 @@ def _parse(content: dict[str, Any]) -> Policy:
     try:
         arrays = {name: np.array(content[name], np.float64) for name in ("q", "mass", "means", "gaps")}
         classes = np.array(_plain(values, "class"), np.dtype(dtype))
-        signal = resolve_signal(content["policy"])
+        signal = signal_from_json(content["policy"])
     except ValueError as error:
         raise _refused(str(error)) from error
     components = []

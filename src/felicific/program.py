@@ -11,13 +11,17 @@ level :math:`\mathrm{lo}_j` per component, so that rows grow with the groups and
 Scaling decides whether the answer is right. Per (z, s) the value at a reference decision moves to the
 right-hand side; a component's rows are divided by its largest coefficient; costs are regrets scaled to one.
 What comes back is evaluated again from q in the user's units, and an answer that fails that check raises.
+
+Further rows keep a decision's probability from falling as the score rises, and a policy that may not see the
+group has one set of columns for all groups.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -26,6 +30,7 @@ from numpy.typing import NDArray
 from felicific.constraints import Budget, Floor, GapRow, MeanRow, Row, resolve_rows
 from felicific.exceptions import InfeasibleError, SolverError
 from felicific.moments import Moments, Outcome
+from felicific.signals import ScoreCells
 
 Floats = NDArray[np.float64]
 
@@ -46,11 +51,15 @@ class Solution:
     prices : dict of str to float
         For every gap (by component name) and every other requirement (by its words): loss given up per unit
         by which it is tightened.
+    multipliers : array of shape (groups, components)
+        What one more unit of a group's mean is worth, in loss: q minimises the loss minus the multipliers times
+        the means.
     """
 
     q: Floats
     outcome: Outcome
     prices: dict[str, float]
+    multipliers: Floats
 
 
 @dataclass(frozen=True)
@@ -58,57 +67,91 @@ class Program:
     """The scaled program, together with what undoes the scaling.
 
     Columns are ``q`` of the occupied cells (cell by cell, decision by decision), then one level per gap, then
-    the width that the least-gap program minimises.
+    the excess that the elastic program minimises. ``cell[z, s]`` is the position of a group's cell among the
+    occupied ones, or -1; groups share cells when the policy does not see the group.
     """
 
     moments: Moments
     rows: list[Row]
-    cells: NDArray[np.intp]
+    cell: NDArray[np.intp]
     cost: Floats
     cost_scale: float
+    least_loss: float
     coefficients: Floats
     constants: Floats
     scales: Floats
 
+    @property
+    def n_cells(self) -> int:
+        """Number of occupied cells."""
+        return int(self.cell.max()) + 1
 
-def build(moments: Moments, rows: list[Row]) -> Program:
+
+def build(
+    moments: Moments, rows: list[Row], *, see_group: bool = True, scales: Floats | None = None
+) -> Program:
     """Scale the moments into the coefficients of the program."""
     n_groups, n_signals, n_classes = moments.loss.shape
-    occupied = np.flatnonzero(moments.mass.ravel() > 0)
-    reference = moments.loss.argmin(axis=2)
-    regret = moments.loss - moments.loss.min(axis=2, keepdims=True)
+    block = np.arange(n_groups) if see_group else np.zeros(n_groups, dtype=np.intp)
+    n_blocks = int(block.max()) + 1
+    mass, loss = np.zeros((n_blocks, n_signals)), np.zeros((n_blocks, n_signals, n_classes))
+    np.add.at(mass, block, moments.mass)
+    np.add.at(loss, block, moments.loss)
+    occupied = mass > 0
+    cell = np.where(occupied, occupied.cumsum().reshape(occupied.shape) - 1, -1)[block]
+    regret = loss - loss.min(axis=2, keepdims=True)
     cost_scale = float(regret.max())
+    reference = loss.argmin(axis=2)[block]
     base = np.take_along_axis(moments.value, reference[:, :, None, None], axis=2)
     counted = moments.counted
     coefficients = (moments.value - base) / counted[:, None, None, :]
-    constants = base.sum(axis=(1, 2)) / counted
-    scales = np.abs(coefficients).max(axis=(0, 1, 2), initial=0.0)
-    scales[scales == 0.0] = 1.0
+    if scales is None:
+        scales = np.abs(coefficients).max(axis=(0, 1, 2), initial=0.0)
+        scales[scales == 0.0] = 1.0
     return Program(
         moments=moments,
         rows=rows,
-        cells=occupied,
-        cost=(regret / (cost_scale if cost_scale > 0 else 1.0)).reshape(-1, n_classes)[occupied].ravel(),
+        cell=cell,
+        cost=(regret / (cost_scale if cost_scale > 0 else 1.0))[occupied].ravel(),
         cost_scale=cost_scale / moments.total,
-        coefficients=(coefficients / scales).reshape(n_groups, n_signals, n_classes, -1),
-        constants=constants / scales,
+        least_loss=float(loss.min(axis=2).sum()) / moments.total,
+        coefficients=coefficients / scales,
+        constants=base.sum(axis=(1, 2)) / counted / scales,
         scales=scales,
     )
 
 
 @dataclass(frozen=True)
 class _Answer:
+    """What HiGHS found; ``duals`` are those of the requirements' rows, in the order of ``origins``."""
+
     feasible: bool
     columns: Floats
     duals: Floats
-    spans: list[tuple[int, int]]
+    origins: list[_ModelRow]
 
 
-def _run(program: Program, rows: Sequence[Row], *, least_gap: bool = False) -> _Answer:
-    """Hand the program with these rows to HiGHS; with ``least_gap`` minimise one common width instead."""
+@dataclass(frozen=True)
+class _ModelRow:
+    """One row of the model: columns and numbers between two sides.
+
+    ``requirement`` is the position of the requirement it belongs to, ``shares`` how much of each group's mean
+    it holds.
+    """
+
+    columns: NDArray[Any]
+    numbers: Floats
+    lower: float
+    upper: float
+    requirement: int = -1
+    shares: Floats | None = None
+
+
+def run_model(program: Program, rows: Sequence[Row], *, elastic: bool = False) -> _Answer:
+    """Hand the program with these rows to HiGHS; if ``elastic``, minimise the excess over their sides instead."""
     import highspy
 
-    model, spans = _model(program, rows, least_gap)
+    model, written = _model(program, rows, elastic)
     for presolve in ("choose", "off"):
         solver = highspy.Highs()  # type: ignore[no-untyped-call]  # highspy is typed in part
         options: dict[str, Any] = {
@@ -126,114 +169,161 @@ def _run(program: Program, rows: Sequence[Row], *, least_gap: bool = False) -> _
         status = solver.getModelStatus()
         solution = solver.getSolution()
         if status == highspy.HighsModelStatus.kOptimal:
-            return _Answer(True, np.array(solution.col_value), np.array(solution.row_dual), spans)
+            duals = np.array(solution.row_dual)[model.num_row_ - len(written) :]
+            return _Answer(True, np.array(solution.col_value), duals, written)
         if status == highspy.HighsModelStatus.kInfeasible:
-            return _Answer(False, np.empty(0), np.empty(0), spans)
+            return _Answer(False, np.empty(0), np.empty(0), written)
     raise SolverError(
         f"HiGHS ended with the status {solver.modelStatusToString(status)!r}.",
         "Please report it, with the moments if you can share them.",
     )
 
 
-#: One row of the model: columns, numbers, lower side, upper side.
-_ModelRow = tuple[NDArray[Any], Floats, float, float]
-
-
-def _model(program: Program, rows: Sequence[Row], least_gap: bool) -> tuple[Any, list[tuple[int, int]]]:
-    """Write the program as a HiGHS model, and say which of its rows belong to which requirement."""
+def _model(program: Program, rows: Sequence[Row], elastic: bool) -> tuple[Any, list[_ModelRow]]:
+    """Write the program as a HiGHS model; its last rows are those of the requirements, returned beside it."""
     import highspy
 
     n_classes = program.moments.loss.shape[2]
-    n_cells = len(program.cells)
+    n_cells = program.n_cells
     n_policy = n_cells * n_classes
     n_levels = sum(isinstance(row, GapRow) for row in rows)
+    excess = n_policy + n_levels if elastic else None
     written: list[_ModelRow] = []
-    spans: list[tuple[int, int]] = []
-    for row in rows:
-        first = len(written)
+    level = n_policy
+    for position, row in enumerate(rows):
         if isinstance(row, GapRow):
-            level = n_policy + sum(isinstance(other, GapRow) for other in rows[: len(spans)])
-            written += _gap_rows(program, row, level, n_policy + n_levels if least_gap else None)
+            written += _gap_rows(program, row, position, level, excess)
+            level += 1
         else:
-            written.append(_mean_row(program, row))
-        spans.append((n_cells + first, n_cells + len(written)))
+            written += _mean_rows(program, row, position, excess)
+    monotone = _monotone_rows(program)
+    every = monotone + written
 
     # Before them, one row per cell: its probabilities sum to one.
-    lengths = np.concatenate([np.full(n_cells, n_classes), [len(row[0]) for row in written]])
-    slack = int(least_gap)
-    free = np.full(n_levels, math.inf)
+    lengths = np.concatenate([np.full(n_cells, n_classes), [len(row.columns) for row in every]])
+    last, free = int(elastic), np.full(n_levels, math.inf)
     model = highspy.HighsLp()
-    model.num_col_, model.num_row_ = n_policy + n_levels + slack, len(lengths)
-    cost = np.zeros(n_policy) if least_gap else program.cost
-    model.col_cost_ = np.concatenate([cost, np.zeros(n_levels), np.ones(slack)])
-    model.col_lower_ = np.concatenate([np.zeros(n_policy), -free, np.zeros(slack)])
-    model.col_upper_ = np.concatenate([np.ones(n_policy), free, np.full(slack, math.inf)])
-    model.row_lower_ = np.concatenate([np.ones(n_cells), [row[2] for row in written]])
-    model.row_upper_ = np.concatenate([np.ones(n_cells), [row[3] for row in written]])
+    model.num_col_, model.num_row_ = n_policy + n_levels + last, len(lengths)
+    cost = np.zeros(n_policy) if elastic else program.cost
+    model.col_cost_ = np.concatenate([cost, np.zeros(n_levels), np.ones(last)])
+    model.col_lower_ = np.concatenate([np.zeros(n_policy), -free, np.zeros(last)])
+    model.col_upper_ = np.concatenate([np.ones(n_policy), free, np.full(last, math.inf)])
+    model.row_lower_ = np.concatenate([np.ones(n_cells), [row.lower for row in every]])
+    model.row_upper_ = np.concatenate([np.ones(n_cells), [row.upper for row in every]])
     model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
     model.a_matrix_.start_ = np.concatenate([[0], lengths.cumsum()]).astype(np.int32)
-    model.a_matrix_.index_ = np.concatenate([np.arange(n_policy), *(row[0] for row in written)]).astype(
+    model.a_matrix_.index_ = np.concatenate([np.arange(n_policy), *(row.columns for row in every)]).astype(
         np.int32
     )
-    model.a_matrix_.value_ = np.concatenate([np.ones(n_policy), *(row[1] for row in written)])
-    return model, spans
+    model.a_matrix_.value_ = np.concatenate([np.ones(n_policy), *(row.numbers for row in every)])
+    return model, written
 
 
-def _gap_rows(program: Program, row: GapRow, level: int, slack: int | None) -> list[_ModelRow]:
-    """Write one gap: every group's mean between the level and the level plus the width (or the slack)."""
+def _monotone_rows(program: Program) -> list[_ModelRow]:
+    """Along each chain of occupied cells, the decision's probability does not fall."""
+    n_classes = program.moments.loss.shape[2]
+    difference = np.array([1.0, -1.0])
+    found = []
+    for line in np.unique(program.cell, axis=0):
+        for chain, decision in program.moments.signal.chains(n_classes):
+            cells = line[chain.start : chain.stop]
+            columns = cells[cells >= 0] * n_classes + decision
+            found += [
+                _ModelRow(np.array([after, before]), difference, 0.0, math.inf)
+                for before, after in pairwise(columns)
+            ]
+    return found
+
+
+def _gap_rows(
+    program: Program, row: GapRow, position: int, level: int, excess: int | None
+) -> list[_ModelRow]:
+    """Write one gap: every group's mean between the level and the level plus the width (plus the excess)."""
     # Centred on the middle of the groups, the right-hand sides are no larger than the gap itself.
     constants = program.constants[:, row.j] - program.constants[:, row.j].mean()
     width = row.width / float(program.scales[row.j])
     written = []
-    for z, constant in enumerate(constants.tolist()):
-        columns, numbers = _mean(program, row.j, z)
+    for constant, shares in zip(constants.tolist(), np.eye(len(constants)), strict=True):
+        columns, numbers = _mean(program, row.j, shares)
         columns, numbers = np.append(columns, level), np.append(numbers, -1.0)
-        if slack is None:
-            written.append((columns, numbers, -constant, width - constant))
+        lower, upper = -constant, width - constant
+        if excess is None:
+            written.append(_ModelRow(columns, numbers, lower, upper, position, shares))
         else:
-            written.append((columns, numbers, -constant, math.inf))
-            written.append((np.append(columns, slack), np.append(numbers, -1.0), -math.inf, -constant))
+            more, minus = np.append(columns, excess), np.append(numbers, -1.0)
+            written.append(_ModelRow(columns, numbers, lower, math.inf, position, shares))
+            written.append(_ModelRow(more, minus, -math.inf, upper, position, shares))
     return written
 
 
-def _mean(program: Program, j: int, z: int) -> tuple[NDArray[Any], Floats]:
-    """Columns and scaled coefficients of the mean of component ``j`` in group ``z``."""
-    _, n_signals, n_classes = program.moments.loss.shape
-    mine = np.flatnonzero(program.cells // n_signals == z)
-    columns = (mine[:, None] * n_classes + np.arange(n_classes)).ravel()
-    numbers = program.coefficients[..., j].reshape(-1, n_classes)[program.cells[mine]].ravel()
-    keep = numbers != 0
-    return columns[keep], numbers[keep]
-
-
-def _mean_row(program: Program, row: MeanRow) -> _ModelRow:
-    """Write one mean, a group's or that of all people together, between its sides."""
+def _mean_rows(program: Program, row: MeanRow, position: int, excess: int | None) -> list[_ModelRow]:
+    """Write one mean, a group's or that of all people together, between its sides (plus the excess)."""
     counted = program.moments.counted[:, row.j]
-    share = counted / counted.sum() if row.z is None else np.eye(len(counted))[row.z]
-    parts = [(*_mean(program, row.j, z), weight) for z, weight in enumerate(share.tolist()) if weight > 0]
-    constant = float(share @ program.constants[:, row.j])
-    scale = float(program.scales[row.j])
-    return (
-        np.concatenate([columns for columns, _, _ in parts]),
-        np.concatenate([numbers * weight for _, numbers, weight in parts]),
-        row.lower / scale - constant,
-        row.upper / scale - constant,
-    )
+    shares = counted / counted.sum() if row.z is None else np.eye(len(counted))[row.z]
+    columns, numbers = _mean(program, row.j, shares)
+    constant, scale = float(shares @ program.constants[:, row.j]), float(program.scales[row.j])
+    lower, upper = row.lower / scale - constant, row.upper / scale - constant
+    if excess is None:
+        return [_ModelRow(columns, numbers, lower, upper, position, shares)]
+    more = np.append(columns, excess)
+    sides = [(1.0, lower, math.inf), (-1.0, -math.inf, upper)]
+    return [
+        _ModelRow(more, np.append(numbers, sign), low, high, position, shares)
+        for sign, low, high in sides
+        if math.isfinite(low) or math.isfinite(high)
+    ]
+
+
+def _mean(program: Program, j: int, shares: Floats) -> tuple[NDArray[Any], Floats]:
+    """Columns and scaled coefficients of a weighted mean, over groups, of component ``j``."""
+    n_classes = program.moments.loss.shape[2]
+    per_cell = np.zeros((program.n_cells, n_classes))
+    for z in np.flatnonzero(shares):
+        here = program.cell[z] >= 0
+        per_cell[program.cell[z][here]] += shares[z] * program.coefficients[z, here, :, j]
+    numbers = per_cell.ravel()
+    columns = np.flatnonzero(numbers)
+    return columns, numbers[columns]
 
 
 def _policy(program: Program, columns: Floats) -> Floats:
     """Map the columns back to q; an empty cell gets today's decision, never an arbitrary vertex."""
-    n_groups, n_signals, n_classes = program.moments.loss.shape
-    today = np.eye(n_classes)[program.moments.signal.today(n_classes)]
-    q = np.tile(today, (n_groups, 1, 1)).reshape(-1, n_classes)
-    solved = columns[: len(program.cells) * n_classes].reshape(-1, n_classes).clip(min=0.0)
+    moments = program.moments
+    n_classes = moments.loss.shape[2]
+    solved = columns[: program.n_cells * n_classes].reshape(-1, n_classes).clip(min=0.0)
     solved[solved < 1e-12] = 0.0
-    q[program.cells] = solved / solved.sum(axis=1, keepdims=True)
-    return q.reshape(n_groups, n_signals, n_classes)
+    solved /= solved.sum(axis=1, keepdims=True)
+    today = np.eye(n_classes)[moments.signal.today(n_classes)]
+    q = np.where((program.cell >= 0)[:, :, None], solved[program.cell], today)
+    for z, line in enumerate(program.cell):
+        for chain, decision in moments.signal.chains(n_classes):
+            _keep_monotone(q[z, chain.start : chain.stop], line[chain.start : chain.stop] >= 0, decision)
+    return np.asarray(q)
+
+
+def _keep_monotone(q: Floats, occupied: NDArray[np.bool_], decision: int) -> None:
+    """Move today's decision of empty cells, in place, to within what the occupied cells around allow."""
+    if occupied.all():
+        return
+    solved = np.where(occupied, q[:, decision], 0.0)
+    low = np.maximum.accumulate(solved)
+    high = np.flip(np.minimum.accumulate(np.flip(np.where(occupied, q[:, decision], 1.0))))
+    wanted = np.clip(q[:, decision], low, np.maximum(low, high))
+    others = 1.0 - q[:, decision]
+    for s in np.flatnonzero(~occupied & (wanted != q[:, decision])):
+        # What the decision gives or takes, the others share as they stood; with none, the first takes it.
+        rest = np.delete(np.arange(q.shape[1]), decision)
+        weights = q[s, rest] / others[s] if others[s] > 0 else np.eye(len(rest))[0]
+        q[s, rest] = (1.0 - wanted[s]) * weights
+        q[s, decision] = wanted[s]
 
 
 def solve_program(
-    moments: Moments, gap: Any = 0.0, constraints: Iterable[Floor | Budget] | None = ()
+    moments: Moments,
+    gap: Any = 0.0,
+    constraints: Iterable[Floor | Budget] | None = (),
+    *,
+    see_group: bool = True,
 ) -> Solution:
     """Find the policy of least loss that meets every requirement.
 
@@ -245,24 +335,32 @@ def solve_program(
         When the answer fails its own check.
     """
     moments.check_complete()
-    rows = resolve_rows(moments, gap, constraints)
-    program = build(moments, rows)
-    answer = _run(program, rows)
+    program = build(moments, resolve_rows(moments, gap, constraints), see_group=see_group)
+    answer = run_model(program, program.rows)
     if not answer.feasible:
-        raise _explain(program)
+        raise _explain(program, see_group)
     q = _policy(program, answer.columns)
     outcome = moments.evaluate(q)
     _check(program, outcome, q, float(answer.columns[: len(program.cost)] @ program.cost))
-    return Solution(q, outcome, _prices(program, answer))
+    return Solution(q, outcome, _prices(program, answer), multipliers(program, answer, program.cost_scale))
+
+
+def multipliers(program: Program, answer: _Answer, unit: float) -> Floats:
+    """Worth of one more unit of every group's mean, in ``unit`` times the objective of the model."""
+    worth = np.zeros(program.constants.shape)
+    for row, dual in zip(answer.origins, answer.duals.tolist(), strict=True):
+        j = program.rows[row.requirement].j
+        worth[:, j] += dual * row.shares * unit / program.scales[j]
+    return worth
 
 
 def _check(program: Program, outcome: Outcome, q: Floats, objective: float) -> None:
     """Compare what was asked with what q really does, in the user's units."""
     moments = program.moments
-    best = float(moments.loss.min(axis=2).sum()) / moments.total
-    claimed = best + objective * program.cost_scale
+    claimed = program.least_loss + objective * program.cost_scale
     faults = []
-    if abs(outcome.loss - claimed) > TOLERANCE * max(program.cost_scale * moments.total, abs(best), 1e-300):
+    largest = np.abs(moments.loss).max() / moments.total
+    if abs(outcome.loss - claimed) > TOLERANCE * max(program.cost_scale, abs(program.least_loss), largest):
         faults.append(f"the loss is {outcome.loss!r}, not {claimed!r}")
     # The largest swing of a group's mean that decisions can cause is the natural unit of its errors.
     swing = np.abs(program.coefficients).max(axis=2).sum(axis=1).max(axis=0) * program.scales
@@ -288,19 +386,19 @@ def _check(program: Program, outcome: Outcome, q: Floats, objective: float) -> N
 
 def _prices(program: Program, answer: _Answer) -> dict[str, float]:
     """Loss per unit of each requirement, from the duals of its rows."""
-    prices = {}
-    for row, (first, last) in zip(program.rows, answer.spans, strict=True):
-        duals = answer.duals[first:last]
+    weights = [0.0] * len(program.rows)
+    for row, dual in zip(answer.origins, answer.duals.tolist(), strict=True):
         # A gap's rows share a free level, so their duals sum to zero: the upper sides carry the price.
-        weight = (
-            float(np.maximum(-duals, 0.0).sum()) if isinstance(row, GapRow) else float(np.abs(duals).sum())
-        )
-        name = program.moments.components[row.j].name if isinstance(row, GapRow) else row.words
-        prices[name] = weight * program.cost_scale / float(program.scales[row.j])
+        is_gap = isinstance(program.rows[row.requirement], GapRow)
+        weights[row.requirement] += max(-dual, 0.0) if is_gap else abs(dual)
+    prices = {}
+    for asked, weight in zip(program.rows, weights, strict=True):
+        name = program.moments.components[asked.j].name if isinstance(asked, GapRow) else asked.words
+        prices[name] = weight * program.cost_scale / float(program.scales[asked.j])
     return prices
 
 
-def _explain(program: Program) -> InfeasibleError:
+def _explain(program: Program, see_group: bool) -> InfeasibleError:
     """Say why no policy meets the requirements: the least gap, or an irreducible conflict.
 
     A deletion filter over the requirements as the user wrote them: drop each in turn, and leave it out for
@@ -309,19 +407,11 @@ def _explain(program: Program) -> InfeasibleError:
     conflict = list(program.rows)
     for row in program.rows:
         rest = [other for other in conflict if other is not row]
-        if not _run(program, rest).feasible:
+        if not run_model(program, rest).feasible:
             conflict = rest
     words = tuple(row.words for row in conflict)
     if len(conflict) == 1 and isinstance(conflict[0], GapRow):
-        least = least_gap(program, conflict[0])
-        component = program.moments.components[conflict[0].j]
-        return InfeasibleError(
-            f"No policy of this kind brings the {words[0]}: "
-            f"the least reachable gap is {component.quantity(_rounded_up(least))}.",
-            "Allow at least that gap, or let the policy see more (another policy=).",
-            words,
-            least,
-        )
+        return _gap_too_small(program, conflict[0], see_group)
     return InfeasibleError(
         f"No policy of this kind meets: {'; '.join(words)}" + (", all at once." if len(words) > 1 else "."),
         "Relax or drop any one of them, or let the policy see more (another policy=)."
@@ -331,9 +421,32 @@ def _explain(program: Program) -> InfeasibleError:
     )
 
 
+def _gap_too_small(program: Program, row: GapRow, see_group: bool) -> InfeasibleError:
+    """Say which gap can be reached, also without monotonicity when that helps."""
+    least = least_gap(program, row)
+    component = program.moments.components[row.j]
+    problem = (
+        f"No policy of this kind brings the {row.words}: "
+        f"the least reachable gap is {component.quantity(_rounded_up(least))}"
+    )
+    signal = program.moments.signal
+    if isinstance(signal, ScoreCells) and signal.monotone:
+        free = replace(program.moments, signal=replace(signal, monotone=False))
+        least_free = least_gap(build(free, program.rows, see_group=see_group), row)
+        if least_free < least * (1 - 1e-6):
+            problem += f" ({component.quantity(_rounded_up(least_free))} with Score(monotone=False))"
+    return InfeasibleError(
+        problem + ".",
+        "Allow at least that gap, or let the policy see more (another policy=).",
+        (row.words,),
+        least,
+    )
+
+
 def least_gap(program: Program, row: GapRow) -> float:
     """Least gap of one component that any policy reaches."""
-    answer = _run(program, [row], least_gap=True)
+    tight = replace(program, rows=[replace(row, width=0.0)])
+    answer = run_model(tight, tight.rows, elastic=True)
     if not answer.feasible:
         raise SolverError("The least gap has no answer.", "Please report it, with the moments if you can.")
     return float(program.moments.evaluate(_policy(program, answer.columns)).gaps[row.j])

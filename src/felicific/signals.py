@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -11,91 +11,332 @@ from numpy.typing import NDArray
 
 from felicific.exceptions import DataError
 
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
 #: A row's signal: the cell of every row, and the weight with which the row falls into it (None: one).
-Spread = list[tuple[NDArray[np.intp], NDArray[np.float64] | None]]
+Spread = list[tuple[Codes, Floats | None]]
+
+#: Fine bins of a score: sums over them are additive and the same on every machine, before cells are chosen.
+FINE = 4096
 
 
 class Signal(Protocol):
     """What every signal can do. ``K`` is the number of classes, ``S`` the number of signals."""
 
-    kind: ClassVar[str]
-    needs_proba: ClassVar[bool]
+    @property
+    def kind(self) -> str:
+        """Name in ``policy=`` and in files."""
+
+    @property
+    def needs_proba(self) -> bool:
+        """Whether it is made of probabilities (or else of predicted labels)."""
 
     def size(self, n_classes: int) -> int:
         """Return S."""
 
-    def today(self, n_classes: int) -> NDArray[np.intp]:
+    def today(self, n_classes: int) -> Codes:
         """Give the decision that the model itself takes at each signal."""
 
-    def spread(self, proba: NDArray[np.float64] | None, predicted: NDArray[np.intp] | None) -> Spread:
+    def spread(self, proba: Floats | None, predicted: Codes | None) -> Spread:
         """Cells and weights W[i, s] of some rows."""
 
-    def describe(self, signal: int, classes: list[Any]) -> str:
-        """Say who has this signal: "a person whom ..."."""
+    def runs(self, n_classes: int) -> list[range]:
+        """Signals that follow each other in order, and so may be described together."""
+
+    def chains(self, n_classes: int) -> list[tuple[range, int]]:
+        """Runs of signals along which the probability of a decision may not fall."""
+
+    def describe(self, first: int, last: int, classes: list[Any]) -> str:
+        """Say who has one of these signals: "a person whom ..."."""
+
+
+class _Unordered:
+    """One signal per class, none next to another; the model's decision is the class."""
+
+    def size(self, n_classes: int) -> int:
+        """Return K."""
+        return n_classes
+
+    def today(self, n_classes: int) -> Codes:
+        """Decide the label."""
+        return np.arange(n_classes)
+
+    def runs(self, n_classes: int) -> list[range]:
+        """Each label by itself."""
+        return [range(s, s + 1) for s in range(n_classes)]
+
+    def chains(self, n_classes: int) -> list[tuple[range, int]]:
+        """None."""
+        return []
 
 
 @dataclass(frozen=True)
-class SoftLabel:
+class SoftLabel(_Unordered):
     """The paper's signal: a label drawn from the model's probabilities, so W = P."""
 
     kind: ClassVar[str] = "soft-label"
     needs_proba: ClassVar[bool] = True
 
-    def size(self, n_classes: int) -> int:
-        """Return K."""
-        return n_classes
-
-    def today(self, n_classes: int) -> NDArray[np.intp]:
-        """Decide the label that was drawn."""
-        return np.arange(n_classes)
-
-    def spread(self, proba: NDArray[np.float64] | None, predicted: NDArray[np.intp] | None) -> Spread:
+    def spread(self, proba: Floats | None, predicted: Codes | None) -> Spread:
         """Every row falls into every label, with its probability."""
-        if proba is None:
-            raise DataError("The soft-label policy sees probabilities.", "Pass the model's predict_proba.")
+        proba = _required(proba, self.kind)
         n, k = proba.shape
         return [(np.full(n, s), proba[:, s]) for s in range(k)]
 
-    def describe(self, signal: int, classes: list[Any]) -> str:
+    def describe(self, first: int, last: int, classes: list[Any]) -> str:
         """Say who has this signal."""
-        return f"a person for whom the label {classes[signal]!r} is drawn from the model's probabilities"
+        return f"a person for whom the label {classes[first]!r} is drawn from the model's probabilities"
 
 
 @dataclass(frozen=True)
-class Label:
+class Label(_Unordered):
     """The predicted label, as in the derived predictor of Hardt, Price and Srebro (2016)."""
 
     kind: ClassVar[str] = "label"
     needs_proba: ClassVar[bool] = False
 
-    def size(self, n_classes: int) -> int:
-        """Return K."""
-        return n_classes
-
-    def today(self, n_classes: int) -> NDArray[np.intp]:
-        """Decide the predicted label."""
-        return np.arange(n_classes)
-
-    def spread(self, proba: NDArray[np.float64] | None, predicted: NDArray[np.intp] | None) -> Spread:
+    def spread(self, proba: Floats | None, predicted: Codes | None) -> Spread:
         """Every row falls into its predicted label."""
-        if predicted is None:
-            if proba is None:
-                raise DataError("The label policy sees predicted labels.", "Pass the model's predict.")
-            predicted = proba.argmax(axis=1)
-        return [(predicted, None)]
+        return [(_required(proba, self.kind).argmax(axis=1) if predicted is None else predicted, None)]
 
-    def describe(self, signal: int, classes: list[Any]) -> str:
+    def describe(self, first: int, last: int, classes: list[Any]) -> str:
         """Say who has this signal."""
-        return f"a person whom the model labels {classes[signal]!r}"
+        return f"a person whom the model labels {classes[first]!r}"
 
 
-SIGNALS: Mapping[str, type[SoftLabel] | type[Label]] = {kind.kind: kind for kind in (SoftLabel, Label)}
+@dataclass(frozen=True)
+class Score:
+    r"""The cell of the model's score.
+
+    With two classes the score p is the probability of ``classes[1]``. Rows are first counted in the fine bins
+    :math:`\lceil 4096 p \rceil`, which are the same everywhere, so the counts add; the bins are then joined to at
+    most ``cells`` cells of about equal mass. The model's own ``boundary`` always separates two cells, so today's
+    decisions are one of the policies. With more classes a cell is the predicted class and a range of its
+    probability.
+
+    Parameters
+    ----------
+    cells : int, default=256
+        Most cells to make.
+    monotone : bool, default=True
+        Whether the probability of ``classes[1]`` (with more classes: of the predicted class) may not fall as the
+        score rises.
+    boundary : float, default=0.5
+        With two classes, the score above which the model itself decides ``classes[1]``.
+    """
+
+    cells: int = 256
+    monotone: bool = True
+    boundary: float = 0.5
+    kind: ClassVar[str] = "score"
+    needs_proba: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.cells, int) or self.cells < 2:
+            raise DataError(f"Score(cells={self.cells!r}).", "Give a whole number of at least 2 cells.")
+        if not 0.0 <= self.boundary <= 1.0:
+            raise DataError(f"Score(boundary={self.boundary!r}).", "Give a score from 0 to 1.")
+
+    def size(self, n_classes: int) -> int:
+        """Number of fine bins."""
+        return FINE + 2 if n_classes == 2 else n_classes * (_fine_per_class(n_classes) + 1)
+
+    def today(self, n_classes: int) -> Codes:
+        """Decide by the boundary, or the predicted class."""
+        bins = np.arange(self.size(n_classes))
+        if n_classes == 2:
+            return np.asarray(bins > np.ceil(FINE * self.boundary), dtype=np.intp)
+        return bins // (_fine_per_class(n_classes) + 1)
+
+    def spread(self, proba: Floats | None, predicted: Codes | None) -> Spread:
+        """Every row falls into its fine bin."""
+        return [(fine_bins(_required(proba, self.kind), self.boundary), None)]
+
+    def runs(self, n_classes: int) -> list[range]:
+        """All bins of a predicted class in the order of its probability; with two classes, all bins."""
+        if n_classes == 2:
+            return [range(self.size(2))]
+        step = _fine_per_class(n_classes) + 1
+        return [range(k * step, (k + 1) * step) for k in range(n_classes)]
+
+    def chains(self, n_classes: int) -> list[tuple[range, int]]:
+        """As for the cells it will be joined to."""
+        if not self.monotone:
+            return []
+        return [(run, 1 if n_classes == 2 else k) for k, run in enumerate(self.runs(n_classes))]
+
+    def describe(self, first: int, last: int, classes: list[Any]) -> str:
+        """Say who is in these bins."""
+        return ScoreCells(tuple(range(1, self.size(len(classes)))), self.monotone, self.boundary).describe(
+            first, last, classes
+        )
+
+    def join(self, mass: Floats, n_classes: int) -> tuple[Codes, ScoreCells]:
+        """Join fine bins: the cell of every bin, and the signal of the cells.
+
+        Parameters
+        ----------
+        mass : array of shape (groups, bins)
+            Where the people are. Every group has the same say in where the cells are cut.
+        n_classes : int
+            Number of classes.
+        """
+        share = (mass / mass.sum(axis=1, keepdims=True).clip(min=1e-300)).mean(axis=0)
+        cells = self.cells
+        if n_classes > 2:
+            # Not one line of scores but several: fewer, larger cells keep the policy from fitting noise.
+            cells = max(n_classes, min(cells, int(mass.sum(axis=1).min() // ROWS_PER_CELL)))
+        today = self.today(n_classes)
+        forced = set((np.flatnonzero(np.diff(today)) + 1).tolist())
+        free = max(cells - 1 - len(forced), 0)
+        before = np.concatenate([[0.0], share.cumsum()[:-1]]) / share.sum()
+        wanted = np.searchsorted(before, np.arange(1, free + 1) / (free + 1))
+        cuts = sorted(forced | {cut for cut in wanted.tolist() if 0 < cut < len(share)})
+        cells_of_bins = np.searchsorted(np.array(cuts, dtype=np.intp), np.arange(len(share)), side="right")
+        return cells_of_bins, ScoreCells(tuple(cuts), self.monotone, self.boundary)
+
+
+#: With more than two classes, people of the smallest group per cell.
+ROWS_PER_CELL = 200
+
+
+@dataclass(frozen=True)
+class ScoreCells:
+    """Cells of the score: ``cuts`` are the fine bins at which a new cell begins."""
+
+    cuts: tuple[int, ...]
+    monotone: bool = True
+    boundary: float = 0.5
+    kind: ClassVar[str] = "score"
+    needs_proba: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cuts", tuple(self.cuts))
+        increasing = all(a < b for a, b in zip((0, *self.cuts), self.cuts, strict=False))
+        if not increasing or not all(type(cut) is int for cut in self.cuts):
+            raise DataError("The cuts of a score do not increase.", "Use Score(...) and let it choose them.")
+
+    @property
+    def _starts(self) -> Codes:
+        return np.array((0, *self.cuts), dtype=np.intp)
+
+    def size(self, n_classes: int) -> int:
+        """Number of cells."""
+        return len(self.cuts) + 1
+
+    def today(self, n_classes: int) -> Codes:
+        """Decide what the model decides in the cell's first bin; no cell reaches over a boundary."""
+        return np.asarray(Score(2, self.monotone, self.boundary).today(n_classes)[self._starts])
+
+    def spread(self, proba: Floats | None, predicted: Codes | None) -> Spread:
+        """Every row falls into its cell."""
+        bins = fine_bins(_required(proba, self.kind), self.boundary)
+        return [(np.searchsorted(self._starts[1:], bins, side="right"), None)]
+
+    def runs(self, n_classes: int) -> list[range]:
+        """Cells in the order of the score, class by class when there are more than two."""
+        if n_classes == 2:
+            return [range(self.size(2))]
+        owner = self._starts // (_fine_per_class(n_classes) + 1)
+        edges = [int(np.searchsorted(owner, k)) for k in range(n_classes + 1)]
+        return [range(edges[k], edges[k + 1]) for k in range(n_classes)]
+
+    def chains(self, n_classes: int) -> list[tuple[range, int]]:
+        """The decision whose probability may not fall along each run."""
+        if not self.monotone:
+            return []
+        return [(run, 1 if n_classes == 2 else k) for k, run in enumerate(self.runs(n_classes))]
+
+    def describe(self, first: int, last: int, classes: list[Any]) -> str:
+        """Say whose score lies from the first of these cells to the last."""
+        starts, k = self._starts, len(classes)
+        low = _lower_edge(int(starts[first]), k, self.boundary)
+        stop = int(starts[last + 1]) if last + 1 < len(starts) else Score(2, boundary=self.boundary).size(k)
+        high = _lower_edge(stop, k, self.boundary)
+        if k == 2:
+            who, score = "a person", f"score for {classes[1]!r}"
+        else:
+            owner = classes[int(starts[first]) // (_fine_per_class(k) + 1)]
+            who, score = f"a person whom the model labels {owner!r}", "probability of it"
+            high = 1.0 if high <= low else high
+        if low < 0 and high >= 1:
+            return f"{who} with any {score}"
+        if low < 0:
+            return f"{who} with a {score} of at most {high:.4g}"
+        return f"{who} with a {score} above {low:.4g}" + ("" if high >= 1 else f" and at most {high:.4g}")
+
+
+def _fine_per_class(n_classes: int) -> int:
+    return max(32, FINE // n_classes)
+
+
+def fine_bins(proba: Floats, boundary: float) -> Codes:
+    """Fine bin of every row; multiplying by a power of two is exact, so bins are the same on every machine."""
+    n_classes = proba.shape[1]
+    if n_classes == 2:
+        score = proba[:, 1]
+        return np.asarray(np.ceil(FINE * score).astype(np.intp) + (score > boundary))
+    top = proba.argmax(axis=1)
+    fine = _fine_per_class(n_classes)
+    bins = np.ceil(fine * proba[np.arange(len(proba)), top]).astype(np.intp)
+    return np.asarray(top * (fine + 1) + bins.clip(max=fine))
+
+
+def _lower_edge(start: int, n_classes: int, boundary: float) -> float:
+    """Score that every person in bin ``start`` or above exceeds; negative when there is none."""
+    if n_classes > 2:
+        fine = _fine_per_class(n_classes)
+        return (start % (fine + 1) - 1) / fine
+    last_below = int(np.ceil(FINE * boundary))
+    if start == last_below + 1:
+        return boundary
+    return (start - 1 - (start > last_below)) / FINE
+
+
+def find_boundary(proba: Floats, predicted: Codes) -> float:
+    """Score above which a model of two classes decides the second, or 0.5 if its decisions are no threshold."""
+    score, positive = proba[:, 1], predicted == 1
+    if bool(((score > 0.5) == positive).all()):
+        return 0.5
+    low = float(score[~positive].max(initial=0.0))
+    high = float(score[positive].min(initial=1.0))
+    return 0.5 if low >= high else (low + high) / 2
+
+
+def _required(proba: Floats | None, kind: str) -> Floats:
+    if proba is None:
+        raise DataError(
+            f"The {kind} policy sees probabilities.", "Pass what the model's predict_proba returns."
+        )
+    return proba
+
+
+SIGNALS: Mapping[str, type[SoftLabel] | type[Label] | type[Score]] = {
+    kind.kind: kind for kind in (SoftLabel, Label, Score)
+}
 
 
 def resolve_signal(policy: Any) -> Signal:
     """Turn ``policy=`` (a name or a signal object) into a signal."""
     if isinstance(policy, str) and policy in SIGNALS:
         return SIGNALS[policy]()
-    if isinstance(policy, SoftLabel | Label):
+    if isinstance(policy, SoftLabel | Label | Score | ScoreCells):
         return policy
     raise DataError(f"There is no policy {policy!r}.", f"Choose one of {', '.join(map(repr, SIGNALS))}.")
+
+
+def signal_to_json(signal: Signal) -> dict[str, Any]:
+    """Write a signal as plain data."""
+    return {"kind": signal.kind, **asdict(signal)}  # type: ignore[call-overload]  # every signal is a dataclass
+
+
+def signal_from_json(content: dict[str, Any]) -> Signal:
+    """Read a signal back; whatever it does not know raises TypeError or ValueError."""
+    fields = dict(content)
+    kind = fields.pop("kind")
+    if kind == Score.kind and "cuts" in fields:
+        return ScoreCells(**fields)
+    if kind not in SIGNALS:
+        raise DataError(f"There is no policy {kind!r}.", f"Known are {', '.join(map(repr, SIGNALS))}.")
+    return SIGNALS[kind](**fields)

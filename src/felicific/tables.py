@@ -22,7 +22,7 @@ def moments(
     y: Any,
     sensitive_features: Any,
     happiness: Any,
-    policy: Any = "label",
+    policy: Any = "score",
     loss: Any = "error",
     classes: Sequence[Any] | None = None,
     groups: Sequence[Any] | None = None,
@@ -44,7 +44,7 @@ def moments(
         The groups; several columns mean their intersections.
     happiness : function, Happiness, criterion name, or list or dict of them
         What makes a person happy with a decision.
-    policy : "label", "soft-label" or a signal
+    policy : "score", "label", "soft-label", or Score(...)
         What the policy will see.
     loss : "error", cost matrix or function
         What a decision costs the decision maker.

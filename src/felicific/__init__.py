@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 from felicific.columns import lookup
 from felicific.constraints import Budget, Floor
 from felicific.happiness import CRITERIA, Happiness
+from felicific.individual import IndividualPolicy
 from felicific.moments import Moments
-from felicific.policy import Policy, solve
-from felicific.signals import Label, Score, SoftLabel
+from felicific.policy import CellPolicy, Policy, solve
+from felicific.signals import Individual, Label, Score, SoftLabel
 
 # After the modules: the function `felicific.moments` takes the place of the submodule of that name.
 from felicific.tables import moments
@@ -26,9 +27,12 @@ __version__ = "0.1.0"
 __all__ = [
     "CRITERIA",
     "Budget",
+    "CellPolicy",
     "FairClassifier",
     "Floor",
     "Happiness",
+    "Individual",
+    "IndividualPolicy",
     "Label",
     "Moments",
     "Policy",

@@ -106,20 +106,14 @@ def _run_demo(rows: int, seed: int, say: Any) -> list[Any]:
 
 def _measure(fair: Any, X: Any, y: Any, decisions: Any) -> dict[str, Any]:
     """Group means, gap and accuracy of some decisions on some people."""
-    from felicific.classifier import achieved
+    from felicific.fitting import People, Task, achieved
     from felicific.groups import resolve_groups
     from felicific.happiness import resolve_happiness
 
+    components = resolve_happiness(fair.happiness, fair.classes_.tolist())
+    task = Task(fair.classes_, components, "error", None, (), True, None)
     group = resolve_groups(X, fair.sensitive_features)
-    outcome = achieved(
-        X,
-        decisions,
-        y=y,
-        group=group,
-        classes=fair.classes_,
-        groups=fair.groups_,
-        happiness=resolve_happiness(fair.happiness, fair.classes_.tolist()),
-    )
+    outcome = achieved(task, People(X, y, group, decisions.argmax(axis=1)), decisions, fair.groups_)
     means = dict(zip(fair.groups_, outcome.means[:, 0].tolist(), strict=True))
     return {"n": len(y), "means": means, "gap": float(outcome.gaps[0]), "accuracy": 1 - outcome.loss}
 

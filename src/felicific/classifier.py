@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +13,21 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score
-from sklearn.model_selection import check_cv
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
 
 from felicific.constraints import Budget, Floor, constraint_name
 from felicific.exceptions import DataError, HappinessError
+from felicific.fitting import (
+    People,
+    Task,
+    achieved,
+    fit_cells,
+    fit_individual,
+    recalibrate_cells,
+    recalibrate_individual,
+)
 from felicific.frames import (
     Array,
     Table,
@@ -27,19 +35,19 @@ from felicific.frames import (
     column_names,
     count_rows,
     distinct,
-    encode,
     is_frame,
     null_rows,
     select_columns,
     take_column,
-    take_rows,
 )
 from felicific.groups import resolve_groups
 from felicific.happiness import CRITERIA, Happiness, resolve_happiness
+from felicific.individual import IndividualPolicy
 from felicific.lottery import check_keys, content_keys, draw, faces_lottery, keys_as_text
-from felicific.moments import Outcome, compute_moments
-from felicific.policy import solve
-from felicific.signals import Score, Signal, SoftLabel, find_boundary, resolve_signal
+from felicific.moments import Moments
+from felicific.policy import Policy
+from felicific.scores import cross_fit, fit_joint, predict_proba
+from felicific.signals import Individual, Signal, resolve_policy
 
 Floats = NDArray[np.float64]
 
@@ -61,9 +69,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     gap : number, or dict of component or criterion to number, default=0.0
         Largest allowed gap, in the unit of happiness. With a dict, components it does not name are measured
         and not constrained; None constrains nothing.
-    policy : {"score", "label", "soft-label"} or Score(...), default="score"
-        What the policy sees of a person besides the group: the cell of the score, the predicted label, or a label
-        drawn from the probabilities (the paper's).
+    policy : {"score", "individual", "label", "soft-label"}, Score(...) or Individual(...), default="score"
+        What the policy sees of a person besides the group: the cell of the score, all of x, the predicted label,
+        or a label drawn from the probabilities (the paper's).
     loss : "error", cost matrix (label, decision) or function, default="error"
         What a decision costs the decision maker.
     constraints : sequence of Floor and Budget
@@ -85,6 +93,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     randomize : bool, default=True
         False gives each person the most probable decision; ``loss_`` and ``gaps_`` are then those of the
         rounded decisions, and the gap asked for may be exceeded.
+    group_at_predict : bool, default=True
+        False when the group is known at fit only: the policy then decides without it. An individual policy learns
+        p(label, group given x) with a clone of the estimator. ``cost_of_blindness_`` says what that costs.
 
     Attributes
     ----------
@@ -98,6 +109,13 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         Share of those people whose decision is drawn by lottery.
     estimator_ : classifier
         The model whose output is post-processed.
+    moments_ : Moments or None
+        The sums the policy was fitted on; None for an individual policy.
+    cost_of_blindness_ : float
+        With ``group_at_predict=False``: by how much the loss on the fitted rows exceeds that of the policy of the
+        same kind that sees the group.
+    recalibration_ : dict
+        After :meth:`recalibrate`: for every component, how it was brought to the new people.
 
     Examples
     --------
@@ -123,6 +141,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         n_jobs: int | None = None,
         random_state: Any = None,
         randomize: bool = True,
+        group_at_predict: bool = True,
     ) -> None:
         self.estimator = estimator
         self.happiness = happiness
@@ -137,6 +156,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.randomize = randomize
+        self.group_at_predict = group_at_predict
 
     # -----------------------------------------------------------------------------------------------------
     # Fit
@@ -169,37 +189,105 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         group = self._groups(X, sensitive_features)
         if self.key is not None:
             check_keys(take_column(X, self.key, "key"))
-        signal = resolve_signal(self.policy)
-        proba, predicted = self._score_rows(X, y, signal, sample_weight, fit_params)
+        kind = resolve_policy(self.policy)
+        people = self._score_rows(X, y, group, kind, sample_weight, fit_params)
+        task = self._task()
+        self._fit_policy(task, people, kind)
+        self._finish(task, people)
+        return self
+
+    def _task(self) -> Task:
+        """What is asked, spelled out for the classes of the model."""
         classes = self.classes_.tolist()
         own = resolve_happiness(self.happiness, classes, self.favourable)
-        rows = {
-            "y": y,
-            "group": group,
-            "classes": self.classes_,
-            "happiness": own + _constrained(self.constraints, own, classes, self.favourable),
-            "loss": self.loss,
-            "sample_weight": sample_weight,
-        }
-        if isinstance(signal, Score) and len(classes) == 2:
-            signal = replace(signal, boundary=find_boundary(proba, encode(predicted, classes)))
-        moments = compute_moments(X, signal=signal, proba=proba, predicted=predicted, **rows)
         gap = self.gap
         if gap is not None and not isinstance(gap, Mapping):
             gap = {component.name: gap for component in own}
-        policy = solve(moments, gap=gap, constraints=self.constraints, random_state=self.random_state)
-        if not self.randomize:
-            policy = replace(policy, randomize=False)
-        decisions = policy.apply(proba if signal.needs_proba else predicted, group)
-        if not self.randomize:
-            policy = replace(policy, outcome=achieved(X, decisions, **rows))
-        self.policy_ = policy
+        return Task(
+            classes=self.classes_,
+            happiness=own + _constrained(self.constraints, own, classes, self.favourable),
+            loss=self.loss,
+            gap=gap,
+            constraints=self.constraints,
+            see_group=bool(self.group_at_predict),
+            random_state=self.random_state,
+        )
+
+    def _fit_policy(self, task: Task, people: People, kind: Signal | Individual) -> None:
+        seeing = replace(task, see_group=True)
+        policy: Policy
+        best: Policy
+        self.moments_: Moments | None = None
+        if isinstance(kind, Individual):
+            policy = fit_individual(task, people, kind)
+            best = policy if task.see_group else fit_individual(seeing, people, kind)
+        else:
+            policy, self.moments_ = fit_cells(task, people, kind)
+            best = policy if task.see_group else fit_cells(seeing, people, kind)[0]
+        if not task.see_group:
+            self.cost_of_blindness_ = policy.loss - best.loss
+        self.policy_ = replace(policy, randomize=bool(self.randomize))
+
+    def _finish(self, task: Task, people: People) -> None:
+        """State what the policy does to these people."""
+        policy = self.policy_
+        decisions = self._apply(people.x, people.proba, people.predicted, people.joint, people.group)
+        if not policy.randomize:
+            self.policy_ = policy = replace(policy, outcome=achieved(task, people, decisions, policy.groups))
         self.groups_ = policy.groups
         self.loss_ = policy.loss
         self.gaps_ = policy.gaps
-        weight = None if sample_weight is None else as_vector(sample_weight, "sample_weight")
+        weight = None if people.weight is None else as_vector(people.weight, "sample_weight")
         self.share_randomized_ = float(np.average(faces_lottery(decisions), weights=weight))
-        return self
+
+    def recalibrate(self, X_new: Table, *, sensitive_features: Any = None) -> Self:
+        """Fit the policy anew to people without labels: those it will decide about.
+
+        Components that ignore the label are computed on these people, so their gaps are met on them exactly, in
+        expectation over the lottery. Of the loss, and of components that look at the label, the mean given signal
+        and group is kept from the labelled people and weighted by where the new people are; an individual policy
+        expects them by its calibrated probabilities.
+
+        Returns
+        -------
+        FairClassifier
+            A new fitted object, whose ``loss_`` and ``gaps_`` are those expected on the new people, and whose
+            ``recalibration_`` says how each component was brought to them. It carries no certificate.
+        """
+        check_is_fitted(self)
+        X = self._check_table(X_new, reset=False)
+        features = self._model_features(X)
+        needs_proba = getattr(resolve_policy(self.policy), "needs_proba", True)
+        people = People(
+            x=X,
+            y=None,
+            group=self._groups(X, sensitive_features),
+            predicted=np.asarray(self.estimator_.predict(features)),
+            proba=predict_proba(self.estimator_, features, self.classes_) if needs_proba else None,
+        )
+        task = self._task()
+        fresh = copy.copy(self)
+        policy: Policy
+        if isinstance(self.policy_, IndividualPolicy):
+            policy, kept = (
+                recalibrate_individual(task, people, self.policy_),
+                "expected by calibrated probabilities",
+            )
+        else:
+            policy, fresh.moments_ = recalibrate_cells(
+                task, people, cast(Moments, self.moments_), self.policy_.salt
+            )
+            kept = "reweighted from the labelled people"
+        fresh.policy_ = replace(policy, randomize=bool(self.randomize))
+        fresh.recalibration_ = {
+            str(happiness.name): kept if happiness.looks_at_y else "computed on the new people"
+            for happiness in task.happiness
+        }
+        fresh.recalibration_["loss"] = kept
+        decisions = fresh._apply(X, people.proba, people.predicted, None, people.group)
+        fresh.share_randomized_ = float(faces_lottery(decisions).mean())
+        fresh.loss_, fresh.gaps_ = policy.loss, policy.gaps
+        return fresh
 
     def _check_rows(self, X: Table, y: Any) -> tuple[Table, Array]:
         """Check X and y, keeping a dataframe untouched."""
@@ -241,23 +329,38 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         return resolve_groups(X, given)
 
     def _score_rows(
-        self, X: Table, y: Array, signal: Signal, sample_weight: Any, fit_params: dict[str, Any]
-    ) -> tuple[Any, Array]:
-        """Fit what is to be fitted; the model's probabilities (if needed) and its own decisions on X."""
+        self,
+        X: Table,
+        y: Array,
+        group: Array,
+        kind: Signal | Individual,
+        sample_weight: Any,
+        fit_params: dict[str, Any],
+    ) -> People:
+        """Fit what is to be fitted, and ask the model about X."""
+        joint = isinstance(kind, Individual) and not self.group_at_predict
         if isinstance(self.estimator, FrozenEstimator):
             self.estimator_ = self.estimator
             self.classes_ = np.asarray(self.estimator.classes_)
             features = self._model_features(X)
-            proba = _predict_proba(self.estimator_, features, self.classes_) if signal.needs_proba else None
-            return proba, np.asarray(self.estimator_.predict(features))
-        self.classes_ = np.unique(y)
-        routed = self._routed(sample_weight, fit_params)
-        features = self._without_key(X)
-        scored = _cross_fit(
-            self.estimator, features, y, self.classes_, self.cv, self.n_jobs, routed, signal.needs_proba
+            proba = predict_proba(self.estimator_, features, self.classes_) if kind.needs_proba else None
+            predicted = np.asarray(self.estimator_.predict(features))
+            inner, routed = self.estimator.estimator, {}
+        else:
+            self.classes_ = np.unique(y)
+            inner, routed = self.estimator, self._routed(sample_weight, fit_params)
+            features = self._without_key(X)
+            proba, predicted = cross_fit(
+                inner, features, y, self.classes_, self.cv, self.n_jobs, routed, kind.needs_proba
+            )
+            self.estimator_ = clone(inner).fit(features, y, **routed)
+        people = People(X, y, group, predicted, proba, sample_weight)
+        if not joint:
+            return people
+        self.joint_, belief = fit_joint(
+            inner, features, y, group, self.classes_, self.cv, self.n_jobs, routed, np.asarray(proba)
         )
-        self.estimator_ = clone(self.estimator).fit(features, y, **routed)
-        return scored
+        return replace(people, joint=belief)
 
     def _routed(self, sample_weight: Any, fit_params: dict[str, Any]) -> dict[str, Any]:
         """Parameters for the estimator's own fit."""
@@ -301,13 +404,22 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     def _decisions(self, X: Table, sensitive_features: Any) -> tuple[Table, Floats]:
         check_is_fitted(self)
         X = self._check_table(X, reset=False)
-        group = self._groups(X, sensitive_features)
+        group = self._groups(X, sensitive_features) if self.policy_.see_group else None
         features = self._model_features(X)
-        if self.policy_.signal.needs_proba:
-            scores = _predict_proba(self.estimator_, features, self.classes_)
+        proba = predicted = joint = None
+        if resolve_policy(self.policy).needs_proba:
+            proba = predict_proba(self.estimator_, features, self.classes_)
         else:
-            scores = np.asarray(self.estimator_.predict(features))
-        return X, self.policy_.apply(scores, group)
+            predicted = np.asarray(self.estimator_.predict(features))
+        if not self.policy_.see_group and isinstance(self.policy_, IndividualPolicy):
+            joint = self.joint_.belief(features, np.asarray(proba))
+        return X, self._apply(X, proba, predicted, joint, group)
+
+    def _apply(self, X: Table, proba: Any, predicted: Any, joint: Any, group: Array | None) -> Floats:
+        scores = predicted if proba is None else proba
+        if joint is not None:
+            scores = joint.reshape(len(joint), -1)
+        return self.policy_.apply(scores, group, X)
 
     def _model_features(self, X: Table) -> Table:
         """Exactly the columns that the model was trained on, when it remembers them; else X without the key."""
@@ -325,59 +437,6 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _predict_proba(model: Any, features: Table, classes: Array) -> Floats:
-    """Probabilities with a column for every class, also for those that the model never saw."""
-    if not hasattr(model, "predict_proba"):
-        raise DataError(
-            f"{type(model).__name__} has no predict_proba, which this policy sees.",
-            "Use policy='label', or calibrate the model (CalibratedClassifierCV).",
-        )
-    found = np.asarray(model.predict_proba(features))
-    known = np.asarray(model.classes_)
-    if len(known) == len(classes):
-        return found
-    proba = np.zeros((len(found), len(classes)))
-    proba[:, np.searchsorted(classes, known)] = found
-    return proba
-
-
-def _cross_fit(
-    estimator: Any,
-    X: Table,
-    y: Array,
-    classes: Array,
-    cv: Any,
-    n_jobs: int | None,
-    params: dict[str, Any],
-    needs_proba: bool,
-) -> tuple[Floats | None, Array]:
-    """Probabilities and decisions for every row, from a model that was not fitted on it."""
-    n = len(y)
-
-    def part(train: NDArray[np.intp], test: NDArray[np.intp]) -> tuple[Any, Array]:
-        mine = {
-            name: as_vector(value, name)[train] if np.ndim(value) and len(value) == n else value
-            for name, value in params.items()
-        }
-        model = clone(estimator).fit(take_rows(X, train), y[train], **mine)
-        rows = take_rows(X, test)
-        return (_predict_proba(model, rows, classes) if needs_proba else None), np.asarray(
-            model.predict(rows)
-        )
-
-    folds = list(check_cv(cv, y, classifier=True).split(X, y))
-    tested = np.concatenate([test for _, test in folds])
-    if len(tested) != n or len(np.unique(tested)) != n:
-        raise DataError(
-            f"cv={cv!r} does not test every row exactly once.",
-            "Use a splitter that partitions the rows, as KFold.",
-        )
-    scored = Parallel(n_jobs=n_jobs)(delayed(part)(train, test) for train, test in folds)
-    order = np.argsort(tested)
-    proba = np.concatenate([part[0] for part in scored])[order] if needs_proba else None
-    return proba, np.concatenate([part[1] for part in scored])[order]
 
 
 def _constrained(
@@ -405,14 +464,3 @@ def _constrained(
                 f"A constraint and a component are both called {name!r} and differ.", "Give one another name."
             )
     return tuple(extra.values())
-
-
-def achieved(x: Table, decisions: Floats, **rows: Any) -> Outcome:
-    """Loss, group means and gaps of given decision probabilities on the rows of a table.
-
-    Deciding with probabilities D is drawing a label from D and keeping it: the moments of the soft label,
-    under the policy that changes nothing.
-    """
-    moments = compute_moments(x, signal=SoftLabel(), proba=decisions, **rows)
-    n_groups, n_classes = len(moments.groups), len(moments.classes)
-    return moments.evaluate(np.tile(np.eye(n_classes), (n_groups, 1, 1)))

@@ -191,6 +191,71 @@ def _shown(thing: Any) -> str:
     return text if len(text) < 200 else text[:200] + "..."
 
 
+def reweighted(labelled: Moments, fresh: Moments) -> Moments:
+    r"""Moments of unlabelled people: what can be computed on them is, the rest keeps its mean per cell.
+
+    A component of ``fresh`` is taken as it is. Of any other sum of ``labelled``, and of the loss,
+    :math:`E[\cdot \mid s, z]` is kept and multiplied by the new mass of (z, s). A cell without labelled people
+    takes the mean of its nearest neighbours in the same group, and failing those of all groups together.
+    """
+    unit = _Means(labelled)
+    exact = {component.name: j for j, component in enumerate(fresh.components)}
+    mass = fresh.mass
+    value, among = unit(labelled.value, mass), unit(labelled.among, mass)
+    today_value = unit(labelled.today_value, mass)
+    for j, component in enumerate(labelled.components):
+        if component.name in exact:
+            i = exact[component.name]
+            shift = fresh.origin[i] - labelled.origin[j]
+            among[..., j] = fresh.among[..., i]
+            value[..., j] = fresh.value[..., i] + shift * fresh.among[..., i][:, :, None]
+            today_value[..., j] = fresh.today_value[..., i] + shift * fresh.among[..., i]
+    return replace(
+        labelled,
+        mass=mass,
+        loss=unit(labelled.loss, mass),
+        value=value,
+        among=among,
+        today_loss=unit(labelled.today_loss, mass),
+        today_value=today_value,
+        rows=fresh.rows,
+    )
+
+
+class _Means:
+    """Means per cell of labelled sums, with empty cells filled from where the nearest people are."""
+
+    def __init__(self, labelled: Moments) -> None:
+        self.mass = labelled.mass
+        self.sources = {
+            (z, s): self._source(z, s, run)
+            for run in labelled.signal.runs(len(labelled.classes))
+            for s in run
+            for z in range(len(labelled.groups))
+            if labelled.mass[z, s] <= 0
+        }
+
+    def _source(self, z: int, s: int, run: range) -> tuple[list[int], list[int]]:
+        """Groups and signals to borrow from: nearest in the group, in all groups, then anywhere in the group."""
+        everyone = list(range(len(self.mass)))
+        for groups in ([z], everyone):
+            held = np.array([t for t in run if self.mass[groups, t].sum() > 0])
+            if len(held):
+                distance = np.abs(held - s)
+                return groups, held[distance == distance.min()].tolist()
+        return [z], np.flatnonzero(self.mass[z]).tolist()
+
+    def __call__(self, sums: Floats, mass: Floats) -> Floats:
+        """Mean per cell times the new mass."""
+        extra = (1,) * (sums.ndim - 2)
+        held = self.mass > 0
+        mean = sums / np.where(held, self.mass, 1.0).reshape(*held.shape, *extra)
+        for (z, s), (groups, signals) in self.sources.items():
+            index = np.ix_(groups, signals)
+            mean[z, s] = sums[index].sum(axis=(0, 1)) / self.mass[index].sum()
+        return np.asarray(mean * mass.reshape(*mass.shape, *extra))
+
+
 # ---------------------------------------------------------------------------------------------------------
 # From arrays
 
@@ -216,7 +281,7 @@ def compute_moments(
     x : table
         What a happiness function gets as ``x``.
     y, group : array of shape (n,)
-        Labels and groups.
+        Labels and groups. Without labels (None) no component may look at them, and the loss is left at zero.
     classes : array of shape (K,)
         Distinct decisions, in the order of the columns of ``proba``.
     happiness : tuple of Happiness
@@ -236,21 +301,22 @@ def compute_moments(
         Frequencies: weight 2 is the row twice, weight 0 the row absent.
     """
     n = count_rows(x)
-    y, group = as_vector(y, "y"), as_vector(group, "group")
+    y, group = None if y is None else as_vector(y, "y"), as_vector(group, "group")
     columns = {"labels y": y, "groups": group, "probabilities": proba, "predictions": predicted}
     for what, column in columns.items():
         if column is not None and len(column) != n:
             raise DataError(f"There are {len(column)} {what} for {n} rows.", "Pass one for every row.")
     rows = np.arange(n)
-    weight = _check_weights(sample_weight, n)
+    weight = check_weights(sample_weight, n)
     if weight is not None and not weight.all():
         # Weight 0 is the row absent: not even a NaN in it may be seen.
         rows = np.flatnonzero(weight)
-        x, y, group, weight = take_rows(x, rows), y[rows], group[rows], weight[rows]
+        x, group, weight = take_rows(x, rows), group[rows], weight[rows]
+        y = None if y is None else y[rows]
         proba = None if proba is None else np.asarray(proba)[rows]
         predicted = None if predicted is None else as_vector(predicted, "predictions")[rows]
     known = tuple(groups) if groups is not None else find_groups(group)
-    labels = encode_labels(y, classes, "label", rows)
+    labels = None if y is None else encode_labels(y, classes, "label", rows)
     group_codes = encode_groups(group, known)
     decided = None if predicted is None else encode_labels(predicted, classes, "prediction", rows)
     if proba is None and decided is None:
@@ -259,10 +325,12 @@ def compute_moments(
     sums = _Sums(classes, known, happiness, signal, loss)
     for start in range(0, len(rows), BATCH):
         part = slice(start, start + BATCH)
-        batch = Batch(slice_rows(x, start, min(start + BATCH, len(rows))), y[part], group[part], rows[part])
+        table = slice_rows(x, start, min(start + BATCH, len(rows)))
+        batch = Batch(table, None if y is None else y[part], group[part], rows[part])
         share = None if proba is None else check_proba(proba[part], len(classes), rows[part])
         own = decided[part] if decided is not None else share.argmax(axis=1)  # type: ignore[union-attr]
-        sums.add(batch, labels[part], group_codes[part], None if weight is None else weight[part], share, own)
+        mine = None if labels is None else labels[part]
+        sums.add(batch, mine, group_codes[part], None if weight is None else weight[part], share, own)
     return sums.moments()
 
 
@@ -289,7 +357,7 @@ class _Sums:
     def add(
         self,
         batch: Batch,
-        labels: NDArray[np.intp],
+        labels: NDArray[np.intp] | None,
         group: NDArray[np.intp],
         weight: Floats | None,
         proba: Floats | None,
@@ -324,7 +392,9 @@ class _Sums:
                 self.value[:, :, d, j] += per_cell(_product(inside, values[d]))
             self.today_value[:, :, j] += per_cell(_product(inside, values[own, everyone]))
 
-    def _losses(self, batch: Batch, labels: NDArray[np.intp]) -> Floats:
+    def _losses(self, batch: Batch, labels: NDArray[np.intp] | None) -> Floats:
+        if labels is None:
+            return np.zeros((len(self.classes), len(batch.group)))
         if isinstance(self.cost, np.ndarray):
             return np.ascontiguousarray(self.cost[labels].T)
         decisions = self.classes.tolist()
@@ -439,7 +509,8 @@ def check_proba(proba: Any, n_classes: int, rows: NDArray[np.intp]) -> Floats:
     return np.asarray(array / sums[:, None])
 
 
-def _check_weights(sample_weight: Any, n: int) -> Floats | None:
+def check_weights(sample_weight: Any, n: int) -> Floats | None:
+    """Weights as float64; anything but finite numbers of 0 or more, not all 0, is an error."""
     if sample_weight is None:
         return None
     weight = as_vector(sample_weight, "sample_weight")

@@ -7,25 +7,26 @@ import json
 import math
 import os
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from felicific.constraints import Budget, Floor
-from felicific.exceptions import ConstraintError, DataError, PolicyFileError
+from felicific.exceptions import ConstraintError, DataError, GroupError, PolicyFileError
 from felicific.files import write_whole
-from felicific.frames import Array, as_vector
+from felicific.frames import Array, Table, as_vector
 from felicific.groups import encode_groups
 from felicific.happiness import Component
 from felicific.lottery import check_keys, draw, keys_as_text, make_salt
 from felicific.moments import Moments, Outcome, check_proba, encode_labels
 from felicific.program import solve_program
-from felicific.signals import Signal, signal_from_json, signal_to_json
+from felicific.signals import SIGNALS, Signal, signal_from_json, signal_to_json
 
 Floats = NDArray[np.float64]
 
@@ -33,44 +34,59 @@ FORMAT = "felicific policy"
 VERSION = 1
 
 
-@dataclass(frozen=True, eq=False)
-class Policy:
-    """What is decided about a person, given the group and the signal.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Policy(ABC):
+    """What is decided about a person, and what that does to the people it was fitted on.
 
     Attributes
     ----------
     classes : array of shape (K,)
         The decisions.
     groups : tuple
-        The groups, in the order of the first axis of ``q``.
-    signal : Signal
-        What the policy sees besides the group.
-    q : array of shape (groups, signals, K)
-        Probability of each decision.
-    mass : array of shape (groups, signals)
-        Weight of the fitted people in each cell.
+        The groups.
     components : tuple of Component
         What was measured.
     outcome : Outcome
         Loss, group means and gaps on the fitted people.
     prices : dict
-        Loss given up per unit by which each gap (by component) or other requirement (by its words) is tightened.
+        Loss given up per unit by which each gap (by component) or other requirement (by its words) is
+        tightened.
     salt : str
         128 bits of the lottery, as hexadecimal text.
     randomize : bool
         False when each person gets the most probable decision instead of a draw.
+    see_group : bool
+        False when the policy does not need the group to decide.
     """
 
     classes: Array
     groups: tuple[Any, ...]
-    signal: Signal
-    q: Floats
-    mass: Floats
     components: tuple[Component, ...]
     outcome: Outcome
     prices: dict[str, float]
     salt: str
     randomize: bool = True
+    see_group: bool = True
+
+    #: Kinds of policy by the name that files give them.
+    kinds: ClassVar[dict[str, type[Policy]]] = {}
+
+    @abstractmethod
+    def _mixed(self, scores: Array, group: NDArray[np.intp] | None, x: Table) -> Floats:
+        """Probability of every decision, before any rounding."""
+
+    @abstractmethod
+    def _rules(self) -> list[str]:
+        """Sentences that say what is decided about whom."""
+
+    @abstractmethod
+    def _content(self) -> dict[str, Any]:
+        """What a file holds of this kind of policy alone."""
+
+    @classmethod
+    @abstractmethod
+    def _parsed(cls, content: dict[str, Any], common: dict[str, Any], **functions: Any) -> Policy:
+        """Read what :meth:`_content` wrote."""
 
     @property
     def loss(self) -> float:
@@ -103,7 +119,7 @@ class Policy:
     # -----------------------------------------------------------------------------------------------------
     # Use
 
-    def apply(self, scores: Any, group: Any) -> Floats:
+    def apply(self, scores: Any, group: Any = None, x: Table = None) -> Floats:
         """Probability of every decision for every person.
 
         Parameters
@@ -111,38 +127,39 @@ class Policy:
         scores : array of shape (n, K), or (n,) for a label policy
             The model's probabilities, columns in the order of ``classes``; or its predicted labels.
         group : array of shape (n,)
-            The groups; one that was never fitted is an error.
+            The groups; one that was never fitted is an error. Not needed by a policy that does not see them.
+        x : table of n rows
+            The people; only an individual policy looks at them.
         """
-        scores = scores.to_numpy() if hasattr(scores, "to_numpy") else np.asarray(scores)
-        vector = as_vector(group, "group")
-        if len(vector) != len(scores):
-            raise DataError(
-                f"There are {len(vector)} groups for {len(scores)} scores.", "Pass one group for every row."
-            )
-        codes, rows = encode_groups(vector, self.groups), np.arange(len(scores))
-        proba = predicted = None
-        if scores.ndim == 1 and not self.signal.needs_proba:
-            predicted = encode_labels(scores, self.classes, "prediction", rows)
-        else:
-            proba = check_proba(scores, len(self.classes), rows)
-        decisions = np.zeros((len(scores), len(self.classes)))
-        for cell, share in self.signal.spread(proba, predicted):
-            chosen = self.q[codes, cell]
-            decisions += chosen if share is None else share[:, None] * chosen
+        array = scores.to_numpy() if hasattr(scores, "to_numpy") else np.asarray(scores)
+        codes = None
+        if self.see_group:
+            if group is None:
+                raise GroupError("This policy sees the group, and none was given.", "Pass group=.")
+            vector = as_vector(group, "group")
+            if len(vector) != len(array):
+                raise DataError(
+                    f"There are {len(vector)} groups for {len(array)} scores.",
+                    "Pass one group for every row.",
+                )
+            codes = encode_groups(vector, self.groups)
+        decisions = self._mixed(array, codes, x)
         if self.randomize:
             return decisions
         return np.asarray(np.eye(len(self.classes))[decisions.argmax(axis=1)])
 
-    def decide(self, scores: Any, group: Any, key: Any) -> Array:
+    def decide(self, scores: Any, group: Any = None, key: Any = None, x: Table = None) -> Array:
         """Decide about every person: the same key always draws the same lot.
 
         Parameters
         ----------
-        scores, group : as in :meth:`apply`
+        scores, group, x : as in :meth:`apply`
         key : array of shape (n,)
             Strings or integers that identify the people.
         """
-        keys, proba = check_keys(key), self.apply(scores, group)
+        if key is None:
+            raise DataError("There are no keys.", "Pass key=, one string or integer per person.")
+        keys, proba = check_keys(key), self.apply(scores, group, x)
         if len(keys) != len(proba):
             raise DataError(
                 f"There are {len(keys)} keys for {len(proba)} people.", "Pass one key per person."
@@ -154,42 +171,8 @@ class Policy:
     # Words
 
     def sentences(self) -> list[str]:
-        """Spell the whole policy out, one plain sentence per group and signal, and what it achieved."""
-        classes = self.classes.tolist()
-        today = self.signal.today(len(classes))
-        found = []
-        for z, group in enumerate(self.groups):
-            weight = self.mass[z].sum()
-            for first, last in self._alike(z):
-                here = self.mass[z, first : last + 1].sum()
-                share = f"{here / weight:.1%} of the group" if weight > 0 else "nobody"
-                found.append(
-                    f"In group {group!r}, {self.signal.describe(first, last, classes)} ({share}) "
-                    f"{self._treatment(self.q[z, first], today[first : last + 1])}."
-                )
-        return found + self._achieved()
-
-    def _alike(self, z: int) -> list[tuple[int, int]]:
-        """First and last signal of every stretch that is treated alike."""
-        found = []
-        for run in self.signal.runs(len(self.classes)):
-            if not run:
-                continue
-            rows = self.q[z, run.start : run.stop]
-            changes = np.flatnonzero((rows[1:] != rows[:-1]).any(axis=1)) + 1
-            starts = [0, *changes.tolist(), len(run)]
-            found += [(run.start + a, run.start + b - 1) for a, b in pairwise(starts)]
-        return found
-
-    def _treatment(self, q: Floats, today: NDArray[np.intp]) -> str:
-        classes = self.classes.tolist()
-        if q.max() == 1.0:
-            d = int(q.argmax())
-            note = "" if (today == d).all() else ", not as the model says" if (today != d).all() else ""
-            return f"is always decided {classes[d]!r}{note}"
-        odds = [f"{classes[d]!r} with probability {q[d]:.2%}" for d in np.flatnonzero(q)]
-        how = "by lottery" if self.randomize else "rounded to the most probable one"
-        return f"is decided {' and '.join(odds)}, {how}"
+        """Spell the whole policy out in plain sentences, and what it achieved."""
+        return self._rules() + self._achieved()
 
     def _achieved(self) -> list[str]:
         found = [f"On the people it was fitted on, the loss per person is {self.loss:.6g}."]
@@ -215,11 +198,8 @@ class Policy:
         content: dict[str, Any] = {
             "format": FORMAT,
             "version": VERSION,
-            "policy": signal_to_json(self.signal),
-            "classes": {"dtype": self.classes.dtype.str, "values": _plain(self.classes.tolist(), "class")},
-            "groups": _plain(list(self.groups), "group"),
-            "q": self.q.tolist(),
-            "mass": self.mass.tolist(),
+            "classes": {"dtype": self.classes.dtype.str, "values": plain(self.classes.tolist(), "class")},
+            "groups": plain(list(self.groups), "group"),
             "components": [asdict(component) for component in self.components],
             "loss": self.outcome.loss,
             "means": self.outcome.means.tolist(),
@@ -227,6 +207,8 @@ class Policy:
             "prices": [[name, price] for name, price in self.prices.items()],
             "salt": self.salt,
             "randomize": self.randomize,
+            "see_group": self.see_group,
+            **self._content(),
         }
         content["sha256"] = _digest(content)
         return json.dumps(content, indent=1, allow_nan=False) + "\n"
@@ -236,36 +218,156 @@ class Policy:
         write_whole(path, self.to_json())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Policy:
-        """Read a policy from a file."""
+    def load(cls, path: str | os.PathLike[str], *, happiness: Any = None, loss: Any = None) -> Policy:
+        """Read a policy from a file; see :meth:`from_json`."""
         try:
             text = Path(path).read_text("utf-8")
         except UnicodeDecodeError as error:
-            raise _refused(f"{os.fspath(path)!r} is not text") from error
-        return cls.from_json(text)
+            raise refused(f"{os.fspath(path)!r} is not text") from error
+        return cls.from_json(text, happiness=happiness, loss=loss)
 
     @classmethod
-    def from_json(cls, text: str) -> Policy:
-        """Read a policy, refusing whatever is not exactly one."""
+    def from_json(cls, text: str, *, happiness: Any = None, loss: Any = None) -> Policy:
+        """Read a policy, refusing whatever is not exactly one.
+
+        ``happiness`` and ``loss`` are the Python functions of an individual policy, which a file cannot hold.
+        """
         try:
             content = json.loads(text, parse_constant=_no_constant)
         except (json.JSONDecodeError, RecursionError) as error:
-            raise _refused(f"it is not whole JSON ({error})") from error
+            raise refused(f"it is not whole JSON ({error})") from error
         if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise _refused(f"its format is not {FORMAT!r}")
+            raise refused(f"its format is not {FORMAT!r}")
         if content.get("version") != VERSION:
             raise PolicyFileError(
                 f"The policy file has version {content.get('version')!r}; this felicific reads version {VERSION}.",
                 "Install the felicific that wrote it, or fit the policy again.",
             )
         if content.get("sha256") != _digest(content):
-            raise _refused("its content does not match its checksum, so it was altered or cut")
+            raise refused("its content does not match its checksum, so it was altered or cut")
         try:
-            policy = _parse(content)
-        except (KeyError, TypeError, AttributeError, OverflowError) as error:
-            raise _refused(f"a part is missing or of another type ({error!r})") from error
-        _validate(policy)
+            kind = cls.kinds[content["policy"]["kind"]]
+            policy = kind._parsed(content, _common(content), happiness=happiness, loss=loss)
+            policy._validate()
+        except (KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
+            raise refused(f"a part is missing or of another type ({error!r})") from error
         return policy
+
+    def _validate(self) -> None:
+        """Refuse a policy whose parts do not fit together."""
+        g, k, j = len(self.groups), len(self.classes), len(self.components)
+        check_shape("means", self.outcome.means, (g, j))
+        check_shape("gaps", self.outcome.gaps, (j,))
+        names = [component.name for component in self.components]
+        for what, values in (("class", self.classes.tolist()), ("group", self.groups), ("component", names)):
+            if len(set(values)) < len(values) or not values:
+                raise refused(f"a {what} occurs twice, or there is none")
+        if k < 2:
+            raise refused("it has fewer than two classes")
+        if not math.isfinite(self.loss) or not all(map(math.isfinite, self.prices.values())):
+            raise refused("its loss or a price is not finite")
+        if not isinstance(self.salt, str) or not re.fullmatch("[0-9a-f]{32}", self.salt):
+            raise refused("its salt is not 32 hexadecimal digits")
+        if not isinstance(self.randomize, bool) or not isinstance(self.see_group, bool):
+            raise refused("randomize or see_group is neither true nor false")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CellPolicy(Policy):
+    """A policy that sees a signal: q(decision given signal, group).
+
+    Attributes
+    ----------
+    signal : Signal
+        What the policy sees besides the group.
+    q : array of shape (groups, signals, K)
+        Probability of each decision.
+    mass : array of shape (groups, signals)
+        Weight of the fitted people in each cell.
+    """
+
+    signal: Signal
+    q: Floats
+    mass: Floats
+
+    def _mixed(self, scores: Array, group: NDArray[np.intp] | None, x: Table) -> Floats:
+        rows = np.arange(len(scores))
+        proba = predicted = None
+        if scores.ndim == 1 and not self.signal.needs_proba:
+            predicted = encode_labels(scores, self.classes, "prediction", rows)
+        else:
+            proba = check_proba(scores, len(self.classes), rows)
+        codes = np.zeros(len(scores), dtype=np.intp) if group is None else group
+        decisions = np.zeros((len(scores), len(self.classes)))
+        for cell, share in self.signal.spread(proba, predicted):
+            chosen = self.q[codes, cell]
+            decisions += chosen if share is None else share[:, None] * chosen
+        return decisions
+
+    def _rules(self) -> list[str]:
+        classes = self.classes.tolist()
+        today = self.signal.today(len(classes))
+        found = []
+        for z, group in enumerate(self.groups if self.see_group else ["anyone"]):
+            mass = self.mass[z] if self.see_group else self.mass.sum(axis=0)
+            who = f"In group {group!r}" if self.see_group else "In any group"
+            weight = mass.sum()
+            for first, last in self._alike(z):
+                here = mass[first : last + 1].sum()
+                whole = "of the group" if self.see_group else "of all"
+                share = f"{here / weight:.1%} {whole}" if weight > 0 else "nobody"
+                found.append(
+                    f"{who}, {self.signal.describe(first, last, classes)} ({share}) "
+                    f"{self._treatment(self.q[z, first], today[first : last + 1])}."
+                )
+        return found
+
+    def _alike(self, z: int) -> list[tuple[int, int]]:
+        """First and last signal of every stretch that is treated alike."""
+        found = []
+        for run in self.signal.runs(len(self.classes)):
+            if not run:
+                continue
+            rows = self.q[z, run.start : run.stop]
+            changes = np.flatnonzero((rows[1:] != rows[:-1]).any(axis=1)) + 1
+            starts = [0, *changes.tolist(), len(run)]
+            found += [(run.start + a, run.start + b - 1) for a, b in pairwise(starts)]
+        return found
+
+    def _treatment(self, q: Floats, today: NDArray[np.intp]) -> str:
+        classes = self.classes.tolist()
+        if q.max() == 1.0:
+            d = int(q.argmax())
+            note = "" if (today == d).all() else ", not as the model says" if (today != d).all() else ""
+            return f"is always decided {classes[d]!r}{note}"
+        odds = [f"{classes[d]!r} with probability {q[d]:.2%}" for d in np.flatnonzero(q)]
+        how = "by lottery" if self.randomize else "rounded to the most probable one"
+        return f"is decided {' and '.join(odds)}, {how}"
+
+    def _content(self) -> dict[str, Any]:
+        return {"policy": signal_to_json(self.signal), "q": self.q.tolist(), "mass": self.mass.tolist()}
+
+    @classmethod
+    def _parsed(cls, content: dict[str, Any], common: dict[str, Any], **functions: Any) -> Policy:
+        try:
+            signal = signal_from_json(content["policy"])
+        except ValueError as error:
+            raise refused(str(error)) from error
+        return cls(signal=signal, q=numbers(content["q"]), mass=numbers(content["mass"]), **common)
+
+    def _validate(self) -> None:
+        super()._validate()
+        g, k = len(self.groups), len(self.classes)
+        s = self.signal.size(k)
+        check_shape("q", self.q, (g, s, k))
+        check_shape("mass", self.mass, (g, s))
+        if not (self.q >= 0).all() or not (np.abs(self.q.sum(axis=2) - 1.0) <= 1e-9).all():
+            raise refused("some probabilities of q are negative or do not sum to one")
+        if (self.mass < 0).any():
+            raise refused("some mass is negative")
+
+
+Policy.kinds.update(dict.fromkeys(SIGNALS, CellPolicy))
 
 
 def solve(
@@ -273,8 +375,9 @@ def solve(
     *,
     gap: Any = 0.0,
     constraints: Iterable[Floor | Budget] = (),
+    see_group: bool = True,
     random_state: Any = None,
-) -> Policy:
+) -> CellPolicy:
     """Find the policy of least loss that meets every requirement: one linear program.
 
     Parameters
@@ -285,6 +388,8 @@ def solve(
         Largest allowed gap, in the unit of happiness. None asks for nothing.
     constraints : sequence of Floor and Budget
         Further requirements.
+    see_group : bool
+        False for a policy that decides alike in all groups, because the group is not known when it decides.
     random_state : None, int or NumPy generator
         Where the lottery's salt comes from.
 
@@ -294,8 +399,8 @@ def solve(
         When no policy meets the requirements, with the least reachable gap or the conflict.
     """
     moments = moments.joined()
-    solution = solve_program(moments, gap, constraints)
-    return Policy(
+    solution = solve_program(moments, gap, constraints, see_group=see_group)
+    return CellPolicy(
         classes=moments.classes,
         groups=moments.groups,
         signal=moments.signal,
@@ -305,6 +410,7 @@ def solve(
         outcome=solution.outcome,
         prices=solution.prices,
         salt=make_salt(random_state),
+        see_group=see_group,
     )
 
 
@@ -312,7 +418,8 @@ def solve(
 # The file format
 
 
-def _plain(values: list[Any], what: str) -> list[Any]:
+def plain(values: list[Any], what: str) -> list[Any]:
+    """Insist on values that JSON gives back as they were."""
     for value in values:
         if type(value) not in (str, int, float, bool):
             raise DataError(
@@ -328,72 +435,54 @@ def _digest(content: dict[str, Any]) -> str:
 
 
 def _no_constant(name: str) -> float:
-    raise _refused(f"it holds the number {name}")
+    raise refused(f"it holds the number {name}")
 
 
-def _refused(reason: str) -> PolicyFileError:
+def refused(reason: str) -> PolicyFileError:
+    """The error of a file that is not a policy."""
     return PolicyFileError(
         f"This is no policy file: {reason}.", "Get the file again from where it was saved."
     )
 
 
-def _parse(content: dict[str, Any]) -> Policy:
+def numbers(values: Any) -> Floats:
+    """An array of numbers out of a file."""
+    try:
+        return np.array(values, np.float64)
+    except ValueError as error:
+        raise refused(str(error)) from error
+
+
+def check_shape(name: str, array: Floats, shape: tuple[int, ...]) -> None:
+    """Refuse an array of another shape, or one that is not finite."""
+    if array.shape != shape:
+        raise refused(f"{name} has shape {array.shape}, not {shape}")
+    if not np.isfinite(array).all():
+        raise refused(f"{name} is not finite")
+
+
+def _common(content: dict[str, Any]) -> dict[str, Any]:
+    """What every kind of policy has."""
     dtype, values = content["classes"]["dtype"], content["classes"]["values"]
     if not isinstance(dtype, str) or not re.fullmatch(r"[<>|=](b1|[iu][1248]|f[248]|U\d+|O)", dtype):
-        raise _refused(f"the type {dtype!r} of its classes is unknown")
+        raise refused(f"the type {dtype!r} of its classes is unknown")
     try:
-        arrays = {name: np.array(content[name], np.float64) for name in ("q", "mass", "means", "gaps")}
-        classes = np.array(_plain(values, "class"), np.dtype(dtype))
-        signal = signal_from_json(content["policy"])
+        classes = np.array(plain(values, "class"), np.dtype(dtype))
+        groups = tuple(plain(content["groups"], "group"))
     except ValueError as error:
-        raise _refused(str(error)) from error
+        raise refused(str(error)) from error
     components = []
     for fields in content["components"]:
-        bounds = fields.pop("bounds")
-        component = Component(bounds=None if bounds is None else (bounds[0], bounds[1]), **fields)
-        components.append(component)
-    return Policy(
-        classes=classes,
-        groups=tuple(_plain(content["groups"], "group")),
-        signal=signal,
-        q=arrays["q"],
-        mass=arrays["mass"],
-        components=tuple(components),
-        outcome=Outcome(float(content["loss"]), arrays["means"], arrays["gaps"]),
-        prices={str(name): float(price) for name, price in content["prices"]},
-        salt=cast(str, content["salt"]),
-        randomize=content["randomize"],
-    )
-
-
-def _validate(policy: Policy) -> None:
-    """Refuse a policy whose parts do not fit together."""
-    g, k, j = len(policy.groups), len(policy.classes), len(policy.components)
-    s = policy.signal.size(k)
-    shapes = {
-        "q": (policy.q, (g, s, k)),
-        "mass": (policy.mass, (g, s)),
-        "means": (policy.outcome.means, (g, j)),
-        "gaps": (policy.outcome.gaps, (j,)),
+        bounds = fields["bounds"]
+        fields = {**fields, "bounds": None if bounds is None else (bounds[0], bounds[1])}
+        components.append(Component(**fields))
+    return {
+        "classes": classes,
+        "groups": groups,
+        "components": tuple(components),
+        "outcome": Outcome(float(content["loss"]), numbers(content["means"]), numbers(content["gaps"])),
+        "prices": {str(name): float(price) for name, price in content["prices"]},
+        "salt": content["salt"],
+        "randomize": content["randomize"],
+        "see_group": content["see_group"],
     }
-    for name, (array, shape) in shapes.items():
-        if array.shape != shape:
-            raise _refused(f"{name} has shape {array.shape}, not {shape}")
-        if not np.isfinite(array).all():
-            raise _refused(f"{name} is not finite")
-    if not (policy.q >= 0).all() or not (np.abs(policy.q.sum(axis=2) - 1.0) <= 1e-9).all():
-        raise _refused("some probabilities of q are negative or do not sum to one")
-    if (policy.mass < 0).any():
-        raise _refused("some mass is negative")
-    names = [component.name for component in policy.components]
-    for what, values in (("class", policy.classes.tolist()), ("group", policy.groups), ("component", names)):
-        if len(set(values)) < len(values) or not values:
-            raise _refused(f"a {what} occurs twice, or there is none")
-    if k < 2:
-        raise _refused("it has fewer than two classes")
-    if not math.isfinite(policy.loss) or not all(map(math.isfinite, policy.prices.values())):
-        raise _refused("its loss or a price is not finite")
-    if not isinstance(policy.salt, str) or not re.fullmatch("[0-9a-f]{32}", policy.salt):
-        raise _refused("its salt is not 32 hexadecimal digits")
-    if not isinstance(policy.randomize, bool):
-        raise _refused("randomize is neither true nor false")

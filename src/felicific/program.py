@@ -19,7 +19,7 @@ group has one set of columns for all groups.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from felicific.constraints import Budget, Floor, GapRow, MeanRow, Row, resolve_rows
 from felicific.exceptions import InfeasibleError, SolverError
+from felicific.happiness import Component
 from felicific.moments import Moments, Outcome
 from felicific.signals import ScoreCells
 
@@ -80,6 +81,7 @@ class Program:
     coefficients: Floats
     constants: Floats
     scales: Floats
+    see_group: bool
 
     @property
     def n_cells(self) -> int:
@@ -118,6 +120,7 @@ def build(
         coefficients=coefficients / scales,
         constants=base.sum(axis=(1, 2)) / counted / scales,
         scales=scales,
+        see_group=see_group,
     )
 
 
@@ -286,7 +289,7 @@ def _mean(program: Program, j: int, shares: Floats) -> tuple[NDArray[Any], Float
     return columns, numbers[columns]
 
 
-def _policy(program: Program, columns: Floats) -> Floats:
+def policy_of(program: Program, columns: Floats) -> Floats:
     """Map the columns back to q; an empty cell gets today's decision, never an arbitrary vertex."""
     moments = program.moments
     n_classes = moments.loss.shape[2]
@@ -338,11 +341,11 @@ def solve_program(
     program = build(moments, resolve_rows(moments, gap, constraints), see_group=see_group)
     answer = run_model(program, program.rows)
     if not answer.feasible:
-        raise _explain(program, see_group)
-    q = _policy(program, answer.columns)
+        raise _explain(program)
+    q = policy_of(program, answer.columns)
     outcome = moments.evaluate(q)
     _check(program, outcome, q, float(answer.columns[: len(program.cost)] @ program.cost))
-    return Solution(q, outcome, _prices(program, answer), multipliers(program, answer, program.cost_scale))
+    return Solution(q, outcome, prices_of(program, answer), multipliers(program, answer, program.cost_scale))
 
 
 def multipliers(program: Program, answer: _Answer, unit: float) -> Floats:
@@ -384,7 +387,7 @@ def _check(program: Program, outcome: Outcome, q: Floats, objective: float) -> N
         )
 
 
-def _prices(program: Program, answer: _Answer) -> dict[str, float]:
+def prices_of(program: Program, answer: _Answer) -> dict[str, float]:
     """Loss per unit of each requirement, from the duals of its rows."""
     weights = [0.0] * len(program.rows)
     for row, dual in zip(answer.origins, answer.duals.tolist(), strict=True):
@@ -398,49 +401,56 @@ def _prices(program: Program, answer: _Answer) -> dict[str, float]:
     return prices
 
 
-def _explain(program: Program, see_group: bool) -> InfeasibleError:
-    """Say why no policy meets the requirements: the least gap, or an irreducible conflict.
+def irreducible(rows: Sequence[Row], feasible: Callable[[list[Row]], bool]) -> list[Row]:
+    """Reduce conflicting requirements to some that conflict, but no longer once any one of them is dropped.
 
     A deletion filter over the requirements as the user wrote them: drop each in turn, and leave it out for
-    good when the rest still conflicts. What remains conflicts, and does not once any one of it is dropped.
+    good when the rest still conflicts.
     """
-    conflict = list(program.rows)
-    for row in program.rows:
+    conflict = list(rows)
+    for row in rows:
         rest = [other for other in conflict if other is not row]
-        if not run_model(program, rest).feasible:
+        if not feasible(rest):
             conflict = rest
+    return conflict
+
+
+def conflict_error(conflict: Sequence[Row]) -> InfeasibleError:
+    """Say in words which requirements conflict."""
     words = tuple(row.words for row in conflict)
-    if len(conflict) == 1 and isinstance(conflict[0], GapRow):
-        return _gap_too_small(program, conflict[0], see_group)
+    several = len(words) > 1
     return InfeasibleError(
-        f"No policy of this kind meets: {'; '.join(words)}" + (", all at once." if len(words) > 1 else "."),
-        "Relax or drop any one of them, or let the policy see more (another policy=)."
-        if len(words) > 1
-        else "Relax it, or let the policy see more (another policy=).",
+        f"No policy of this kind meets: {'; '.join(words)}" + (", all at once." if several else "."),
+        ("Relax or drop any one of them" if several else "Relax it") + ", or let the policy see more.",
         words,
     )
 
 
-def _gap_too_small(program: Program, row: GapRow, see_group: bool) -> InfeasibleError:
-    """Say which gap can be reached, also without monotonicity when that helps."""
-    least = least_gap(program, row)
-    component = program.moments.components[row.j]
-    problem = (
-        f"No policy of this kind brings the {row.words}: "
-        f"the least reachable gap is {component.quantity(_rounded_up(least))}"
-    )
-    signal = program.moments.signal
-    if isinstance(signal, ScoreCells) and signal.monotone:
-        free = replace(program.moments, signal=replace(signal, monotone=False))
-        least_free = least_gap(build(free, program.rows, see_group=see_group), row)
-        if least_free < least * (1 - 1e-6):
-            problem += f" ({component.quantity(_rounded_up(least_free))} with Score(monotone=False))"
+def gap_error(row: GapRow, component: Component, least: float, note: str = "") -> InfeasibleError:
+    """Say which gap can be reached when the one asked for cannot."""
     return InfeasibleError(
-        problem + ".",
+        f"No policy of this kind brings the {row.words}: "
+        f"the least reachable gap is {component.quantity(rounded_up(least))}{note}.",
         "Allow at least that gap, or let the policy see more (another policy=).",
         (row.words,),
         least,
     )
+
+
+def _explain(program: Program) -> InfeasibleError:
+    """Say why no policy meets the requirements: the least gap, or an irreducible conflict."""
+    conflict = irreducible(program.rows, lambda rows: run_model(program, rows).feasible)
+    row = conflict[0]
+    if len(conflict) > 1 or not isinstance(row, GapRow):
+        return conflict_error(conflict)
+    least, note = least_gap(program, row), ""
+    component, signal = program.moments.components[row.j], program.moments.signal
+    if isinstance(signal, ScoreCells) and signal.monotone:
+        free = replace(program.moments, signal=replace(signal, monotone=False))
+        least_free = least_gap(build(free, program.rows, see_group=program.see_group), row)
+        if least_free < least * (1 - 1e-6):
+            note = f" ({component.quantity(rounded_up(least_free))} with Score(monotone=False))"
+    return gap_error(row, component, least, note)
 
 
 def least_gap(program: Program, row: GapRow) -> float:
@@ -449,10 +459,10 @@ def least_gap(program: Program, row: GapRow) -> float:
     answer = run_model(tight, tight.rows, elastic=True)
     if not answer.feasible:
         raise SolverError("The least gap has no answer.", "Please report it, with the moments if you can.")
-    return float(program.moments.evaluate(_policy(program, answer.columns)).gaps[row.j])
+    return float(program.moments.evaluate(policy_of(program, answer.columns)).gaps[row.j])
 
 
-def _rounded_up(number: float) -> float:
+def rounded_up(number: float) -> float:
     """Six digits, rounded up: asking for the number that a message names must succeed."""
     if number == 0:
         return 0.0

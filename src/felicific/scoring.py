@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from felicific.classifier import FairClassifier, achieved
+from felicific.classifier import FairClassifier
+from felicific.fitting import People, Task, achieved
 from felicific.frames import Table, as_vector, encode
 from felicific.groups import resolve_groups
 from felicific.happiness import resolve_happiness
@@ -66,24 +67,16 @@ class Scorer:
             own = getattr(self, name)
             return own if own is not None else getattr(last, name) if fair else default
 
-        outcome = achieved(
-            X,
-            decisions,
-            y=as_vector(y, "y"),
-            group=resolve_groups(X, named if named is not None else setting("sensitive_features")),
-            classes=classes,
-            happiness=(
-                components := resolve_happiness(setting("happiness"), classes.tolist(), setting("favourable"))
-            ),
-            loss=setting("loss", "error"),
-            sample_weight=sample_weight,
-        )
-        gaps = {
-            str(component.name): float(gap) for component, gap in zip(components, outcome.gaps, strict=True)
-        }
+        components = resolve_happiness(setting("happiness"), classes.tolist(), setting("favourable"))
+        task = Task(classes, components, setting("loss", "error"), None, (), True, None)
+        group = resolve_groups(X, named if named is not None else setting("sensitive_features"))
+        people = People(X, as_vector(y, "y"), group, classes[decisions.argmax(axis=1)], weight=sample_weight)
+        outcome = achieved(task, people, decisions)
+        names = [str(component.name) for component in components]
+        gaps = dict(zip(names, outcome.gaps.tolist(), strict=True))
         if self.price is not None:
             prices = self.price if isinstance(self.price, Mapping) else dict.fromkeys(gaps, self.price)
-            return -outcome.loss - sum(float(prices[name]) * gaps[name] for name in prices)
+            return float(-outcome.loss - sum(prices[name] * gaps[name] for name in prices))
         scores = {"neg_loss": -outcome.loss}
         if len(gaps) == 1:
             return scores | {"neg_gap": -next(iter(gaps.values()))}

@@ -21,6 +21,32 @@ Spread = list[tuple[Codes, Floats | None]]
 FINE = 4096
 
 
+@dataclass(frozen=True)
+class Individual:
+    """All of x: every person's own features, and the model's calibrated probabilities.
+
+    Parameters
+    ----------
+    calibration : {"isotonic", "sigmoid", "none"}, default="isotonic"
+        How the model's probabilities are calibrated, group by group, on the fitted rows. A component that ignores
+        the label needs no probabilities.
+    """
+
+    calibration: str = "isotonic"
+    kind: ClassVar[str] = "individual"
+    needs_proba: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.calibration not in CALIBRATIONS:
+            raise DataError(
+                f"Individual(calibration={self.calibration!r}).",
+                f"Choose one of {', '.join(map(repr, CALIBRATIONS))}.",
+            )
+
+
+CALIBRATIONS = ("isotonic", "sigmoid", "none")
+
+
 class Signal(Protocol):
     """What every signal can do. ``K`` is the number of classes, ``S`` the number of signals."""
 
@@ -317,13 +343,25 @@ SIGNALS: Mapping[str, type[SoftLabel] | type[Label] | type[Score]] = {
 }
 
 
-def resolve_signal(policy: Any) -> Signal:
-    """Turn ``policy=`` (a name or a signal object) into a signal."""
-    if isinstance(policy, str) and policy in SIGNALS:
-        return SIGNALS[policy]()
-    if isinstance(policy, SoftLabel | Label | Score | ScoreCells):
+def resolve_policy(policy: Any) -> Signal | Individual:
+    """Turn ``policy=`` (a name or an object) into what the policy sees."""
+    names = [*SIGNALS, Individual.kind]
+    if isinstance(policy, str) and policy in names:
+        return Individual() if policy == Individual.kind else SIGNALS[policy]()
+    if isinstance(policy, SoftLabel | Label | Score | ScoreCells | Individual):
         return policy
-    raise DataError(f"There is no policy {policy!r}.", f"Choose one of {', '.join(map(repr, SIGNALS))}.")
+    raise DataError(f"There is no policy {policy!r}.", f"Choose one of {', '.join(map(repr, names))}.")
+
+
+def resolve_signal(policy: Any) -> Signal:
+    """Turn ``policy=`` into a signal that moments can be summed over."""
+    signal = resolve_policy(policy)
+    if isinstance(signal, Individual):
+        raise DataError(
+            "An individual policy needs the people themselves, not only sums over them.",
+            "Use FairClassifier(policy='individual'), or another policy.",
+        )
+    return signal
 
 
 def signal_to_json(signal: Signal) -> dict[str, Any]:

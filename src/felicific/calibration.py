@@ -1,0 +1,91 @@
+"""Calibration: probabilities that mean what they say, group by group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+#: A group with fewer rows keeps the model's own probabilities.
+FEWEST_ROWS = 30
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """For every group and class, a curve from the model's probability to the calibrated one.
+
+    ``knots[z][k]`` holds the corners of a piecewise linear curve; with two classes only that of the second is
+    used. Group ``z`` is 0 for everybody when the policy does not see the group.
+    """
+
+    knots: tuple[tuple[tuple[Floats, Floats], ...], ...]
+
+    def apply(self, proba: Floats, group: Codes) -> Floats:
+        """Calibrated probabilities of every class, of the shape of ``proba``."""
+        calibrated = np.empty_like(proba)
+        for z, curves in enumerate(self.knots):
+            rows = np.flatnonzero(group == z)
+            part = proba[rows]
+            if proba.shape[1] == 2:
+                second = np.interp(part[:, 1], *curves[1])
+                calibrated[rows] = np.column_stack([1.0 - second, second])
+                continue
+            found = np.column_stack([np.interp(part[:, k], *curve) for k, curve in enumerate(curves)])
+            total = found.sum(axis=1, keepdims=True)
+            calibrated[rows] = np.where(total > 0, found / np.where(total > 0, total, 1.0), part)
+        return calibrated
+
+
+def fit_calibration(
+    method: str, proba: Floats, labels: Codes, group: Codes, n_groups: int, weight: Floats
+) -> Calibration:
+    """Fit one curve per group and class."""
+    knots = []
+    for z in range(n_groups):
+        rows = np.flatnonzero(group == z)
+        curves = []
+        for k in range(proba.shape[1]):
+            if method == "none" or len(rows) < FEWEST_ROWS:
+                curves.append((np.array([0.0, 1.0]), np.array([0.0, 1.0])))
+            else:
+                fit = _isotonic if method == "isotonic" else _sigmoid
+                curves.append(fit(proba[rows, k], (labels[rows] == k).astype(np.float64), weight[rows]))
+        knots.append(tuple(curves))
+    return Calibration(tuple(knots))
+
+
+def _isotonic(score: Floats, hit: Floats, weight: Floats) -> tuple[Floats, Floats]:
+    """Centred isotonic regression: each pooled block is one knot, at its mean score.
+
+    Between the knots the curve is linear. Unlike the usual staircase it has no flat steps, so two people with
+    different scores are not tied and fewer of them face a lottery.
+    """
+    from sklearn.isotonic import isotonic_regression
+
+    levels, place = np.unique(score, return_inverse=True)
+    mass = np.bincount(place, weight)
+    rate = np.bincount(place, weight * hit) / mass
+    fitted = isotonic_regression(rate, sample_weight=mass, y_min=0.0, y_max=1.0)
+    block = np.concatenate([[0], (np.diff(fitted) > 0).cumsum()])
+    centre = np.bincount(block, mass * levels) / np.bincount(block, mass)
+    return centre, fitted[np.unique(block, return_index=True)[1]]
+
+
+def _sigmoid(score: Floats, hit: Floats, weight: Floats) -> tuple[Floats, Floats]:
+    """Platt's logistic curve of the log-odds, as a fine piecewise linear one."""
+    from sklearn.linear_model import LogisticRegression
+
+    grid = np.linspace(0.0, 1.0, 2049)
+    if hit.min() == hit.max():
+        return grid, np.full(len(grid), hit[0])
+    model = LogisticRegression(C=1e6).fit(_log_odds(score), hit, sample_weight=weight)
+    return grid, model.predict_proba(_log_odds(grid))[:, 1]
+
+
+def _log_odds(score: Floats) -> Floats:
+    inside = score.clip(1e-6, 1 - 1e-6)
+    return np.log(inside / (1.0 - inside))[:, None]

@@ -1,0 +1,220 @@
+"""Fitting: from people and what is asked to a policy. Everything FairClassifier does without scikit-learn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from felicific.calibration import Calibration, fit_calibration
+from felicific.exceptions import DataError
+from felicific.frames import Array, Table, as_vector, encode, take_rows
+from felicific.generation import Crowd, Generated, generate
+from felicific.groups import encode_groups, find_groups
+from felicific.happiness import Happiness
+from felicific.individual import IndividualPolicy, search_of
+from felicific.ledgers import Terms, expected_ledger, find_origin, real_ledger
+from felicific.lottery import make_salt
+from felicific.moments import (
+    Moments,
+    Outcome,
+    check_proba,
+    check_weights,
+    compute_moments,
+    resolve_loss,
+    reweighted,
+)
+from felicific.policy import CellPolicy, solve
+from felicific.signals import Individual, Score, Signal, SoftLabel, find_boundary
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is asked: decisions, happiness, loss, gap and further requirements."""
+
+    classes: Array
+    happiness: tuple[Happiness, ...]
+    loss: Any
+    gap: Any
+    constraints: Any
+    see_group: bool
+    random_state: Any
+
+
+@dataclass(frozen=True)
+class People:
+    """Rows, with what the model says about them.
+
+    ``joint`` is p(label, group given x) of shape (n, K, groups), for individual policies that do not see the group.
+    """
+
+    x: Table
+    y: Array | None
+    group: Array
+    predicted: Array
+    proba: Any = None
+    weight: Any = None
+    joint: Any = None
+
+    def present(self) -> People:
+        """Without the rows of weight 0."""
+        weight = check_weights(self.weight, len(self.group))
+        if weight is None or weight.all():
+            return replace(self, weight=np.ones(len(self.group)) if weight is None else weight)
+        rows = np.flatnonzero(weight)
+
+        def part(array: Any) -> Any:
+            return None if array is None else np.asarray(array)[rows]
+
+        return People(
+            x=take_rows(self.x, rows),
+            y=part(self.y),
+            group=self.group[rows],
+            predicted=part(self.predicted),
+            proba=part(self.proba),
+            weight=weight[rows],
+            joint=part(self.joint),
+        )
+
+
+def achieved(task: Task, people: People, decisions: Floats, groups: tuple[Any, ...] | None = None) -> Outcome:
+    """Loss, group means and gaps of given decision probabilities.
+
+    Deciding with probabilities D is drawing a label from D and keeping it: the moments of the soft label,
+    under the policy that changes nothing.
+    """
+    moments = _moments(task, replace(people, proba=decisions), SoftLabel(), task.happiness, groups)
+    n_groups, n_classes = len(moments.groups), len(moments.classes)
+    return moments.evaluate(np.tile(np.eye(n_classes), (n_groups, 1, 1)))
+
+
+def _moments(
+    task: Task,
+    people: People,
+    signal: Signal,
+    happiness: tuple[Happiness, ...],
+    groups: tuple[Any, ...] | None = None,
+) -> Moments:
+    return compute_moments(
+        people.x,
+        y=people.y,
+        group=people.group,
+        classes=task.classes,
+        happiness=happiness,
+        signal=signal,
+        loss=task.loss,
+        proba=people.proba,
+        predicted=people.predicted,
+        groups=groups,
+        sample_weight=people.weight,
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Policies that see a signal
+
+
+def fit_cells(task: Task, people: People, signal: Signal) -> tuple[CellPolicy, Moments]:
+    """Fit a policy that sees a signal; also its moments."""
+    if isinstance(signal, Score) and len(task.classes) == 2:
+        codes = encode(as_vector(people.predicted, "predictions"), task.classes.tolist())
+        signal = replace(signal, boundary=find_boundary(np.asarray(people.proba, dtype=np.float64), codes))
+    moments = _moments(task, people, signal, task.happiness).joined()
+    return _solve(task, moments), moments
+
+
+def _solve(task: Task, moments: Moments) -> CellPolicy:
+    return solve(
+        moments,
+        gap=task.gap,
+        constraints=task.constraints,
+        see_group=task.see_group,
+        random_state=task.random_state,
+    )
+
+
+def recalibrate_cells(task: Task, people: People, labelled: Moments, salt: str) -> tuple[CellPolicy, Moments]:
+    """Solve again for unlabelled people; also their moments."""
+    exact = tuple(happiness for happiness in task.happiness if not happiness.looks_at_y)
+    fresh = _moments(task, people, labelled.signal, exact, labelled.groups)
+    moments = reweighted(labelled, fresh)
+    return replace(_solve(task, moments), salt=salt), moments
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Individual policies
+
+
+def fit_individual(task: Task, people: People, individual: Individual) -> IndividualPolicy:
+    """Fit a policy that sees all of x."""
+    people = people.present()
+    groups = find_groups(people.group)
+    codes = encode_groups(people.group, groups)
+    labels = encode(as_vector(people.y, "y"), task.classes.tolist())
+    calibration = Calibration(())
+    if task.see_group:
+        proba = _checked(people, task)
+        calibration = fit_calibration(
+            individual.calibration, proba, labels, codes, len(groups), np.asarray(people.weight)
+        )
+    return _generate(task, people, groups, codes, calibration, make_salt(task.random_state))
+
+
+def recalibrate_individual(task: Task, people: People, policy: IndividualPolicy) -> IndividualPolicy:
+    """Search again on unlabelled people, with the calibration that the labelled ones gave."""
+    if not policy.see_group:
+        raise DataError(
+            "An individual policy that does not see the group cannot be recalibrated.",
+            "Fit it again on labelled people, or use policy='score'.",
+        )
+    people = replace(people.present(), y=None)
+    codes = encode_groups(people.group, policy.groups)
+    return _generate(task, people, policy.groups, codes, policy.calibration, policy.salt)
+
+
+def _checked(people: People, task: Task) -> Floats:
+    return check_proba(people.proba, len(task.classes), np.arange(len(people.group)))
+
+
+def _generate(
+    task: Task, people: People, groups: tuple[Any, ...], codes: Codes, calibration: Calibration, salt: str
+) -> IndividualPolicy:
+    terms = Terms(
+        task.classes, groups, task.happiness, resolve_loss(task.loss, task.classes)[1], task.see_group
+    )
+    origin = find_origin(terms, people.x, people.y, people.group)
+    belief = calibration.apply(_checked(people, task), codes) if task.see_group else people.joint
+    seen = people.group if task.see_group else None
+    plug_in = expected_ledger(terms, people.x, belief, seen, origin)
+    real = None if people.y is None else real_ledger(terms, people.x, people.y, people.group, codes, origin)
+    crowd = Crowd(
+        classes=task.classes,
+        groups=groups,
+        components=tuple(happiness.component for happiness in task.happiness),
+        origin=origin,
+        weight=np.asarray(people.weight),
+        group=codes,
+        own=encode(as_vector(people.predicted, "predictions"), task.classes.tolist()),
+        see_group=task.see_group,
+    )
+    found: Generated = generate(crowd, plug_in, real, gap=task.gap, constraints=task.constraints)
+    return IndividualPolicy(
+        classes=task.classes,
+        groups=groups,
+        components=crowd.components,
+        outcome=found.outcome,
+        prices=found.prices,
+        salt=salt,
+        see_group=task.see_group,
+        mixture=found.mixture,
+        calibration=calibration,
+        origin=origin,
+        happiness=task.happiness,
+        loss_function=task.loss,
+        search=search_of(found, [component.name for component in crowd.components]),
+    )

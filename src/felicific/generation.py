@@ -1,0 +1,394 @@
+r"""Individual policies by column generation: all of x is the signal.
+
+A deterministic policy m decides, for person i of group z,
+
+.. math:: d_m(i) = \arg\min_d \; \alpha_m c(d; i) - \sum_{zj} \kappa_{mzj} v_j(d; i, z)
+
+with c the expected loss and v the expected happiness under calibrated probabilities of the label; it never
+sees the label. A master program mixes such policies, one mixture per group: it is the program of
+:mod:`felicific.program` with a single signal whose decisions are the columns m. Its multipliers give the next
+:math:`\kappa`; when no column improves the mixture, it is optimal among all policies that see x.
+
+Two ledgers value a column. The *plug-in* ledger uses expected values: pricing and the duality gap belong to it.
+The *real* ledger uses the labels of the fitted rows: the mixture that is returned is optimal for it among the
+columns found, so the gap on the fitted rows is real.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from felicific.constraints import Budget, Floor, GapRow, Row, resolve_rows
+from felicific.exceptions import InfeasibleError
+from felicific.happiness import Component
+from felicific.moments import Moments, Outcome
+from felicific.program import (
+    Program,
+    build,
+    conflict_error,
+    gap_error,
+    irreducible,
+    multipliers,
+    policy_of,
+    prices_of,
+    run_model,
+)
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+#: Generation stops when the loss is known to be within this of the optimum, relative to the largest regret.
+TOLERANCE = 1e-8
+PASSES = 300
+STAGNATION = 8
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What every decision is worth, row by row.
+
+    Attributes
+    ----------
+    cost : array of shape (n, K)
+        Loss of each decision.
+    value : array of shape (n, K, Z, J)
+        Happiness inside ``among``, relative to the crowd's origin; Z is 1 (the row's own group) when the policy
+        sees the group, else all groups.
+    among : array of shape (n, Z, J)
+        Membership in ``among``, or its probability.
+    """
+
+    cost: Floats
+    value: Floats
+    among: Floats
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """The people: their weights, groups, and what the model itself decides about them."""
+
+    classes: NDArray[Any]
+    groups: tuple[Any, ...]
+    components: tuple[Component, ...]
+    origin: Floats
+    weight: Floats
+    group: Codes
+    own: Codes
+    see_group: bool
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Deterministic policies and how each group mixes them.
+
+    Attributes
+    ----------
+    alpha : array of shape (M,)
+        Weight of the loss in each policy's choice: 1, or 0 for one that only brings groups together.
+    kappa : array of shape (M, groups, components)
+        Weight of each group's happiness.
+    share : array of shape (groups, M)
+        Mixture weights; equal rows when the policy does not see the group.
+    """
+
+    alpha: Floats
+    kappa: Floats
+    share: Floats
+
+
+@dataclass(frozen=True)
+class Generated:
+    """A mixture with what it achieves and how the search ended.
+
+    ``outcome`` is measured on the real ledger, ``plug_in`` on the expected one; ``duality_gap`` bounds how far
+    the plug-in loss is from the least possible one.
+    """
+
+    mixture: Mixture
+    outcome: Outcome
+    plug_in: Outcome
+    prices: dict[str, float]
+    passes: int
+    stopped: str
+    duality_gap: float
+
+
+def choose(alpha: float, kappa: Floats, cost: Floats, value: Floats) -> Codes:
+    """Decision of one deterministic policy; ``kappa`` has the shape (Z, J) of ``value``'s last axes.
+
+    Sums are taken term by term and not by a matrix product, whose rounding depends on the batch.
+    """
+    gain = np.zeros(cost.shape)
+    for z in range(kappa.shape[0]):
+        for j in range(kappa.shape[1]):
+            if kappa[z, j] != 0.0:
+                gain += kappa[z, j] * value[:, :, z, j]
+    if alpha != 0.0:
+        return np.asarray((alpha * cost - gain).argmin(axis=1))
+    # The loss has no say: it breaks ties only.
+    best = gain.max(axis=1, keepdims=True)
+    tied = gain >= best - 1e-12 * np.abs(gain).max(axis=1, keepdims=True)
+    return np.asarray(np.where(tied, cost, np.inf).argmin(axis=1))
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """The deterministic policies found so far, and their sums on one ledger."""
+
+    crowd: Crowd
+    ledger: Ledger
+    counted: Floats
+    loss: list[Floats] = field(default_factory=list)
+    value: list[Floats] = field(default_factory=list)
+
+    @classmethod
+    def empty(cls, crowd: Crowd, ledger: Ledger) -> _Columns:
+        return cls(crowd, ledger, _per_group(crowd, ledger.among))
+
+    def add(self, decisions: Codes) -> None:
+        loss, value = self.sums(decisions)
+        self.loss.append(loss)
+        self.value.append(value)
+
+    def sums(self, decisions: Codes) -> tuple[Floats, Floats]:
+        """Loss of shape (groups,) and happiness of shape (groups, components) of one column."""
+        crowd, rows = self.crowd, np.arange(len(decisions))
+        lost = crowd.weight * self.ledger.cost[rows, decisions]
+        loss = np.bincount(crowd.group, lost, minlength=len(crowd.groups)).astype(np.float64)
+        return loss, _per_group(crowd, self.ledger.value[rows, decisions])
+
+    def moments(self) -> Moments:
+        """The master's moments: one signal, and columns for decisions."""
+        crowd = self.crowd
+        g, m = len(crowd.groups), len(self.loss)
+        mass = np.bincount(crowd.group, crowd.weight, minlength=g).astype(np.float64)
+        today_loss, today_value = self.sums(crowd.own)
+        return Moments(
+            classes=np.arange(m),
+            groups=crowd.groups,
+            components=crowd.components,
+            signal=_OneSignal(),
+            loss_name="",
+            origin=crowd.origin,
+            mass=mass[:, None],
+            loss=np.array(self.loss).T[:, None, :],
+            value=np.array(self.value).transpose(1, 0, 2)[:, None, :, :],
+            among=self.counted[:, None, :],
+            today_loss=today_loss[:, None],
+            today_value=today_value[:, None, :],
+            rows=np.bincount(crowd.group, minlength=g),
+        )
+
+
+@dataclass(frozen=True)
+class _OneSignal:
+    """The master's only signal."""
+
+    kind: str = "mixture"
+    needs_proba: bool = True
+
+    def size(self, n_classes: int) -> int:
+        return 1
+
+    def today(self, n_classes: int) -> Codes:
+        return np.zeros(1, dtype=np.intp)
+
+    def spread(self, proba: Any, predicted: Any) -> Any:
+        return []
+
+    def runs(self, n_classes: int) -> list[range]:
+        return [range(1)]
+
+    def chains(self, n_classes: int) -> list[tuple[range, int]]:
+        return []
+
+    def describe(self, first: int, last: int, classes: list[Any]) -> str:
+        return "a person"
+
+
+def _per_group(crowd: Crowd, numbers: Floats) -> Floats:
+    """Weighted sums of an array of shape (n, Z, J) as (groups, components)."""
+    g, n_components = len(crowd.groups), numbers.shape[2]
+    if not crowd.see_group:
+        return np.asarray(np.einsum("i,izj->zj", crowd.weight, numbers))
+    sums = np.zeros((g, n_components))
+    for j in range(n_components):
+        sums[:, j] = np.bincount(crowd.group, crowd.weight * numbers[:, 0, j], minlength=g)
+    return sums
+
+
+class _Search:
+    """The columns, priced on the plug-in ledger and summed on both."""
+
+    def __init__(
+        self,
+        crowd: Crowd,
+        plug_in: Ledger,
+        real: Ledger | None,
+        gap: Any,
+        constraints: Iterable[Floor | Budget],
+    ) -> None:
+        self.crowd, self.plug_in, self.gap, self.constraints = crowd, plug_in, gap, tuple(constraints)
+        self.expected = _Columns.empty(crowd, plug_in)
+        self.real = self.expected if real is None else _Columns.empty(crowd, real)
+        self.alpha: list[float] = []
+        self.kappa: list[Floats] = []
+        self.passes = 0
+        self.parts = [np.flatnonzero(crowd.group == z) for z in range(len(crowd.groups))]
+        self.total = float(crowd.weight.sum())
+        self.swing = self._swing()
+
+    def _swing(self) -> Floats:
+        """The largest swing of a mean that decisions can cause: the natural unit of each component."""
+        value = self.plug_in.value
+        spread = value.max(axis=1) - value.min(axis=1)
+        swing = (_per_group(self.crowd, spread) / self.expected.counted.clip(min=1e-300)).max(axis=0)
+        return np.where(swing > 0, swing, 1.0)
+
+    def decide(self, alpha: float, kappa: Floats) -> Codes:
+        """Decisions of one deterministic policy about everybody."""
+        cost, value = self.plug_in.cost, self.plug_in.value
+        if not self.crowd.see_group:
+            return choose(alpha, kappa, cost, value)
+        decisions = np.zeros(len(cost), dtype=np.intp)
+        for z, rows in enumerate(self.parts):
+            decisions[rows] = choose(alpha, kappa[z : z + 1], cost[rows], value[rows])
+        return decisions
+
+    def add(self, alpha: float, kappa: Floats) -> None:
+        """Take a deterministic policy in as a column."""
+        decisions = self.decide(alpha, kappa)
+        self.alpha.append(alpha)
+        self.kappa.append(kappa)
+        self.expected.add(decisions)
+        if self.real is not self.expected:
+            self.real.add(decisions)
+        self.passes += 1
+
+    def rows(self, columns: _Columns) -> list[Row]:
+        """The requirements, as they read on one ledger."""
+        return resolve_rows(columns.moments(), self.gap, self.constraints)
+
+    def master(self, columns: _Columns, rows: list[Row]) -> Program:
+        """The program that mixes the columns."""
+        return build(columns.moments(), rows, see_group=self.crowd.see_group, scales=self.swing)
+
+    def reduced(self, columns: _Columns, alpha: float, worth: Floats) -> float:
+        """How much the newest column improves on the mixture, in units of the master's objective."""
+        scores = np.array(
+            [
+                alpha * loss / self.total - (worth * value / columns.counted).sum(axis=1)
+                for loss, value in zip(columns.loss, columns.value, strict=True)
+            ]
+        )
+        if not self.crowd.see_group:
+            scores = scores.sum(axis=1, keepdims=True)
+        return float((scores[:-1].min(axis=0) - scores[-1]).clip(min=0.0).sum())
+
+    def kappa_of(self, columns: _Columns, worth: Floats) -> Floats:
+        """Weights of happiness in a person's choice that belong to these multipliers."""
+        return np.asarray(worth * self.total / columns.counted)
+
+    def reach(self, columns: _Columns) -> None:
+        """Phase 1: add columns until some mixture meets every requirement; the loss has no say."""
+        rows = self.rows(columns)
+        if self.excess(columns, rows) == 0.0:
+            return
+        conflict = irreducible(rows, lambda some: self.excess(columns, some) == 0.0)
+        raise self._explain(columns, conflict)
+
+    def excess(self, columns: _Columns, rows: list[Row]) -> float:
+        """Least amount, in swings, by which every mixture exceeds some requirement; 0 when one meets them."""
+        excess = np.inf
+        for _ in range(PASSES):
+            program = self.master(columns, rows)
+            answer = run_model(program, program.rows, elastic=True)
+            excess = float(answer.columns[-1])
+            if excess <= 1e-10:
+                return 0.0
+            worth = multipliers(program, answer, 1.0)
+            self.add(0.0, self.kappa_of(columns, worth))
+            if self.reduced(columns, 0.0, worth) <= max(1e-10, 1e-8 * excess):
+                break
+        return excess
+
+    def _explain(self, columns: _Columns, conflict: list[Row]) -> InfeasibleError:
+        row = conflict[0]
+        if len(conflict) > 1 or not isinstance(row, GapRow):
+            return conflict_error(conflict)
+        least = self.excess(columns, [replace(row, width=0.0)]) * float(self.swing[row.j])
+        return gap_error(row, self.crowd.components[row.j], least)
+
+    def descend(self, columns: _Columns) -> tuple[str, float]:
+        """Phase 2: add columns until none improves the mixture's loss; says why it stopped, and the gap."""
+        best, idle, bound = np.inf, 0, np.inf
+        rows = self.rows(columns)
+        for _ in range(PASSES):
+            program = self.master(columns, rows)
+            answer = run_model(program, program.rows)
+            loss = (
+                program.least_loss
+                + float(answer.columns[: len(program.cost)] @ program.cost) * program.cost_scale
+            )
+            tolerance = TOLERANCE * max(program.cost_scale, 1e-300)
+            idle = 0 if loss < best - tolerance else idle + 1
+            best = min(best, loss)
+            worth = multipliers(program, answer, program.cost_scale)
+            self.add(1.0, self.kappa_of(columns, worth))
+            improvement = self.reduced(columns, 1.0, worth)
+            bound = min(bound, best - (loss - improvement))
+            if bound <= tolerance:
+                return "duality gap closed", max(bound, 0.0)
+            if idle >= STAGNATION:
+                return "stagnation", max(bound, 0.0)
+        return f"{PASSES} passes", max(bound, 0.0)
+
+
+def generate(
+    crowd: Crowd,
+    plug_in: Ledger,
+    real: Ledger | None = None,
+    *,
+    gap: Any = 0.0,
+    constraints: Iterable[Floor | Budget] = (),
+) -> Generated:
+    """Find the mixture of deterministic policies of least loss that meets every requirement.
+
+    Parameters
+    ----------
+    crowd : Crowd
+        The people.
+    plug_in, real : Ledger
+        Expected values for pricing; values under the real labels, if there are any, for the final mixture.
+    gap, constraints :
+        As for :func:`felicific.solve`.
+    """
+    search = _Search(crowd, plug_in, real, gap, constraints)
+    shape = (len(crowd.groups), len(crowd.components))
+    search.add(1.0, np.zeros(shape))
+    search.expected.moments().check_complete()
+    search.real.moments().check_complete()
+    search.reach(search.expected)
+    stopped, duality_gap = search.descend(search.expected)
+    if search.real is not search.expected:
+        search.reach(search.real)
+        search.descend(search.real)
+    program = search.master(search.real, search.rows(search.real))
+    answer = run_model(program, program.rows)
+    q = policy_of(program, answer.columns)
+    used = np.flatnonzero(q[:, 0, :].max(axis=0) > 0)
+    mixture = Mixture(np.array(search.alpha)[used], np.array(search.kappa)[used], q[:, 0, used])
+    return Generated(
+        mixture=mixture,
+        outcome=program.moments.evaluate(q),
+        plug_in=search.expected.moments().evaluate(q),
+        prices=prices_of(program, answer),
+        passes=search.passes,
+        stopped=stopped,
+        duality_gap=duality_gap,
+    )

@@ -1,0 +1,221 @@
+"""Individual policies: every person's own features decide, with the happiness itself."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from felicific.calibration import Calibration
+from felicific.exceptions import DataError, PolicyFileError
+from felicific.frames import Array, Table, count_rows
+from felicific.generation import Generated, Mixture, choose
+from felicific.happiness import Correct, Decided, Happiness, Labelled, resolve_happiness
+from felicific.ledgers import Terms, expected_ledger
+from felicific.moments import check_proba, resolve_loss
+from felicific.policy import Policy, check_shape, numbers, plain, refused
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Search:
+    """How the column generation ended.
+
+    Attributes
+    ----------
+    passes : int
+        Deterministic policies that were tried.
+    stopped : str
+        Why it stopped: the duality gap closed, stagnation, or too many passes.
+    duality_gap : float
+        How far the plug-in loss is from the least possible one, at most.
+    plug_in_loss, plug_in_gaps : float, dict
+        What the calibrated probabilities expect of the policy; ``Policy.loss`` and ``Policy.gaps`` are what
+        really happened on the labelled rows.
+    """
+
+    passes: int
+    stopped: str
+    duality_gap: float
+    plug_in_loss: float
+    plug_in_gaps: dict[str, float]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class IndividualPolicy(Policy):
+    """A mixture of deterministic policies of a person's features.
+
+    Policy m decides what minimises ``alpha[m]`` times the expected loss minus ``kappa[m]`` times the expected
+    happiness; group z follows policy m with probability ``share[z, m]``.
+    """
+
+    mixture: Mixture
+    calibration: Calibration
+    origin: Floats
+    happiness: tuple[Happiness, ...]
+    loss_function: Any
+    search: Search
+
+    def _mixed(self, scores: Array, group: NDArray[np.intp] | None, x: Table) -> Floats:
+        if x is None:
+            raise DataError("An individual policy looks at the people themselves.", "Pass x=, their table.")
+        rows = np.arange(len(scores))
+        if count_rows(x) != len(rows):
+            raise DataError(f"There are {len(rows)} scores for {count_rows(x)} people.", "Pass one for each.")
+        k, g = len(self.classes), len(self.groups)
+        names = np.empty(len(rows), dtype=object)
+        if self.see_group:
+            names = _named(self.groups, group)
+            belief = self.calibration.apply(check_proba(scores, k, rows), np.asarray(group))
+        else:
+            belief = check_proba(scores, k * g, rows).reshape(len(rows), k, g)
+        ledger = expected_ledger(self.terms, x, belief, names if self.see_group else None, self.origin)
+        decisions = np.zeros((len(rows), k))
+        everyone = np.zeros(len(rows), dtype=np.intp) if group is None else group
+        for z in range(g if self.see_group else 1):
+            mine = np.flatnonzero(everyone == z)
+            for m in np.flatnonzero(self.mixture.share[z]):
+                kappa = self.mixture.kappa[m, z : z + 1] if self.see_group else self.mixture.kappa[m]
+                chosen = choose(float(self.mixture.alpha[m]), kappa, ledger.cost[mine], ledger.value[mine])
+                decisions[mine, chosen] += self.mixture.share[z, m]
+        return decisions
+
+    @property
+    def terms(self) -> Terms:
+        """What is valued."""
+        cost = resolve_loss(self.loss_function, self.classes)[1]
+        return Terms(self.classes, self.groups, self.happiness, cost, self.see_group)
+
+    def _rules(self) -> list[str]:
+        found = []
+        for z, group in enumerate(self.groups if self.see_group else ("any",)):
+            who = f"In group {group!r}" if self.see_group else "In any group"
+            shares = self.mixture.share[z]
+            for m in np.flatnonzero(shares).tolist():
+                often = "always" if shares[m] == 1 else f"with probability {shares[m]:.2%}, by lottery,"
+                found.append(f"{who}, {often} that decision is taken which has the least {self._aim(m, z)}.")
+        return found
+
+    def _aim(self, m: int, z: int) -> str:
+        parts = ["expected loss"] if self.mixture.alpha[m] else ["value of zero"]
+        for y, group in enumerate(self.groups):
+            if self.see_group and y != z:
+                continue
+            whose = "" if self.see_group else f" if the person is of group {group!r}"
+            for j, component in enumerate(self.components):
+                weight = self.mixture.kappa[m, y, j]
+                if weight:
+                    sign, unit = ("less" if weight > 0 else "plus"), component.unit or "unit"
+                    parts.append(f"{sign} {abs(weight):.6g} per {unit} of expected {component.name!r}{whose}")
+        return " ".join(parts)
+
+    # -----------------------------------------------------------------------------------------------------
+    # Files
+
+    def _content(self) -> dict[str, Any]:
+        name, cost = resolve_loss(self.loss_function, self.classes)
+        return {
+            "policy": {"kind": "individual"},
+            "alpha": self.mixture.alpha.tolist(),
+            "kappa": self.mixture.kappa.tolist(),
+            "share": self.mixture.share.tolist(),
+            "calibration": [
+                [[x.tolist(), y.tolist()] for x, y in curves] for curves in self.calibration.knots
+            ],
+            "origin": self.origin.tolist(),
+            "functions": [_function_to_json(happiness) for happiness in self.happiness],
+            "loss_function": cost.tolist() if isinstance(cost, np.ndarray) else name,
+            "search": asdict(self.search),
+        }
+
+    @classmethod
+    def _parsed(cls, content: dict[str, Any], common: dict[str, Any], **functions: Any) -> Policy:
+        names = [component.name for component in common["components"]]
+        given = functions["happiness"]
+        known = {}
+        if given is not None:
+            known = {str(item.name): item for item in resolve_happiness(given, common["classes"].tolist())}
+        happiness = []
+        for component, written in zip(common["components"], content["functions"], strict=True):
+            if written is None and component.name not in known:
+                raise PolicyFileError(
+                    f"The happiness {component.name!r} is a Python function, which a file cannot hold.",
+                    f"Pass happiness= with functions for {', '.join(map(repr, names))}.",
+                )
+            happiness.append(
+                known[component.name] if written is None else _function_from_json(component, written)
+            )
+        loss = content["loss_function"]
+        if isinstance(loss, str):
+            loss = functions["loss"]
+            if loss is None:
+                raise PolicyFileError(
+                    f"The loss of this policy is the Python {content['loss_function']}.",
+                    "Pass loss= with it.",
+                )
+        return cls(
+            mixture=Mixture(numbers(content["alpha"]), numbers(content["kappa"]), numbers(content["share"])),
+            calibration=Calibration(
+                tuple(tuple((numbers(x), numbers(y)) for x, y in curves) for curves in content["calibration"])
+            ),
+            origin=numbers(content["origin"]),
+            happiness=tuple(happiness),
+            loss_function=loss,
+            search=Search(**content["search"]),
+            **common,
+        )
+
+    def _validate(self) -> None:
+        super()._validate()
+        g, j, m = len(self.groups), len(self.components), len(self.mixture.alpha)
+        check_shape("alpha", self.mixture.alpha, (m,))
+        check_shape("kappa", self.mixture.kappa, (m, g, j))
+        check_shape("share", self.mixture.share, (g, m))
+        check_shape("origin", self.origin, (j,))
+        share = self.mixture.share
+        if (share < 0).any() or not (np.abs(share.sum(axis=1) - 1.0) <= 1e-9).all():
+            raise refused("some mixture weights are negative or do not sum to one")
+        for curves in self.calibration.knots:
+            for x, y in curves:
+                check_shape("calibration", y, x.shape)
+                if x.ndim != 1 or not len(x) or (np.diff(x) < 0).any() or y.min() < 0 or y.max() > 1:
+                    raise refused("a calibration curve is no curve from 0 to 1")
+
+
+Policy.kinds["individual"] = IndividualPolicy
+
+
+def _named(groups: tuple[Any, ...], codes: Any) -> Array:
+    table = (
+        np.asarray(groups) if len({type(group) for group in groups}) == 1 else np.array(groups, dtype=object)
+    )
+    return np.asarray(table[codes])
+
+
+def search_of(found: Generated, names: list[str]) -> Search:
+    """The part of a generation that a policy remembers."""
+    gaps = dict(zip(names, found.plug_in.gaps.tolist(), strict=True))
+    return Search(found.passes, found.stopped, float(found.duality_gap), found.plug_in.loss, gaps)
+
+
+def _function_to_json(happiness: Happiness) -> dict[str, Any] | None:
+    """A criterion's function as data; None for a Python function of the user's."""
+    function, among = happiness.function, happiness.among
+    if not isinstance(function, Decided | Correct) or not (among is None or isinstance(among, Labelled)):
+        return None
+    content: dict[str, Any] = (
+        {"choice": plain([function.choice], "class")} if isinstance(function, Decided) else {}
+    )
+    if among is not None:
+        content["label"] = [*plain([among.label], "class"), among.same]
+    return content
+
+
+def _function_from_json(component: Any, content: dict[str, Any]) -> Happiness:
+    function = Decided(content["choice"][0]) if "choice" in content else Correct()
+    among = Labelled(*content["label"]) if "label" in content else None
+    fields = {name: getattr(component, name) for name in ("name", "unit", "bounds", "family")}
+    return Happiness(function, among, **fields)

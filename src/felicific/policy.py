@@ -329,7 +329,7 @@ class CellPolicy(Policy):
             if not run:
                 continue
             rows = self.q[z, run.start : run.stop]
-            changes = np.flatnonzero((rows[1:] != rows[:-1]).any(axis=1)) + 1
+            changes = np.flatnonzero((np.abs(rows[1:] - rows[:-1]) > 1e-9).any(axis=1)) + 1
             starts = [0, *changes.tolist(), len(run)]
             found += [(run.start + a, run.start + b - 1) for a, b in pairwise(starts)]
         return found

@@ -65,7 +65,7 @@ def _run_demo(rows: int, seed: int, say: Any) -> list[Any]:
     X, X_train, y, y_train = train_test_split(data.X, data.y, test_size=0.20, random_state=seed)
     X_test, X_val, y_test, y_val = train_test_split(X, y, test_size=0.5, random_state=seed)
     say(f"Training a random forest on {len(y_train):,} people ...")
-    model = _forest(X_train, seed).fit(X_train, y_train)
+    model = make_forest(X_train, seed).fit(X_train, y_train)
     say(f"Solving the linear program on {len(y_val):,} other people ...")
     fair = FairClassifier(
         FrozenEstimator(model),
@@ -98,7 +98,7 @@ def _run_demo(rows: int, seed: int, say: Any) -> list[Any]:
     ]
 
 
-def _forest(X: Any, seed: int) -> Any:
+def make_forest(X: Any, seed: int) -> Any:
     """One-hot encoding and a random forest."""
     from sklearn.compose import make_column_transformer
     from sklearn.ensemble import RandomForestClassifier

@@ -117,7 +117,7 @@ def _measure(fair: Any, X: Any, y: Any, decisions: Any) -> dict[str, str]:
     from felicific.happiness import resolve_happiness
 
     components = resolve_happiness(fair.happiness, fair.classes_.tolist())
-    task = Task(fair.classes_, components, "error", None, (), True, None)
+    task = Task(fair.classes_, components, "error", None, (), True, "")
     group = resolve_groups(X, fair.sensitive_features)
     outcome = achieved(task, People(X, y, group, decisions.argmax(axis=1)), decisions, fair.groups_)
     unit = components[0].unit

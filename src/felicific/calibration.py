@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from felicific.exceptions import DataError
+
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
@@ -26,6 +28,8 @@ class Calibration:
 
     def apply(self, proba: Floats, group: Codes) -> Floats:
         """Calibrated probabilities of every class, of the shape of ``proba``."""
+        if len(group) and int(group.max()) >= len(self.knots):
+            raise DataError("A group has no calibration.", "Fit the policy on people of every group.")
         calibrated = np.empty_like(proba)
         for z, curves in enumerate(self.knots):
             rows = np.flatnonzero(group == z)
@@ -49,7 +53,7 @@ def fit_calibration(
         rows = np.flatnonzero(group == z)
         curves = []
         for k in range(proba.shape[1]):
-            if method == "none" or len(rows) < FEWEST_ROWS:
+            if method == "none" or weight[rows].sum() < FEWEST_ROWS:
                 curves.append((np.array([0.0, 1.0]), np.array([0.0, 1.0])))
             else:
                 fit = _isotonic if method == "isotonic" else _sigmoid

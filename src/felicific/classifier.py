@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import replace
+from types import FunctionType
 from typing import Any, Self, cast
 
 import numpy as np
@@ -15,14 +16,15 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter, validate_data
 
-from felicific.constraints import Budget, Floor, constraint_name
+from felicific.constraints import Budget, Floor, check_constraints, constraint_name, resolve_gap
 from felicific.exceptions import DataError, HappinessError
 from felicific.fitting import (
     People,
     Task,
     achieved,
+    expected_outcome,
     fit_cells,
     fit_individual,
     recalibrate_cells,
@@ -36,17 +38,19 @@ from felicific.frames import (
     count_rows,
     distinct,
     is_frame,
+    is_mapping,
     null_rows,
     select_columns,
     take_column,
+    take_rows,
 )
 from felicific.groups import resolve_groups
 from felicific.happiness import CRITERIA, Happiness, resolve_happiness
 from felicific.individual import IndividualPolicy
-from felicific.lottery import check_keys, content_keys, draw, faces_lottery, keys_as_text
-from felicific.moments import Moments
+from felicific.lottery import check_keys, content_keys, draw, faces_lottery, keys_as_text, make_salt
+from felicific.moments import Moments, Outcome, check_weights, resolve_loss
 from felicific.policy import Policy
-from felicific.scores import cross_fit, fit_joint, predict_proba
+from felicific.scores import cross_fit, fit_joint, part_of, predict_proba
 from felicific.signals import Individual, Signal, resolve_policy
 
 Floats = NDArray[np.float64]
@@ -185,32 +189,57 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         **fit_params
             Routed to the estimator's ``fit``.
         """
-        X, y = self._check_rows(X, y)
-        group = self._groups(X, sensitive_features)
-        if self.key is not None:
-            check_keys(take_column(X, self.key, "key"))
-        kind = resolve_policy(self.policy)
-        people = self._score_rows(X, y, group, kind, sample_weight, fit_params)
-        task = self._task()
-        self._fit_policy(task, people, kind)
-        self._finish(task, people)
+        # A fit that fails must leave the object as it was: everything happens to a copy.
+        trial = copy.copy(self)
+        for name in [name for name in vars(trial) if name.endswith("_")]:
+            delattr(trial, name)
+        trial._fit(X, y, sensitive_features, sample_weight, fit_params)
+        self.__dict__.clear()
+        self.__dict__.update(trial.__dict__)
         return self
 
-    def _task(self) -> Task:
+    def _fit(
+        self, X: Table, y: Any, sensitive_features: Any, sample_weight: Any, fit_params: dict[str, Any]
+    ) -> None:
+        whole = X
+        X, y = self._check_rows(X, y)
+        frozen = isinstance(self.estimator, FrozenEstimator)
+        if frozen:
+            check_is_fitted(self.estimator)
+        self.classes_ = np.asarray(self.estimator.classes_) if frozen else np.unique(y)
+        # What is wrong with the settings is said before any model is fitted.
+        kind, task = resolve_policy(self.policy), self._task(make_salt(self.random_state))
+        weight = check_weights(sample_weight, len(y))
+        present, sample_weight = None, weight
+        if weight is not None and not weight.all():
+            # Weight 0 is the row absent: not even a missing group in it may be seen.
+            present = np.flatnonzero(weight)
+        group = self._groups(whole if is_frame(whole) else X, sensitive_features, present)
+        if self.key is not None:
+            check_keys(take_column(X, self.key, "key"))
+        people = self._score_rows(X, y, group, kind, present, sample_weight, fit_params)
+        self._fit_policy(task, people, kind)
+        self._finish(task, people)
+
+    def _task(self, salt: str) -> Task:
         """What is asked, spelled out for the classes of the model."""
         classes = self.classes_.tolist()
         own = resolve_happiness(self.happiness, classes, self.favourable)
         gap = self.gap
         if gap is not None and not isinstance(gap, Mapping):
             gap = {component.name: gap for component in own}
+        constraints = check_constraints(self.constraints)
+        every = own + _constrained(constraints, own, classes, self.favourable)
+        resolve_gap(gap, tuple(happiness.component for happiness in every))
+        resolve_loss(self.loss, self.classes_)
         return Task(
             classes=self.classes_,
-            happiness=own + _constrained(self.constraints, own, classes, self.favourable),
+            happiness=every,
             loss=self.loss,
             gap=gap,
-            constraints=self.constraints,
+            constraints=constraints,
             see_group=bool(self.group_at_predict),
-            random_state=self.random_state,
+            salt=salt,
         )
 
     def _fit_policy(self, task: Task, people: People, kind: Signal | Individual) -> None:
@@ -224,16 +253,25 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         else:
             policy, self.moments_ = fit_cells(task, people, kind)
             best = policy if task.see_group else fit_cells(seeing, people, kind)[0]
-        if not task.see_group:
-            self.cost_of_blindness_ = policy.loss - best.loss
         self.policy_ = replace(policy, randomize=bool(self.randomize))
+        self._labelled = self.moments_
+        if not task.see_group:
+            best = replace(best, randomize=bool(self.randomize))
+            self.cost_of_blindness_ = (
+                self._stated(task, people, self.policy_).loss - self._stated(seeing, people, best).loss
+            )
+
+    def _stated(self, task: Task, people: People, policy: Policy) -> Outcome:
+        """What a policy does to these people; of a rounded one, what its rounded decisions do."""
+        if policy.randomize:
+            return policy.outcome
+        return achieved(task, people, _decide(policy, people), policy.groups)
 
     def _finish(self, task: Task, people: People) -> None:
         """State what the policy does to these people."""
         policy = self.policy_
-        decisions = self._apply(people.x, people.proba, people.predicted, people.joint, people.group)
-        if not policy.randomize:
-            self.policy_ = policy = replace(policy, outcome=achieved(task, people, decisions, policy.groups))
+        decisions = _decide(policy, people)
+        self.policy_ = policy = replace(policy, outcome=self._stated(task, people, policy))
         self.groups_ = policy.groups
         self.loss_ = policy.loss
         self.gaps_ = policy.gaps
@@ -254,18 +292,20 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             A new fitted object, whose ``loss_`` and ``gaps_`` are those expected on the new people, and whose
             ``recalibration_`` says how each component was brought to them. It carries no certificate.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "policy_")
         X = self._check_table(X_new, reset=False)
+        group = self._groups(X_new if is_frame(X_new) else X, sensitive_features)
         features = self._model_features(X)
-        needs_proba = getattr(resolve_policy(self.policy), "needs_proba", True)
         people = People(
             x=X,
             y=None,
-            group=self._groups(X, sensitive_features),
+            group=group,
             predicted=np.asarray(self.estimator_.predict(features)),
-            proba=predict_proba(self.estimator_, features, self.classes_) if needs_proba else None,
+            proba=predict_proba(self.estimator_, features, self.classes_)
+            if self.policy_.needs_proba
+            else None,
         )
-        task = self._task()
+        task = self._task(self.policy_.salt)
         fresh = copy.copy(self)
         policy: Policy
         if isinstance(self.policy_, IndividualPolicy):
@@ -274,32 +314,28 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
                 "expected by calibrated probabilities",
             )
         else:
-            policy, fresh.moments_ = recalibrate_cells(
-                task, people, cast(Moments, self.moments_), self.policy_.salt
-            )
+            policy, fresh.moments_ = recalibrate_cells(task, people, cast(Moments, self._labelled))
             kept = "reweighted from the labelled people"
         fresh.policy_ = replace(policy, randomize=bool(self.randomize))
         fresh.recalibration_ = {
             str(happiness.name): kept if happiness.looks_at_y else "computed on the new people"
             for happiness in task.happiness
         }
-        fresh.recalibration_["loss"] = kept
-        decisions = fresh._apply(X, people.proba, people.predicted, None, people.group)
+        fresh.__dict__.pop("cost_of_blindness_", None)
+        decisions = _decide(fresh.policy_, people)
+        if not fresh.policy_.randomize:
+            rounded = expected_outcome(task, people, fresh.policy_, fresh.moments_, decisions)
+            fresh.policy_ = replace(fresh.policy_, outcome=rounded)
         fresh.share_randomized_ = float(faces_lottery(decisions).mean())
-        fresh.loss_, fresh.gaps_ = policy.loss, policy.gaps
+        fresh.loss_, fresh.gaps_ = fresh.policy_.loss, fresh.policy_.gaps
         return fresh
 
     def _check_rows(self, X: Table, y: Any) -> tuple[Table, Array]:
         """Check X and y, keeping a dataframe untouched."""
-        if isinstance(X, Mapping):
-            raise DataError(
-                "X is a mapping, which scikit-learn does not take for a table.",
-                "Pass a pandas or Polars dataframe, or an array.",
-            )
         if y is None:
             raise DataError("FairClassifier requires y to be passed, but the target y is None.", "Pass y.")
         X = self._check_table(X, reset=True)
-        y = as_vector(y, "y")
+        y = column_or_1d(y, warn=True) if np.asarray(y).shape[1:] == (1,) else as_vector(y, "y")
         if len(y) != count_rows(X):
             raise DataError(
                 f"There are {len(y)} labels y for {count_rows(X)} rows.", "Pass one for every row."
@@ -310,6 +346,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
                 f"The label is missing (NaN or None) in {len(missing)} rows, first in row {missing[0]}.",
                 "Leave those rows out.",
             )
+        if y.dtype.kind == "f" and not np.isfinite(y).all():
+            row = int(np.argmin(np.isfinite(y)))
+            raise DataError(f"The label of row {row} is {y[row]} (infinity).", "Leave those rows out.")
         check_classification_targets(y)
         labels = distinct(y)
         if len(labels) < 2:
@@ -320,13 +359,37 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         return X, y
 
     def _check_table(self, X: Table, *, reset: bool) -> Table:
+        """Check X as scikit-learn does, keeping a dataframe untouched; what it holds is the model's to judge."""
+        if is_mapping(X):
+            raise DataError(
+                "X is a mapping, which scikit-learn does not take for a table.",
+                "Pass a pandas or Polars dataframe, or an array.",
+            )
+        if is_frame(X) and count_rows(X) == 0:
+            raise DataError("X has no rows.", "Pass at least one.")
+        X = self._visible(X)
         return validate_data(
-            self, X, reset=reset, skip_check_array=is_frame(X), accept_sparse=True, dtype=None
+            self,
+            X,
+            reset=reset,
+            skip_check_array=is_frame(X),
+            accept_sparse="csr",
+            dtype=None,
+            ensure_all_finite=False,
         )
 
-    def _groups(self, X: Table, sensitive_features: Any) -> Array:
-        given = sensitive_features if sensitive_features is not None else self.sensitive_features
-        return resolve_groups(X, given)
+    def _visible(self, X: Table) -> Table:
+        """Without the columns that name the group, when the policy decides without it."""
+        named = self.sensitive_features
+        hidden = [named] if isinstance(named, str) else named if isinstance(named, list | tuple) else []
+        if self.group_at_predict or not hidden or not is_frame(X):
+            return X
+        return select_columns(X, [name for name in column_names(X) if name not in hidden], "the policy")
+
+    def _groups(self, X: Table, sensitive_features: Any, rows: NDArray[np.intp] | None = None) -> Array:
+        if sensitive_features is not None:
+            return resolve_groups(X, sensitive_features, rows=rows)
+        return resolve_groups(X, self.sensitive_features, rows=rows, columns_only=True)
 
     def _score_rows(
         self,
@@ -334,26 +397,30 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         y: Array,
         group: Array,
         kind: Signal | Individual,
+        present: NDArray[np.intp] | None,
         sample_weight: Any,
         fit_params: dict[str, Any],
     ) -> People:
-        """Fit what is to be fitted, and ask the model about X."""
+        """Fit what is to be fitted, and ask the model about the rows that are ``present`` (None: all)."""
         joint = isinstance(kind, Individual) and not self.group_at_predict
         if isinstance(self.estimator, FrozenEstimator):
             self.estimator_ = self.estimator
-            self.classes_ = np.asarray(self.estimator.classes_)
             features = self._model_features(X)
             proba = predict_proba(self.estimator_, features, self.classes_) if kind.needs_proba else None
             predicted = np.asarray(self.estimator_.predict(features))
             inner, routed = self.estimator.estimator, {}
         else:
-            self.classes_ = np.unique(y)
             inner, routed = self.estimator, self._routed(sample_weight, fit_params)
             features = self._without_key(X)
             proba, predicted = cross_fit(
                 inner, features, y, self.classes_, self.cv, self.n_jobs, routed, kind.needs_proba
             )
             self.estimator_ = clone(inner).fit(features, y, **routed)
+        if present is not None:
+            routed = {name: part_of(value, present, len(y)) for name, value in routed.items()}
+            X, features, y = take_rows(X, present), take_rows(features, present), y[present]
+            predicted, sample_weight = predicted[present], sample_weight[present]
+            proba = None if proba is None else proba[present]
         people = People(X, y, group, predicted, proba, sample_weight)
         if not joint:
             return people
@@ -402,24 +469,18 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         return float(accuracy_score(y, decisions, sample_weight=sample_weight))
 
     def _decisions(self, X: Table, sensitive_features: Any) -> tuple[Table, Floats]:
-        check_is_fitted(self)
+        check_is_fitted(self, "policy_")
         X = self._check_table(X, reset=False)
         group = self._groups(X, sensitive_features) if self.policy_.see_group else None
         features = self._model_features(X)
         proba = predicted = joint = None
-        if resolve_policy(self.policy).needs_proba:
+        if self.policy_.needs_proba:
             proba = predict_proba(self.estimator_, features, self.classes_)
         else:
             predicted = np.asarray(self.estimator_.predict(features))
         if not self.policy_.see_group and isinstance(self.policy_, IndividualPolicy):
             joint = self.joint_.belief(features, np.asarray(proba))
-        return X, self._apply(X, proba, predicted, joint, group)
-
-    def _apply(self, X: Table, proba: Any, predicted: Any, joint: Any, group: Array | None) -> Floats:
-        scores = predicted if proba is None else proba
-        if joint is not None:
-            scores = joint.reshape(len(joint), -1)
-        return self.policy_.apply(scores, group, X)
+        return X, _decide(self.policy_, People(X, None, group, predicted, proba, joint=joint))
 
     def _model_features(self, X: Table) -> Table:
         """Exactly the columns that the model was trained on, when it remembers them; else X without the key."""
@@ -439,18 +500,25 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         return tags
 
 
+def _decide(policy: Policy, people: People) -> Floats:
+    """Decision probabilities of a policy for people whom the model has scored."""
+    scores = people.proba if policy.needs_proba else people.predicted
+    if people.joint is not None and not policy.see_group and isinstance(policy, IndividualPolicy):
+        scores = people.joint.reshape(len(people.joint), -1)
+    return policy.apply(scores, people.group, people.x)
+
+
 def _constrained(
-    constraints: Any, own: tuple[Happiness, ...], classes: list[Any], favourable: Any
+    constraints: tuple[Floor | Budget, ...], own: tuple[Happiness, ...], classes: list[Any], favourable: Any
 ) -> tuple[Happiness, ...]:
     """Components that only constraints speak of."""
     known = {component.name: component for component in own}
+    families = {component.family for component in own}
     extra: dict[str, Happiness] = {}
-    for constraint in constraints or ():
-        if not isinstance(constraint, Floor | Budget):
-            continue
+    for constraint in constraints:
         happiness = constraint.happiness
         if isinstance(happiness, str):
-            if happiness in known or happiness not in CRITERIA:
+            if happiness in known or happiness in families or happiness not in CRITERIA:
                 continue
             extra |= {str(found.name): found for found in resolve_happiness(happiness, classes, favourable)}
             continue
@@ -459,8 +527,15 @@ def _constrained(
         same = known.get(name) or extra.get(name)
         if same is None:
             extra[name] = named
-        elif same.function is not named.function or same.among is not named.among:
+        elif not (_alike(same.function, named.function) and _alike(same.among, named.among)):
             raise HappinessError(
                 f"A constraint and a component are both called {name!r} and differ.", "Give one another name."
             )
     return tuple(extra.values())
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two functions are the same; cloning an estimator copies callable objects, so those by content."""
+    if isinstance(one, FunctionType) or not hasattr(one, "__dict__"):
+        return bool(one == other)
+    return bool(one == other) or (type(one) is type(other) and bool(vars(one)) and vars(one) == vars(other))

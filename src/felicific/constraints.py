@@ -31,10 +31,11 @@ class Floor:
     groups: tuple[Any, ...] | None = None
 
     def __post_init__(self) -> None:
-        if self.at_least != "today":
+        if not isinstance(self.at_least, str) or self.at_least != "today":
             _number(self.at_least, "A floor's at_least", "Give a finite number, or 'today'.")
         if self.groups is not None:
-            if isinstance(self.groups, str):
+            listed = isinstance(self.groups, Iterable) and not isinstance(self.groups, str)
+            if not listed or not tuple(self.groups):
                 raise ConstraintError(f"A floor's groups are {self.groups!r}.", "Pass a list of groups.")
             object.__setattr__(self, "groups", tuple(self.groups))
 
@@ -87,7 +88,7 @@ def _number(value: Any, what: str, remedy: str) -> float:
         number = float(value)
     except (TypeError, ValueError):
         number = math.nan
-    if not math.isfinite(number):
+    if not math.isfinite(number) or isinstance(value, str):
         raise ConstraintError(f"{what} is {value!r}, not a finite number.", remedy)
     return number
 
@@ -158,14 +159,27 @@ def resolve_rows(moments: Moments, gap: Any, constraints: Iterable[Floor | Budge
             component = moments.components[j]
             words = f"gap of {component.name!r} at most {component.quantity(width)}"
             rows.append(GapRow(j, width, words))
-    for constraint in constraints or ():
+    for constraint in check_constraints(constraints):
         if isinstance(constraint, Floor):
             rows += _floor_rows(moments, constraint)
-        elif isinstance(constraint, Budget):
-            rows.append(_budget_row(moments, constraint))
         else:
-            raise ConstraintError(f"{constraint!r} is not a constraint.", "Use Floor(...) or Budget(...).")
+            rows.append(_budget_row(moments, constraint))
     return rows
+
+
+def check_constraints(constraints: Any) -> tuple[Floor | Budget, ...]:
+    """Insist on a list of floors and budgets."""
+    if constraints is None:
+        return ()
+    if not isinstance(constraints, Iterable) or isinstance(constraints, str):
+        raise ConstraintError(
+            f"The constraints are {constraints!r}.", "Pass a list of Floor(...) or Budget(...)."
+        )
+    listed = tuple(constraints)
+    for constraint in listed:
+        if not isinstance(constraint, Floor | Budget):
+            raise ConstraintError(f"{constraint!r} is not a constraint.", "Use Floor(...) or Budget(...).")
+    return listed
 
 
 def component_of(moments: Moments, happiness: Any) -> int:

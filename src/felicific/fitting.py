@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from felicific.calibration import Calibration, fit_calibration
 from felicific.exceptions import DataError
 from felicific.frames import Array, Table, as_vector, encode, take_rows
-from felicific.generation import Crowd, Generated, generate
+from felicific.generation import Crowd, Generated, generate, mixed_outcome
 from felicific.groups import encode_groups, find_groups
 from felicific.happiness import Happiness
 from felicific.individual import IndividualPolicy, search_of
 from felicific.ledgers import Terms, expected_ledger, find_origin, real_ledger
-from felicific.lottery import make_salt
 from felicific.moments import (
     Moments,
     Outcome,
@@ -26,7 +25,7 @@ from felicific.moments import (
     resolve_loss,
     reweighted,
 )
-from felicific.policy import CellPolicy, solve
+from felicific.policy import CellPolicy, Policy, solve
 from felicific.signals import Individual, Score, Signal, SoftLabel, find_boundary
 
 Floats = NDArray[np.float64]
@@ -43,7 +42,7 @@ class Task:
     gap: Any
     constraints: Any
     see_group: bool
-    random_state: Any
+    salt: str
 
 
 @dataclass(frozen=True)
@@ -55,8 +54,8 @@ class People:
 
     x: Table
     y: Array | None
-    group: Array
-    predicted: Array
+    group: Any
+    predicted: Any
     proba: Any = None
     weight: Any = None
     joint: Any = None
@@ -89,6 +88,7 @@ def achieved(task: Task, people: People, decisions: Floats, groups: tuple[Any, .
     under the policy that changes nothing.
     """
     moments = _moments(task, replace(people, proba=decisions), SoftLabel(), task.happiness, groups)
+    moments.check_complete()
     n_groups, n_classes = len(moments.groups), len(moments.classes)
     return moments.evaluate(np.tile(np.eye(n_classes), (n_groups, 1, 1)))
 
@@ -123,27 +123,22 @@ def fit_cells(task: Task, people: People, signal: Signal) -> tuple[CellPolicy, M
     """Fit a policy that sees a signal; also its moments."""
     if isinstance(signal, Score) and len(task.classes) == 2:
         codes = encode(as_vector(people.predicted, "predictions"), task.classes.tolist())
-        signal = replace(signal, boundary=find_boundary(np.asarray(people.proba, dtype=np.float64), codes))
+        signal = replace(signal, boundary=find_boundary(_checked(people, task), codes))
     moments = _moments(task, people, signal, task.happiness).joined()
     return _solve(task, moments), moments
 
 
 def _solve(task: Task, moments: Moments) -> CellPolicy:
-    return solve(
-        moments,
-        gap=task.gap,
-        constraints=task.constraints,
-        see_group=task.see_group,
-        random_state=task.random_state,
-    )
+    policy = solve(moments, gap=task.gap, constraints=task.constraints, see_group=task.see_group)
+    return replace(policy, salt=task.salt)
 
 
-def recalibrate_cells(task: Task, people: People, labelled: Moments, salt: str) -> tuple[CellPolicy, Moments]:
+def recalibrate_cells(task: Task, people: People, labelled: Moments) -> tuple[CellPolicy, Moments]:
     """Solve again for unlabelled people; also their moments."""
     exact = tuple(happiness for happiness in task.happiness if not happiness.looks_at_y)
     fresh = _moments(task, people, labelled.signal, exact, labelled.groups)
     moments = reweighted(labelled, fresh)
-    return replace(_solve(task, moments), salt=salt), moments
+    return _solve(task, moments), moments
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -162,7 +157,7 @@ def fit_individual(task: Task, people: People, individual: Individual) -> Indivi
         calibration = fit_calibration(
             individual.calibration, proba, labels, codes, len(groups), np.asarray(people.weight)
         )
-    return _generate(task, people, groups, codes, calibration, make_salt(task.random_state))
+    return _generate(task, people, groups, codes, calibration)
 
 
 def recalibrate_individual(task: Task, people: People, policy: IndividualPolicy) -> IndividualPolicy:
@@ -174,7 +169,39 @@ def recalibrate_individual(task: Task, people: People, policy: IndividualPolicy)
         )
     people = replace(people.present(), y=None)
     codes = encode_groups(people.group, policy.groups)
-    return _generate(task, people, policy.groups, codes, policy.calibration, policy.salt)
+    return _generate(task, people, policy.groups, codes, policy.calibration)
+
+
+def expected_outcome(
+    task: Task, people: People, policy: Policy, moments: Moments | None, decisions: Floats
+) -> Outcome:
+    """What rounded decisions about unlabelled people are expected to do."""
+    if isinstance(policy, IndividualPolicy):
+        codes = encode_groups(people.group, policy.groups)
+        belief = policy.calibration.apply(_checked(people, task), codes)
+        ledger = expected_ledger(policy.terms, people.x, belief, people.group, policy.origin)
+        crowd = _crowd(task, people, policy.groups, codes, policy.origin)
+        return mixed_outcome(crowd, ledger, decisions)
+    if isinstance(policy.signal, SoftLabel):  # type: ignore[attr-defined]  # every other policy is a CellPolicy
+        raise DataError(
+            "A rounded soft-label policy cannot be recalibrated: what it does depends on labels that are unknown.",
+            "Use randomize=True, or another policy.",
+        )
+    rounded = np.eye(len(task.classes))[policy.q.argmax(axis=2)]  # type: ignore[attr-defined]  # as above
+    return moments.evaluate(rounded)  # type: ignore[union-attr]  # a CellPolicy has moments
+
+
+def _crowd(task: Task, people: People, groups: tuple[Any, ...], codes: Codes, origin: Floats) -> Crowd:
+    return Crowd(
+        classes=task.classes,
+        groups=groups,
+        components=tuple(happiness.component for happiness in task.happiness),
+        origin=origin,
+        weight=np.ones(len(codes)) if people.weight is None else np.asarray(people.weight),
+        group=codes,
+        own=encode(as_vector(people.predicted, "predictions"), task.classes.tolist()),
+        see_group=task.see_group,
+    )
 
 
 def _checked(people: People, task: Task) -> Floats:
@@ -182,7 +209,7 @@ def _checked(people: People, task: Task) -> Floats:
 
 
 def _generate(
-    task: Task, people: People, groups: tuple[Any, ...], codes: Codes, calibration: Calibration, salt: str
+    task: Task, people: People, groups: tuple[Any, ...], codes: Codes, calibration: Calibration
 ) -> IndividualPolicy:
     terms = Terms(
         task.classes, groups, task.happiness, resolve_loss(task.loss, task.classes)[1], task.see_group
@@ -192,16 +219,7 @@ def _generate(
     seen = people.group if task.see_group else None
     plug_in = expected_ledger(terms, people.x, belief, seen, origin)
     real = None if people.y is None else real_ledger(terms, people.x, people.y, people.group, codes, origin)
-    crowd = Crowd(
-        classes=task.classes,
-        groups=groups,
-        components=tuple(happiness.component for happiness in task.happiness),
-        origin=origin,
-        weight=np.asarray(people.weight),
-        group=codes,
-        own=encode(as_vector(people.predicted, "predictions"), task.classes.tolist()),
-        see_group=task.see_group,
-    )
+    crowd = _crowd(task, people, groups, codes, origin)
     found: Generated = generate(crowd, plug_in, real, gap=task.gap, constraints=task.constraints)
     return IndividualPolicy(
         classes=task.classes,
@@ -209,7 +227,7 @@ def _generate(
         components=crowd.components,
         outcome=found.outcome,
         prices=found.prices,
-        salt=salt,
+        salt=task.salt,
         see_group=task.see_group,
         mixture=found.mixture,
         calibration=calibration,

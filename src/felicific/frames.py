@@ -21,7 +21,13 @@ Array: TypeAlias = NDArray[Any]
 
 def is_frame(table: Table) -> bool:
     """Whether the table has named columns (a dataframe or a mapping), as opposed to an array."""
-    return isinstance(table, Mapping) or hasattr(table, "columns") or hasattr(table, "column_names")
+    # Asked of the type: on a lazy table, looking at the attribute itself can start work.
+    return is_mapping(table) or hasattr(type(table), "columns")
+
+
+def is_mapping(table: Table) -> bool:
+    """Whether the table is a dict of columns; some sparse matrices are mappings too, but no tables of columns."""
+    return isinstance(table, Mapping) and not hasattr(table, "tocsr")
 
 
 def _eager(table: Table) -> Any:
@@ -29,6 +35,12 @@ def _eager(table: Table) -> Any:
 
     try:
         return nw.from_native(table, eager_only=True)
+    except nw.exceptions.DuplicateError as error:
+        names = [str(name) for name in table.columns]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise DataError(
+            f"The table has the column {_listed(twice)} more than once.", "Rename one."
+        ) from error
     except TypeError as error:
         raise DataError(
             f"The table is a {type(table).__module__}.{type(table).__qualname__}, not a table in memory.",
@@ -39,7 +51,7 @@ def _eager(table: Table) -> Any:
 
 def count_rows(table: Table) -> int:
     """Count the rows."""
-    if isinstance(table, Mapping):
+    if is_mapping(table):
         lengths = {str(name): len(column) for name, column in table.items()}
         if len(set(lengths.values())) > 1:
             raise DataError(
@@ -53,7 +65,7 @@ def count_rows(table: Table) -> int:
 
 def slice_rows(table: Table, start: int, stop: int) -> Table:
     """Rows ``start`` to ``stop``, in the same library as the table."""
-    if isinstance(table, Mapping):
+    if is_mapping(table):
         return {name: column[start:stop] for name, column in table.items()}
     if is_frame(table):
         return table.iloc[start:stop] if hasattr(table, "iloc") else _eager(table)[start:stop].to_native()
@@ -62,7 +74,7 @@ def slice_rows(table: Table, start: int, stop: int) -> Table:
 
 def take_rows(table: Table, positions: NDArray[np.intp]) -> Table:
     """Pick rows by position, in the same library as the table."""
-    if isinstance(table, Mapping):
+    if is_mapping(table):
         return {name: np.asarray(column)[positions] for name, column in table.items()}
     if is_frame(table):
         return table.iloc[positions] if hasattr(table, "iloc") else _eager(table)[positions].to_native()
@@ -71,7 +83,7 @@ def take_rows(table: Table, positions: NDArray[np.intp]) -> Table:
 
 def column_names(table: Table) -> list[Any]:
     """Names of the columns; for an array, their positions."""
-    if isinstance(table, Mapping):
+    if is_mapping(table):
         return list(table)
     if is_frame(table):
         return list(_eager(table).columns)
@@ -81,10 +93,11 @@ def column_names(table: Table) -> list[Any]:
 def check_columns(table: Table, names: Iterable[Hashable], purpose: str) -> None:
     """Raise, naming the missing columns and the nearest ones that exist."""
     known = column_names(table)
-    missing = [name for name in names if name not in known]
+    missing: list[Any] = [name for name in names if name not in known]
     if not missing:
         return
-    near = difflib.get_close_matches(str(missing[0]), [str(name) for name in known], n=3, cutoff=0.5)
+    words = [name for name in known if isinstance(name, str)]
+    near = difflib.get_close_matches(str(missing[0]), words, n=3, cutoff=0.5)
     if not known:
         remedy = "Pass a table with named columns."
     else:
@@ -95,26 +108,31 @@ def check_columns(table: Table, names: Iterable[Hashable], purpose: str) -> None
 def take_column(table: Table, name: Hashable, purpose: str) -> Array:
     """One column as a 1-D NumPy array."""
     check_columns(table, [name], purpose)
-    if isinstance(table, Mapping):
+    if is_mapping(table):
         return as_vector(table[name], purpose)
     if is_frame(table):
         return as_vector(_eager(table).get_column(name).to_numpy(), purpose)
-    return as_vector(table[:, name], purpose)
+    column = table[:, [name]] if hasattr(table, "tocsr") else table[:, name]
+    return as_vector(column.toarray() if hasattr(column, "tocsr") else column, purpose)
 
 
 def select_columns(table: Table, names: Sequence[Hashable], purpose: str) -> Table:
     """Keep only the named columns, in that order and in the same library as the table."""
     check_columns(table, names, purpose)
-    if isinstance(table, Mapping):
+    if is_mapping(table):
         return {name: table[name] for name in names}
     if is_frame(table):
-        return _eager(table).select(list(names)).to_native()
+        return table[list(names)] if hasattr(table, "iloc") else _eager(table).select(list(names)).to_native()
     return table[:, list(names)]
 
 
 def as_vector(values: Any, what: str) -> Array:
     """``values`` as a 1-D NumPy array (a column of shape (n, 1) is flattened)."""
-    array = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
+    array = np.asarray(values)
+    if array.dtype.kind == "U" and isinstance(values, list | tuple) and array.ndim == 1:
+        # NumPy turns a NaN among strings into the string "nan"; a missing value must stay one.
+        strings = all(isinstance(value, str) for value in values)
+        array = array if strings else np.array([*values, None], dtype=object)[:-1]
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -145,7 +163,8 @@ def is_null(value: Any) -> bool:
 
 def encode(values: Array, known: Sequence[Any]) -> NDArray[np.intp]:
     """Position of every value in ``known``; -1 where it is not known."""
-    if values.dtype.kind in "biufU" and len(known) and values.dtype.kind == np.asarray(known).dtype.kind:
+    one_type = len({type(value) for value in known}) == 1
+    if one_type and values.dtype.kind in "biufU" and values.dtype.kind == np.asarray(known).dtype.kind:
         table = np.asarray(known)
         order = np.argsort(table, kind="stable")
         place = np.searchsorted(table, values, sorter=order).clip(max=len(table) - 1)

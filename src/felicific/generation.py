@@ -88,6 +88,8 @@ class Mixture:
 
     Attributes
     ----------
+    fixed : array of shape (M,)
+        The decision of a policy that decides alike about everybody, or -1 for one that chooses.
     alpha : array of shape (M,)
         Weight of the loss in each policy's choice: 1, or 0 for one that only brings groups together.
     kappa : array of shape (M, groups, components)
@@ -96,6 +98,7 @@ class Mixture:
         Mixture weights; equal rows when the policy does not see the group.
     """
 
+    fixed: Codes
     alpha: Floats
     kappa: Floats
     share: Floats
@@ -106,12 +109,13 @@ class Generated:
     """A mixture with what it achieves and how the search ended.
 
     ``outcome`` is measured on the real ledger, ``plug_in`` on the expected one; ``duality_gap`` bounds how far
-    the plug-in loss is from the least possible one.
+    ``plug_in_optimum``, the loss of the plug-in program's own mixture, is from the least possible one.
     """
 
     mixture: Mixture
     outcome: Outcome
     plug_in: Outcome
+    plug_in_optimum: float
     prices: dict[str, float]
     passes: int
     stopped: str
@@ -128,12 +132,14 @@ def choose(alpha: float, kappa: Floats, cost: Floats, value: Floats) -> Codes:
         for j in range(kappa.shape[1]):
             if kappa[z, j] != 0.0:
                 gain += kappa[z, j] * value[:, :, z, j]
-    if alpha != 0.0:
-        return np.asarray((alpha * cost - gain).argmin(axis=1))
-    # The loss has no say: it breaks ties only.
-    best = gain.max(axis=1, keepdims=True)
-    tied = gain >= best - 1e-12 * np.abs(gain).max(axis=1, keepdims=True)
-    return np.asarray(np.where(tied, cost, np.inf).argmin(axis=1))
+    total = alpha * cost - gain
+    # Multipliers make some people indifferent. Ties go to the least loss, then to the first class, and never to the
+    # last bit of a rounding.
+    size = np.maximum(np.abs(alpha * cost), np.abs(gain)).max(axis=1, keepdims=True)
+    tied = total <= total.min(axis=1, keepdims=True) + 1e-11 * size
+    cheap = np.where(tied, cost, np.inf)
+    least = cheap.min(axis=1, keepdims=True)
+    return np.asarray((cheap <= least + 1e-11 * np.abs(least)).argmax(axis=1))
 
 
 @dataclass(frozen=True)
@@ -207,6 +213,9 @@ class _OneSignal:
     def chains(self, n_classes: int) -> list[tuple[range, int]]:
         return []
 
+    def check(self, n_classes: int) -> None:
+        return None
+
     def describe(self, first: int, last: int, classes: list[Any]) -> str:
         return "a person"
 
@@ -236,6 +245,7 @@ class _Search:
         self.crowd, self.plug_in, self.gap, self.constraints = crowd, plug_in, gap, tuple(constraints)
         self.expected = _Columns.empty(crowd, plug_in)
         self.real = self.expected if real is None else _Columns.empty(crowd, real)
+        self.fixed: list[int] = []
         self.alpha: list[float] = []
         self.kappa: list[Floats] = []
         self.passes = 0
@@ -260,9 +270,10 @@ class _Search:
             decisions[rows] = choose(alpha, kappa[z : z + 1], cost[rows], value[rows])
         return decisions
 
-    def add(self, alpha: float, kappa: Floats) -> None:
-        """Take a deterministic policy in as a column."""
-        decisions = self.decide(alpha, kappa)
+    def add(self, alpha: float, kappa: Floats, fixed: int = -1) -> None:
+        """Take a deterministic policy in as a column; with ``fixed``, the one that always decides that."""
+        decisions = self.decide(alpha, kappa) if fixed < 0 else np.full(len(self.crowd.own), fixed)
+        self.fixed.append(fixed)
         self.alpha.append(alpha)
         self.kappa.append(kappa)
         self.expected.add(decisions)
@@ -324,8 +335,11 @@ class _Search:
         least = self.excess(columns, [replace(row, width=0.0)]) * float(self.swing[row.j])
         return gap_error(row, self.crowd.components[row.j], least)
 
-    def descend(self, columns: _Columns) -> tuple[str, float]:
-        """Phase 2: add columns until none improves the mixture's loss; says why it stopped, and the gap."""
+    def descend(self, columns: _Columns) -> tuple[str, float, float]:
+        """Phase 2: add columns until none improves the mixture's loss.
+
+        Says why it stopped, the duality gap, and the loss it belongs to.
+        """
         best, idle, bound = np.inf, 0, np.inf
         rows = self.rows(columns)
         for _ in range(PASSES):
@@ -343,10 +357,10 @@ class _Search:
             improvement = self.reduced(columns, 1.0, worth)
             bound = min(bound, best - (loss - improvement))
             if bound <= tolerance:
-                return "duality gap closed", max(bound, 0.0)
+                return "duality gap closed", max(bound, 0.0), best
             if idle >= STAGNATION:
-                return "stagnation", max(bound, 0.0)
-        return f"{PASSES} passes", max(bound, 0.0)
+                return "stagnation", max(bound, 0.0), best
+        return f"{PASSES} passes", max(bound, 0.0), best
 
 
 def generate(
@@ -371,10 +385,13 @@ def generate(
     search = _Search(crowd, plug_in, real, gap, constraints)
     shape = (len(crowd.groups), len(crowd.components))
     search.add(1.0, np.zeros(shape))
+    # Deciding alike about everybody meets many requirements at once, whatever the labels are.
+    for decision in range(len(crowd.classes)):
+        search.add(0.0, np.zeros(shape), decision)
     search.expected.moments().check_complete()
     search.real.moments().check_complete()
     search.reach(search.expected)
-    stopped, duality_gap = search.descend(search.expected)
+    stopped, duality_gap, optimum = search.descend(search.expected)
     if search.real is not search.expected:
         search.reach(search.real)
         search.descend(search.real)
@@ -382,13 +399,30 @@ def generate(
     answer = run_model(program, program.rows)
     q = policy_of(program, answer.columns)
     used = np.flatnonzero(q[:, 0, :].max(axis=0) > 0)
-    mixture = Mixture(np.array(search.alpha)[used], np.array(search.kappa)[used], q[:, 0, used])
+    kept = [np.array(part)[used] for part in (search.fixed, search.alpha, search.kappa)]
+    mixture = Mixture(kept[0], kept[1], kept[2], q[:, 0, used])
     return Generated(
         mixture=mixture,
         outcome=program.moments.evaluate(q),
         plug_in=search.expected.moments().evaluate(q),
+        plug_in_optimum=optimum,
         prices=prices_of(program, answer),
         passes=search.passes,
         stopped=stopped,
         duality_gap=duality_gap,
     )
+
+
+def mixed_outcome(crowd: Crowd, ledger: Ledger, decisions: Floats) -> Outcome:
+    """What decision probabilities of shape (n, K) do, valued by one ledger."""
+    columns = _Columns.empty(crowd, ledger)
+    loss = np.zeros(len(crowd.groups))
+    value = np.zeros((len(crowd.groups), len(crowd.components)))
+    for d in range(len(crowd.classes)):
+        part = replace(crowd, weight=crowd.weight * decisions[:, d])
+        one = _Columns.empty(part, ledger)
+        here = one.sums(np.full(len(decisions), d))
+        loss, value = loss + here[0], value + here[1]
+    columns.loss.append(loss)
+    columns.value.append(value)
+    return columns.moments().evaluate(np.ones((len(crowd.groups), 1, 1)))

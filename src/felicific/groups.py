@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,11 +23,14 @@ from felicific.frames import (
 )
 
 
-def resolve_groups(table: Table, sensitive_features: Any) -> Array:
-    """One group per row of ``table``.
+def resolve_groups(
+    table: Table, sensitive_features: Any, *, rows: NDArray[np.intp] | None = None, columns_only: bool = False
+) -> Array:
+    """One group per row of ``table``, or per each of some ``rows`` of it.
 
     ``sensitive_features`` is a column of the table, a list of columns (their intersections are the groups),
-    a callable of the table, or the values themselves: an array, a series, or a table of several columns.
+    a callable of the table, or the values themselves: an array, a series, or a table of several columns. With
+    ``columns_only`` a list names columns, whatever its length.
     """
     if sensitive_features is None:
         raise GroupError(
@@ -36,7 +39,12 @@ def resolve_groups(table: Table, sensitive_features: Any) -> Array:
         )
     if isinstance(sensitive_features, Callable):  # type: ignore[arg-type]  # collections.abc's is a class
         sensitive_features = sensitive_features(table)
-    names = _column_list(table, sensitive_features)
+        if sensitive_features is None:
+            raise GroupError("The callable sensitive_features returned None.", "Return one group per row.")
+    if columns_only and isinstance(sensitive_features, list | tuple):
+        names: list[Any] | None = list(sensitive_features)
+    else:
+        names = _column_list(table, sensitive_features)
     if names is not None:
         columns = [take_column(table, name, "the groups") for name in names]
     elif is_frame(sensitive_features):
@@ -44,15 +52,21 @@ def resolve_groups(table: Table, sensitive_features: Any) -> Array:
             take_column(sensitive_features, name, "the groups") for name in column_names(sensitive_features)
         ]
     else:
-        values = np.asarray(sensitive_features)
-        two = values.ndim == 2
-        columns = list(values.T) if two else [as_vector(sensitive_features, "sensitive_features")]
-    rows = count_rows(table)
+        values = sensitive_features
+        nested = isinstance(values, list | tuple) and len(values) > 0 and isinstance(values[0], list | tuple)
+        values = np.asarray(values, dtype=object) if nested else values
+        columns = list(values.T) if np.ndim(values) == 2 else [as_vector(values, "sensitive_features")]
+    if not columns:
+        raise GroupError("There are 0 groups columns.", "Pass at least one column.")
+    n = count_rows(table)
     for column in columns:
-        if len(column) != rows:
+        if len(column) != n:
             raise GroupError(
-                f"There are {len(column)} groups for {rows} rows.", "Pass one group for every row of X."
+                f"There are {len(column)} groups for {n} rows.", "Pass one group for every row of X."
             )
+    if rows is not None:
+        columns = [column[rows] for column in columns]
+    for column in columns:
         _refuse_null(column)
     return columns[0] if len(columns) == 1 else _intersections(columns)
 
@@ -61,11 +75,15 @@ def _column_list(table: Table, named: Any) -> list[Any] | None:
     """Return the columns that are named, or None when ``named`` holds the values themselves."""
     if isinstance(named, str) or (isinstance(named, int) and not isinstance(named, bool)):
         return [named]
-    if isinstance(named, list | tuple) and 0 < len(named) != count_rows(table):
-        known = column_names(table)
-        if all(isinstance(name, str) or name in known for name in named):
-            return list(named)
-    return None
+    if not isinstance(named, list | tuple) or not len(named):
+        return None
+    known, as_many_as_rows = column_names(table), len(named) == count_rows(table)
+    if all(isinstance(name, str) for name in named):
+        # Columns, some perhaps misspelt; as many as rows, or more than columns, they are groups.
+        columns = all(name in known for name in named) or (not as_many_as_rows and len(named) <= len(known))
+    else:
+        columns = not as_many_as_rows and all(isinstance(name, Hashable) and name in known for name in named)
+    return list(named) if columns else None
 
 
 def _refuse_null(column: Array) -> None:
@@ -79,16 +97,25 @@ def _refuse_null(column: Array) -> None:
 
 def _intersections(columns: list[Array]) -> Array:
     """Name every combination: "Black & Female", with "&" and backslash escaped so that no two collide."""
-    parts = [
-        [str(value).replace("\\", "\\\\").replace("&", "\\&") for value in column.tolist()]
-        for column in columns
-    ]
+    parts = [[_text(value) for value in column.tolist()] for column in columns]
     return np.array([" & ".join(row) for row in zip(*parts, strict=True)], dtype=object)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # a column of whole numbers is stored as floats elsewhere
+    return str(value).replace("\\", "\\\\").replace("&", "\\&")
 
 
 def find_groups(group: Array) -> tuple[Any, ...]:
     """List the distinct groups, sorted, as Python scalars."""
-    return tuple(distinct(group))
+    try:
+        return tuple(distinct(group))
+    except TypeError as error:
+        raise GroupError(
+            f"The group of row 0 is {group[0]!r}, a {type(group[0]).__name__}.",
+            "Use strings, numbers or booleans as groups.",
+        ) from error
 
 
 def encode_groups(group: Array, known: Sequence[Any]) -> NDArray[np.intp]:
@@ -98,9 +125,9 @@ def encode_groups(group: Array, known: Sequence[Any]) -> NDArray[np.intp]:
     if len(unknown):
         names = distinct(group[unknown])
         shown = ", ".join(repr(name) for name in names[:5]) + (", ..." if len(names) > 5 else "")
-        plural = "groups" if len(names) > 1 else "group"
+        subject, verb = ("groups", "were") if len(names) > 1 else ("group", "was")
         raise GroupError(
-            f"The {plural} {shown} ({len(unknown)} rows, first row {unknown[0]}) was never fitted; "
+            f"The {subject} {shown} ({len(unknown)} rows, first row {unknown[0]}) {verb} never fitted; "
             f"known are {', '.join(repr(name) for name in known[:20])}.",
             "Fit on data that holds every group, or decide those people otherwise.",
         )

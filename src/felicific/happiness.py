@@ -109,13 +109,7 @@ class Happiness:
         if self.among is not None:
             asked |= arguments_of(self.among, f"`among` of the happiness {name!r}", ARGUMENTS[1:])
         if self.bounds is not None:
-            low, high = self.bounds
-            if not (math.isfinite(low) and math.isfinite(high) and low < high):
-                raise HappinessError(
-                    f"The bounds {self.bounds!r} of the happiness {name!r} are not a range.",
-                    "Give the least and the largest possible value, finite and in that order.",
-                )
-            object.__setattr__(self, "bounds", (float(low), float(high)))
+            object.__setattr__(self, "bounds", _range(self.bounds, name))
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "unit", self.unit if self.unit is not None else "")
         object.__setattr__(self, "family", self.family if self.family is not None else name)
@@ -134,6 +128,19 @@ class Happiness:
         return Component(
             str(self.name), str(self.unit), str(self.family), looks_at_y=self.looks_at_y, bounds=self.bounds
         )
+
+
+def _range(bounds: Any, name: str) -> tuple[float, float]:
+    try:
+        low, high = map(float, bounds)
+    except (TypeError, ValueError):
+        low = high = math.nan
+    if isinstance(bounds, str) or not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise HappinessError(
+            f"The bounds {bounds!r} of the happiness {name!r} are not a range.",
+            "Give the least and the largest possible value, finite and in that order.",
+        )
+    return low, high
 
 
 def _name_of(function: Any) -> str:
@@ -156,9 +163,16 @@ class Batch:
 
 
 def evaluate(
-    function: Callable[..., Any], what: str, batch: Batch, decision: Any = None
+    function: Callable[..., Any],
+    what: str,
+    batch: Batch,
+    decision: Any = None,
+    counted: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.float64]:
-    """Call a function of the user's on a batch and insist on one finite real number per row."""
+    """Call a function of the user's on a batch and insist on one finite real number per row.
+
+    Of rows that are not ``counted`` anything is taken, and zero is returned.
+    """
     offered = {"decision": decision, "x": batch.x, "y": batch.y, "group": batch.group}
     allowed = ARGUMENTS if decision is not None else ARGUMENTS[1:]
     asked = arguments_of(function, what, allowed)
@@ -177,6 +191,8 @@ def evaluate(
             "Return one number per row, or one number; several components are a list of functions.",
         )
     numbers = np.broadcast_to(numbers, (n,))
+    if counted is not None:
+        numbers = np.where(counted, numbers, 0.0)
     finite = np.isfinite(numbers)
     if not finite.all():
         position = int(np.argmin(finite))

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from felicific.calibration import Calibration
+from felicific.documents import check_shape, plain, read_number, read_numbers, refused
 from felicific.exceptions import DataError, PolicyFileError
 from felicific.frames import Array, Table, count_rows
 from felicific.generation import Generated, Mixture, choose
 from felicific.happiness import Correct, Decided, Happiness, Labelled, resolve_happiness
 from felicific.ledgers import Terms, expected_ledger
 from felicific.moments import check_proba, resolve_loss
-from felicific.policy import Policy, check_shape, numbers, plain, refused
+from felicific.policy import Policy
 
 Floats = NDArray[np.float64]
 
@@ -30,8 +31,9 @@ class Search:
         Deterministic policies that were tried.
     stopped : str
         Why it stopped: the duality gap closed, stagnation, or too many passes.
-    duality_gap : float
-        How far the plug-in loss is from the least possible one, at most.
+    duality_gap, plug_in_optimum : float
+        The best mixture for the calibrated probabilities had the loss ``plug_in_optimum``; no policy that sees x has
+        a loss more than ``duality_gap`` below that, if those probabilities are right.
     plug_in_loss, plug_in_gaps : float, dict
         What the calibrated probabilities expect of the policy; ``Policy.loss`` and ``Policy.gaps`` are what
         really happened on the labelled rows.
@@ -40,6 +42,7 @@ class Search:
     passes: int
     stopped: str
     duality_gap: float
+    plug_in_optimum: float
     plug_in_loss: float
     plug_in_gaps: dict[str, float]
 
@@ -79,7 +82,12 @@ class IndividualPolicy(Policy):
             mine = np.flatnonzero(everyone == z)
             for m in np.flatnonzero(self.mixture.share[z]):
                 kappa = self.mixture.kappa[m, z : z + 1] if self.see_group else self.mixture.kappa[m]
-                chosen = choose(float(self.mixture.alpha[m]), kappa, ledger.cost[mine], ledger.value[mine])
+                fixed = int(self.mixture.fixed[m])
+                chosen = np.full(len(mine), fixed)
+                if fixed < 0:
+                    chosen = choose(
+                        float(self.mixture.alpha[m]), kappa, ledger.cost[mine], ledger.value[mine]
+                    )
                 decisions[mine, chosen] += self.mixture.share[z, m]
         return decisions
 
@@ -96,6 +104,12 @@ class IndividualPolicy(Policy):
             shares = self.mixture.share[z]
             for m in np.flatnonzero(shares).tolist():
                 often = "always" if shares[m] == 1 else f"with probability {shares[m]:.2%}, by lottery,"
+                fixed = int(self.mixture.fixed[m])
+                if fixed >= 0:
+                    found.append(
+                        f"{who}, {often} the decision is {self.classes.tolist()[fixed]!r} for everybody."
+                    )
+                    continue
                 found.append(f"{who}, {often} that decision is taken which has the least {self._aim(m, z)}.")
         return found
 
@@ -119,6 +133,7 @@ class IndividualPolicy(Policy):
         name, cost = resolve_loss(self.loss_function, self.classes)
         return {
             "policy": {"kind": "individual"},
+            "fixed": self.mixture.fixed.tolist(),
             "alpha": self.mixture.alpha.tolist(),
             "kappa": self.mixture.kappa.tolist(),
             "share": self.mixture.share.tolist(),
@@ -157,32 +172,71 @@ class IndividualPolicy(Policy):
                     "Pass loss= with it.",
                 )
         return cls(
-            mixture=Mixture(numbers(content["alpha"]), numbers(content["kappa"]), numbers(content["share"])),
-            calibration=Calibration(
-                tuple(tuple((numbers(x), numbers(y)) for x, y in curves) for curves in content["calibration"])
+            mixture=Mixture(
+                read_numbers(content["fixed"], "fixed").astype(np.intp),
+                *(read_numbers(content[name], name) for name in ("alpha", "kappa", "share")),
             ),
-            origin=numbers(content["origin"]),
+            calibration=Calibration(
+                tuple(
+                    tuple((read_numbers(x, "calibration"), read_numbers(y, "calibration")) for x, y in curves)
+                    for curves in content["calibration"]
+                )
+            ),
+            origin=read_numbers(content["origin"], "origin"),
             happiness=tuple(happiness),
             loss_function=loss,
-            search=Search(**content["search"]),
+            search=_read_search(content["search"]),
             **common,
         )
 
     def _validate(self) -> None:
         super()._validate()
-        g, j, m = len(self.groups), len(self.components), len(self.mixture.alpha)
-        check_shape("alpha", self.mixture.alpha, (m,))
-        check_shape("kappa", self.mixture.kappa, (m, g, j))
-        check_shape("share", self.mixture.share, (g, m))
+        g, k, j, m = len(self.groups), len(self.classes), len(self.components), len(self.mixture.alpha)
+        mixture = self.mixture
+        check_shape("fixed", mixture.fixed.astype(np.float64), (m,))
+        check_shape("alpha", mixture.alpha, (m,))
+        check_shape("kappa", mixture.kappa, (m, g, j))
+        check_shape("share", mixture.share, (g, m))
         check_shape("origin", self.origin, (j,))
-        share = self.mixture.share
-        if (share < 0).any() or not (np.abs(share.sum(axis=1) - 1.0) <= 1e-9).all():
+        if (mixture.share < 0).any() or not (np.abs(mixture.share.sum(axis=1) - 1.0) <= 1e-9).all():
             raise refused("some mixture weights are negative or do not sum to one")
+        if (mixture.fixed < -1).any() or (mixture.fixed >= k).any() or (mixture.alpha < 0).any():
+            raise refused("a policy of the mixture is none")
+        if len(self.calibration.knots) != (g if self.see_group else 0):
+            raise refused("a group has no calibration")
         for curves in self.calibration.knots:
+            if len(curves) != k:
+                raise refused("a class has no calibration")
             for x, y in curves:
-                check_shape("calibration", y, x.shape)
-                if x.ndim != 1 or not len(x) or (np.diff(x) < 0).any() or y.min() < 0 or y.max() > 1:
-                    raise refused("a calibration curve is no curve from 0 to 1")
+                check_shape("calibration", check_shape("calibration", y, x.shape), (len(y),))
+                rising = (np.diff(x) >= 0).all() and (np.diff(y) >= 0).all()
+                if not len(x) or not rising or y.min() < 0 or y.max() > 1 or not np.isfinite(x).all():
+                    raise refused("a calibration curve does not rise from 0 to 1")
+        for happiness in self.happiness:
+            named = [getattr(part, field, None) for part, field in _class_fields(happiness)]
+            if any(name is not None and name not in self.classes.tolist() for name in named):
+                raise refused(f"the happiness {happiness.name!r} speaks of a class that is none")
+        resolve_loss(self.loss_function, self.classes)
+
+
+def _class_fields(happiness: Happiness) -> list[tuple[Any, str]]:
+    """Where a criterion's functions name a class."""
+    return [(happiness.function, "choice"), (happiness.among, "label")]
+
+
+def _read_search(content: Any) -> Search:
+    """How the search ended, each part of its type."""
+    if not isinstance(content, dict) or set(content) != {field.name for field in fields(Search)}:
+        raise refused("it does not say how the search ended")
+    if type(content["passes"]) is not int or type(content["stopped"]) is not str:
+        raise refused("it does not say how the search ended")
+    if not isinstance(content["plug_in_gaps"], dict):
+        raise refused("it has no plug-in gaps")
+    gaps = {name: read_number(gap, "a plug-in gap") for name, gap in content["plug_in_gaps"].items()}
+    numbers = {
+        name: read_number(content[name], name) for name in ("duality_gap", "plug_in_optimum", "plug_in_loss")
+    }
+    return Search(content["passes"], content["stopped"], plug_in_gaps=gaps, **numbers)
 
 
 Policy.kinds["individual"] = IndividualPolicy
@@ -198,7 +252,14 @@ def _named(groups: tuple[Any, ...], codes: Any) -> Array:
 def search_of(found: Generated, names: list[str]) -> Search:
     """The part of a generation that a policy remembers."""
     gaps = dict(zip(names, found.plug_in.gaps.tolist(), strict=True))
-    return Search(found.passes, found.stopped, float(found.duality_gap), found.plug_in.loss, gaps)
+    return Search(
+        found.passes,
+        found.stopped,
+        float(found.duality_gap),
+        float(found.plug_in_optimum),
+        found.plug_in.loss,
+        gaps,
+    )
 
 
 def _function_to_json(happiness: Happiness) -> dict[str, Any] | None:
@@ -217,5 +278,5 @@ def _function_to_json(happiness: Happiness) -> dict[str, Any] | None:
 def _function_from_json(component: Any, content: dict[str, Any]) -> Happiness:
     function = Decided(content["choice"][0]) if "choice" in content else Correct()
     among = Labelled(*content["label"]) if "label" in content else None
-    fields = {name: getattr(component, name) for name in ("name", "unit", "bounds", "family")}
-    return Happiness(function, among, **fields)
+    rest = {name: getattr(component, name) for name in ("name", "unit", "bounds", "family")}
+    return Happiness(function, among, **rest)

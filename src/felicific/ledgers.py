@@ -72,14 +72,14 @@ def find_origin(terms: Terms, x: Table, y: Array | None, group: Array | None) ->
     groups = group[:n] if group is not None else _filled(n, terms.groups[0], terms.groups)
     labels = y[:n] if y is not None else np.full(n, terms.classes[0])
     batch = Batch(slice_rows(x, 0, n), labels, groups, np.arange(n))
-    values = [
-        [
-            evaluate(happiness.function, f"The happiness {happiness.name!r}", batch, d)
-            for d in terms.classes.tolist()
-        ]
-        for happiness in terms.happiness
-    ]
-    return np.array([float(np.median(value)) if n else 0.0 for value in values])
+    origin = np.zeros(len(terms.happiness))
+    for j, happiness in enumerate(terms.happiness):
+        what, counted = f"The happiness {happiness.name!r}", evaluate_among(happiness, batch)
+        decisions = terms.classes.tolist()
+        values = np.stack([evaluate(happiness.function, what, batch, d, counted) for d in decisions])
+        seen = values if counted is None else values[:, counted]
+        origin[j] = np.median(seen) if seen.size else 0.0
+    return origin
 
 
 def _filled(n: int, value: Any, known: tuple[Any, ...]) -> Array:
@@ -115,7 +115,7 @@ def _ledger(terms: Terms, x: Table, cases: Any, origin: Floats, numbers: NDArray
                 inside = weight if counted is None else weight * counted
                 among[here, slot, c] += inside
                 for d, decision in enumerate(decisions):
-                    worth = evaluate(happiness.function, what, batch, decision)
+                    worth = evaluate(happiness.function, what, batch, decision, counted)
                     value[here, d, slot, c] += inside * (worth - origin[c])
     return Ledger(cost, value, among)
 

@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 
 def make_salt(random_state: Any = None) -> str:
     """128 random bits as hexadecimal text: fresh, or from a seed or NumPy generator."""
-    if random_state is None:
+    if random_state is None or random_state is np.random:
         return secrets.token_hex(16)
     if isinstance(random_state, np.random.Generator | np.random.RandomState):
         return random_state.bytes(16).hex()
@@ -89,6 +89,9 @@ def check_keys(keys: Any) -> Array:
             if isinstance(value, bool) or not isinstance(value, str | int):
                 wrong = f"The key of row {row} is {'missing' if is_null(value) else repr(value)}"
                 break
+    elif vector.dtype.kind == "f" and np.isnan(vector).any():
+        # Integers with a gap are stored as floats: the gap is what is wrong with them.
+        wrong = f"The key of row {int(np.argmax(np.isnan(vector)))} is missing"
     else:
         wrong = f"The keys are {vector.dtype}"
     if wrong:
@@ -110,9 +113,11 @@ def content_keys(table: Table, positions: NDArray[np.intp]) -> list[str]:
     Numbers are written by value, so 1 and 1.0 agree between tables that store them differently.
     """
     if is_frame(table):
-        columns = [take_column(table, name, "the lottery")[positions] for name in column_names(table)]
+        columns = [
+            _comparable(take_column(table, name, "the lottery")[positions]) for name in column_names(table)
+        ]
     else:
-        chosen = np.asarray(table[positions].todense() if hasattr(table, "todense") else table[positions])
+        chosen = np.asarray(table[positions].toarray() if hasattr(table, "tocsr") else table[positions])
         columns = list(chosen.reshape(len(positions), -1).T)
     texts = [[_text(value) for value in column.tolist()] for column in columns]
     keys = ["\x1f".join(row) for row in zip(*texts, strict=True)]
@@ -121,9 +126,16 @@ def content_keys(table: Table, positions: NDArray[np.intp]) -> list[str]:
             f"Only {len(set(keys))} different rows among {len(keys)} people who face a lottery: equal rows get "
             "equal decisions, so the intended odds are not reached. Name a `key` column that tells people apart.",
             LotteryWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
     return keys
+
+
+def _comparable(column: Array) -> Array:
+    """Times to the microsecond, whatever finer or coarser unit the table keeps them in; days stay days."""
+    if column.dtype.kind not in "mM" or column.dtype == "M8[D]":
+        return column
+    return column.astype(f"{column.dtype.kind}8[us]")
 
 
 def _text(value: Any) -> str:
@@ -133,4 +145,7 @@ def _text(value: Any) -> str:
         return str(int(value))
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return repr(value) if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return repr(value)
+    # No two rows may read alike: what separates the columns is escaped inside them.
+    return str(value).replace("\\", "\\\\").replace("\x1f", "\\x1f")

@@ -38,6 +38,9 @@ Floats = NDArray[np.float64]
 #: Rows per batch: the happiness of a batch stays in the processor's cache (five times faster than all at once).
 BATCH = 8192
 
+#: Sums from here on could overflow when they are added up over cells and groups.
+LARGEST = 1e300
+
 #: How far the probabilities of one person may be from summing to one (single precision models reach 1e-7).
 PROBABILITY_TOLERANCE = 1e-6
 
@@ -392,6 +395,17 @@ class _Sums:
                 self.value[:, :, d, j] += per_cell(_product(inside, values[d]))
             self.today_value[:, :, j] += per_cell(_product(inside, values[own, everyone]))
 
+    def _refuse_overflow(self) -> None:
+        """Refuse sums that are infinite, or would be once they are added up or subtracted."""
+        remedy = "Use a larger unit (thousands of dollars, say)."
+        for j, happiness in enumerate(self.happiness):
+            if not np.abs(self.value[..., j]).max(initial=0.0) < LARGEST:
+                raise HappinessError(
+                    f"The happiness {happiness.name!r} is so large that its sum overflows.", remedy
+                )
+        if not np.abs(self.loss).max(initial=0.0) < LARGEST:
+            raise DataError("The loss is so large that its sum overflows.", remedy)
+
     def _losses(self, batch: Batch, labels: NDArray[np.intp] | None) -> Floats:
         if labels is None:
             return np.zeros((len(self.classes), len(batch.group)))
@@ -404,7 +418,10 @@ class _Sums:
         happiness = self.happiness[j]
         what = f"The happiness {happiness.name!r}"
         values = np.stack(
-            [evaluate(happiness.function, what, batch, decision) for decision in self.classes.tolist()]
+            [
+                evaluate(happiness.function, what, batch, decision, counted)
+                for decision in self.classes.tolist()
+            ]
         )
         seen = values if counted is None else values[:, counted]
         if self.origin[j] is None and seen.size:
@@ -414,12 +431,7 @@ class _Sums:
 
     def moments(self) -> Moments:
         """Return the sums so far, if they are finite."""
-        for j, happiness in enumerate(self.happiness):
-            if not np.isfinite(self.value[..., j]).all():
-                raise HappinessError(
-                    f"The happiness {happiness.name!r} is so large that its sum overflows.",
-                    "Use a larger unit (thousands of dollars, say).",
-                )
+        self._refuse_overflow()
         return Moments(
             classes=self.classes,
             groups=self.groups,
@@ -457,11 +469,15 @@ def resolve_loss(loss: Any, classes: Array) -> tuple[str, Any]:
     if callable(loss):
         arguments_of(loss, "The loss", ARGUMENTS)
         return f"function {getattr(loss, '__name__', type(loss).__name__)}", loss
-    cost = np.asarray(loss, dtype=np.float64)
+    try:
+        cost = np.asarray(loss, dtype=np.float64)
+    except (TypeError, ValueError):
+        cost = np.full((k, k), np.nan)
     if cost.shape != (k, k) or not np.isfinite(cost).all():
         raise DataError(
-            f"The cost matrix has shape {cost.shape}"
-            + ("." if cost.shape != (k, k) else " and is not finite."),
+            f"The cost matrix has shape {cost.shape}."
+            if cost.shape != (k, k)
+            else f"The cost matrix {loss!r} is not finite numbers throughout.",
             f"Give one finite cost for every label (row) and decision (column): {k} x {k}.",
         )
     return f"cost matrix {cost.tolist()}", cost
@@ -482,7 +498,7 @@ def encode_labels(values: Any, classes: Array, what: str, rows: NDArray[np.intp]
         names = ", ".join(repr(name) for name in distinct(vector[unknown])[:5])
         raise DataError(
             f"The {what} {names} (first in row {rows[unknown[0]]}) is not among the classes {classes.tolist()}.",
-            "Pass classes= with every class there is, in the order of the probabilities.",
+            "Leave such rows out, or name every class there is.",
         )
     return codes
 

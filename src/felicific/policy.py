@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import math
 import os
 import re
 from abc import ABC, abstractmethod
@@ -18,6 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from felicific.constraints import Budget, Floor
+from felicific.documents import (
+    check_shape,
+    plain,
+    read_classes,
+    read_component,
+    read_document,
+    read_number,
+    read_numbers,
+    read_prices,
+    read_values,
+    refused,
+    write_classes,
+    write_document,
+)
 from felicific.exceptions import ConstraintError, DataError, GroupError, PolicyFileError
 from felicific.files import write_whole
 from felicific.frames import Array, Table, as_vector
@@ -26,12 +37,9 @@ from felicific.happiness import Component
 from felicific.lottery import check_keys, draw, keys_as_text, make_salt
 from felicific.moments import Moments, Outcome, check_proba, encode_labels
 from felicific.program import solve_program
-from felicific.signals import SIGNALS, Signal, signal_from_json, signal_to_json
+from felicific.signals import SIGNALS, Signal, SoftLabel, signal_from_json, signal_to_json
 
 Floats = NDArray[np.float64]
-
-FORMAT = "felicific policy"
-VERSION = 1
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -70,6 +78,11 @@ class Policy(ABC):
 
     #: Kinds of policy by the name that files give them.
     kinds: ClassVar[dict[str, type[Policy]]] = {}
+
+    @property
+    def needs_proba(self) -> bool:
+        """Whether it is applied to probabilities, or else to predicted labels."""
+        return True
 
     @abstractmethod
     def _mixed(self, scores: Array, group: NDArray[np.intp] | None, x: Table) -> Floats:
@@ -195,10 +208,11 @@ class Policy(ABC):
 
     def to_json(self) -> str:
         """Write the policy as text that :meth:`from_json` reads; it holds no code and no person's data."""
-        content: dict[str, Any] = {
-            "format": FORMAT,
-            "version": VERSION,
-            "classes": {"dtype": self.classes.dtype.str, "values": plain(self.classes.tolist(), "class")},
+        return write_document(self._everything())
+
+    def _everything(self) -> dict[str, Any]:
+        return {
+            "classes": write_classes(self.classes),
             "groups": plain(list(self.groups), "group"),
             "components": [asdict(component) for component in self.components],
             "loss": self.outcome.loss,
@@ -210,8 +224,6 @@ class Policy(ABC):
             "see_group": self.see_group,
             **self._content(),
         }
-        content["sha256"] = _digest(content)
-        return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the policy to a file, whole or not at all."""
@@ -232,25 +244,18 @@ class Policy(ABC):
 
         ``happiness`` and ``loss`` are the Python functions of an individual policy, which a file cannot hold.
         """
-        try:
-            content = json.loads(text, parse_constant=_no_constant)
-        except (json.JSONDecodeError, RecursionError) as error:
-            raise refused(f"it is not whole JSON ({error})") from error
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise refused(f"its format is not {FORMAT!r}")
-        if content.get("version") != VERSION:
-            raise PolicyFileError(
-                f"The policy file has version {content.get('version')!r}; this felicific reads version {VERSION}.",
-                "Install the felicific that wrote it, or fit the policy again.",
-            )
-        if content.get("sha256") != _digest(content):
-            raise refused("its content does not match its checksum, so it was altered or cut")
+        content = read_document(text)
         try:
             kind = cls.kinds[content["policy"]["kind"]]
             policy = kind._parsed(content, _common(content), happiness=happiness, loss=loss)
             policy._validate()
-        except (KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
+            extra = set(content) - set(policy._everything())
+        except PolicyFileError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
             raise refused(f"a part is missing or of another type ({error!r})") from error
+        if extra:
+            raise refused(f"it holds {sorted(extra)}, which no policy has")
         return policy
 
     def _validate(self) -> None:
@@ -264,8 +269,6 @@ class Policy(ABC):
                 raise refused(f"a {what} occurs twice, or there is none")
         if k < 2:
             raise refused("it has fewer than two classes")
-        if not math.isfinite(self.loss) or not all(map(math.isfinite, self.prices.values())):
-            raise refused("its loss or a price is not finite")
         if not isinstance(self.salt, str) or not re.fullmatch("[0-9a-f]{32}", self.salt):
             raise refused("its salt is not 32 hexadecimal digits")
         if not isinstance(self.randomize, bool) or not isinstance(self.see_group, bool):
@@ -289,6 +292,11 @@ class CellPolicy(Policy):
     signal: Signal
     q: Floats
     mass: Floats
+
+    @property
+    def needs_proba(self) -> bool:
+        """Whether the signal is made of probabilities."""
+        return self.signal.needs_proba
 
     def _mixed(self, scores: Array, group: NDArray[np.intp] | None, x: Table) -> Floats:
         rows = np.arange(len(scores))
@@ -317,10 +325,16 @@ class CellPolicy(Policy):
                 whole = "of the group" if self.see_group else "of all"
                 share = f"{here / weight:.1%} {whole}" if weight > 0 else "nobody"
                 found.append(
-                    f"{who}, {self.signal.describe(first, last, classes)} ({share}) "
+                    f"{who}, {self._person(first, last)} ({share}) "
                     f"{self._treatment(self.q[z, first], today[first : last + 1])}."
                 )
         return found
+
+    def _person(self, first: int, last: int) -> str:
+        if not self.randomize and isinstance(self.signal, SoftLabel):
+            label = self.classes.tolist()[first]
+            return f"the part of a person's probabilities that is for the label {label!r}"
+        return self.signal.describe(first, last, self.classes.tolist())
 
     def _alike(self, z: int) -> list[tuple[int, int]]:
         """First and last signal of every stretch that is treated alike."""
@@ -338,7 +352,7 @@ class CellPolicy(Policy):
         classes = self.classes.tolist()
         if q.max() == 1.0:
             d = int(q.argmax())
-            note = "" if (today == d).all() else ", not as the model says" if (today != d).all() else ""
+            note = ", not as the label says" if (today != d).all() else ""
             return f"is always decided {classes[d]!r}{note}"
         odds = [f"{classes[d]!r} with probability {q[d]:.2%}" for d in np.flatnonzero(q)]
         how = "by lottery" if self.randomize else "rounded to the most probable one"
@@ -353,7 +367,12 @@ class CellPolicy(Policy):
             signal = signal_from_json(content["policy"])
         except ValueError as error:
             raise refused(str(error)) from error
-        return cls(signal=signal, q=numbers(content["q"]), mass=numbers(content["mass"]), **common)
+        return cls(
+            signal=signal,
+            q=read_numbers(content["q"], "q"),
+            mass=read_numbers(content["mass"], "mass"),
+            **common,
+        )
 
     def _validate(self) -> None:
         super()._validate()
@@ -365,6 +384,10 @@ class CellPolicy(Policy):
             raise refused("some probabilities of q are negative or do not sum to one")
         if (self.mass < 0).any():
             raise refused("some mass is negative")
+        self.signal.check(k)
+        for chain, decision in self.signal.chains(k):
+            if (np.diff(self.q[:, chain.start : chain.stop, decision], axis=1) < -1e-9).any():
+                raise refused("a probability falls where the score rises")
 
 
 Policy.kinds.update(dict.fromkeys(SIGNALS, CellPolicy))
@@ -398,6 +421,7 @@ def solve(
     InfeasibleError
         When no policy meets the requirements, with the least reachable gap or the conflict.
     """
+    moments.check_complete()
     moments = moments.joined()
     solution = solve_program(moments, gap, constraints, see_group=see_group)
     return CellPolicy(
@@ -414,74 +438,18 @@ def solve(
     )
 
 
-# ---------------------------------------------------------------------------------------------------------
-# The file format
-
-
-def plain(values: list[Any], what: str) -> list[Any]:
-    """Insist on values that JSON gives back as they were."""
-    for value in values:
-        if type(value) not in (str, int, float, bool):
-            raise DataError(
-                f"The {what} {value!r} is a {type(value).__name__}, which a policy file cannot hold.",
-                "Use strings, integers, floats or booleans.",
-            )
-    return values
-
-
-def _digest(content: dict[str, Any]) -> str:
-    rest = {name: part for name, part in content.items() if name != "sha256"}
-    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode("ascii")).hexdigest()
-
-
-def _no_constant(name: str) -> float:
-    raise refused(f"it holds the number {name}")
-
-
-def refused(reason: str) -> PolicyFileError:
-    """The error of a file that is not a policy."""
-    return PolicyFileError(
-        f"This is no policy file: {reason}.", "Get the file again from where it was saved."
-    )
-
-
-def numbers(values: Any) -> Floats:
-    """An array of numbers out of a file."""
-    try:
-        return np.array(values, np.float64)
-    except ValueError as error:
-        raise refused(str(error)) from error
-
-
-def check_shape(name: str, array: Floats, shape: tuple[int, ...]) -> None:
-    """Refuse an array of another shape, or one that is not finite."""
-    if array.shape != shape:
-        raise refused(f"{name} has shape {array.shape}, not {shape}")
-    if not np.isfinite(array).all():
-        raise refused(f"{name} is not finite")
-
-
 def _common(content: dict[str, Any]) -> dict[str, Any]:
     """What every kind of policy has."""
-    dtype, values = content["classes"]["dtype"], content["classes"]["values"]
-    if not isinstance(dtype, str) or not re.fullmatch(r"[<>|=](b1|[iu][1248]|f[248]|U\d+|O)", dtype):
-        raise refused(f"the type {dtype!r} of its classes is unknown")
-    try:
-        classes = np.array(plain(values, "class"), np.dtype(dtype))
-        groups = tuple(plain(content["groups"], "group"))
-    except ValueError as error:
-        raise refused(str(error)) from error
-    components = []
-    for fields in content["components"]:
-        bounds = fields["bounds"]
-        fields = {**fields, "bounds": None if bounds is None else (bounds[0], bounds[1])}
-        components.append(Component(**fields))
+    components = content["components"]
+    if not isinstance(components, list):
+        raise refused("its components are no list")
+    means, gaps = read_numbers(content["means"], "means"), read_numbers(content["gaps"], "gaps")
     return {
-        "classes": classes,
-        "groups": groups,
-        "components": tuple(components),
-        "outcome": Outcome(float(content["loss"]), numbers(content["means"]), numbers(content["gaps"])),
-        "prices": {str(name): float(price) for name, price in content["prices"]},
+        "classes": read_classes(content["classes"]),
+        "groups": tuple(read_values(content["groups"], "group")),
+        "components": tuple(read_component(component) for component in components),
+        "outcome": Outcome(read_number(content["loss"], "loss"), means, gaps),
+        "prices": read_prices(content["prices"]),
         "salt": content["salt"],
         "randomize": content["randomize"],
         "see_group": content["see_group"],

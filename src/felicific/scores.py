@@ -22,7 +22,7 @@ def predict_proba(model: Any, features: Table, classes: Array) -> Floats:
     """Probabilities with a column for every class, also for those that the model never saw."""
     if not hasattr(model, "predict_proba"):
         raise DataError(
-            f"{type(model).__name__} has no predict_proba, which this policy sees.",
+            f"{type(getattr(model, 'estimator', model)).__name__} has no predict_proba, which this policy sees.",
             "Use policy='label', or calibrate the model (CalibratedClassifierCV).",
         )
     found = np.asarray(model.predict_proba(features))
@@ -32,6 +32,11 @@ def predict_proba(model: Any, features: Table, classes: Array) -> Floats:
     proba = np.zeros((len(found), len(classes)))
     proba[:, np.searchsorted(classes, known)] = found
     return proba
+
+
+def part_of(value: Any, rows: NDArray[np.intp], n: int) -> Any:
+    """Rows of a fit parameter that holds one value per row; any other as it is."""
+    return as_vector(value, "fit parameter")[rows] if np.ndim(value) and len(value) == n else value
 
 
 def cross_fit(
@@ -48,16 +53,13 @@ def cross_fit(
     n = len(y)
 
     def part(train: NDArray[np.intp], test: NDArray[np.intp]) -> tuple[Any, Array]:
-        mine = {
-            name: as_vector(value, name)[train] if np.ndim(value) and len(value) == n else value
-            for name, value in params.items()
-        }
+        mine = {name: part_of(value, train, n) for name, value in params.items()}
         model = clone(estimator).fit(take_rows(X, train), y[train], **mine)
         rows = take_rows(X, test)
         return (predict_proba(model, rows, classes) if needs_proba else None), np.asarray(model.predict(rows))
 
     folds = list(check_cv(cv, y, classifier=True).split(X, y))
-    tested = np.concatenate([test for _, test in folds])
+    tested = np.concatenate([test for _, test in folds] or [np.empty(0, dtype=np.intp)])
     if len(tested) != n or len(np.unique(tested)) != n:
         raise DataError(
             f"cv={cv!r} does not test every row exactly once.",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from felicific.classifier import FairClassifier
+from felicific.exceptions import ConstraintError
 from felicific.fitting import People, Task, achieved
 from felicific.frames import Table, as_vector, encode
 from felicific.groups import resolve_groups
@@ -52,11 +53,14 @@ class Scorer:
         sensitive_features: Any = None,
     ) -> float | dict[str, float]:
         """Score a fitted classifier on X and y."""
+        estimator = getattr(estimator, "best_estimator_", estimator)
         last = estimator[-1] if hasattr(estimator, "steps") else estimator
+        fair = isinstance(last, FairClassifier)
         named = sensitive_features if sensitive_features is not None else self.sensitive_features
         passed = {} if sensitive_features is None else {"sensitive_features": sensitive_features}
-        fair = isinstance(last, FairClassifier)
         classes = np.asarray(estimator.classes_)
+        # What a FairClassifier at the end of a pipeline says of its own table is about the transformed one.
+        inner = estimator[:-1].transform(X) if fair and last is not estimator else X
         if fair:
             decisions = estimator.predict_proba(X, **passed)
         else:
@@ -68,14 +72,28 @@ class Scorer:
             return own if own is not None else getattr(last, name) if fair else default
 
         components = resolve_happiness(setting("happiness"), classes.tolist(), setting("favourable"))
-        task = Task(classes, components, setting("loss", "error"), None, (), True, None)
-        group = resolve_groups(X, named if named is not None else setting("sensitive_features"))
-        people = People(X, as_vector(y, "y"), group, classes[decisions.argmax(axis=1)], weight=sample_weight)
+        task = Task(classes, components, setting("loss", "error"), None, (), True, "")
+        if named is not None or not fair:
+            group = resolve_groups(X, named)
+        else:
+            group = resolve_groups(inner, last.sensitive_features, columns_only=True)
+        people = People(
+            inner if self.happiness is None else X,
+            as_vector(y, "y"),
+            group,
+            classes[decisions.argmax(axis=1)],
+            weight=sample_weight,
+        )
         outcome = achieved(task, people, decisions)
         names = [str(component.name) for component in components]
         gaps = dict(zip(names, outcome.gaps.tolist(), strict=True))
         if self.price is not None:
             prices = self.price if isinstance(self.price, Mapping) else dict.fromkeys(gaps, self.price)
+            unknown = [name for name in prices if name not in gaps]
+            if unknown:
+                raise ConstraintError(
+                    f"A price is set for {unknown[0]!r}.", f"The components are {list(gaps)}."
+                )
             return float(-outcome.loss - sum(prices[name] * gaps[name] for name in prices))
         scores = {"neg_loss": -outcome.loss}
         if len(gaps) == 1:

@@ -73,6 +73,9 @@ class Signal(Protocol):
     def chains(self, n_classes: int) -> list[tuple[range, int]]:
         """Runs of signals along which the probability of a decision may not fall."""
 
+    def check(self, n_classes: int) -> None:
+        """Raise if it makes no sense for that many classes."""
+
     def describe(self, first: int, last: int, classes: list[Any]) -> str:
         """Say who has one of these signals: "a person whom ..."."""
 
@@ -95,6 +98,9 @@ class _Unordered:
     def chains(self, n_classes: int) -> list[tuple[range, int]]:
         """None."""
         return []
+
+    def check(self, n_classes: int) -> None:
+        """Any number of classes will do."""
 
 
 @dataclass(frozen=True)
@@ -161,8 +167,7 @@ class Score:
     def __post_init__(self) -> None:
         if not isinstance(self.cells, int) or self.cells < 2:
             raise DataError(f"Score(cells={self.cells!r}).", "Give a whole number of at least 2 cells.")
-        if not 0.0 <= self.boundary <= 1.0:
-            raise DataError(f"Score(boundary={self.boundary!r}).", "Give a score from 0 to 1.")
+        _check_boundary(self.boundary, self.monotone)
 
     def size(self, n_classes: int) -> int:
         """Number of fine bins."""
@@ -197,6 +202,9 @@ class Score:
         return ScoreCells(tuple(range(1, self.size(len(classes)))), self.monotone, self.boundary).describe(
             first, last, classes
         )
+
+    def check(self, n_classes: int) -> None:
+        """Any number of classes will do."""
 
     def join(self, mass: Floats, n_classes: int) -> tuple[Codes, ScoreCells]:
         """Join fine bins: the cell of every bin, and the signal of the cells.
@@ -242,6 +250,16 @@ class ScoreCells:
         increasing = all(a < b for a, b in zip((0, *self.cuts), self.cuts, strict=False))
         if not increasing or not all(type(cut) is int for cut in self.cuts):
             raise DataError("The cuts of a score do not increase.", "Use Score(...) and let it choose them.")
+        _check_boundary(self.boundary, self.monotone)
+
+    def check(self, n_classes: int) -> None:
+        """Raise if a cut is beyond the last bin, or the model's boundary is not one."""
+        today = Score(2, self.monotone, self.boundary).today(n_classes)
+        forced = set((np.flatnonzero(np.diff(today)) + 1).tolist())
+        if max(self.cuts, default=0) >= len(today) or not forced <= set(self.cuts):
+            raise DataError(
+                "The cuts of a score do not fit its classes.", "Use Score(...) and let it choose them."
+            )
 
     @property
     def _starts(self) -> Codes:
@@ -289,8 +307,16 @@ class ScoreCells:
         if low < 0 and high >= 1:
             return f"{who} with any {score}"
         if low < 0:
-            return f"{who} with a {score} of at most {high:.4g}"
-        return f"{who} with a {score} above {low:.4g}" + ("" if high >= 1 else f" and at most {high:.4g}")
+            return f"{who} with a {score} of at most {high:.12g}"
+        return f"{who} with a {score} above {low:.12g}" + ("" if high >= 1 else f" and at most {high:.12g}")
+
+
+def _check_boundary(boundary: Any, monotone: Any) -> None:
+    number = isinstance(boundary, int | float | np.floating) and not isinstance(boundary, bool)
+    if not number or not 0.0 <= boundary <= 1.0:
+        raise DataError(f"The boundary of the score is {boundary!r}.", "Give a number from 0 to 1.")
+    if not isinstance(monotone, bool):
+        raise DataError(f"Whether the score is monotone is {monotone!r}.", "Say True or False.")
 
 
 def _fine_per_class(n_classes: int) -> int:
@@ -327,13 +353,17 @@ def find_boundary(proba: Floats, predicted: Codes) -> float:
         return 0.5
     low = float(score[~positive].max(initial=0.0))
     high = float(score[positive].min(initial=1.0))
-    return 0.5 if low >= high else (low + high) / 2
+    if low >= high:
+        return 0.5
+    middle = (low + high) / 2
+    return middle if middle < high else low
 
 
 def _required(proba: Floats | None, kind: str) -> Floats:
     if proba is None:
         raise DataError(
-            f"The {kind} policy sees probabilities.", "Pass what the model's predict_proba returns."
+            f"The {kind} policy sees probabilities.",
+            "Pass what the model's predict_proba returns, or use policy='label'.",
         )
     return proba
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from felicific.exceptions import DataError
-from felicific.frames import Array, Table, as_vector, distinct, is_frame, take_column
+from felicific.frames import Array, Table, as_vector, count_rows, distinct, is_frame, take_column
 from felicific.groups import resolve_groups
 from felicific.happiness import resolve_happiness
-from felicific.moments import Moments, compute_moments
+from felicific.moments import Moments, check_weights, compute_moments
 from felicific.signals import resolve_signal
 
 
@@ -22,7 +22,7 @@ def moments(
     y: Any,
     sensitive_features: Any,
     happiness: Any,
-    policy: Any = "score",
+    policy: Any = None,
     loss: Any = "error",
     classes: Sequence[Any] | None = None,
     groups: Sequence[Any] | None = None,
@@ -45,7 +45,7 @@ def moments(
     happiness : function, Happiness, criterion name, or list or dict of them
         What makes a person happy with a decision.
     policy : "score", "label", "soft-label", or Score(...)
-        What the policy will see.
+        What the policy will see; by default the score, or the label where there are no probabilities.
     loss : "error", cost matrix or function
         What a decision costs the decision maker.
     classes, groups : sequence, optional
@@ -62,11 +62,11 @@ def moments(
     weight = None if sample_weight is None else _column(table, sample_weight, "sample_weight")
     known = _classes(classes, proba, labels, weight)
     shares = None if proba is None else _probabilities(table, proba, known)
-    signal = resolve_signal(policy)
+    signal = resolve_signal(policy if policy is not None else "label" if proba is None else "score")
     return compute_moments(
         table,
         y=labels,
-        group=resolve_groups(table, sensitive_features),
+        group=_groups(table, sensitive_features, weight),
         classes=known,
         happiness=resolve_happiness(happiness, known.tolist(), favourable),
         signal=signal,
@@ -76,6 +76,18 @@ def moments(
         groups=groups,
         sample_weight=weight,
     )
+
+
+def _groups(table: Table, sensitive_features: Any, weight: Array | None) -> Array:
+    """The groups; a row of weight 0 is absent, so its group may even be missing."""
+    weights = None if weight is None else check_weights(weight, count_rows(table))
+    if weights is None or weights.all():
+        return resolve_groups(table, sensitive_features)
+    present = np.flatnonzero(weights)
+    found = resolve_groups(table, sensitive_features, rows=present)
+    group = np.full(len(weights), found[0], dtype=found.dtype)
+    group[present] = found
+    return group
 
 
 def _column(table: Table, named: Any, what: str) -> Array:

@@ -1,0 +1,115 @@
+"""What several test files share: some people in any table, a frozen model of them, a check of errors."""
+
+import os
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+# Before NumPy is loaded: on tiny problems the threads of a linear algebra library only wait for each other
+# (on two busy cores the tests ran three times as long).
+for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_variable, "1")
+
+import numpy as np  # noqa: E402  # see above
+import pytest  # noqa: E402
+
+from felicific.exceptions import FelicificError  # noqa: E402
+
+LIBRARIES = ("pandas", "polars", "numpy")
+
+
+@dataclass(frozen=True)
+class People:
+    """Numeric columns, the last of which identifies the person, and labels 0 and 1."""
+
+    columns: dict
+    y: np.ndarray
+    models: dict = field(default_factory=dict)
+
+    def __len__(self):
+        return len(self.y)
+
+    def __getitem__(self, column):
+        return self.columns[column]
+
+    def table(self, library, columns=None, **changed):
+        """The columns in this library; ``changed`` replaces or adds some."""
+        content = {name: self.columns[name] for name in columns or self.columns} | changed
+        if library == "pandas":
+            import pandas as pd
+
+            return pd.DataFrame(content)
+        if library == "polars":
+            import polars as pl
+
+            # strict=False lets a hostile column be of mixed types, as a pandas one may be.
+            return pl.DataFrame({name: list(values) for name, values in content.items()}, strict=False)
+        if library == "arrow":
+            import pyarrow as pa
+
+            return pa.table(content)
+        array = np.empty((len(next(iter(content.values()))), len(content)), dtype=object)
+        for position, values in enumerate(content.values()):
+            array[:, position] = values
+        return array
+
+    def name(self, library, column):
+        """How a column is called in this library: an array has positions only."""
+        return list(self.columns).index(column) if library == "numpy" else column
+
+    def frozen(self, library):
+        """A model fitted on everything but the identifier, in this library."""
+        from sklearn.frozen import FrozenEstimator
+        from sklearn.linear_model import LogisticRegression
+
+        if library not in self.models:
+            features = self.table(library, [name for name in self.columns if name != "id"])
+            self.models[library] = LogisticRegression().fit(features, self.y)
+        return FrozenEstimator(self.models[library])
+
+
+def make_people(n=400, seed=0):
+    """Two groups (0 and 1) of which one scores higher; a loan in thousands; a region of three."""
+    rng = np.random.default_rng(seed)
+    group = rng.integers(0, 2, n)
+    score = rng.normal(size=n) + 0.8 * group
+    wealth = rng.normal(size=n)
+    y = (score + 0.5 * wealth + rng.normal(size=n) > 0.4).astype(int)
+    columns = {
+        "score": score,
+        "wealth": wealth,
+        "loan": rng.integers(5, 50, n).astype(float),
+        "group": group,
+        "region": rng.integers(0, 3, n),
+        "id": np.arange(n) + 1000,
+    }
+    return People(columns, y)
+
+
+@pytest.fixture(scope="session")
+def people():
+    return make_people()
+
+
+@pytest.fixture(params=LIBRARIES)
+def library(request):
+    return request.param
+
+
+@contextmanager
+def refused(exception, *words, remedy=None):
+    """Insist on exactly this exception, naming all the words, and ending with a remedy."""
+    with pytest.raises(FelicificError) as caught:
+        yield caught
+    error = caught.value
+    assert type(error) is exception, f"{type(error).__name__}: {error}"
+    for word in words:
+        assert str(word) in str(error), f"{word!r} is not in {str(error)!r}"
+    assert error.remedy.endswith((".", "?"))
+    assert str(error).endswith(error.remedy)
+    if remedy is not None:
+        assert remedy in error.remedy, f"{remedy!r} is not in {error.remedy!r}"
+
+
+@pytest.fixture(scope="session")
+def refuses():
+    return refused

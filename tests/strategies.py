@@ -1,0 +1,180 @@
+"""Hypothesis strategies: random people, their happiness, and what may be required of a policy.
+
+Numbers are drawn from coarse grids, so that ties, empty cells and degenerate programs are common, and units and
+offsets are applied afterwards: ``unit * (offset + effect)``, rounded as floats are. The oracle sees exactly the
+rounded numbers.
+"""
+
+import os
+
+import numpy as np
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from oracles import Rows
+
+from felicific import Happiness, moments
+
+#: Multiplies the number of examples; above 1 the examples are random instead of the same every time.
+EXAMPLES = int(os.environ.get("FELICIFIC_EXAMPLES", "1"))
+
+
+def examples(n):
+    """Return settings for n examples: the same ones in every run, unless FELICIFIC_EXAMPLES asks for more."""
+    return settings(
+        max_examples=n * EXAMPLES,
+        derandomize=EXAMPLES == 1,
+        database=None,
+        deadline=None,
+        print_blob=True,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+    )
+
+
+N_CLASSES, N_GROUPS, N_COMPONENTS = st.integers(2, 5), st.integers(2, 6), st.integers(1, 3)
+SOFT, ONE, ZERO = st.booleans(), st.just(1.0), st.just(0.0)
+UNITS = st.sampled_from([1.0, 1e-9, 1e-6, 1e-3, 1e3, 1e6, 1e9])
+OFFSETS = st.sampled_from([0.0, 1.0, -7.0, 1e3, -1e6, 1e9, -1e9])
+#: A requirement as a multiple of something that the instance itself reaches.
+FRACTIONS = st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 1.5])
+
+
+def small_ints(shape, low, high):
+    """Arrays of small integers, element by element."""
+    return arrays(np.int64, shape, elements=st.integers(low, high), fill=st.nothing())
+
+
+@st.composite
+def probabilities(draw, n, n_classes):
+    """Rows of multiples of 1/64 that sum to one exactly, zeros and ones included."""
+    cuts = np.sort(draw(small_ints((n, n_classes - 1), 0, 64)), axis=1)
+    edges = np.hstack([np.zeros((n, 1)), cuts, np.full((n, 1), 64)])
+    return np.diff(edges, axis=1) / 64
+
+
+@st.composite
+def weights(draw, n):
+    """Nothing said, whole numbers, or fractions that floats cannot hold exactly."""
+    kind = draw(st.sampled_from(["none", "whole", "fraction"]))
+    if kind == "none":
+        return np.ones(n)
+    counts = draw(small_ints(n, 1, 5)).astype(float)
+    return counts if kind == "whole" else counts * 0.1
+
+
+@st.composite
+def costs(draw, label, n_classes):
+    """The loss as felicific is given it ("error", a matrix, or None for a function), and per person."""
+    kind = draw(st.sampled_from(["error", "matrix", "function"]))
+    if kind == "error":
+        return "error", (np.arange(n_classes) != label[:, None]).astype(float)
+    if kind == "matrix":
+        matrix = draw(small_ints((n_classes, n_classes), -2, 8)) / 4
+        return matrix, matrix[label]
+    return None, draw(small_ints((len(label), n_classes), -2, 8)) / 4
+
+
+@st.composite
+def populations(
+    draw,
+    n_classes=N_CLASSES,
+    n_groups=N_GROUPS,
+    n_components=N_COMPONENTS,
+    soft=SOFT,
+    unit=ONE,
+    offset=ZERO,
+    every_label=False,
+    extra=12,
+):
+    """Draw ``(rows, loss)``: people for the oracle, and the ``loss`` argument that means ``rows.cost``.
+
+    With ``every_label`` each group has somebody of each label.
+    """
+    K, G, J = draw(n_classes), draw(n_groups), draw(n_components)
+    more = draw(st.integers(0, extra))
+    if every_label:
+        group = np.concatenate([np.repeat(np.arange(G), K), draw(small_ints(more, 0, G - 1))])
+        label = np.concatenate([np.tile(np.arange(K), G), draw(small_ints(more, 0, K - 1))])
+    else:
+        group = np.concatenate([np.arange(G), np.arange(G), draw(small_ints(more, 0, G - 1))])
+        label = draw(small_ints(len(group), 0, K - 1))
+    n = len(group)
+    proba = draw(probabilities(n, K))
+    effect = draw(small_ints((n, K, J), -8, 8)) / 4
+    units = np.array([draw(unit) for _ in range(J)])
+    offsets = np.array([draw(offset) for _ in range(J)])
+    among = draw(arrays(np.bool_, (n, J))) if draw(st.booleans()) else np.ones((n, J), bool)
+    among[:G] = True
+    if every_label:
+        among[: G * K : K] = True
+    loss, cost = draw(costs(label, K))
+    rows = Rows(
+        n_classes=K,
+        n_groups=G,
+        group=group,
+        label=label,
+        predicted=proba.argmax(axis=1),
+        proba=proba,
+        weight=draw(weights(n)),
+        eta=units * (offsets + effect),
+        among=among,
+        cost=cost,
+        soft=draw(soft),
+    )
+    return rows, loss
+
+
+class Column:
+    """Happiness or loss that was written down beforehand: column ``name``, decision, of the table."""
+
+    def __init__(self, name):
+        self.__name__ = name
+
+    def __call__(self, decision, x):
+        return x[f"{self.__name__}_{decision}"]
+
+
+class Among:
+    """Membership that was written down beforehand."""
+
+    def __init__(self, j):
+        self.j = j
+
+    def __call__(self, x):
+        return x[f"among{self.j}"]
+
+
+def table_of(rows):
+    """Everything about the people as columns, by name."""
+    columns = {"group": rows.group, "label": rows.label, "predicted": rows.predicted, "weight": rows.weight}
+    for d in range(rows.n_classes):
+        columns[f"proba{d}"] = rows.proba[:, d]
+        columns[f"loss_{d}"] = rows.cost[:, d]
+        for j in range(rows.n_components):
+            columns[f"eta{j}_{d}"] = rows.eta[:, d, j]
+    for j in range(rows.n_components):
+        columns[f"among{j}"] = rows.among[:, j]
+    return columns
+
+
+def components_of(rows):
+    """The components eta0, eta1, ... that read :func:`table_of`."""
+    return [
+        Happiness(Column(f"eta{j}"), among=None if rows.among[:, j].all() else Among(j))
+        for j in range(rows.n_components)
+    ]
+
+
+def moments_of(rows, loss=None, **changes):
+    """Moments of the people, as felicific computes them from a dict of arrays."""
+    arguments = {
+        "proba": [f"proba{d}" for d in range(rows.n_classes)],
+        "y": "label",
+        "sensitive_features": "group",
+        "happiness": components_of(rows),
+        "policy": "soft-label" if rows.soft else "label",
+        "loss": Column("loss") if loss is None else loss,
+        "classes": range(rows.n_classes),
+        "sample_weight": "weight",
+    }
+    return moments(table_of(rows), **(arguments | changes))

@@ -449,6 +449,8 @@ def test_order_of_classes_does_not_matter(population):
         mirrored,
         mass=mirrored.mass[:, ::-1],
         loss=mirrored.loss[:, ::-1, ::-1],
+        today_loss=mirrored.today_loss[:, ::-1],
+        today_value=mirrored.today_value[:, ::-1],
         value=mirrored.value[:, ::-1, ::-1],
         among=mirrored.among[:, ::-1],
     )

@@ -233,6 +233,7 @@ def test_labels_of_every_type(people, kind, prefit):
             model,
             happiness="equal_opportunity",
             favourable=favourable,
+            policy="label",
             sensitive_features="group",
             random_state=0,
             cv=KFold(3),
@@ -279,7 +280,9 @@ def test_models_without_probabilities(people):
     names = ["score", "wealth", "group"]
     X, y = people.table("pandas", names), people.y
     for model in (FrozenEstimator(LinearSVC().fit(X, y)), LinearSVC(), RidgeClassifier()):
-        fair = FairClassifier(model, happiness="statistical_parity", sensitive_features="group").fit(X, y)
+        fair = FairClassifier(
+            model, happiness="statistical_parity", policy="label", sensitive_features="group"
+        ).fit(X, y)
         assert max(fair.gaps_.values()) < 1e-9
         assert set(fair.predict(X)) <= {0, 1}
         with pytest.raises(
@@ -320,7 +323,7 @@ def test_cross_fit_is_scikit_learns(people, policy):
 
 def test_frozen_uses_every_row(people):
     """A frozen model's policy is fitted on its predictions for every row."""
-    fair, X = fit_library(people, "pandas", happiness="statistical_parity", key="id")
+    fair, X = fit_library(people, "pandas", happiness="statistical_parity", key="id", policy="label")
     expected = solve(
         moments(
             X,
@@ -373,9 +376,9 @@ def test_sample_weight_reaches_the_model(people):
     fair.fit(X, people.y, sample_weight=weight)
     expected = LogisticRegression().fit(X, people.y, sample_weight=weight)
     assert fair.estimator_.coef_ == pytest.approx(expected.coef_, rel=1e-6)
-    FairClassifier(LinearSVCWithoutWeights(), happiness="statistical_parity", sensitive_features="group").fit(
-        X, people.y, sample_weight=weight
-    )
+    FairClassifier(
+        LinearSVCWithoutWeights(), happiness="statistical_parity", policy="label", sensitive_features="group"
+    ).fit(X, people.y, sample_weight=weight)
 
 
 class LinearSVCWithoutWeights(LinearSVC):
@@ -685,6 +688,6 @@ def test_attributes_that_users_see(people):
     """Fitted attributes are few, and are the ones documented."""
     fair, _ = fit_library(people, "pandas", happiness=funding)
     assert {name for name in vars(fair) if name.endswith("_")} == {
-        "classes_", "estimator_", "feature_names_in_", "gaps_", "groups_", "loss_", "n_features_in_", "policy_",
-        "share_randomized_",
+        "classes_", "estimator_", "feature_names_in_", "gaps_", "groups_", "loss_", "moments_", "n_features_in_",
+        "policy_", "share_randomized_",
     }  # fmt: skip

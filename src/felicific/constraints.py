@@ -106,7 +106,8 @@ class GapRow:
 class MeanRow:
     """Mean of component ``j`` in group ``z`` (None: all people together) between two sides.
 
-    The sides are relative to the component's origin, as the moments are.
+    The sides are relative to the component's origin, as the moments are, and per person; ``people`` is how many the
+    numbers that were asked for were counted for.
     """
 
     j: int
@@ -114,6 +115,7 @@ class MeanRow:
     lower: float
     upper: float
     words: str
+    people: float = 1.0
 
 
 Row = GapRow | MeanRow
@@ -244,4 +246,5 @@ def _budget_row(moments: Moments, budget: Budget) -> Row:
         -math.inf if lower is None else lower / people - float(moments.origin[j]),
         math.inf if upper is None else upper / people - float(moments.origin[j]),
         f"{component.name!r} of all people together {' and '.join(words)} {per}",
+        people,
     )

@@ -116,12 +116,15 @@ class Moments:
             same = np.array_equal(mine, theirs) if what == "classes" else mine == theirs
             if not same:
                 raise MomentsError(
-                    f"These moments disagree on {what.removesuffix('_name')}: {_shown(mine)} and {_shown(theirs)}.",
+                    f"These moments disagree on {what.removesuffix('_name')}: {_difference(mine, theirs)}.",
                     "Compute both with the same arguments; pass classes= and groups= when a part lacks some.",
                 )
-        shift = other.origin - self.origin
+        # Without anybody counted there is no origin to speak of.
+        origin = np.where(self.counted.sum(axis=0) > 0, self.origin, other.origin)
+        shift = other.origin - origin
         return replace(
             self,
+            origin=origin,
             mass=self.mass + other.mass,
             loss=self.loss + other.loss,
             value=self.value + other.value + (shift * other.among)[:, :, None, :],
@@ -187,11 +190,13 @@ class Moments:
         return Outcome(loss / self.total, relative + self.origin, gaps)
 
 
-def _shown(thing: Any) -> str:
-    if isinstance(thing, tuple) and thing and isinstance(thing[0], Component):
-        thing = [component.name for component in thing]
-    text = str(thing.tolist() if isinstance(thing, np.ndarray) else thing)
-    return text if len(text) < 200 else text[:200] + "..."
+def _difference(mine: Any, theirs: Any) -> str:
+    """Both sides of a disagreement; components by name, or in full when the names agree."""
+    if isinstance(mine, tuple) and mine and isinstance(mine[0], Component):
+        names = [[component.name for component in side] for side in (mine, theirs)]
+        mine, theirs = names if names[0] != names[1] else (list(mine), list(theirs))
+    texts = [str(side.tolist() if isinstance(side, np.ndarray) else side) for side in (mine, theirs)]
+    return " and ".join(text if len(text) < 400 else text[:400] + "..." for text in texts)
 
 
 def reweighted(labelled: Moments, fresh: Moments) -> Moments:
@@ -318,7 +323,11 @@ def compute_moments(
         y = None if y is None else y[rows]
         proba = None if proba is None else np.asarray(proba)[rows]
         predicted = None if predicted is None else as_vector(predicted, "predictions")[rows]
-    known = tuple(groups) if groups is not None else find_groups(group)
+    known = (
+        tuple(value.item() if isinstance(value, np.generic) else value for value in groups)
+        if groups is not None
+        else find_groups(group)
+    )
     labels = None if y is None else encode_labels(y, classes, "label", rows)
     group_codes = encode_groups(group, known)
     decided = None if predicted is None else encode_labels(predicted, classes, "prediction", rows)
@@ -333,7 +342,8 @@ def compute_moments(
         share = None if proba is None else check_proba(proba[part], len(classes), rows[part])
         own = decided[part] if decided is not None else share.argmax(axis=1)  # type: ignore[union-attr]
         mine = None if labels is None else labels[part]
-        sums.add(batch, mine, group_codes[part], None if weight is None else weight[part], share, own)
+        with np.errstate(over="ignore", invalid="ignore"):  # sums that overflow are refused by name
+            sums.add(batch, mine, group_codes[part], None if weight is None else weight[part], share, own)
     return sums.moments()
 
 

@@ -109,6 +109,9 @@ def build(
     coefficients = (moments.value - base) / counted[:, None, None, :]
     if scales is None:
         scales = np.abs(coefficients).max(axis=(0, 1, 2), initial=0.0)
+        # Where no decision matters, what is between the groups is all there is to measure by.
+        level = base.sum(axis=(1, 2)) / counted
+        scales = np.where(scales > 0, scales, level.max(axis=0) - level.min(axis=0))
         scales[scales == 0.0] = 1.0
     return Program(
         moments=moments,
@@ -139,7 +142,7 @@ class _ModelRow:
     """One row of the model: columns and numbers between two sides.
 
     ``requirement`` is the position of the requirement it belongs to, ``shares`` how much of each group's mean
-    it holds.
+    it holds, ``scale`` what it was divided by.
     """
 
     columns: NDArray[Any]
@@ -148,6 +151,7 @@ class _ModelRow:
     upper: float
     requirement: int = -1
     shares: Floats | None = None
+    scale: float = 1.0
 
 
 def run_model(program: Program, rows: Sequence[Row], *, elastic: bool = False) -> _Answer:
@@ -155,11 +159,13 @@ def run_model(program: Program, rows: Sequence[Row], *, elastic: bool = False) -
     import highspy
 
     model, written = _model(program, rows, elastic)
-    for presolve in ("choose", "off"):
+    # A vertex by the simplex method, so that few people face a lottery; when it ends without an answer, again
+    # without presolve, and then by an interior point with crossover.
+    for method, presolve in (("simplex", "choose"), ("simplex", "off"), ("ipm", "off")):
         solver = highspy.Highs()  # type: ignore[no-untyped-call]  # highspy is typed in part
         options: dict[str, Any] = {
             "output_flag": False,
-            "solver": "simplex",  # a vertex: few people face a lottery
+            "solver": method,
             "presolve": presolve,
             "primal_feasibility_tolerance": TOLERANCE,
             "dual_feasibility_tolerance": TOLERANCE,
@@ -176,6 +182,9 @@ def run_model(program: Program, rows: Sequence[Row], *, elastic: bool = False) -
             return _Answer(True, np.array(solution.col_value), duals, written)
         if status == highspy.HighsModelStatus.kInfeasible:
             return _Answer(False, np.empty(0), np.empty(0), written)
+    if not elastic and status == highspy.HighsModelStatus.kUnknown:
+        # At the very edge of what can be met; the elastic program, which always has an answer, decides.
+        return _Answer(False, np.empty(0), np.empty(0), written)
     raise SolverError(
         f"HiGHS ended with the status {solver.modelStatusToString(status)!r}.",
         "Please report it, with the moments if you can share them.",
@@ -244,18 +253,19 @@ def _gap_rows(
     """Write one gap: every group's mean between the level and the level plus the width (plus the excess)."""
     # Centred on the middle of the groups, the right-hand sides are no larger than the gap itself.
     constants = program.constants[:, row.j] - program.constants[:, row.j].mean()
-    width = row.width / float(program.scales[row.j])
+    scale = float(program.scales[row.j])
+    width = row.width / scale
     written = []
     for constant, shares in zip(constants.tolist(), np.eye(len(constants)), strict=True):
         columns, numbers = _mean(program, row.j, shares)
         columns, numbers = np.append(columns, level), np.append(numbers, -1.0)
         lower, upper = -constant, width - constant
         if excess is None:
-            written.append(_ModelRow(columns, numbers, lower, upper, position, shares))
+            written.append(_ModelRow(columns, numbers, lower, upper, position, shares, scale))
         else:
             more, minus = np.append(columns, excess), np.append(numbers, -1.0)
-            written.append(_ModelRow(columns, numbers, lower, math.inf, position, shares))
-            written.append(_ModelRow(more, minus, -math.inf, upper, position, shares))
+            written.append(_ModelRow(columns, numbers, lower, math.inf, position, shares, scale))
+            written.append(_ModelRow(more, minus, -math.inf, upper, position, shares, scale))
     return written
 
 
@@ -266,12 +276,20 @@ def _mean_rows(program: Program, row: MeanRow, position: int, excess: int | None
     columns, numbers = _mean(program, row.j, shares)
     constant, scale = float(shares @ program.constants[:, row.j]), float(program.scales[row.j])
     lower, upper = row.lower / scale - constant, row.upper / scale - constant
+    # A row of its own stakes: those of other groups may be larger by orders of magnitude.
+    sides_seen = [abs(side) for side in (lower, upper) if math.isfinite(side)]
+    own = (
+        float(np.abs(numbers).max())
+        if len(numbers)
+        else max([side for side in sides_seen if side > 0] or [1.0])
+    )
+    numbers, lower, upper, scale = numbers / own, lower / own, upper / own, scale * own
     if excess is None:
-        return [_ModelRow(columns, numbers, lower, upper, position, shares)]
+        return [_ModelRow(columns, numbers, lower, upper, position, shares, scale)]
     more = np.append(columns, excess)
     sides = [(1.0, lower, math.inf), (-1.0, -math.inf, upper)]
     return [
-        _ModelRow(more, np.append(numbers, sign), low, high, position, shares)
+        _ModelRow(more, np.append(numbers, sign), low, high, position, shares, scale)
         for sign, low, high in sides
         if math.isfinite(low) or math.isfinite(high)
     ]
@@ -335,11 +353,34 @@ def solve_program(
     program = build(moments, resolve_rows(moments, gap, constraints), see_group=see_group)
     answer = run_model(program, program.rows)
     if not answer.feasible:
-        raise _explain(program)
+        answer = _within_rounding(program)
     q = policy_of(program, answer.columns)
     outcome = moments.evaluate(q)
     _check(program, outcome, q, float(answer.columns[: len(program.cost)] @ program.cost))
     return Solution(q, outcome, prices_of(program, answer), multipliers(program, answer, program.cost_scale))
+
+
+def _within_rounding(program: Program) -> _Answer:
+    """Meet requirements that only rounding keeps out of reach, such as the least gap itself; else explain."""
+    elastic = run_model(program, program.rows, elastic=True)
+    largest = max(1.0, float(np.abs(program.constants - program.constants.mean(axis=0)).max(initial=0.0)))
+    excess = float(elastic.columns[-1]) if elastic.feasible else math.inf
+    limit = max(TOLERANCE, 1e-14 * largest)
+    if excess > limit:
+        raise _explain(program)
+    scales = {row.requirement: row.scale for row in elastic.origins}
+    for margin in (1e-12, 1e-10, limit, 10 * limit):
+        wider: list[Row] = []
+        for position, row in enumerate(program.rows):
+            extra = (excess + margin) * scales[position]
+            if isinstance(row, GapRow):
+                wider.append(replace(row, width=row.width + extra))
+            else:
+                wider.append(replace(row, lower=row.lower - extra, upper=row.upper + extra))
+        answer = run_model(program, wider)
+        if answer.feasible:
+            return answer
+    raise _explain(program)
 
 
 def multipliers(program: Program, answer: _Answer, unit: float) -> Floats:
@@ -347,7 +388,7 @@ def multipliers(program: Program, answer: _Answer, unit: float) -> Floats:
     worth = np.zeros(program.constants.shape)
     for row, dual in zip(answer.origins, answer.duals.tolist(), strict=True):
         j = program.rows[row.requirement].j
-        worth[:, j] += dual * row.shares * unit / program.scales[j]
+        worth[:, j] += dual * row.shares * unit / row.scale
     return worth
 
 
@@ -367,7 +408,8 @@ def _check(program: Program, outcome: Outcome, q: Floats, objective: float) -> N
     for row in program.rows:
         slack = TOLERANCE * max(float(swing[row.j]), float(program.scales[row.j]))
         if isinstance(row, GapRow):
-            met = outcome.gaps[row.j] <= row.width + slack
+            # Groups far apart carry that distance's rounding error.
+            met = outcome.gaps[row.j] <= row.width + slack + 1e-12 * row.width
         else:
             mean = together[row.j] if row.z is None else relative[row.z, row.j]
             # A level far away from the happiness it limits carries that distance's rounding error.
@@ -388,11 +430,13 @@ def prices_of(program: Program, answer: _Answer) -> dict[str, float]:
     for row, dual in zip(answer.origins, answer.duals.tolist(), strict=True):
         # A gap's rows share a free level, so their duals sum to zero: the upper sides carry the price.
         is_gap = isinstance(program.rows[row.requirement], GapRow)
-        weights[row.requirement] += max(-dual, 0.0) if is_gap else abs(dual)
-    prices = {}
+        weights[row.requirement] += (max(-dual, 0.0) if is_gap else abs(dual)) / row.scale
+    prices: dict[str, float] = {}
     for asked, weight in zip(program.rows, weights, strict=True):
         name = program.moments.components[asked.j].name if isinstance(asked, GapRow) else asked.words
-        prices[name] = weight * program.cost_scale / float(program.scales[asked.j])
+        people = 1.0 if isinstance(asked, GapRow) else asked.people
+        # Requirements that read alike share a price.
+        prices[name] = prices.get(name, 0.0) + weight * program.cost_scale / people
     return prices
 
 

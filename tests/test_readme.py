@@ -1,0 +1,56 @@
+"""The README's example and commands do what it says."""
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from felicific.app import app
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text("utf-8")
+
+
+def block(language, number=0):
+    """The README's code blocks in a language, in order."""
+    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)[number]
+
+
+def test_the_example_runs_and_prints_what_the_readme_prints():
+    """The first example, copied and pasted, prints the sentences that stand below it."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(block("python"), "README.md", "exec"), {"__name__": "readme"})
+    assert block("text").strip() in printed.getvalue()
+
+
+def test_the_check_runs_the_readme_command():
+    """The continuous check takes its test command from the README, which therefore must have one."""
+    assert "<!-- test command -->\n```bash\npython3 -m venv" in README
+    assert "<!-- test command -->" in (ROOT / ".ci" / "run").read_text("utf-8")
+
+
+def test_every_link_of_the_documents_leads_somewhere():
+    """Links to files in the README and the docs name files that exist."""
+    for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")):
+        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text("utf-8")):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_demo_prints_before_and_after():
+    """The demo shows every group today, repaired and recalibrated, and the repaired gaps are 0 where they must be."""
+    result = CliRunner().invoke(app, ["demo", "--rows", "3000"], env={"COLUMNS": "160"})
+    assert result.exit_code == 0, result.output
+    for word in ("mean funding, Female", "mean funding, Male", "recalibrated", "accuracy", "by lottery"):
+        assert word in result.output
+    gaps = [re.findall(r"([\d,]+) \$", line) for line in result.output.split("\n") if line.startswith("│ gap")]
+    assert [row[-1] for row in gaps] == ["0", "0"]
+
+
+def test_the_demo_refuses_too_few_people():
+    """A wrong option is one clear message and exit code 2, not a traceback."""
+    result = CliRunner().invoke(app, ["demo", "--rows", "5"])
+    assert result.exit_code == 2
+    assert "Traceback" not in result.output

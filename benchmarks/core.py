@@ -83,7 +83,9 @@ def main() -> None:
     setup = SETUP.format(rows=rows)
     fairlearn = json.loads(run(setup + FAIRLEARN))
     print(f"{rows:,} rows, two classes, two groups, one component")
-    print(f"{'fairlearn ThresholdOptimizer':32} {fairlearn['seconds']:8.3f} s  {fairlearn['extra_mb']:7.0f} MB extra")
+    print(
+        f"{'fairlearn ThresholdOptimizer':32} {fairlearn['seconds']:8.3f} s  {fairlearn['extra_mb']:7.0f} MB extra"
+    )
     for policy in ("soft-label", "label", "score"):
         ours = json.loads(run(setup + FELICIFIC.format(policy=policy)))
         ratio = fairlearn["seconds"] / ours["seconds"]

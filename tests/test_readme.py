@@ -45,7 +45,9 @@ def test_the_demo_prints_before_and_after():
     assert result.exit_code == 0, result.output
     for word in ("mean funding, Female", "mean funding, Male", "recalibrated", "accuracy", "by lottery"):
         assert word in result.output
-    gaps = [re.findall(r"([\d,]+) \$", line) for line in result.output.split("\n") if line.startswith("│ gap")]
+    gaps = [
+        re.findall(r"([\d,]+) \$", line) for line in result.output.split("\n") if line.startswith("│ gap")
+    ]
     assert [row[-1] for row in gaps] == ["0", "0"]
 
 

@@ -27,6 +27,7 @@ ORDER = (
     "lottery",
     "documents",
     "policy",
+    "frontier",
     "calibration",
     "ledgers",
     "individual",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from felicific.columns import lookup
 from felicific.constraints import Budget, Floor
+from felicific.frontier import Frontier, frontier
 from felicific.happiness import CRITERIA, Happiness
 from felicific.individual import IndividualPolicy
 from felicific.moments import Moments
@@ -30,6 +31,7 @@ __all__ = [
     "CellPolicy",
     "FairClassifier",
     "Floor",
+    "Frontier",
     "Happiness",
     "Individual",
     "IndividualPolicy",
@@ -39,6 +41,7 @@ __all__ = [
     "Score",
     "Scorer",
     "SoftLabel",
+    "frontier",
     "lookup",
     "moments",
     "solve",

@@ -7,8 +7,9 @@ arrays, or an array. Nothing here imports a dataframe library: narwhals recognis
 from __future__ import annotations
 
 import difflib
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+import importlib
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,8 @@ from felicific.exceptions import DataError
 
 Table: TypeAlias = Any
 Array: TypeAlias = NDArray[Any]
+Columns = dict[str, NDArray[Any]]
+Form = Literal["auto", "pandas", "polars", False]
 
 
 def is_frame(table: Table) -> bool:
@@ -181,6 +184,47 @@ def distinct(values: Array) -> list[Any]:
         return sorted(found)
     except TypeError:
         return sorted(found, key=lambda value: (type(value).__name__, str(value)))
+
+
+def table_maker(as_frame: Form) -> Callable[[Columns], Any]:
+    """Choose how columns become a table, before any work is spent on making them.
+
+    Parameters
+    ----------
+    as_frame : {"auto", "pandas", "polars", False}
+        ``"auto"`` is pandas if it is installed, else Polars, else a dict of arrays; ``False`` is the dict.
+
+    Returns
+    -------
+    callable
+        Turns a dict of equally long arrays into the table.
+
+    Raises
+    ------
+    DataError
+        If `as_frame` is none of the four.
+    ImportError
+        If the library asked for by name is not installed.
+    """
+    if as_frame is False:
+        return dict
+    if not isinstance(as_frame, str) or as_frame not in ("auto", "pandas", "polars"):
+        raise DataError(
+            f"as_frame is {as_frame!r}, which names no kind of table.",
+            'Use "auto", "pandas", "polars", or False for a dict of NumPy arrays.',
+        )
+    for library in ("pandas", "polars") if as_frame == "auto" else (as_frame,):
+        try:
+            frame: Callable[[Columns], Any] = importlib.import_module(library).DataFrame
+        except ImportError as error:
+            if as_frame != "auto":
+                raise ImportError(
+                    f'as_frame="{library}" needs {library}, which is not installed. Install it with '
+                    f'"pip install {library}", or use as_frame=False for a dict of NumPy arrays.'
+                ) from error
+        else:
+            return frame
+    return dict
 
 
 def _listed(names: Iterable[Any]) -> str:

@@ -162,18 +162,7 @@ def run_model(program: Program, rows: Sequence[Row], *, elastic: bool = False) -
     # A vertex by the simplex method, so that few people face a lottery; when it ends without an answer, again
     # without presolve, and then by an interior point with crossover.
     for method, presolve in (("simplex", "choose"), ("simplex", "off"), ("ipm", "off")):
-        solver = highspy.Highs()  # type: ignore[no-untyped-call]  # highspy is typed in part
-        options: dict[str, Any] = {
-            "output_flag": False,
-            "solver": method,
-            "presolve": presolve,
-            "primal_feasibility_tolerance": TOLERANCE,
-            "dual_feasibility_tolerance": TOLERANCE,
-            "small_matrix_value": 1e-12,
-        }
-        for option, value in options.items():
-            solver.setOptionValue(option, value)
-        solver.passModel(model)
+        solver = _solver(model, method, presolve)
         solver.run()
         status = solver.getModelStatus()
         solution = solver.getSolution()
@@ -191,8 +180,82 @@ def run_model(program: Program, rows: Sequence[Row], *, elastic: bool = False) -
     )
 
 
-def _model(program: Program, rows: Sequence[Row], elastic: bool) -> tuple[Any, list[_ModelRow]]:
-    """Write the program as a HiGHS model; its last rows are those of the requirements, returned beside it."""
+def _solver(model: Any, method: str, presolve: str) -> Any:
+    """A HiGHS solver that holds the model."""
+    import highspy
+
+    solver = highspy.Highs()  # type: ignore[no-untyped-call]  # highspy is typed in part
+    options: dict[str, Any] = {
+        "output_flag": False,
+        "solver": method,
+        "presolve": presolve,
+        "primal_feasibility_tolerance": TOLERANCE,
+        "dual_feasibility_tolerance": TOLERANCE,
+        "small_matrix_value": 1e-12,
+    }
+    for option, value in options.items():
+        solver.setOptionValue(option, value)
+    solver.passModel(model)
+    return solver
+
+
+class Ray:
+    """The program in which every gap may grow together: gap j at most ``t`` times its row's width.
+
+    One model, solved again and again with another weight of ``t``: each solve starts from the last one's vertex.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.model, self.written = _model(program, program.rows, elastic=True, ray=True)
+        self.width = len(self.model.col_cost_) - 1
+        self.solver = _solver(self.model, "simplex", "off")
+
+    def _run(self) -> Floats:
+        import highspy
+
+        self.solver.run()
+        if self.solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            # A warm start can end without an answer: start cold, by an interior point with crossover.
+            self.solver.clearSolver()
+            self.solver.setOptionValue("solver", "ipm")
+            self.solver.run()
+            self.solver.setOptionValue("solver", "simplex")
+        if self.solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            raise SolverError(
+                f"HiGHS ended with the status {self.solver.modelStatusToString(self.solver.getModelStatus())!r}.",
+                "Please report it, with the moments if you can share them.",
+            )
+        return np.array(self.solver.getSolution().col_value)
+
+    def least(self) -> Floats:
+        """Columns of least t, and of least loss among those."""
+        n = len(self.program.cost)
+        columns = np.arange(n, dtype=np.int32)
+        self.solver.changeColsCost(n, columns, np.zeros(n))
+        self.solver.changeColCost(self.width, 1.0)
+        least = float(self._run()[self.width])
+        self.solver.changeColsCost(n, columns, self.program.cost)
+        self.solver.changeColCost(self.width, 0.0)
+        self.solver.changeColBounds(self.width, 0.0, 0.0 if least < 1e-12 else least * (1 + 1e-12))
+        found = self._run()
+        self.solver.changeColBounds(self.width, 0.0, math.inf)
+        return found
+
+    def weighted(self, weight: float) -> Floats:
+        """Columns that minimise the (scaled) loss plus ``weight`` times t."""
+        self.solver.changeColCost(self.width, weight)
+        return self._run()
+
+
+def _model(
+    program: Program, rows: Sequence[Row], elastic: bool, ray: bool = False
+) -> tuple[Any, list[_ModelRow]]:
+    """Write the program as a HiGHS model; its last rows are those of the requirements, returned beside it.
+
+    With ``elastic`` a last column relaxes the requirements. With ``ray`` too, it multiplies the widths of the gaps,
+    other requirements are kept, and the loss stays in the objective.
+    """
     import highspy
 
     n_classes = program.moments.loss.shape[2]
@@ -204,10 +267,10 @@ def _model(program: Program, rows: Sequence[Row], elastic: bool) -> tuple[Any, l
     level = n_policy
     for position, row in enumerate(rows):
         if isinstance(row, GapRow):
-            written += _gap_rows(program, row, position, level, excess)
+            written += _gap_rows(program, row, position, level, excess, ray)
             level += 1
         else:
-            written += _mean_rows(program, row, position, excess)
+            written += _mean_rows(program, row, position, None if ray else excess)
     monotone = _monotone_rows(program)
     every = monotone + written
 
@@ -216,8 +279,8 @@ def _model(program: Program, rows: Sequence[Row], elastic: bool) -> tuple[Any, l
     last, free = int(elastic), np.full(n_levels, math.inf)
     model = highspy.HighsLp()
     model.num_col_, model.num_row_ = n_policy + n_levels + last, len(lengths)
-    cost = np.zeros(n_policy) if elastic else program.cost
-    model.col_cost_ = np.concatenate([cost, np.zeros(n_levels), np.ones(last)])
+    cost = np.zeros(n_policy) if elastic and not ray else program.cost
+    model.col_cost_ = np.concatenate([cost, np.zeros(n_levels), np.full(last, 0.0 if ray else 1.0)])
     model.col_lower_ = np.concatenate([np.zeros(n_policy), -free, np.zeros(last)])
     model.col_upper_ = np.concatenate([np.ones(n_policy), free, np.full(last, math.inf)])
     model.row_lower_ = np.concatenate([np.ones(n_cells), [row.lower for row in every]])
@@ -248,9 +311,12 @@ def _monotone_rows(program: Program) -> list[_ModelRow]:
 
 
 def _gap_rows(
-    program: Program, row: GapRow, position: int, level: int, excess: int | None
+    program: Program, row: GapRow, position: int, level: int, excess: int | None, ray: bool
 ) -> list[_ModelRow]:
-    """Write one gap: every group's mean between the level and the level plus the width (plus the excess)."""
+    """Write one gap: every group's mean between the level and the level plus the width.
+
+    The last column adds to the width; on a ray it multiplies it.
+    """
     # Centred on the middle of the groups, the right-hand sides are no larger than the gap itself.
     constants = program.constants[:, row.j] - program.constants[:, row.j].mean()
     scale = float(program.scales[row.j])
@@ -259,11 +325,11 @@ def _gap_rows(
     for constant, shares in zip(constants.tolist(), np.eye(len(constants)), strict=True):
         columns, numbers = _mean(program, row.j, shares)
         columns, numbers = np.append(columns, level), np.append(numbers, -1.0)
-        lower, upper = -constant, width - constant
+        lower, upper = -constant, (0.0 if ray else width) - constant
         if excess is None:
             written.append(_ModelRow(columns, numbers, lower, upper, position, shares, scale))
         else:
-            more, minus = np.append(columns, excess), np.append(numbers, -1.0)
+            more, minus = np.append(columns, excess), np.append(numbers, -width if ray else -1.0)
             written.append(_ModelRow(columns, numbers, lower, math.inf, position, shares, scale))
             written.append(_ModelRow(more, minus, -math.inf, upper, position, shares, scale))
     return written

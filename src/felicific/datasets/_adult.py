@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from felicific.datasets._csv import column, embedded, text_columns
-from felicific.datasets._dataset import Columns, Dataset, Form, table_maker
+from felicific.datasets._dataset import Dataset
+from felicific.frames import Columns, Form, table_maker
 from felicific.happiness import Happiness
 
 FILE = "adult.csv.xz"

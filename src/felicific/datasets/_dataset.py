@@ -1,19 +1,14 @@
 """What every loader returns, and the one place where arrays become the table that was asked for."""
 
-import importlib
 import operator
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from felicific.exceptions import DataError
 from felicific.happiness import Happiness
-
-Columns = dict[str, NDArray[Any]]
-Form = Literal["auto", "pandas", "polars", False]
 
 
 @dataclass(frozen=True, eq=False)  # eq=False: comparing two tables has no single truth value
@@ -42,47 +37,6 @@ class Dataset:
     sensitive_features: str
     happiness: Happiness
     description: str = field(repr=False)
-
-
-def table_maker(as_frame: Form) -> Callable[[Columns], Any]:
-    """Choose how columns become a table, before any work is spent on making them.
-
-    Parameters
-    ----------
-    as_frame : {"auto", "pandas", "polars", False}
-        ``"auto"`` is pandas if it is installed, else Polars, else a dict of arrays; ``False`` is the dict.
-
-    Returns
-    -------
-    callable
-        Turns a dict of equally long arrays into the table.
-
-    Raises
-    ------
-    DataError
-        If `as_frame` is none of the four.
-    ImportError
-        If the library asked for by name is not installed.
-    """
-    if as_frame is False:
-        return dict
-    if not isinstance(as_frame, str) or as_frame not in ("auto", "pandas", "polars"):
-        raise DataError(
-            f"as_frame is {as_frame!r}, which names no kind of table.",
-            'Use "auto", "pandas", "polars", or False for a dict of NumPy arrays.',
-        )
-    for library in ("pandas", "polars") if as_frame == "auto" else (as_frame,):
-        try:
-            frame: Callable[[Columns], Any] = importlib.import_module(library).DataFrame
-        except ImportError as error:
-            if as_frame != "auto":
-                raise ImportError(
-                    f'as_frame="{library}" needs {library}, which is not installed. Install it with '
-                    f'"pip install {library}", or use as_frame=False for a dict of NumPy arrays.'
-                ) from error
-        else:
-            return frame
-    return dict
 
 
 def checked_size(n: int) -> int:

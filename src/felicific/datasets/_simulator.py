@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from felicific.datasets._dataset import Columns
+from felicific.frames import Columns
 
 Ints = NDArray[np.int64]
 

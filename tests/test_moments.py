@@ -12,7 +12,7 @@ from strategies import OFFSETS, UNITS, Column, components_of, examples, moments_
 
 from felicific import Happiness, Label, SoftLabel, moments, solve
 from felicific.exceptions import DataError, GroupError, HappinessError, MomentsError
-from felicific.moments import BATCH
+from felicific.sums import BATCH
 
 ARRAYS = ("mass", "loss", "value", "among", "today_loss", "today_value", "rows")
 

@@ -48,10 +48,11 @@ from felicific.groups import resolve_groups
 from felicific.happiness import CRITERIA, Happiness, resolve_happiness
 from felicific.individual import IndividualPolicy
 from felicific.lottery import check_keys, content_keys, draw, faces_lottery, keys_as_text, make_salt
-from felicific.moments import Moments, Outcome, check_weights, resolve_loss
+from felicific.moments import Moments, Outcome
 from felicific.policy import Policy
 from felicific.scores import cross_fit, fit_joint, part_of, predict_proba
 from felicific.signals import Individual, Signal, resolve_policy
+from felicific.sums import check_weights, resolve_loss
 
 Floats = NDArray[np.float64]
 

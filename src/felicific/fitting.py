@@ -10,23 +10,16 @@ from numpy.typing import NDArray
 
 from felicific.calibration import Calibration, fit_calibration
 from felicific.exceptions import DataError
-from felicific.frames import Array, Table, as_vector, encode, take_rows
+from felicific.frames import Array, Table, as_vector, encode
 from felicific.generation import Crowd, Generated, generate, mixed_outcome
 from felicific.groups import encode_groups, find_groups
 from felicific.happiness import Happiness
 from felicific.individual import IndividualPolicy, search_of
 from felicific.ledgers import Terms, expected_ledger, find_origin, real_ledger
-from felicific.moments import (
-    Moments,
-    Outcome,
-    check_proba,
-    check_weights,
-    compute_moments,
-    resolve_loss,
-    reweighted,
-)
+from felicific.moments import Moments, Outcome, reweighted
 from felicific.policy import CellPolicy, Policy, solve
 from felicific.signals import Individual, Score, Signal, SoftLabel, find_boundary
+from felicific.sums import check_proba, compute_moments, resolve_loss
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -47,7 +40,7 @@ class Task:
 
 @dataclass(frozen=True)
 class People:
-    """Rows, with what the model says about them.
+    """Rows of positive weight, with what the model says about them.
 
     ``joint`` is p(label, group given x) of shape (n, K, groups), for individual policies that do not see the group.
     """
@@ -60,25 +53,10 @@ class People:
     weight: Any = None
     joint: Any = None
 
-    def present(self) -> People:
-        """Without the rows of weight 0."""
-        weight = check_weights(self.weight, len(self.group))
-        if weight is None or weight.all():
-            return replace(self, weight=np.ones(len(self.group)) if weight is None else weight)
-        rows = np.flatnonzero(weight)
-
-        def part(array: Any) -> Any:
-            return None if array is None else np.asarray(array)[rows]
-
-        return People(
-            x=take_rows(self.x, rows),
-            y=part(self.y),
-            group=self.group[rows],
-            predicted=part(self.predicted),
-            proba=part(self.proba),
-            weight=weight[rows],
-            joint=part(self.joint),
-        )
+    @property
+    def weights(self) -> Floats:
+        """One weight per row."""
+        return np.ones(len(self.group)) if self.weight is None else np.asarray(self.weight, dtype=np.float64)
 
 
 def achieved(task: Task, people: People, decisions: Floats, groups: tuple[Any, ...] | None = None) -> Outcome:
@@ -147,7 +125,6 @@ def recalibrate_cells(task: Task, people: People, labelled: Moments) -> tuple[Ce
 
 def fit_individual(task: Task, people: People, individual: Individual) -> IndividualPolicy:
     """Fit a policy that sees all of x."""
-    people = people.present()
     groups = find_groups(people.group)
     codes = encode_groups(people.group, groups)
     labels = encode(as_vector(people.y, "y"), task.classes.tolist())
@@ -155,7 +132,7 @@ def fit_individual(task: Task, people: People, individual: Individual) -> Indivi
     if task.see_group:
         proba = _checked(people, task)
         calibration = fit_calibration(
-            individual.calibration, proba, labels, codes, len(groups), np.asarray(people.weight)
+            individual.calibration, proba, labels, codes, len(groups), people.weights
         )
     return _generate(task, people, groups, codes, calibration)
 
@@ -167,7 +144,7 @@ def recalibrate_individual(task: Task, people: People, policy: IndividualPolicy)
             "An individual policy that does not see the group cannot be recalibrated.",
             "Fit it again on labelled people, or use policy='score'.",
         )
-    people = replace(people.present(), y=None)
+    people = replace(people, y=None)
     codes = encode_groups(people.group, policy.groups)
     return _generate(task, people, policy.groups, codes, policy.calibration)
 
@@ -197,7 +174,7 @@ def _crowd(task: Task, people: People, groups: tuple[Any, ...], codes: Codes, or
         groups=groups,
         components=tuple(happiness.component for happiness in task.happiness),
         origin=origin,
-        weight=np.ones(len(codes)) if people.weight is None else np.asarray(people.weight),
+        weight=people.weights,
         group=codes,
         own=encode(as_vector(people.predicted, "predictions"), task.classes.tolist()),
         see_group=task.see_group,

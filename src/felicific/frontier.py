@@ -26,7 +26,8 @@ from felicific.happiness import Component
 from felicific.lottery import make_salt
 from felicific.moments import Moments, Outcome
 from felicific.policy import CellPolicy, Policy
-from felicific.program import Ray, build, policy_of, solve_program
+from felicific.program import Ray, build, policy_of
+from felicific.solution import solve_program
 
 Floats = NDArray[np.float64]
 

@@ -27,17 +27,8 @@ from felicific.constraints import Budget, Floor, GapRow, Row, resolve_rows
 from felicific.exceptions import InfeasibleError
 from felicific.happiness import Component
 from felicific.moments import Moments, Outcome
-from felicific.program import (
-    Program,
-    build,
-    conflict_error,
-    gap_error,
-    irreducible,
-    multipliers,
-    policy_of,
-    prices_of,
-    run_model,
-)
+from felicific.program import Program, build, multipliers, policy_of, prices_of, run_model
+from felicific.solution import conflict_error, gap_error, irreducible
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]

@@ -15,8 +15,8 @@ from felicific.frames import Array, Table, count_rows
 from felicific.generation import Generated, Mixture, choose
 from felicific.happiness import Correct, Decided, Happiness, Labelled, resolve_happiness
 from felicific.ledgers import Terms, expected_ledger
-from felicific.moments import check_proba, resolve_loss
 from felicific.policy import Policy
+from felicific.sums import check_proba, resolve_loss
 
 Floats = NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from felicific.frames import Array, Table, count_rows, slice_rows
 from felicific.generation import Ledger
 from felicific.happiness import ARGUMENTS, Batch, Happiness, arguments_of, evaluate, evaluate_among
-from felicific.moments import BATCH
+from felicific.sums import BATCH
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]

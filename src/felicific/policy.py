@@ -35,9 +35,10 @@ from felicific.frames import Array, Table, as_vector
 from felicific.groups import encode_groups
 from felicific.happiness import Component
 from felicific.lottery import check_keys, draw, keys_as_text, make_salt
-from felicific.moments import Moments, Outcome, check_proba, encode_labels
-from felicific.program import solve_program
+from felicific.moments import Moments, Outcome
 from felicific.signals import SIGNALS, Signal, SoftLabel, signal_from_json, signal_to_json
+from felicific.solution import solve_program
+from felicific.sums import check_proba, encode_labels
 
 Floats = NDArray[np.float64]
 

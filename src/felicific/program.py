@@ -19,48 +19,22 @@ group has one set of columns for all groups.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from felicific.constraints import Budget, Floor, GapRow, MeanRow, Row, resolve_rows
-from felicific.exceptions import InfeasibleError, SolverError
-from felicific.happiness import Component
-from felicific.moments import Moments, Outcome
-from felicific.signals import ScoreCells
+from felicific.constraints import GapRow, MeanRow, Row
+from felicific.exceptions import SolverError
+from felicific.moments import Moments
 
 Floats = NDArray[np.float64]
 
 #: Primal and dual tolerance of the solver, and of the check of its answer, relative to the scaled rows.
 TOLERANCE = 1e-9
-
-
-@dataclass(frozen=True)
-class Solution:
-    """The optimum: the policy, what it does, and what each requirement costs.
-
-    Attributes
-    ----------
-    q : array of shape (groups, signals, classes)
-        Probability of every decision.
-    outcome : Outcome
-        Loss, group means and gaps, evaluated from ``q``.
-    prices : dict of str to float
-        For every gap (by component name) and every other requirement (by its words): loss given up per unit
-        by which it is tightened.
-    multipliers : array of shape (groups, components)
-        What one more unit of a group's mean is worth, in loss: q minimises the loss minus the multipliers times
-        the means.
-    """
-
-    q: Floats
-    outcome: Outcome
-    prices: dict[str, float]
-    multipliers: Floats
 
 
 @dataclass(frozen=True)
@@ -128,7 +102,7 @@ def build(
 
 
 @dataclass(frozen=True)
-class _Answer:
+class Answer:
     """What HiGHS found; ``duals`` are those of the requirements' rows, in the order of ``origins``."""
 
     feasible: bool
@@ -154,7 +128,7 @@ class _ModelRow:
     scale: float = 1.0
 
 
-def run_model(program: Program, rows: Sequence[Row], *, elastic: bool = False) -> _Answer:
+def run_model(program: Program, rows: Sequence[Row], *, elastic: bool = False) -> Answer:
     """Hand the program with these rows to HiGHS; if ``elastic``, minimise the excess over their sides instead."""
     import highspy
 
@@ -168,12 +142,12 @@ def run_model(program: Program, rows: Sequence[Row], *, elastic: bool = False) -
         solution = solver.getSolution()
         if status == highspy.HighsModelStatus.kOptimal:
             duals = np.array(solution.row_dual)[model.num_row_ - len(written) :]
-            return _Answer(True, np.array(solution.col_value), duals, written)
+            return Answer(True, np.array(solution.col_value), duals, written)
         if status == highspy.HighsModelStatus.kInfeasible:
-            return _Answer(False, np.empty(0), np.empty(0), written)
+            return Answer(False, np.empty(0), np.empty(0), written)
     if not elastic and status == highspy.HighsModelStatus.kUnknown:
         # At the very edge of what can be met; the elastic program, which always has an answer, decides.
-        return _Answer(False, np.empty(0), np.empty(0), written)
+        return Answer(False, np.empty(0), np.empty(0), written)
     raise SolverError(
         f"HiGHS ended with the status {solver.modelStatusToString(status)!r}.",
         "Please report it, with the moments if you can share them.",
@@ -399,57 +373,7 @@ def _keep_monotone(q: Floats, occupied: NDArray[np.bool_], decision: int) -> Non
             q[s] = q[held[place - 1]]
 
 
-def solve_program(
-    moments: Moments,
-    gap: Any = 0.0,
-    constraints: Iterable[Floor | Budget] | None = (),
-    *,
-    see_group: bool = True,
-) -> Solution:
-    """Find the policy of least loss that meets every requirement.
-
-    Raises
-    ------
-    InfeasibleError
-        With the least reachable gap, or an irreducible set of conflicting requirements.
-    SolverError
-        When the answer fails its own check.
-    """
-    moments.check_complete()
-    program = build(moments, resolve_rows(moments, gap, constraints), see_group=see_group)
-    answer = run_model(program, program.rows)
-    if not answer.feasible:
-        answer = _within_rounding(program)
-    q = policy_of(program, answer.columns)
-    outcome = moments.evaluate(q)
-    _check(program, outcome, q, float(answer.columns[: len(program.cost)] @ program.cost))
-    return Solution(q, outcome, prices_of(program, answer), multipliers(program, answer, program.cost_scale))
-
-
-def _within_rounding(program: Program) -> _Answer:
-    """Meet requirements that only rounding keeps out of reach, such as the least gap itself; else explain."""
-    elastic = run_model(program, program.rows, elastic=True)
-    largest = max(1.0, float(np.abs(program.constants - program.constants.mean(axis=0)).max(initial=0.0)))
-    excess = float(elastic.columns[-1]) if elastic.feasible else math.inf
-    limit = max(TOLERANCE, 1e-14 * largest)
-    if excess > limit:
-        raise _explain(program)
-    scales = {row.requirement: row.scale for row in elastic.origins}
-    for margin in (1e-12, 1e-10, limit, 10 * limit):
-        wider: list[Row] = []
-        for position, row in enumerate(program.rows):
-            extra = (excess + margin) * scales[position]
-            if isinstance(row, GapRow):
-                wider.append(replace(row, width=row.width + extra))
-            else:
-                wider.append(replace(row, lower=row.lower - extra, upper=row.upper + extra))
-        answer = run_model(program, wider)
-        if answer.feasible:
-            return answer
-    raise _explain(program)
-
-
-def multipliers(program: Program, answer: _Answer, unit: float) -> Floats:
+def multipliers(program: Program, answer: Answer, unit: float) -> Floats:
     """Worth of one more unit of every group's mean, in ``unit`` times the objective of the model."""
     worth = np.zeros(program.constants.shape)
     for row, dual in zip(answer.origins, answer.duals.tolist(), strict=True):
@@ -458,39 +382,7 @@ def multipliers(program: Program, answer: _Answer, unit: float) -> Floats:
     return worth
 
 
-def _check(program: Program, outcome: Outcome, q: Floats, objective: float) -> None:
-    """Compare what was asked with what q really does, in the user's units."""
-    moments = program.moments
-    claimed = program.least_loss + objective * program.cost_scale
-    faults = []
-    largest = np.abs(moments.loss).max() / moments.total
-    allowed = TOLERANCE * max(program.cost_scale, abs(program.least_loss), largest)
-    if not abs(outcome.loss - claimed) <= allowed:  # so written, a NaN fails too
-        faults.append(f"the loss is {outcome.loss!r}, not {claimed!r}")
-    # The largest swing of a group's mean that decisions can cause is the natural unit of its errors.
-    swing = np.abs(program.coefficients).max(axis=2).sum(axis=1).max(axis=0) * program.scales
-    relative = np.einsum("zsdj,zsd->zj", moments.value, q) / moments.counted
-    together = np.einsum("zj,zj->j", relative, moments.counted) / moments.counted.sum(axis=0)
-    for row in program.rows:
-        slack = TOLERANCE * max(float(swing[row.j]), float(program.scales[row.j]))
-        if isinstance(row, GapRow):
-            # Groups far apart carry that distance's rounding error.
-            met = outcome.gaps[row.j] <= row.width + slack + 1e-12 * row.width
-        else:
-            mean = together[row.j] if row.z is None else relative[row.z, row.j]
-            # A level far away from the happiness it limits carries that distance's rounding error.
-            slack += 1e-14 * max(abs(side) for side in (row.lower, row.upper, mean) if math.isfinite(side))
-            met = row.lower - slack <= mean <= row.upper + slack
-        if not met:
-            faults.append(f"it does not meet: {row.words}")
-    if faults:
-        raise SolverError(
-            "The solver's answer failed its check: " + "; ".join(faults) + ".",
-            "Please report it, with the moments if you can share them.",
-        )
-
-
-def prices_of(program: Program, answer: _Answer) -> dict[str, float]:
+def prices_of(program: Program, answer: Answer) -> dict[str, float]:
     """Loss per unit of each requirement, from the duals of its rows."""
     weights = [0.0] * len(program.rows)
     for row, dual in zip(answer.origins, answer.duals.tolist(), strict=True):
@@ -504,72 +396,3 @@ def prices_of(program: Program, answer: _Answer) -> dict[str, float]:
         # Requirements that read alike share a price.
         prices[name] = prices.get(name, 0.0) + weight * program.cost_scale / people
     return prices
-
-
-def irreducible(rows: Sequence[Row], feasible: Callable[[list[Row]], bool]) -> list[Row]:
-    """Reduce conflicting requirements to some that conflict, but no longer once any one of them is dropped.
-
-    A deletion filter over the requirements as the user wrote them: drop each in turn, and leave it out for
-    good when the rest still conflicts.
-    """
-    conflict = list(rows)
-    for row in rows:
-        rest = [other for other in conflict if other is not row]
-        if not feasible(rest):
-            conflict = rest
-    return conflict
-
-
-def conflict_error(conflict: Sequence[Row]) -> InfeasibleError:
-    """Say in words which requirements conflict."""
-    words = tuple(row.words for row in conflict)
-    several = len(words) > 1
-    return InfeasibleError(
-        f"No policy of this kind meets: {'; '.join(words)}" + (", all at once." if several else "."),
-        ("Relax or drop any one of them" if several else "Relax it") + ", or let the policy see more.",
-        words,
-    )
-
-
-def gap_error(row: GapRow, component: Component, least: float, note: str = "") -> InfeasibleError:
-    """Say which gap can be reached when the one asked for cannot."""
-    return InfeasibleError(
-        f"No policy of this kind brings the {row.words}: "
-        f"the least reachable gap is {component.quantity(rounded_up(least))}{note}.",
-        "Allow at least that gap, or let the policy see more (another policy=).",
-        (row.words,),
-        least,
-    )
-
-
-def _explain(program: Program) -> InfeasibleError:
-    """Say why no policy meets the requirements: the least gap, or an irreducible conflict."""
-    conflict = irreducible(program.rows, lambda rows: run_model(program, rows).feasible)
-    row = conflict[0]
-    if len(conflict) > 1 or not isinstance(row, GapRow):
-        return conflict_error(conflict)
-    least, note = least_gap(program, row), ""
-    component, signal = program.moments.components[row.j], program.moments.signal
-    if isinstance(signal, ScoreCells) and signal.monotone:
-        free = replace(program.moments, signal=replace(signal, monotone=False))
-        least_free = least_gap(build(free, program.rows, see_group=program.see_group), row)
-        if least_free < least * (1 - 1e-6):
-            note = f" ({component.quantity(rounded_up(least_free))} with Score(monotone=False))"
-    return gap_error(row, component, least, note)
-
-
-def least_gap(program: Program, row: GapRow) -> float:
-    """Least gap of one component that any policy reaches."""
-    tight = replace(program, rows=[replace(row, width=0.0)])
-    answer = run_model(tight, tight.rows, elastic=True)
-    if not answer.feasible:
-        raise SolverError("The least gap has no answer.", "Please report it, with the moments if you can.")
-    return float(program.moments.evaluate(policy_of(program, answer.columns)).gaps[row.j])
-
-
-def rounded_up(number: float) -> float:
-    """Six digits, rounded up: asking for the number that a message names must succeed."""
-    if number == 0:
-        return 0.0
-    digit = 10.0 ** (math.floor(math.log10(abs(number))) - 5)
-    return math.ceil(number / digit) * digit

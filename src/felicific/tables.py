@@ -11,8 +11,9 @@ from felicific.exceptions import DataError
 from felicific.frames import Array, Table, as_vector, count_rows, distinct, is_frame, take_column
 from felicific.groups import resolve_groups
 from felicific.happiness import resolve_happiness
-from felicific.moments import Moments, check_weights, compute_moments
+from felicific.moments import Moments
 from felicific.signals import resolve_signal
+from felicific.sums import check_weights, compute_moments
 
 
 def moments(

@@ -183,8 +183,8 @@ def decisions_of(crowd, ledger, mixture):
             tied = [d for d in range(K) if total[d] <= min(total) + 1e-11 * size]
             least = min(cost[d] for d in tied)
             chosen = next(d for d in tied if cost[d] <= least + 1e-11 * abs(least))
-            if mixture.fixed[m] >= 0:
-                chosen = int(mixture.fixed[m])
+            if mixture.fixed[m] != generation_module.CHOOSES:
+                chosen = int(generation_module.fixed_decisions(int(mixture.fixed[m]), crowd.own)[i])
             decided[i, chosen] += mixture.share[z, m]
     return decided
 

@@ -194,7 +194,7 @@ def test_file_holds_no_person(tmp_path):
     content = json.loads(raw)
     assert set(content) == {
         "format", "version", "policy", "classes", "groups", "q", "mass", "components", "loss", "means", "gaps",
-        "prices", "salt", "randomize", "see_group", "sha256",
+        "prices", "salt", "randomize", "see_group", "expected", "sha256",
     }  # fmt: skip
     assert np.size(content["mass"]) == 4
 

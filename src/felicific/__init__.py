@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from felicific.columns import lookup
 from felicific.constraints import Budget, Floor
+from felicific.exceptions import FelicificError, InfeasibleError
 from felicific.frontier import Frontier, frontier
 from felicific.happiness import CRITERIA, Happiness
 from felicific.individual import IndividualPolicy
@@ -30,11 +31,13 @@ __all__ = [
     "Budget",
     "CellPolicy",
     "FairClassifier",
+    "FelicificError",
     "Floor",
     "Frontier",
     "Happiness",
     "Individual",
     "IndividualPolicy",
+    "InfeasibleError",
     "Label",
     "Moments",
     "Policy",

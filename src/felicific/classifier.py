@@ -209,6 +209,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             check_is_fitted(self.estimator)
         self.classes_ = np.asarray(self.estimator.classes_) if frozen else np.unique(y)
         # What is wrong with the settings is said before any model is fitted.
+        for name in ("randomize", "group_at_predict"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise DataError(f"{name} is {getattr(self, name)!r}.", "Say True or False.")
         kind, task = resolve_policy(self.policy), self._task(make_salt(self.random_state))
         weight = check_weights(sample_weight, len(y))
         present, sample_weight = None, weight
@@ -284,8 +287,10 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
         Components that ignore the label are computed on these people, so their gaps are met on them exactly, in
         expectation over the lottery. Of the loss, and of components that look at the label, the mean given signal
-        and group is kept from the labelled people and weighted by where the new people are; an individual policy
-        expects them by its calibrated probabilities.
+        and group is kept from the labelled people (pooled over neighbouring cells, then groups, where there were
+        none) and weighted by where the new people are; an individual policy expects them by its calibrated
+        probabilities. So an individual policy recalibrated on the very people it was fitted on may change: it was
+        fitted to their labels, which are not looked at again.
 
         Returns
         -------
@@ -316,8 +321,11 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             )
         else:
             policy, fresh.moments_ = recalibrate_cells(task, people, cast(Moments, self._labelled))
+            labelled = cast(Moments, self._labelled)
+            pooled = float(fresh.moments_.mass[labelled.mass <= 0].sum() / fresh.moments_.total)
             kept = "reweighted from the labelled people"
-        fresh.policy_ = replace(policy, randomize=bool(self.randomize))
+            kept += f", pooled over neighbours for the {pooled:.2%} in cells without any" if pooled else ""
+        fresh.policy_ = replace(policy, randomize=self.policy_.randomize, expected=True)
         fresh.recalibration_ = {
             str(happiness.name): kept if happiness.looks_at_y else "computed on the new people"
             for happiness in task.happiness
@@ -381,11 +389,17 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
     def _visible(self, X: Table) -> Table:
         """Without the columns that name the group, when the policy decides without it."""
-        named = self.sensitive_features
-        hidden = [named] if isinstance(named, str) else named if isinstance(named, list | tuple) else []
-        if self.group_at_predict or not hidden or not is_frame(X):
+        hidden = self._hidden()
+        if not hidden or not is_frame(X):
             return X
         return select_columns(X, [name for name in column_names(X) if name not in hidden], "the policy")
+
+    def _hidden(self) -> list[Any]:
+        """Columns that name the group and may not be seen when deciding."""
+        named = self.sensitive_features
+        if self.group_at_predict or callable(named) or named is None:
+            return []
+        return [named] if isinstance(named, str) else list(named) if isinstance(named, list | tuple) else []
 
     def _groups(self, X: Table, sensitive_features: Any, rows: NDArray[np.intp] | None = None) -> Array:
         if sensitive_features is not None:
@@ -487,6 +501,12 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """Exactly the columns that the model was trained on, when it remembers them; else X without the key."""
         names = getattr(self.estimator_, "feature_names_in_", None)
         if names is not None and is_frame(X):
+            used = [name for name in self._hidden() if name in names]
+            if used:
+                raise DataError(
+                    f"The model itself uses the group column {used[0]!r}, so it cannot decide without it.",
+                    "Train the model without that column, or leave group_at_predict=True.",
+                )
             return select_columns(X, list(names), "the model")
         return self._without_key(X)
 

@@ -146,7 +146,7 @@ def _width(value: Any, what: str) -> float:
         number = float(value)
     except (TypeError, ValueError):
         number = math.nan
-    if math.isnan(number) or number < 0:
+    if math.isnan(number) or number < 0 or isinstance(value, str | bool):
         raise ConstraintError(
             f"The {what} is {value!r}.", "Give a number of 0 or more, in the unit of happiness."
         )

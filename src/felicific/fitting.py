@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from felicific.calibration import Calibration, fit_calibration
 from felicific.exceptions import DataError
 from felicific.frames import Array, Table, as_vector, encode
-from felicific.generation import Crowd, Generated, generate, mixed_outcome
+from felicific.generation import Crowd, Generated, generate, likeliest, mixed_outcome
 from felicific.groups import encode_groups, find_groups
 from felicific.happiness import Happiness
 from felicific.individual import IndividualPolicy, search_of
@@ -129,6 +129,11 @@ def fit_individual(task: Task, people: People, individual: Individual) -> Indivi
     codes = encode_groups(people.group, groups)
     labels = encode(as_vector(people.y, "y"), task.classes.tolist())
     calibration = Calibration(())
+    if not task.see_group and individual != Individual():
+        raise DataError(
+            f"Individual(calibration={individual.calibration!r}) calibrates group by group, and the group is not seen.",
+            "Leave the calibration out, or use group_at_predict=True.",
+        )
     if task.see_group:
         proba = _checked(people, task)
         calibration = fit_calibration(
@@ -177,6 +182,7 @@ def _crowd(task: Task, people: People, groups: tuple[Any, ...], codes: Codes, or
         weight=people.weights,
         group=codes,
         own=encode(as_vector(people.predicted, "predictions"), task.classes.tolist()),
+        likely=likeliest(np.asarray(people.proba)),
         see_group=task.see_group,
     )
 

@@ -18,17 +18,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from felicific.constraints import Budget, Floor, GapRow, Row, resolve_rows
-from felicific.exceptions import InfeasibleError
+from felicific.exceptions import InfeasibleError, SolverError
 from felicific.happiness import Component
 from felicific.moments import Moments, Outcome
-from felicific.program import Program, build, multipliers, policy_of, prices_of, run_model
-from felicific.solution import conflict_error, gap_error, irreducible
+from felicific.program import Answer, Program, build, multipliers, policy_of, prices_of, run_model
+from felicific.solution import check_solution, conflict_error, gap_error, irreducible
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -36,6 +37,10 @@ Codes = NDArray[np.intp]
 #: Generation stops when the loss is known to be within this of the optimum, relative to the largest regret.
 TOLERANCE = 1e-8
 PASSES = 300
+
+#: Values of ``Mixture.fixed`` that are no decision.
+CHOOSES, LIKELY = -1, -2
+
 STAGNATION = 8
 
 
@@ -61,7 +66,7 @@ class Ledger:
 
 @dataclass(frozen=True)
 class Crowd:
-    """The people: their weights, groups, and what the model itself decides about them."""
+    """The people: their weights, groups, what the model itself decides about them, and their likeliest class."""
 
     classes: NDArray[Any]
     groups: tuple[Any, ...]
@@ -71,6 +76,7 @@ class Crowd:
     group: Codes
     own: Codes
     see_group: bool
+    likely: Codes | None = None
 
 
 @dataclass(frozen=True)
@@ -80,7 +86,8 @@ class Mixture:
     Attributes
     ----------
     fixed : array of shape (M,)
-        The decision of a policy that decides alike about everybody, or -1 for one that chooses.
+        The decision of a policy that decides alike about everybody; ``LIKELY`` for the one that takes the model's
+        likeliest class; ``CHOOSES`` for one that weighs loss and happiness.
     alpha : array of shape (M,)
         Weight of the loss in each policy's choice: 1, or 0 for one that only brings groups together.
     kappa : array of shape (M, groups, components)
@@ -116,21 +123,25 @@ class Generated:
 def choose(alpha: float, kappa: Floats, cost: Floats, value: Floats) -> Codes:
     """Decision of one deterministic policy; ``kappa`` has the shape (Z, J) of ``value``'s last axes.
 
-    Sums are taken term by term and not by a matrix product, whose rounding depends on the batch.
+    Multipliers make some people indifferent. Ties go to the least loss, then to the first class, and never to the last
+    bit of a rounding. Sums are taken term by term and not by a matrix product, whose rounding depends on the batch.
     """
-    gain = np.zeros(cost.shape)
-    for z in range(kappa.shape[0]):
-        for j in range(kappa.shape[1]):
-            if kappa[z, j] != 0.0:
-                gain += kappa[z, j] * value[:, :, z, j]
-    total = alpha * cost - gain
-    # Multipliers make some people indifferent. Ties go to the least loss, then to the first class, and never to the
-    # last bit of a rounding.
-    size = np.maximum(np.abs(alpha * cost), np.abs(gain)).max(axis=1, keepdims=True)
-    tied = total <= total.min(axis=1, keepdims=True) + 1e-11 * size
-    cheap = np.where(tied, cost, np.inf)
-    least = cheap.min(axis=1, keepdims=True)
-    return np.asarray((cheap <= least + 1e-11 * np.abs(least)).argmax(axis=1))
+    decisions = range(cost.shape[1])
+    costs = [cost[:, d] for d in decisions]
+    gains = [np.zeros(len(cost)) for _ in decisions]
+    for z, j in zip(*np.nonzero(kappa), strict=True):
+        for d in decisions:
+            gains[d] += kappa[z, j] * value[:, d, z, j]
+    totals = [alpha * costs[d] - gains[d] for d in decisions]
+    size = reduce(np.maximum, [np.maximum(np.abs(alpha * costs[d]), np.abs(gains[d])) for d in decisions])
+    edge = reduce(np.minimum, totals) + 1e-11 * size
+    cheap = [np.where(totals[d] <= edge, costs[d], np.inf) for d in decisions]
+    least = reduce(np.minimum, cheap)
+    edge = least + 1e-11 * np.abs(least)
+    chosen = np.zeros(len(cost), dtype=np.intp)
+    for d in reversed(decisions):
+        chosen[cheap[d] <= edge] = d
+    return chosen
 
 
 @dataclass(frozen=True)
@@ -261,9 +272,10 @@ class _Search:
             decisions[rows] = choose(alpha, kappa[z : z + 1], cost[rows], value[rows])
         return decisions
 
-    def add(self, alpha: float, kappa: Floats, fixed: int = -1) -> None:
-        """Take a deterministic policy in as a column; with ``fixed``, the one that always decides that."""
-        decisions = self.decide(alpha, kappa) if fixed < 0 else np.full(len(self.crowd.own), fixed)
+    def add(self, alpha: float, kappa: Floats, fixed: int = CHOOSES) -> None:
+        """Take a deterministic policy in as a column."""
+        likely = self.crowd.own if self.crowd.likely is None else self.crowd.likely
+        decisions = self.decide(alpha, kappa) if fixed == CHOOSES else fixed_decisions(fixed, likely)
         self.fixed.append(fixed)
         self.alpha.append(alpha)
         self.kappa.append(kappa)
@@ -321,10 +333,12 @@ class _Search:
 
     def _explain(self, columns: _Columns, conflict: list[Row]) -> InfeasibleError:
         row = conflict[0]
+        # On real labels the search is not exhaustive: columns are priced by what is expected.
+        proven = columns is self.expected
         if len(conflict) > 1 or not isinstance(row, GapRow):
-            return conflict_error(conflict)
+            return conflict_error(conflict, proven=proven)
         least = self.excess(columns, [replace(row, width=0.0)]) * float(self.swing[row.j])
-        return gap_error(row, self.crowd.components[row.j], least)
+        return gap_error(row, self.crowd.components[row.j], least, proven=proven)
 
     def descend(self, columns: _Columns) -> tuple[str, float, float]:
         """Phase 2: add columns until none improves the mixture's loss.
@@ -335,11 +349,8 @@ class _Search:
         rows = self.rows(columns)
         for _ in range(PASSES):
             program = self.master(columns, rows)
-            answer = run_model(program, program.rows)
-            loss = (
-                program.least_loss
-                + float(answer.columns[: len(program.cost)] @ program.cost) * program.cost_scale
-            )
+            answer = _solved(program)
+            loss = program.least_loss + _objective(program, answer) * program.cost_scale
             tolerance = TOLERANCE * max(program.cost_scale, 1e-300)
             idle = 0 if loss < best - tolerance else idle + 1
             best = min(best, loss)
@@ -352,6 +363,30 @@ class _Search:
             if idle >= STAGNATION:
                 return "stagnation", max(bound, 0.0), best
         return f"{PASSES} passes", max(bound, 0.0), best
+
+
+def _solved(program: Program) -> Answer:
+    """Solve a master that some mixture is known to meet."""
+    answer = run_model(program, program.rows)
+    if not answer.feasible:
+        raise SolverError(
+            "The master program lost its answer.", "Please report it, with the data if you can."
+        )
+    return answer
+
+
+def _objective(program: Program, answer: Answer) -> float:
+    return float(answer.columns[: len(program.cost)] @ program.cost)
+
+
+def fixed_decisions(fixed: int, likely: Codes) -> Codes:
+    """Decisions of a policy that weighs nothing."""
+    return likely if fixed == LIKELY else np.full(len(likely), fixed)
+
+
+def likeliest(proba: Floats) -> Codes:
+    """The likeliest class; of classes that tie, but for the last bits of a rounding, the first."""
+    return np.asarray((proba >= proba.max(axis=1, keepdims=True) - 1e-11).argmax(axis=1))
 
 
 def generate(
@@ -376,19 +411,27 @@ def generate(
     search = _Search(crowd, plug_in, real, gap, constraints)
     shape = (len(crowd.groups), len(crowd.components))
     search.add(1.0, np.zeros(shape))
-    # Deciding alike about everybody meets many requirements at once, whatever the labels are.
-    for decision in range(len(crowd.classes)):
-        search.add(0.0, np.zeros(shape), decision)
+    # The model's own choice, and deciding alike about everybody, meet many requirements whatever the labels are.
+    own = [] if crowd.likely is None else [LIKELY]
+    for fixed in (*own, *range(len(crowd.classes))):
+        search.add(0.0, np.zeros(shape), fixed)
     search.expected.moments().check_complete()
     search.real.moments().check_complete()
-    search.reach(search.expected)
-    stopped, duality_gap, optimum = search.descend(search.expected)
+    try:
+        search.reach(search.expected)
+        stopped, duality_gap, optimum = search.descend(search.expected)
+    except InfeasibleError:
+        if search.real is search.expected:
+            raise
+        # What the probabilities say is out of reach may still be met on the real labels.
+        stopped, duality_gap, optimum = "out of reach by the probabilities", np.inf, np.inf
     if search.real is not search.expected:
         search.reach(search.real)
         search.descend(search.real)
     program = search.master(search.real, search.rows(search.real))
-    answer = run_model(program, program.rows)
+    answer = _solved(program)
     q = policy_of(program, answer.columns)
+    check_solution(program, program.moments.evaluate(q), q, _objective(program, answer))
     used = np.flatnonzero(q[:, 0, :].max(axis=0) > 0)
     kept = [np.array(part)[used] for part in (search.fixed, search.alpha, search.kappa)]
     mixture = Mixture(kept[0], kept[1], kept[2], q[:, 0, used])

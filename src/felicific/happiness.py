@@ -178,8 +178,14 @@ def evaluate(
     asked = arguments_of(function, what, allowed)
     if "y" in asked and batch.y is None:
         raise HappinessError(f"{what} looks at the label y, and there is none.", "Pass y.")
-    result = function(**{name: offered[name] for name in asked})
     case = what if decision is None else f"{what}, for the decision {decision!r},"
+    try:
+        result = function(**{name: offered[name] for name in asked})
+    except Exception as error:
+        raise HappinessError(
+            f"{case} raised {type(error).__name__}: {error}.",
+            "Try the function on a few rows of your own table; a column may be missing, or a decision no number.",
+        ) from error
     if result is None:
         raise HappinessError(f"{case} returned None.", "Return one number per row; is a `return` missing?")
     array = result.to_numpy() if hasattr(result, "to_numpy") else np.asarray(result)

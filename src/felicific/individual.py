@@ -12,7 +12,7 @@ from felicific.calibration import Calibration
 from felicific.documents import check_shape, plain, read_number, read_numbers, refused
 from felicific.exceptions import DataError, PolicyFileError
 from felicific.frames import Array, Table, count_rows
-from felicific.generation import Generated, Mixture, choose
+from felicific.generation import CHOOSES, LIKELY, Generated, Mixture, choose, fixed_decisions, likeliest
 from felicific.happiness import Correct, Decided, Happiness, Labelled, resolve_happiness
 from felicific.ledgers import Terms, expected_ledger
 from felicific.policy import Policy
@@ -31,9 +31,10 @@ class Search:
         Deterministic policies that were tried.
     stopped : str
         Why it stopped: the duality gap closed, stagnation, or too many passes.
-    duality_gap, plug_in_optimum : float
+    duality_gap, plug_in_optimum : float or None
         The best mixture for the calibrated probabilities had the loss ``plug_in_optimum``; no policy that sees x has
-        a loss more than ``duality_gap`` below that, if those probabilities are right.
+        a loss more than ``duality_gap`` below that, if those probabilities are right. None when those probabilities
+        call the requirements out of reach, though the real labels meet them.
     plug_in_loss, plug_in_gaps : float, dict
         What the calibrated probabilities expect of the policy; ``Policy.loss`` and ``Policy.gaps`` are what
         really happened on the labelled rows.
@@ -41,8 +42,8 @@ class Search:
 
     passes: int
     stopped: str
-    duality_gap: float
-    plug_in_optimum: float
+    duality_gap: float | None
+    plug_in_optimum: float | None
     plug_in_loss: float
     plug_in_gaps: dict[str, float]
 
@@ -76,18 +77,18 @@ class IndividualPolicy(Policy):
         else:
             belief = check_proba(scores, k * g, rows).reshape(len(rows), k, g)
         ledger = expected_ledger(self.terms, x, belief, names if self.see_group else None, self.origin)
+        likely = likeliest(scores.reshape(len(rows), k, -1).sum(axis=2))
         decisions = np.zeros((len(rows), k))
         everyone = np.zeros(len(rows), dtype=np.intp) if group is None else group
         for z in range(g if self.see_group else 1):
             mine = np.flatnonzero(everyone == z)
             for m in np.flatnonzero(self.mixture.share[z]):
                 kappa = self.mixture.kappa[m, z : z + 1] if self.see_group else self.mixture.kappa[m]
-                fixed = int(self.mixture.fixed[m])
-                chosen = np.full(len(mine), fixed)
-                if fixed < 0:
-                    chosen = choose(
-                        float(self.mixture.alpha[m]), kappa, ledger.cost[mine], ledger.value[mine]
-                    )
+                fixed, alpha = int(self.mixture.fixed[m]), float(self.mixture.alpha[m])
+                if fixed == CHOOSES:
+                    chosen = choose(alpha, kappa, ledger.cost[mine], ledger.value[mine])
+                else:
+                    chosen = fixed_decisions(fixed, likely[mine])
                 decisions[mine, chosen] += self.mixture.share[z, m]
         return decisions
 
@@ -105,10 +106,10 @@ class IndividualPolicy(Policy):
             for m in np.flatnonzero(shares).tolist():
                 often = "always" if shares[m] == 1 else f"with probability {shares[m]:.2%}, by lottery,"
                 fixed = int(self.mixture.fixed[m])
-                if fixed >= 0:
-                    found.append(
-                        f"{who}, {often} the decision is {self.classes.tolist()[fixed]!r} for everybody."
-                    )
+                if fixed != CHOOSES:
+                    what = f"is {self.classes.tolist()[fixed]!r} for everybody"
+                    what = "is the class that the model finds likeliest" if fixed == LIKELY else what
+                    found.append(f"{who}, {often} the decision {what}.")
                     continue
                 found.append(f"{who}, {often} that decision is taken which has the least {self._aim(m, z)}.")
         return found
@@ -200,7 +201,7 @@ class IndividualPolicy(Policy):
         check_shape("origin", self.origin, (j,))
         if (mixture.share < 0).any() or not (np.abs(mixture.share.sum(axis=1) - 1.0) <= 1e-9).all():
             raise refused("some mixture weights are negative or do not sum to one")
-        if (mixture.fixed < -1).any() or (mixture.fixed >= k).any() or (mixture.alpha < 0).any():
+        if (mixture.fixed < LIKELY).any() or (mixture.fixed >= k).any() or (mixture.alpha < 0).any():
             raise refused("a policy of the mixture is none")
         if len(self.calibration.knots) != (g if self.see_group else 0):
             raise refused("a group has no calibration")
@@ -234,9 +235,10 @@ def _read_search(content: Any) -> Search:
         raise refused("it has no plug-in gaps")
     gaps = {name: read_number(gap, "a plug-in gap") for name, gap in content["plug_in_gaps"].items()}
     numbers = {
-        name: read_number(content[name], name) for name in ("duality_gap", "plug_in_optimum", "plug_in_loss")
+        name: None if content[name] is None and name != "plug_in_loss" else read_number(content[name], name)
+        for name in ("duality_gap", "plug_in_optimum", "plug_in_loss")
     }
-    return Search(content["passes"], content["stopped"], plug_in_gaps=gaps, **numbers)
+    return Search(content["passes"], content["stopped"], plug_in_gaps=gaps, **numbers)  # type: ignore[arg-type]  # plug_in_loss is a number
 
 
 Policy.kinds["individual"] = IndividualPolicy
@@ -252,11 +254,13 @@ def _named(groups: tuple[Any, ...], codes: Any) -> Array:
 def search_of(found: Generated, names: list[str]) -> Search:
     """The part of a generation that a policy remembers."""
     gaps = dict(zip(names, found.plug_in.gaps.tolist(), strict=True))
+    # A search that the probabilities call hopeless has no certificate; a file cannot hold infinity.
+    certified = np.isfinite(found.plug_in_optimum)
     return Search(
         found.passes,
         found.stopped,
-        float(found.duality_gap),
-        float(found.plug_in_optimum),
+        float(found.duality_gap) if certified else None,
+        float(found.plug_in_optimum) if certified else None,
         found.plug_in.loss,
         gaps,
     )

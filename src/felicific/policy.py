@@ -66,6 +66,8 @@ class Policy(ABC):
         False when each person gets the most probable decision instead of a draw.
     see_group : bool
         False when the policy does not need the group to decide.
+    expected : bool
+        True when the outcome is what is expected of people without labels, not what was measured.
     """
 
     classes: Array
@@ -76,6 +78,7 @@ class Policy(ABC):
     salt: str
     randomize: bool = True
     see_group: bool = True
+    expected: bool = False
 
     #: Kinds of policy by the name that files give them.
     kinds: ClassVar[dict[str, type[Policy]]] = {}
@@ -139,7 +142,8 @@ class Policy(ABC):
         Parameters
         ----------
         scores : array of shape (n, K), or (n,) for a label policy
-            The model's probabilities, columns in the order of ``classes``; or its predicted labels.
+            The model's probabilities, columns in the order of ``classes``; or its predicted labels. An individual
+            policy that does not see the group takes p(label, group), of shape (n, K x groups), label by label.
         group : array of shape (n,)
             The groups; one that was never fitted is an error. Not needed by a policy that does not see them.
         x : table of n rows
@@ -189,7 +193,12 @@ class Policy(ABC):
         return self._rules() + self._achieved()
 
     def _achieved(self) -> list[str]:
-        found = [f"On the people it was fitted on, the loss per person is {self.loss:.6g}."]
+        whom = (
+            "On the people it was recalibrated for, the expected"
+            if self.expected
+            else "On the people it was fitted on, the"
+        )
+        found = [f"{whom} loss per person is {self.loss:.6g}."]
         for j, component in enumerate(self.components):
             means = ", ".join(
                 f"{component.quantity(self.outcome.means[z, j])} in group {group!r}"
@@ -198,7 +207,8 @@ class Policy(ABC):
             # What is left of an exact zero after rounding is zero to a reader.
             negligible = self.outcome.gaps[j] <= 1e-12 * np.abs(self.outcome.means[:, j]).max()
             gap = component.quantity(0.0 if negligible else float(self.outcome.gaps[j]))
-            found.append(f"Mean {component.name!r} is {means}: a gap of {gap}.")
+            mean = "Expected mean" if self.expected else "Mean"
+            found.append(f"{mean} {component.name!r} is {means}: a gap of {gap}.")
         return found
 
     def __str__(self) -> str:
@@ -223,6 +233,7 @@ class Policy(ABC):
             "salt": self.salt,
             "randomize": self.randomize,
             "see_group": self.see_group,
+            "expected": self.expected,
             **self._content(),
         }
 
@@ -272,8 +283,8 @@ class Policy(ABC):
             raise refused("it has fewer than two classes")
         if not isinstance(self.salt, str) or not re.fullmatch("[0-9a-f]{32}", self.salt):
             raise refused("its salt is not 32 hexadecimal digits")
-        if not isinstance(self.randomize, bool) or not isinstance(self.see_group, bool):
-            raise refused("randomize or see_group is neither true nor false")
+        if not all(isinstance(flag, bool) for flag in (self.randomize, self.see_group, self.expected)):
+            raise refused("randomize, see_group or expected is neither true nor false")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -454,4 +465,5 @@ def _common(content: dict[str, Any]) -> dict[str, Any]:
         "salt": content["salt"],
         "randomize": content["randomize"],
         "see_group": content["see_group"],
+        "expected": content["expected"],
     }

@@ -14,7 +14,7 @@ from felicific.constraints import Budget, Floor, GapRow, Row, resolve_rows
 from felicific.exceptions import InfeasibleError, SolverError
 from felicific.happiness import Component
 from felicific.moments import Moments, Outcome
-from felicific.program import TOLERANCE, Answer, Program, build, multipliers, policy_of, prices_of, run_model
+from felicific.program import TOLERANCE, Answer, Program, build, policy_of, prices_of, run_model
 from felicific.signals import ScoreCells
 
 Floats = NDArray[np.float64]
@@ -33,15 +33,11 @@ class Solution:
     prices : dict of str to float
         For every gap (by component name) and every other requirement (by its words): loss given up per unit
         by which it is tightened.
-    multipliers : array of shape (groups, components)
-        What one more unit of a group's mean is worth, in loss: q minimises the loss minus the multipliers times
-        the means.
     """
 
     q: Floats
     outcome: Outcome
     prices: dict[str, float]
-    multipliers: Floats
 
 
 def solve_program(
@@ -67,8 +63,8 @@ def solve_program(
         answer = _within_rounding(program)
     q = policy_of(program, answer.columns)
     outcome = moments.evaluate(q)
-    _check(program, outcome, q, float(answer.columns[: len(program.cost)] @ program.cost))
-    return Solution(q, outcome, prices_of(program, answer), multipliers(program, answer, program.cost_scale))
+    check_solution(program, outcome, q, float(answer.columns[: len(program.cost)] @ program.cost))
+    return Solution(q, outcome, prices_of(program, answer))
 
 
 def _within_rounding(program: Program) -> Answer:
@@ -94,7 +90,7 @@ def _within_rounding(program: Program) -> Answer:
     raise _explain(program)
 
 
-def _check(program: Program, outcome: Outcome, q: Floats, objective: float) -> None:
+def check_solution(program: Program, outcome: Outcome, q: Floats, objective: float) -> None:
     """Compare what was asked with what q really does, in the user's units."""
     moments = program.moments
     claimed = program.least_loss + objective * program.cost_scale
@@ -140,22 +136,28 @@ def irreducible(rows: Sequence[Row], feasible: Callable[[list[Row]], bool]) -> l
     return conflict
 
 
-def conflict_error(conflict: Sequence[Row]) -> InfeasibleError:
-    """Say in words which requirements conflict."""
+def conflict_error(conflict: Sequence[Row], *, proven: bool = True) -> InfeasibleError:
+    """Say in words which requirements conflict; not ``proven`` when the search for a policy was not exhaustive."""
     words = tuple(row.words for row in conflict)
     several = len(words) > 1
     return InfeasibleError(
-        f"No policy of this kind meets: {'; '.join(words)}" + (", all at once." if several else "."),
+        f"{_none(proven)} meets: {'; '.join(words)}" + (", all at once." if several else "."),
         ("Relax or drop any one of them" if several else "Relax it") + ", or let the policy see more.",
         words,
     )
 
 
-def gap_error(row: GapRow, component: Component, least: float, note: str = "") -> InfeasibleError:
+def _none(proven: bool) -> str:
+    return "No policy of this kind" if proven else "No policy that was found"
+
+
+def gap_error(
+    row: GapRow, component: Component, least: float, note: str = "", *, proven: bool = True
+) -> InfeasibleError:
     """Say which gap can be reached when the one asked for cannot."""
     return InfeasibleError(
-        f"No policy of this kind brings the {row.words}: "
-        f"the least reachable gap is {component.quantity(rounded_up(least))}{note}.",
+        f"{_none(proven)} brings the {row.words}: the least {'reachable gap' if proven else 'gap found'} is "
+        f"{component.quantity(rounded_up(least))}{note}.",
         "Allow at least that gap, or let the policy see more (another policy=).",
         (row.words,),
         least,

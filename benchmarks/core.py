@@ -1,4 +1,4 @@
-"""Moments and solve against fairlearn's ThresholdOptimizer, and import time against scikit-learn's.
+"""Moments and solve against fairlearn's ThresholdOptimizer, individual policies, and import time.
 
     pip install -e . pandas fairlearn && python benchmarks/core.py [rows]
 
@@ -40,6 +40,29 @@ for _ in range(5):
     felicific.solve(moments, gap=0.0)
     times.append(time.perf_counter() - start)
 report(min(times), before)
+"""
+
+INDIVIDUAL = """
+import time
+import numpy as np
+from felicific import Individual
+from felicific.fitting import People, Task, fit_individual
+from felicific.happiness import resolve_happiness
+rng = np.random.default_rng(0)
+n, K, G, J = {size}
+group = rng.integers(0, G, n)
+x = rng.normal(size=(n, 3)) + 0.2 * group[:, None]
+logits = rng.normal(size=(n, K)) + 0.3 * x[:, :1] * np.arange(K)
+proba = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+y = (rng.random(n)[:, None] > proba.cumsum(axis=1)).sum(axis=1).clip(max=K - 1)
+functions = {{
+    f"h{{j}}": lambda decision, x, j=j: decision * np.abs(x[:, j]) + (j + 1) * (decision == j) for j in range(J)
+}}
+components = resolve_happiness(functions, list(range(K)))
+task = Task(np.arange(K), components, "error", dict.fromkeys(functions, 0.0), (), True, "0" * 32)
+start = time.perf_counter()
+policy = fit_individual(task, People(x, y, group, proba.argmax(axis=1), proba), Individual())
+print(f"{{time.perf_counter() - start:.1f}} s, {{policy.search.passes}} passes, {{policy.search.stopped}}")
 """
 
 FAIRLEARN = """
@@ -93,6 +116,9 @@ def main() -> None:
             f"{'felicific ' + policy:32} {ours['seconds']:8.3f} s  {ours['extra_mb']:7.0f} MB extra"
             f"  {ratio:6.1f} times faster"
         )
+    for size in ((1_000_000, 2, 2, 1), (100_000, 4, 4, 3)):
+        found = run(INDIVIDUAL.format(size=size)).strip()
+        print("individual policy: {:,} rows, {} classes, {} groups, {} components:".format(*size), found)
     ours, theirs = import_time("felicific"), import_time("sklearn")
     print(f"import felicific {ours:.3f} s, import sklearn {theirs:.3f} s: {theirs / ours:.1f} times faster")
 

@@ -32,6 +32,17 @@ def test_the_check_runs_the_readme_command():
     assert "<!-- test command -->" in (ROOT / ".ci" / "run").read_text("utf-8")
 
 
+def test_nothing_is_left_to_fill_in():
+    """No page holds a placeholder."""
+    for page in (
+        ROOT / "README.md",
+        ROOT / "CHANGELOG.md",
+        ROOT / "CONTRIBUTING.md",
+        *(ROOT / "docs").glob("*.md"),
+    ):
+        assert not re.search(r"@@|TODO|FIXME|lorem", page.read_text("utf-8")), page.name
+
+
 def test_every_link_of_the_documents_leads_somewhere():
     """Links to files in the README and the docs name files that exist."""
     for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")):

@@ -151,6 +151,7 @@ class _Columns:
     crowd: Crowd
     ledger: Ledger
     counted: Floats
+    today: list[tuple[Floats, Floats]] = field(default_factory=list)
     loss: list[Floats] = field(default_factory=list)
     value: list[Floats] = field(default_factory=list)
 
@@ -175,7 +176,9 @@ class _Columns:
         crowd = self.crowd
         g, m = len(crowd.groups), len(self.loss)
         mass = np.bincount(crowd.group, crowd.weight, minlength=g).astype(np.float64)
-        today_loss, today_value = self.sums(crowd.own)
+        if not self.today:
+            self.today.append(self.sums(crowd.own))
+        today_loss, today_value = self.today[0]
         return Moments(
             classes=np.arange(m),
             groups=crowd.groups,
@@ -251,7 +254,11 @@ class _Search:
         self.alpha: list[float] = []
         self.kappa: list[Floats] = []
         self.passes = 0
-        self.parts = [np.flatnonzero(crowd.group == z) for z in range(len(crowd.groups))]
+        # The rows of each group side by side, gathered once and not at every pass.
+        parts = (
+            [np.flatnonzero(crowd.group == z) for z in range(len(crowd.groups))] if crowd.see_group else []
+        )
+        self.parts = [(rows, plug_in.cost[rows], plug_in.value[rows]) for rows in parts]
         self.total = float(crowd.weight.sum())
         self.swing = self._swing()
 
@@ -264,12 +271,11 @@ class _Search:
 
     def decide(self, alpha: float, kappa: Floats) -> Codes:
         """Decisions of one deterministic policy about everybody."""
-        cost, value = self.plug_in.cost, self.plug_in.value
         if not self.crowd.see_group:
-            return choose(alpha, kappa, cost, value)
-        decisions = np.zeros(len(cost), dtype=np.intp)
-        for z, rows in enumerate(self.parts):
-            decisions[rows] = choose(alpha, kappa[z : z + 1], cost[rows], value[rows])
+            return choose(alpha, kappa, self.plug_in.cost, self.plug_in.value)
+        decisions = np.zeros(len(self.crowd.own), dtype=np.intp)
+        for z, (rows, cost, value) in enumerate(self.parts):
+            decisions[rows] = choose(alpha, kappa[z : z + 1], cost, value)
         return decisions
 
     def add(self, alpha: float, kappa: Floats, fixed: int = CHOOSES) -> None:

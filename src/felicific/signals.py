@@ -225,7 +225,10 @@ class Score:
         forced = set((np.flatnonzero(np.diff(today)) + 1).tolist())
         free = max(cells - 1 - len(forced), 0)
         before = np.concatenate([[0.0], share.cumsum()[:-1]]) / share.sum()
-        wanted = np.searchsorted(before, np.arange(1, free + 1) / (free + 1))
+        # Room for every occupied bin: a cell each. Else cells of about equal mass.
+        occupied = np.flatnonzero(share > 0)
+        quantiles = np.searchsorted(before, np.arange(1, free + 1) / (free + 1))
+        wanted = occupied if len(occupied) <= free else quantiles
         cuts = sorted(forced | {cut for cut in wanted.tolist() if 0 < cut < len(share)})
         cells_of_bins = np.searchsorted(np.array(cuts, dtype=np.intp), np.arange(len(share)), side="right")
         return cells_of_bins, ScoreCells(tuple(cuts), self.monotone, self.boundary)

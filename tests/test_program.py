@@ -198,6 +198,20 @@ def test_optimum_in_any_unit_and_with_any_offset(problem):
     check_gap_problem(*problem)
 
 
+@pytest.mark.parametrize("unit", [1e-9, 1e-6, 1e-3, 1e3, 1e6, 1e9])
+@pytest.mark.parametrize("offset", [0.0, 1e3, -1e6, 1e9])
+def test_a_gap_that_binds_is_closed_at_the_least_loss_in_any_unit(unit, offset):
+    """Generic people, where the gap always costs something: the optimum in every unit, with every offset."""
+    for seed, soft in ((20, False), (21, True), (22, False)):
+        rows = some_rows(seed, K=3, G=3, soft=soft)
+        rows = replace(rows, eta=unit * (offset + rows.eta))
+        exact = Exact(rows)
+        width = 0.3 * float(exact.gaps_of(exact.cheapest())[0])
+        policy = solve(moments_of(rows), gap=width)
+        assert policy.loss > float(exact.least_loss) + 1e-4
+        assert_optimal(exact, [GapAtMost(0, width)], policy)
+
+
 @examples(20)
 @given(gap_problems(unit=UNITS, offset=OFFSETS), st.data())
 def test_optimum_with_a_gap_of_almost_or_exactly_the_least(problem, data):

@@ -8,10 +8,10 @@ rounded numbers.
 import os
 
 import numpy as np
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, assume, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from oracles import Rows
+from oracles import Rows, UncertifiedError, best_regret, conflict_depth, least_gap
 
 from felicific import Happiness, moments
 
@@ -178,3 +178,30 @@ def moments_of(rows, loss=None, **changes):
         "sample_weight": "weight",
     }
     return moments(table_of(rows), **(arguments | changes))
+
+
+# ---------------------------------------------------------------------------------------------------------
+# The oracle's word, where it has one
+
+#: A conflict shallower than this (relative to the swing) is within the rounding error of the numbers given.
+FEASIBLE, INFEASIBLE = 1e-13, 1e-7
+
+
+def feasible_by_oracle(exact, requirements):
+    """Whether some policy meets the requirements; examples on the edge, or beyond the oracle, are set aside."""
+    try:
+        depth = conflict_depth(exact, requirements)
+        assume(depth <= FEASIBLE or depth > INFEASIBLE)
+        if depth <= FEASIBLE:
+            best_regret(exact, requirements)
+    except UncertifiedError:
+        assume(False)
+    return depth <= FEASIBLE
+
+
+def least_gap_by_oracle(exact, j):
+    """Least gap of component j; an example beyond the oracle is set aside."""
+    try:
+        return least_gap(exact, j)
+    except UncertifiedError:
+        assume(False)

@@ -33,6 +33,7 @@ ORDER = (
     "calibration",
     "ledgers",
     "individual",
+    "pool",
     "fitting",
     "scores",
     "classifier",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from felicific.columns import lookup
 from felicific.constraints import Budget, Floor
 from felicific.exceptions import FelicificError, InfeasibleError
-from felicific.frontier import Frontier, frontier
+from felicific.frontier import Curve, Frontier, frontier
 from felicific.happiness import CRITERIA, Happiness
 from felicific.individual import IndividualPolicy
 from felicific.moments import Moments
@@ -30,6 +30,7 @@ __all__ = [
     "CRITERIA",
     "Budget",
     "CellPolicy",
+    "Curve",
     "FairClassifier",
     "FelicificError",
     "Floor",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from dataclasses import replace
 from types import FunctionType
@@ -27,6 +26,7 @@ from felicific.fitting import (
     expected_outcome,
     fit_cells,
     fit_individual,
+    individual_frontier,
     recalibrate_cells,
     recalibrate_individual,
 )
@@ -37,6 +37,7 @@ from felicific.frames import (
     column_names,
     count_rows,
     distinct,
+    encode,
     is_frame,
     is_mapping,
     null_rows,
@@ -44,14 +45,15 @@ from felicific.frames import (
     take_column,
     take_rows,
 )
+from felicific.frontier import Curve, Frontier, curve, frontier
 from felicific.groups import resolve_groups
 from felicific.happiness import CRITERIA, Happiness, resolve_happiness
 from felicific.individual import IndividualPolicy
 from felicific.lottery import check_keys, content_keys, draw, faces_lottery, keys_as_text, make_salt
 from felicific.moments import Moments, Outcome
-from felicific.policy import Policy
+from felicific.policy import CellPolicy, Policy
 from felicific.scores import cross_fit, fit_joint, part_of, predict_proba
-from felicific.signals import Individual, Signal, resolve_policy
+from felicific.signals import Individual, Signal, SoftLabel, resolve_policy
 from felicific.sums import check_weights, resolve_loss
 
 Floats = NDArray[np.float64]
@@ -119,6 +121,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     cost_of_blindness_ : float
         With ``group_at_predict=False``: by how much the loss on the fitted rows exceeds that of the policy of the
         same kind that sees the group.
+    frontier_ : Frontier
+        The least loss for every gap, of policies of this kind on the fitted people; solved when first looked at.
     recalibration_ : dict
         After :meth:`recalibrate`: for every component, how it was brought to the new people.
 
@@ -191,7 +195,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             Routed to the estimator's ``fit``.
         """
         # A fit that fails must leave the object as it was: everything happens to a copy.
-        trial = copy.copy(self)
+        trial = self._twin()
         for name in [name for name in vars(trial) if name.endswith("_")]:
             delattr(trial, name)
         trial._fit(X, y, sensitive_features, sample_weight, fit_params)
@@ -257,7 +261,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         else:
             policy, self.moments_ = fit_cells(task, people, kind)
             best = policy if task.see_group else fit_cells(seeing, people, kind)[0]
-        self.policy_ = replace(policy, randomize=bool(self.randomize))
+        self.policy_: Policy = replace(policy, randomize=bool(self.randomize))
         self._labelled = self.moments_
         if not task.see_group:
             best = replace(best, randomize=bool(self.randomize))
@@ -272,15 +276,129 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         return achieved(task, people, _decide(policy, people), policy.groups)
 
     def _finish(self, task: Task, people: People) -> None:
-        """State what the policy does to these people."""
+        """State what the policy does to these people, and keep them if moving along the frontier needs them."""
+        self.policy_ = replace(self.policy_, outcome=self._stated(task, people, self.policy_))
+        self.groups_ = self.policy_.groups
+        self._state(_drawn(self.policy_, people))
+        self._people = people if _needs_people(self.policy_) else None
+
+    def _state(self, share_randomized: float) -> None:
+        self.loss_ = self.policy_.loss
+        self.gaps_ = self.policy_.gaps
+        self.share_randomized_ = share_randomized
+
+    # -----------------------------------------------------------------------------------------------------
+    # The frontier
+
+    @property
+    def frontier_(self) -> Frontier:
+        """The least loss for every gap, of policies of this kind, on the people this one was fitted on.
+
+        A cheap object: it is solved when it is first looked at. With several components their gaps shrink in the
+        proportions of ``gap`` where it gives each a positive number, else of their gaps when nothing is asked.
+        """
+        check_is_fitted(self, "policy_")
+        if "_frontier" not in vars(self):
+            self._frontier = self._new_frontier()
+        return self._frontier
+
+    def _new_frontier(self) -> Frontier:
+        task = self._task(self.policy_.salt)
+        own = [
+            str(found.name)
+            for found in resolve_happiness(self.happiness, task.classes.tolist(), self.favourable)
+        ]
+        asked = dict.fromkeys(own) if task.gap is None else dict(task.gap)
+        given = len(asked) > 1 and all(width is not None and 0 < width < np.inf for width in asked.values())
+        direction = asked if given else list(asked)
+        if isinstance(self.policy_, IndividualPolicy):
+            return individual_frontier(task, self._kept_people(), self.policy_, direction)
+        return frontier(
+            cast(Moments, self.moments_),
+            gap=direction,
+            constraints=task.constraints,
+            see_group=task.see_group,
+            random_state=self.random_state,
+        )
+
+    def _kept_people(self) -> People:
+        people = vars(self).get("_people")
+        if people is None:
+            raise DataError(
+                "Moving along this frontier needs the people it was fitted on, and a stored classifier has none.",
+                "Fit it again, or use policy='score'.",
+            )
+        return cast(People, people)
+
+    def at(self, *, gap: Any = None, loss: float | None = None) -> Self:
+        """Move along the frontier, without fitting anything again.
+
+        Parameters
+        ----------
+        gap : number, or dict of component or criterion to number
+            The gap allowed.
+        loss : number
+            Or the loss allowed.
+
+        Returns
+        -------
+        FairClassifier
+            A new fitted object with the policy of least loss at that gap, or of least gap at that loss.
+        """
+        place = self.frontier_.at(gap=gap, loss=loss)
+        fresh = self._twin()
+        fresh.gap = place.gaps if gap is None else gap
+        old = self.policy_
+        fresh.policy_ = replace(place, salt=old.salt, randomize=old.randomize, expected=old.expected)
+        fresh.__dict__.pop("cost_of_blindness_", None)
+        fresh._settle()
+        return fresh
+
+    def _settle(self) -> None:
+        """State what a policy from the frontier does to the fitted people; of a rounded one, what its decisions do."""
         policy = self.policy_
-        decisions = _decide(policy, people)
-        self.policy_ = policy = replace(policy, outcome=self._stated(task, people, policy))
-        self.groups_ = policy.groups
-        self.loss_ = policy.loss
-        self.gaps_ = policy.gaps
-        weight = None if people.weight is None else as_vector(people.weight, "sample_weight")
-        self.share_randomized_ = float(np.average(faces_lottery(decisions), weights=weight))
+        if isinstance(policy, CellPolicy) and not _needs_people(policy):
+            if not policy.randomize:
+                rounded = np.eye(len(policy.classes))[policy.q.argmax(axis=2)]
+                self.policy_ = replace(policy, outcome=cast(Moments, self.moments_).evaluate(rounded))
+            lots = faces_lottery(policy.q.reshape(-1, len(policy.classes))).reshape(policy.mass.shape)
+            self._state(float(policy.mass[lots].sum() / policy.mass.sum()) if policy.randomize else 0.0)
+            return
+        people, task = self._kept_people(), self._task(policy.salt)
+        if not policy.randomize:
+            decisions = _decide(policy, people)
+            outcome = (
+                expected_outcome(task, people, policy, self.moments_, decisions)
+                if policy.expected
+                else achieved(task, people, decisions, policy.groups)
+            )
+            self.policy_ = replace(policy, outcome=outcome)
+        self._state(_drawn(self.policy_, people))
+
+    def frontier_on(self, X: Table, y: Any, *, sensitive_features: Any = None) -> Curve:
+        """What the policies of ``frontier_`` do to other people, who have labels.
+
+        Group means and loss are straight lines between breakpoints; gaps are computed from them, with the kinks where
+        groups change places.
+        """
+        line = self.frontier_
+        people = self._scored(X, sensitive_features, np.asarray(y))
+        task = self._task(self.policy_.salt)
+        outcomes = [achieved(task, people, _decide(policy, people), line.groups) for policy in line.policies]
+        codes = encode(as_vector(people.predicted, "predictions"), self.classes_.tolist())
+        today = achieved(task, people, np.eye(len(self.classes_))[codes], line.groups)
+        return curve(line, outcomes, today)
+
+    def _twin(self) -> Self:
+        """A copy that shares everything, what a stored classifier leaves out too."""
+        twin = type(self).__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        return twin
+
+    def __getstate__(self) -> dict[str, Any]:
+        # People stay out of files, and a frontier is solved again from what is kept.
+        state = dict(super().__getstate__())
+        return {name: value for name, value in state.items() if name not in ("_people", "_frontier")}
 
     def recalibrate(self, X_new: Table, *, sensitive_features: Any = None) -> Self:
         """Fit the policy anew to people without labels: those it will decide about.
@@ -299,20 +417,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             ``recalibration_`` says how each component was brought to them. It carries no certificate.
         """
         check_is_fitted(self, "policy_")
-        X = self._check_table(X_new, reset=False)
-        group = self._groups(X_new if is_frame(X_new) else X, sensitive_features)
-        features = self._model_features(X)
-        people = People(
-            x=X,
-            y=None,
-            group=group,
-            predicted=np.asarray(self.estimator_.predict(features)),
-            proba=predict_proba(self.estimator_, features, self.classes_)
-            if self.policy_.needs_proba
-            else None,
-        )
+        people = self._scored(X_new, sensitive_features)
         task = self._task(self.policy_.salt)
-        fresh = copy.copy(self)
+        fresh = self._twin()
         policy: Policy
         if isinstance(self.policy_, IndividualPolicy):
             policy, kept = (
@@ -330,13 +437,15 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             str(happiness.name): kept if happiness.looks_at_y else "computed on the new people"
             for happiness in task.happiness
         }
-        fresh.__dict__.pop("cost_of_blindness_", None)
-        decisions = _decide(fresh.policy_, people)
+        for name in ("cost_of_blindness_", "_frontier"):
+            fresh.__dict__.pop(name, None)
         if not fresh.policy_.randomize:
-            rounded = expected_outcome(task, people, fresh.policy_, fresh.moments_, decisions)
+            rounded = expected_outcome(
+                task, people, fresh.policy_, fresh.moments_, _decide(fresh.policy_, people)
+            )
             fresh.policy_ = replace(fresh.policy_, outcome=rounded)
-        fresh.share_randomized_ = float(faces_lottery(decisions).mean())
-        fresh.loss_, fresh.gaps_ = fresh.policy_.loss, fresh.policy_.gaps
+        fresh._people = people if _needs_people(fresh.policy_) else None
+        fresh._state(_drawn(fresh.policy_, people))
         return fresh
 
     def _check_rows(self, X: Table, y: Any) -> tuple[Table, Array]:
@@ -497,6 +606,22 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             joint = self.joint_.belief(features, np.asarray(proba))
         return X, _decide(self.policy_, People(X, None, group, predicted, proba, joint=joint))
 
+    def _scored(self, X_new: Table, sensitive_features: Any, y: Array | None = None) -> People:
+        """Other people, with their groups and everything the model says about them."""
+        X = self._check_table(X_new, reset=False)
+        group = self._groups(X_new if is_frame(X_new) else X, sensitive_features)
+        features = self._model_features(X)
+        proba = predict_proba(self.estimator_, features, self.classes_) if self.policy_.needs_proba else None
+        blind = not self.policy_.see_group and isinstance(self.policy_, IndividualPolicy)
+        return People(
+            x=X,
+            y=y,
+            group=group,
+            predicted=np.asarray(self.estimator_.predict(features)),
+            proba=proba,
+            joint=self.joint_.belief(features, np.asarray(proba)) if blind else None,
+        )
+
     def _model_features(self, X: Table) -> Table:
         """Exactly the columns that the model was trained on, when it remembers them; else X without the key."""
         names = getattr(self.estimator_, "feature_names_in_", None)
@@ -527,6 +652,17 @@ def _decide(policy: Policy, people: People) -> Floats:
     if people.joint is not None and not policy.see_group and isinstance(policy, IndividualPolicy):
         scores = people.joint.reshape(len(people.joint), -1)
     return policy.apply(scores, people.group, people.x)
+
+
+def _drawn(policy: Policy, people: People) -> float:
+    """Share of people whose decision is drawn by lottery."""
+    weight = None if people.weight is None else as_vector(people.weight, "sample_weight")
+    return float(np.average(faces_lottery(_decide(policy, people)), weights=weight))
+
+
+def _needs_people(policy: Policy) -> bool:
+    """Whether the sums do not tell what another policy of this kind would do to each person."""
+    return not isinstance(policy, CellPolicy) or isinstance(policy.signal, SoftLabel)
 
 
 def _constrained(

@@ -11,13 +11,16 @@ from numpy.typing import NDArray
 from felicific.calibration import Calibration, fit_calibration
 from felicific.exceptions import DataError
 from felicific.frames import Array, Table, as_vector, encode
-from felicific.generation import Crowd, Generated, generate, likeliest, mixed_outcome
+from felicific.frontier import Frontier, Line, ray_of
+from felicific.generation import Crowd, Generated, Generator, Ledger, generate, likeliest, mixed_outcome
 from felicific.groups import encode_groups, find_groups
 from felicific.happiness import Happiness
-from felicific.individual import IndividualPolicy, search_of
+from felicific.individual import IndividualPolicy, Search, search_of
 from felicific.ledgers import Terms, expected_ledger, find_origin, real_ledger
 from felicific.moments import Moments, Outcome, reweighted
 from felicific.policy import CellPolicy, Policy, solve
+from felicific.pool import TOLERANCE as POOL_TOLERANCE
+from felicific.pool import fill
 from felicific.signals import Individual, Score, Signal, SoftLabel, find_boundary
 from felicific.sums import check_proba, compute_moments, resolve_loss
 
@@ -194,15 +197,7 @@ def _checked(people: People, task: Task) -> Floats:
 def _generate(
     task: Task, people: People, groups: tuple[Any, ...], codes: Codes, calibration: Calibration
 ) -> IndividualPolicy:
-    terms = Terms(
-        task.classes, groups, task.happiness, resolve_loss(task.loss, task.classes)[1], task.see_group
-    )
-    origin = find_origin(terms, people.x, people.y, people.group)
-    belief = calibration.apply(_checked(people, task), codes) if task.see_group else people.joint
-    seen = people.group if task.see_group else None
-    plug_in = expected_ledger(terms, people.x, belief, seen, origin)
-    real = None if people.y is None else real_ledger(terms, people.x, people.y, people.group, codes, origin)
-    crowd = _crowd(task, people, groups, codes, origin)
+    crowd, plug_in, real = _ledgers(task, people, groups, codes, calibration)
     found: Generated = generate(crowd, plug_in, real, gap=task.gap, constraints=task.constraints)
     return IndividualPolicy(
         classes=task.classes,
@@ -214,8 +209,56 @@ def _generate(
         see_group=task.see_group,
         mixture=found.mixture,
         calibration=calibration,
-        origin=origin,
+        origin=crowd.origin,
         happiness=task.happiness,
         loss_function=task.loss,
         search=search_of(found, [component.name for component in crowd.components]),
     )
+
+
+def _ledgers(
+    task: Task, people: People, groups: tuple[Any, ...], codes: Codes, calibration: Calibration
+) -> tuple[Crowd, Ledger, Ledger | None]:
+    """The people as column generation sees them: expected values, and real ones where there are labels."""
+    terms = Terms(
+        task.classes, groups, task.happiness, resolve_loss(task.loss, task.classes)[1], task.see_group
+    )
+    origin = find_origin(terms, people.x, people.y, people.group)
+    belief = calibration.apply(_checked(people, task), codes) if task.see_group else people.joint
+    seen = people.group if task.see_group else None
+    plug_in = expected_ledger(terms, people.x, belief, seen, origin)
+    real = None if people.y is None else real_ledger(terms, people.x, people.y, people.group, codes, origin)
+    return _crowd(task, people, groups, codes, origin), plug_in, real
+
+
+def individual_frontier(task: Task, people: People, policy: IndividualPolicy, gap: Any) -> Frontier:
+    """The frontier of policies of the kind of ``policy``, which was fitted to these people."""
+
+    def find() -> Line:
+        codes = encode_groups(people.group, policy.groups)
+        ledgers = _ledgers(task, people, policy.groups, codes, policy.calibration)
+        generator = Generator(*ledgers, gap=None, constraints=task.constraints)
+        mixture = policy.mixture
+        for fixed, alpha, kappa in zip(
+            mixture.fixed.tolist(), mixture.alpha.tolist(), mixture.kappa, strict=True
+        ):
+            generator.add(alpha, kappa, fixed)  # so that no point lies above the policy that was fitted
+        pool = fill(generator, gap)
+        moments, expected = pool.program.moments, generator.expected.moments()
+
+        def mixed(q: Floats, outcome: Outcome) -> Policy:
+            plug_in = expected.evaluate(q)
+            names = [component.name for component in policy.components]
+            search = Search(
+                passes=generator.passes,
+                stopped=f"frontier known to {POOL_TOLERANCE:g} of its rise",
+                duality_gap=pool.excess,
+                plug_in_optimum=None,
+                plug_in_loss=plug_in.loss,
+                plug_in_gaps=dict(zip(names, plug_in.gaps.tolist(), strict=True)),
+            )
+            return replace(policy, mixture=generator.mixture(q), outcome=outcome, prices={}, search=search)
+
+        return Line(ray_of(pool.program), pool.points, moments.today, moments.evaluate, mixed)
+
+    return Frontier(policy.components, policy.groups, POOL_TOLERANCE, find)

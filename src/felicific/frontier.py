@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from felicific.constraints import Budget, Floor, GapRow, resolve_rows
-from felicific.exceptions import ConstraintError, InfeasibleError
+from felicific.constraints import Budget, Floor, GapRow, check_constraints, resolve_gap, resolve_rows
+from felicific.exceptions import ConstraintError, InfeasibleError, MomentsError
 from felicific.frames import table_maker
 from felicific.happiness import Component
 from felicific.lottery import make_salt
 from felicific.moments import Moments, Outcome
 from felicific.policy import CellPolicy, Policy
-from felicific.program import Ray, build, policy_of
+from felicific.program import Program, Ray, build, policy_of
 from felicific.solution import solve_program
 
 Floats = NDArray[np.float64]
@@ -37,11 +37,36 @@ EXACT = 1e-11
 
 @dataclass(frozen=True)
 class Point:
-    """One breakpoint: how far along the ray, what it does, and the policy."""
+    """One breakpoint: how far along the ray, what it does, and the policy's probabilities."""
 
     tau: float
     outcome: Outcome
-    policy: Policy
+    q: Floats
+
+
+@dataclass(frozen=True)
+class Line:
+    """What is known of a frontier once it is solved.
+
+    Attributes
+    ----------
+    ray : array of shape (components,)
+        The gap of component j allowed at tau is ``tau * ray[j]``; infinite for one that is not constrained.
+    points : list of Point
+        From the least gap to the least loss.
+    today : Outcome
+        What the model's own decisions do.
+    evaluate : callable
+        What a policy's probabilities do.
+    policy : callable
+        The policy of some probabilities, given what they do.
+    """
+
+    ray: Floats
+    points: list[Point]
+    today: Outcome
+    evaluate: Callable[[Floats], Outcome]
+    policy: Callable[[Floats, Outcome], Policy]
 
 
 def trace(
@@ -96,27 +121,40 @@ class Frontier:
     ----------
     components : tuple of Component
         What is measured.
+    groups : tuple
+        The groups.
+    tolerance : float
+        How far the loss may be from the optimum between breakpoints, relative to its whole rise.
     ray : array of shape (components,)
         The gap of component j allowed at tau is ``tau * ray[j]``; infinite for one that is not constrained. With
         one component ray is 1 and tau is the gap.
     today : Outcome
         What the model's own decisions do.
-    tolerance : float
-        How far the loss may be from the optimum between breakpoints, relative to its whole rise.
     """
 
     components: tuple[Component, ...]
     groups: tuple[Any, ...]
-    ray: Floats
-    today: Outcome
     tolerance: float
-    find: Callable[[], list[Point]]
-    blend: Callable[[Point, Point, float], Policy]
+    find: Callable[[], Line]
 
     @cached_property
+    def _line(self) -> Line:
+        return self.find()
+
+    @property
     def points(self) -> list[Point]:
         """The breakpoints, from the least gap to the least loss."""
-        return self.find()
+        return self._line.points
+
+    @property
+    def ray(self) -> Floats:
+        """The gap of each component allowed at tau 1."""
+        return self._line.ray
+
+    @property
+    def today(self) -> Outcome:
+        """What the model's own decisions do."""
+        return self._line.today
 
     def __len__(self) -> int:
         return len(self.points)
@@ -169,6 +207,10 @@ class Frontier:
             return self._at(self._tau_of_loss(float(loss)))
         return self._at(self._tau_of_gap(gap))
 
+    @property
+    def _on_ray(self) -> list[int]:
+        return np.flatnonzero((self.ray > 0) & np.isfinite(self.ray)).tolist()
+
     def _tau_of_gap(self, gap: Any) -> float:
         allowed = dict(gap) if isinstance(gap, Mapping) else {c.name: gap for c in self.components}
         taus = []
@@ -182,7 +224,9 @@ class Frontier:
                 width / self.ray[j] if self.ray[j] > 0 else math.inf for j in found if self.ray[j] < math.inf
             ]
         tau, least = min(taus, default=math.inf), self.points[0].tau
-        if tau < least * (1 - 1e-9) - 1e-300:
+        # The least gap is known to the rounding of the means it is the difference of.
+        noise = max((np.abs(self.means[0, :, j]).max() / self.ray[j] for j in self._on_ray), default=0.0)
+        if tau < least - 1e-9 * self.points[-1].tau - 1e-12 * noise:
             j = int(np.argmin(np.where(self.ray < math.inf, self.ray, math.inf)))
             reached = self.components[j].quantity(least * self.ray[j])
             raise InfeasibleError(
@@ -205,31 +249,171 @@ class Frontier:
         taus, prices = self.tau, self.prices
         right = int(np.searchsorted(taus, tau, side="right"))
         left = right - 1
-        policy, price = self.points[left].policy, float(prices[left, 0])
+        point, price = self.points[left], float(prices[left, 0])
+        q, outcome = point.q, point.outcome
         if right < len(taus) and tau > taus[left]:
             share = (tau - taus[left]) / (taus[right] - taus[left])
-            policy = self.blend(self.points[left], self.points[right], share)
+            q = (1 - share) * point.q + share * self.points[right].q
+            outcome = self._line.evaluate(q)
+        policy = self._line.policy(q, outcome)
         # With several components the price is of all their gaps together, and belongs to none of them.
         return replace(policy, prices={self.components[0].name: price} if len(self.components) == 1 else {})
 
+    @property
+    def policies(self) -> list[Policy]:
+        """The policies of the breakpoints."""
+        return [self._at(tau) for tau in self.tau.tolist()]
+
+    def on(self, others: Moments | Callable[[Policy], Outcome]) -> Curve:
+        """What the frontier's policies do to other people.
+
+        Parameters
+        ----------
+        others : Moments, or function of a policy
+            The moments of those people (of the same signal, with the cells of this frontier), or a function that says
+            what a policy does to them.
+
+        Returns
+        -------
+        Curve
+            Between two breakpoints group means and loss are straight lines there too, but a gap need not be: where the
+            group on top or at the bottom changes it has a kink, which is listed as a point of its own.
+        """
+        if isinstance(others, Moments):
+            outcomes = [_matching(self, others).evaluate(point.q) for point in self.points]
+            return curve(self, outcomes, others.today)
+        return curve(self, [others(policy) for policy in self.policies])
+
     def to_dict(self) -> dict[str, list[Any]]:
         """One entry per breakpoint: tau, loss, prices, gaps and group means, by name."""
-        prices = self.prices
-        table: dict[str, list[Any]] = {
-            "tau": self.tau.tolist(),
-            "loss": self.loss.tolist(),
-            "least price": prices[:, 0].tolist(),
-            "largest price": prices[:, 1].tolist(),
-        }
-        for j, component in enumerate(self.components):
-            table[f"gap of {component.name}"] = self.gaps[:, j].tolist()
-            for z, group in enumerate(self.groups):
-                table[f"mean {component.name} of {group}"] = self.means[:, z, j].tolist()
-        return table
+        prices = {"least price": self.prices[:, 0].tolist(), "largest price": self.prices[:, 1].tolist()}
+        return _table(self, self.tau, self.loss, prices, self.gaps, self.means)
 
     def to_frame(self) -> Any:
         """The breakpoints as a pandas or Polars dataframe."""
         return table_maker("auto")({name: np.array(column) for name, column in self.to_dict().items()})
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """What the policies of a frontier do to people they were not fitted on.
+
+    Attributes
+    ----------
+    components, groups : tuple
+        As on the frontier.
+    tau : array of shape (points,)
+        Where on the frontier each point lies: its breakpoints, and the kinks between them.
+    loss : array of shape (points,)
+    means : array of shape (points, groups, components)
+    gaps : array of shape (points, components)
+    kink : array of shape (points,)
+        True for a point that is no breakpoint of the frontier: two groups change places there.
+    today : Outcome or None
+        What the model's own decisions do to these people.
+    """
+
+    components: tuple[Component, ...]
+    groups: tuple[Any, ...]
+    tau: Floats
+    loss: Floats
+    means: Floats
+    gaps: Floats
+    kink: NDArray[np.bool_]
+    today: Outcome | None = None
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """One entry per point: tau, loss, whether it is a kink, gaps and group means, by name."""
+        return _table(self, self.tau, self.loss, {"kink": self.kink.tolist()}, self.gaps, self.means)
+
+    def to_frame(self) -> Any:
+        """The points as a pandas or Polars dataframe."""
+        return table_maker("auto")({name: np.array(column) for name, column in self.to_dict().items()})
+
+
+def curve(line: Frontier, outcomes: list[Outcome], today: Outcome | None = None) -> Curve:
+    """Join what the breakpoints' policies do to other people, with the kinks between them."""
+    taus, losses = line.tau, np.array([outcome.loss for outcome in outcomes])
+    means = np.array([outcome.means for outcome in outcomes])
+    places, kinks = [0.0], [False]
+    for i in range(len(outcomes) - 1):
+        crossings = sorted(
+            {t for j in range(means.shape[2]) for t in _kinks(means[i, :, j], means[i + 1, :, j])}
+        )
+        places += [*(i + t for t in crossings), i + 1.0]
+        kinks += [*(True for _ in crossings), False]
+    index = np.arange(len(outcomes), dtype=np.float64)
+
+    def straight(numbers: Floats) -> Floats:
+        flat = numbers.reshape(len(numbers), -1).T
+        found = np.array([np.interp(places, index, column) for column in flat]).T
+        return found.reshape(len(places), *numbers.shape[1:])
+
+    along = straight(means)
+    return Curve(
+        components=line.components,
+        groups=line.groups,
+        tau=straight(taus),
+        loss=straight(losses),
+        means=along,
+        gaps=along.max(axis=1) - along.min(axis=1),
+        kink=np.array(kinks),
+        today=today,
+    )
+
+
+def _kinks(left: Floats, right: Floats) -> list[float]:
+    """Where, between 0 and 1, the largest or the smallest of some straight lines becomes another one."""
+    found = set()
+    for a in range(len(left)):
+        for b in range(a):
+            apart, after = left[a] - left[b], right[a] - right[b]
+            if apart * after >= 0:
+                continue
+            t = float(apart / (apart - after))
+            there = (1 - t) * left + t * right
+            # Any value between those of the two lines will do: they meet here.
+            if there[a] >= there.max() - 1e-12 * np.ptp(there) or there[a] <= there.min() + 1e-12 * np.ptp(
+                there
+            ):
+                found.add(t)
+    return sorted(found)
+
+
+def _matching(line: Frontier, others: Moments) -> Moments:
+    """Other people's moments, when the frontier's policies can be told from them."""
+    policy = line.policies[0]
+    signal = getattr(policy, "signal", None)
+    theirs = others.joined() if others.signal != signal else others
+    for what, mine, other in (
+        ("signal", signal, theirs.signal),
+        ("groups", line.groups, theirs.groups),
+        ("components", line.components, theirs.components),
+        ("classes", policy.classes.tolist(), theirs.classes.tolist()),
+    ):
+        if mine != other:
+            raise MomentsError(
+                f"The other people's moments disagree with the frontier on {what}.",
+                "Compute them with policy=frontier.policies[0].signal, and the same groups and happiness.",
+            )
+    return theirs
+
+
+def _table(
+    line: Frontier | Curve,
+    tau: Floats,
+    loss: Floats,
+    more: dict[str, list[Any]],
+    gaps: Floats,
+    means: Floats,
+) -> dict[str, list[Any]]:
+    """Columns by name, for frontiers and curves."""
+    table: dict[str, list[Any]] = {"tau": tau.tolist(), "loss": loss.tolist()} | more
+    for j, component in enumerate(line.components):
+        table[f"gap of {component.name}"] = gaps[:, j].tolist()
+        for z, group in enumerate(line.groups):
+            table[f"mean {component.name} of {group}"] = means[:, z, j].tolist()
+    return table
 
 
 def frontier(
@@ -246,25 +430,21 @@ def frontier(
     ----------
     moments : Moments
         The sums over the labelled people.
-    gap : dict of component or criterion to number, optional
-        The direction of the ray when there are several components: their gaps grow in these proportions. By
-        default in the proportions of their gaps when nothing is asked of them.
+    gap : dict of component or criterion to number, or list of components or criteria; optional
+        Which gaps are closed; by default those of all components. With several, their gaps shrink together: in the
+        proportions of the numbers, or else of their gaps when nothing is asked of them.
     constraints : sequence of Floor and Budget
         Requirements that hold everywhere on the frontier.
+    see_group : bool
+        False for policies that decide alike in all groups.
+    random_state : None, int or NumPy generator
+        Where the lottery's salt comes from.
     """
     joined = moments.joined()
     joined.check_complete()
-    free = solve_program(joined, None, constraints, see_group=see_group)
-    widths = _directions(joined, gap, free.outcome)
-    rows = resolve_rows(joined, widths, constraints)
-    program = build(joined, rows, see_group=see_group)
-    salt = make_salt(random_state)
-    gap_rows = [row for row in rows if isinstance(row, GapRow)]
-    ray = np.full(len(joined.components), math.inf)
-    for row in gap_rows:
-        ray[row.j] = row.width
+    salt, constraints = make_salt(random_state), check_constraints(constraints)
 
-    def policy(q: Floats, outcome: Outcome) -> CellPolicy:
+    def policy(q: Floats, outcome: Outcome) -> Policy:
         return CellPolicy(
             classes=joined.classes,
             groups=joined.groups,
@@ -278,37 +458,52 @@ def frontier(
             mass=joined.mass,
         )
 
+    def find() -> Line:
+        free = solve_program(joined, None, constraints, see_group=see_group)
+        rows = resolve_rows(joined, directions(joined, gap, free.outcome), constraints)
+        program = build(joined, rows, see_group=see_group)
+        return Line(ray_of(program), breakpoints(program), joined.today, joined.evaluate, policy)
+
+    return Frontier(joined.components, joined.groups, EXACT, find)
+
+
+def breakpoints(program: Program, tolerance: float = EXACT) -> list[Point]:
+    """All breakpoints of a program whose gap rows give the ray's direction."""
+    model, ray = Ray(program), ray_of(program)
+
     def point(columns: Floats) -> Point:
         q = policy_of(program, columns)
-        outcome = joined.evaluate(q)
-        tau = max((float(outcome.gaps[row.j]) / row.width for row in gap_rows if row.width > 0), default=0.0)
-        return Point(tau, outcome, policy(q, outcome))
+        outcome = program.moments.evaluate(q)
+        return Point(tau_of(outcome, ray), outcome, q)
 
-    def find() -> list[Point]:
-        model = Ray(program)
-        first, last = point(model.least()), point(model.weighted(0.0))
-        unit = program.cost_scale
-        return trace(first, last, lambda weight: point(model.weighted(weight / unit)))
-
-    def blend(left: Point, right: Point, share: float) -> Policy:
-        q = (1 - share) * left.policy.q + share * right.policy.q  # type: ignore[attr-defined]  # both CellPolicy
-        return policy(q, joined.evaluate(q))
-
-    return Frontier(
-        components=joined.components,
-        groups=joined.groups,
-        ray=ray,
-        today=joined.today,
-        tolerance=EXACT,
-        find=find,
-        blend=blend,
-    )
+    first, last = point(model.least().columns), point(model.weighted(0.0).columns)
+    unit = program.cost_scale
+    return trace(first, last, lambda weight: point(model.weighted(weight / unit).columns), tolerance)
 
 
-def _directions(moments: Moments, gap: Any, free: Outcome) -> dict[str, float]:
-    names = [component.name for component in moments.components]
+def ray_of(program: Program) -> Floats:
+    """Width of every component's gap at tau 1; infinite where it is not constrained."""
+    ray = np.full(len(program.moments.components), math.inf)
+    for row in program.rows:
+        if isinstance(row, GapRow):
+            ray[row.j] = row.width
+    return ray
+
+
+def tau_of(outcome: Outcome, ray: Floats) -> float:
+    """How far along the ray an outcome is."""
+    on = (ray > 0) & np.isfinite(ray)
+    return float((outcome.gaps[on] / ray[on]).max(initial=0.0))
+
+
+def directions(moments: Moments, gap: Any, free: Outcome) -> dict[str, float]:
+    """Width of each gap at tau 1; ``free`` is what happens when nothing is asked."""
     if isinstance(gap, Mapping):
         return dict(gap)
-    if len(names) == 1:
-        return {names[0]: 1.0}
-    return dict(zip(names, free.gaps.tolist(), strict=True))
+    wanted = resolve_gap(None if gap is None else dict.fromkeys(gap, 0.0), moments.components)
+    found = {
+        component.name: float(free.gaps[j])
+        for j, component in enumerate(moments.components)
+        if gap is None or wanted[j] == 0.0
+    }
+    return dict.fromkeys(found, 1.0) if len(found) == 1 else found

@@ -145,7 +145,7 @@ def choose(alpha: float, kappa: Floats, cost: Floats, value: Floats) -> Codes:
 
 
 @dataclass(frozen=True)
-class _Columns:
+class Columns:
     """The deterministic policies found so far, and their sums on one ledger."""
 
     crowd: Crowd
@@ -156,10 +156,12 @@ class _Columns:
     value: list[Floats] = field(default_factory=list)
 
     @classmethod
-    def empty(cls, crowd: Crowd, ledger: Ledger) -> _Columns:
+    def empty(cls, crowd: Crowd, ledger: Ledger) -> Columns:
+        """No policy yet, only who is counted."""
         return cls(crowd, ledger, _per_group(crowd, ledger.among))
 
     def add(self, decisions: Codes) -> None:
+        """Sum up one more deterministic policy."""
         loss, value = self.sums(decisions)
         self.loss.append(loss)
         self.value.append(value)
@@ -236,7 +238,7 @@ def _per_group(crowd: Crowd, numbers: Floats) -> Floats:
     return sums
 
 
-class _Search:
+class Generator:
     """The columns, priced on the plug-in ledger and summed on both."""
 
     def __init__(
@@ -248,8 +250,8 @@ class _Search:
         constraints: Iterable[Floor | Budget],
     ) -> None:
         self.crowd, self.plug_in, self.gap, self.constraints = crowd, plug_in, gap, tuple(constraints)
-        self.expected = _Columns.empty(crowd, plug_in)
-        self.real = self.expected if real is None else _Columns.empty(crowd, real)
+        self.expected = Columns.empty(crowd, plug_in)
+        self.real = self.expected if real is None else Columns.empty(crowd, real)
         self.fixed: list[int] = []
         self.alpha: list[float] = []
         self.kappa: list[Floats] = []
@@ -261,6 +263,14 @@ class _Search:
         self.parts = [(rows, plug_in.cost[rows], plug_in.value[rows]) for rows in parts]
         self.total = float(crowd.weight.sum())
         self.swing = self._swing()
+        shape = (len(crowd.groups), len(crowd.components))
+        self.add(1.0, np.zeros(shape))
+        # The model's own choice, and deciding alike about everybody, meet many requirements whatever the labels are.
+        own = [] if crowd.likely is None else [LIKELY]
+        for fixed in (*own, *range(len(crowd.classes))):
+            self.add(0.0, np.zeros(shape), fixed)
+        self.expected.moments().check_complete()
+        self.real.moments().check_complete()
 
     def _swing(self) -> Floats:
         """The largest swing of a mean that decisions can cause: the natural unit of each component."""
@@ -290,15 +300,21 @@ class _Search:
             self.real.add(decisions)
         self.passes += 1
 
-    def rows(self, columns: _Columns) -> list[Row]:
+    def mixture(self, q: Floats) -> Mixture:
+        """The columns that some group follows; ``q`` has the shape (groups, 1, columns)."""
+        used = np.flatnonzero(q[:, 0, :].max(axis=0) > 0)
+        fixed, alpha, kappa = (np.array(part)[used] for part in (self.fixed, self.alpha, self.kappa))
+        return Mixture(fixed, alpha, kappa, q[:, 0, used])
+
+    def rows(self, columns: Columns) -> list[Row]:
         """The requirements, as they read on one ledger."""
         return resolve_rows(columns.moments(), self.gap, self.constraints)
 
-    def master(self, columns: _Columns, rows: list[Row]) -> Program:
+    def master(self, columns: Columns, rows: list[Row]) -> Program:
         """The program that mixes the columns."""
         return build(columns.moments(), rows, see_group=self.crowd.see_group, scales=self.swing)
 
-    def reduced(self, columns: _Columns, alpha: float, worth: Floats) -> float:
+    def reduced(self, columns: Columns, alpha: float, worth: Floats) -> float:
         """How much the newest column improves on the mixture, in units of the master's objective."""
         scores = np.array(
             [
@@ -310,11 +326,11 @@ class _Search:
             scores = scores.sum(axis=1, keepdims=True)
         return float((scores[:-1].min(axis=0) - scores[-1]).clip(min=0.0).sum())
 
-    def kappa_of(self, columns: _Columns, worth: Floats) -> Floats:
+    def kappa_of(self, columns: Columns, worth: Floats) -> Floats:
         """Weights of happiness in a person's choice that belong to these multipliers."""
         return np.asarray(worth * self.total / columns.counted)
 
-    def reach(self, columns: _Columns) -> None:
+    def reach(self, columns: Columns) -> None:
         """Phase 1: add columns until some mixture meets every requirement; the loss has no say."""
         rows = self.rows(columns)
         if self.excess(columns, rows) == 0.0:
@@ -322,7 +338,7 @@ class _Search:
         conflict = irreducible(rows, lambda some: self.excess(columns, some) == 0.0)
         raise self._explain(columns, conflict)
 
-    def excess(self, columns: _Columns, rows: list[Row]) -> float:
+    def excess(self, columns: Columns, rows: list[Row]) -> float:
         """Least amount, in swings, by which every mixture exceeds some requirement; 0 when one meets them."""
         excess = np.inf
         for _ in range(PASSES):
@@ -337,7 +353,7 @@ class _Search:
                 break
         return excess
 
-    def _explain(self, columns: _Columns, conflict: list[Row]) -> InfeasibleError:
+    def _explain(self, columns: Columns, conflict: list[Row]) -> InfeasibleError:
         row = conflict[0]
         # On real labels the search is not exhaustive: columns are priced by what is expected.
         proven = columns is self.expected
@@ -346,7 +362,7 @@ class _Search:
         least = self.excess(columns, [replace(row, width=0.0)]) * float(self.swing[row.j])
         return gap_error(row, self.crowd.components[row.j], least, proven=proven)
 
-    def descend(self, columns: _Columns) -> tuple[str, float, float]:
+    def descend(self, columns: Columns) -> tuple[str, float, float]:
         """Phase 2: add columns until none improves the mixture's loss.
 
         Says why it stopped, the duality gap, and the loss it belongs to.
@@ -414,15 +430,7 @@ def generate(
     gap, constraints :
         As for :func:`felicific.solve`.
     """
-    search = _Search(crowd, plug_in, real, gap, constraints)
-    shape = (len(crowd.groups), len(crowd.components))
-    search.add(1.0, np.zeros(shape))
-    # The model's own choice, and deciding alike about everybody, meet many requirements whatever the labels are.
-    own = [] if crowd.likely is None else [LIKELY]
-    for fixed in (*own, *range(len(crowd.classes))):
-        search.add(0.0, np.zeros(shape), fixed)
-    search.expected.moments().check_complete()
-    search.real.moments().check_complete()
+    search = Generator(crowd, plug_in, real, gap, constraints)
     try:
         search.reach(search.expected)
         stopped, duality_gap, optimum = search.descend(search.expected)
@@ -438,11 +446,8 @@ def generate(
     answer = _solved(program)
     q = policy_of(program, answer.columns)
     check_solution(program, program.moments.evaluate(q), q, _objective(program, answer))
-    used = np.flatnonzero(q[:, 0, :].max(axis=0) > 0)
-    kept = [np.array(part)[used] for part in (search.fixed, search.alpha, search.kappa)]
-    mixture = Mixture(kept[0], kept[1], kept[2], q[:, 0, used])
     return Generated(
-        mixture=mixture,
+        mixture=search.mixture(q),
         outcome=program.moments.evaluate(q),
         plug_in=search.expected.moments().evaluate(q),
         plug_in_optimum=optimum,
@@ -455,12 +460,12 @@ def generate(
 
 def mixed_outcome(crowd: Crowd, ledger: Ledger, decisions: Floats) -> Outcome:
     """What decision probabilities of shape (n, K) do, valued by one ledger."""
-    columns = _Columns.empty(crowd, ledger)
+    columns = Columns.empty(crowd, ledger)
     loss = np.zeros(len(crowd.groups))
     value = np.zeros((len(crowd.groups), len(crowd.components)))
     for d in range(len(crowd.classes)):
         part = replace(crowd, weight=crowd.weight * decisions[:, d])
-        one = _Columns.empty(part, ledger)
+        one = Columns.empty(part, ledger)
         here = one.sums(np.full(len(decisions), d))
         loss, value = loss + here[0], value + here[1]
     columns.loss.append(loss)

@@ -185,7 +185,7 @@ class Ray:
         self.width = len(self.model.col_cost_) - 1
         self.solver = _solver(self.model, "simplex", "off")
 
-    def _run(self) -> Floats:
+    def _run(self) -> Answer:
         import highspy
 
         self.solver.run()
@@ -200,23 +200,34 @@ class Ray:
                 f"HiGHS ended with the status {self.solver.modelStatusToString(self.solver.getModelStatus())!r}.",
                 "Please report it, with the moments if you can share them.",
             )
-        return np.array(self.solver.getSolution().col_value)
+        solution = self.solver.getSolution()
+        duals = np.array(solution.row_dual)[self.model.num_row_ - len(self.written) :]
+        return Answer(True, np.array(solution.col_value), duals, self.written)
 
-    def least(self) -> Floats:
-        """Columns of least t, and of least loss among those."""
+    def least_width(self) -> Answer:
+        """Columns of least t, whatever the loss."""
         n = len(self.program.cost)
         columns = np.arange(n, dtype=np.int32)
         self.solver.changeColsCost(n, columns, np.zeros(n))
         self.solver.changeColCost(self.width, 1.0)
-        least = float(self._run()[self.width])
+        found = self._run()
         self.solver.changeColsCost(n, columns, self.program.cost)
         self.solver.changeColCost(self.width, 0.0)
-        self.solver.changeColBounds(self.width, 0.0, 0.0 if least < 1e-12 else least * (1 + 1e-12))
+        return found
+
+    def within(self, width: float) -> Answer:
+        """Columns of least loss with t at most ``width``."""
+        self.solver.changeColCost(self.width, 0.0)
+        self.solver.changeColBounds(self.width, 0.0, 0.0 if width < 1e-12 else width * (1 + 1e-12))
         found = self._run()
         self.solver.changeColBounds(self.width, 0.0, math.inf)
         return found
 
-    def weighted(self, weight: float) -> Floats:
+    def least(self) -> Answer:
+        """Columns of least t, and of least loss among those."""
+        return self.within(float(self.least_width().columns[self.width]))
+
+    def weighted(self, weight: float) -> Answer:
         """Columns that minimise the (scaled) loss plus ``weight`` times t."""
         self.solver.changeColCost(self.width, weight)
         return self._run()

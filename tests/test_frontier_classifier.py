@@ -1,0 +1,269 @@
+"""The frontier of a fitted classifier: every policy kind, other people, and moving along it."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import linprog
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+
+from felicific import FairClassifier, Floor, Individual, frontier, moments
+from felicific.exceptions import DataError, InfeasibleError
+from felicific.frontier import _kinks
+
+KINDS = ("score", "label", "soft-label", "individual")
+
+
+def population(seed, n=500):
+    rng = np.random.default_rng(seed)
+    group = np.where(rng.random(n) < 0.4, "b", "a")
+    score = rng.normal(size=n) + 0.5 * (group == "a")
+    table = pd.DataFrame({"score": score, "size": rng.lognormal(sigma=0.5, size=n), "group": group})
+    return table, (rng.random(n) < 1 / (1 + np.exp(-1.5 * score))).astype(int)
+
+
+def funding(decision, x):
+    return decision * x["size"]
+
+
+def fitted(policy, gap=0.0, happiness=funding, seed=1, **settings):
+    table, y = population(seed)
+    model = LogisticRegression().fit(table[["score", "size"]], y)
+    fair = FairClassifier(
+        FrozenEstimator(model),
+        happiness=happiness,
+        gap=gap,
+        policy=policy,
+        sensitive_features="group",
+        random_state=0,
+        **settings,
+    )
+    return fair.fit(table, y), table, y
+
+
+def measured(fair, table, y):
+    """Loss, gap and share of lotteries, person by person."""
+    chance = fair.predict_proba(table)
+    loss = (1 - chance[np.arange(len(y)), y]).mean()
+    worth = chance[:, 1] * table["size"].to_numpy()
+    means = [worth[table["group"].to_numpy() == group].mean() for group in ("a", "b")]
+    return loss, abs(means[0] - means[1]), (chance.max(axis=1) < 1).mean()
+
+
+@pytest.mark.parametrize("policy", KINDS)
+def test_every_place_is_what_it_says(policy):
+    """The classifier moved to a gap keeps it, has the loss and lotteries it states, and no refit is better."""
+    fair, table, y = fitted(policy)
+    line = fair.frontier_
+    assert (np.diff(line.loss) < 0).all()
+    for share in (0.0, 0.3, 0.7, 1.0, 1.5):
+        gap = float(share * line.tau[-1])
+        moved = fair.at(gap=gap)
+        loss, found, drawn = measured(moved, table, y)
+        assert found <= gap + 1e-9
+        assert moved.loss_ == pytest.approx(loss, abs=1e-12)
+        assert moved.gaps_["funding"] == pytest.approx(found, abs=1e-12)
+        assert moved.share_randomized_ == pytest.approx(drawn, abs=1e-12)
+        again = clone(moved).fit(table, y)
+        rise = line.loss[0] - line.loss[-1]
+        if policy == "individual":
+            assert moved.loss_ <= again.loss_ + 0.02 * rise
+        else:
+            assert moved.loss_ == pytest.approx(again.loss_, abs=1e-9)
+
+
+@pytest.mark.parametrize("policy", KINDS)
+def test_a_loss_is_a_place_too(policy):
+    """The classifier moved to a loss has it, and the gap that the frontier states there."""
+    fair, table, y = fitted(policy)
+    line = fair.frontier_
+    middle = float(line.loss[[0, -1]].mean())
+    moved = fair.at(loss=middle)
+    loss, gap, _ = measured(moved, table, y)
+    assert loss == pytest.approx(middle, abs=1e-9)
+    assert gap == pytest.approx(np.interp(-middle, -line.loss, line.tau), abs=1e-9)
+    assert moved.gap == {"funding": pytest.approx(gap)}
+    assert fair.gap == 0.0
+
+
+def best_expected_loss(proba, size, group, gap):
+    """Least expected loss of any policy that sees everything: one probability of approval per person."""
+    n = len(size)
+    row = size * np.where(group == "a", 1 / (group == "a").sum(), -1 / (group == "b").sum())
+    cost = (1 - 2 * proba) / n
+    found = linprog(cost, A_ub=[row, -row], b_ub=[gap, gap], bounds=(0, 1), method="highs")
+    return found.fun + proba.mean()
+
+
+def test_individual_frontier_is_within_its_tolerance():
+    """On people without labels, the frontier is within its tolerance of a program with a column per person."""
+    fair, table, _ = fitted(Individual("none"))
+    line = fair.recalibrate(table).frontier_
+    proba = fair.estimator_.predict_proba(table[["score", "size"]])[:, 1]
+    rise = line.loss[0] - line.loss[-1]
+    for gap in np.linspace(0, 1.1 * line.tau[-1], 40):
+        best = best_expected_loss(proba, table["size"].to_numpy(), table["group"].to_numpy(), gap)
+        found = line.at(gap=float(gap)).loss
+        assert best - 1e-9 <= found <= best + line.tolerance * rise + 1e-9
+
+
+def test_individual_frontier_is_nowhere_above_the_fitted_policy():
+    """The policy that was fitted is one of the mixtures, so the frontier at its gap is no worse."""
+    fair, _, _ = fitted("individual", gap=0.1)
+    assert fair.frontier_.at(gap=0.1).loss <= fair.loss_ + 1e-12
+
+
+@pytest.mark.parametrize("policy", ["score", "individual"])
+def test_constraints_hold_all_along(policy):
+    """A floor is kept at every breakpoint."""
+    fair, table, _ = fitted(policy, constraints=[Floor("funding", "today")], gap=0.3)
+    today = fair.estimator_.predict(table[["score", "size"]]) * table["size"].to_numpy()
+    floor = [today[table["group"].to_numpy() == group].mean() for group in ("a", "b")]
+    assert (fair.frontier_.means[:, :, 0] >= np.array(floor) - 1e-9).all()
+
+
+def test_several_gaps_shrink_as_asked():
+    """With a positive number for each gap the ray has their proportions, and the fitted policy is on it."""
+    fair, _, _ = fitted(
+        "score", gap={"funding": 0.2, "statistical_parity": 0.05}, happiness=[funding, "statistical_parity"]
+    )
+    names = [component.name for component in fair.frontier_.components]
+    assert fair.frontier_.ray[names.index("funding")] == 0.2
+    moved = fair.at(gap={"funding": 0.2, "statistical_parity": 0.05})
+    assert moved.loss_ == pytest.approx(fair.loss_, abs=1e-9)
+
+
+@pytest.mark.parametrize("policy", KINDS)
+def test_on_other_people_gaps_have_their_kinks(policy):
+    """Between its points the curve is straight: it equals each blended policy, measured on those people."""
+    fair, _, _ = fitted(policy)
+    table, y = population(9)
+    found = fair.frontier_on(table, y)
+    line = fair.frontier_
+    for tau in np.linspace(line.tau[0], line.tau[-1], 60):
+        loss, gap, _ = measured(fair.at(gap=max(float(tau), 0.0)), table, y)
+        assert np.interp(tau, found.tau, found.loss) == pytest.approx(loss, abs=1e-8)
+        assert np.interp(tau, found.tau, found.gaps[:, 0]) == pytest.approx(gap, abs=1e-8)
+    today = (fair.estimator_.predict(table[["score", "size"]]) != y).mean()
+    assert found.today.loss == pytest.approx(today)
+
+
+def test_curve_lists_the_kink_of_crossing_groups():
+    """Where two groups change places the gap is 0, and the curve has that point."""
+    x = np.arange(40.0)[:, None]
+    group = np.arange(40) % 2
+    proba = np.column_stack([1 - (s := np.linspace(0.05, 0.95, 40)), s])
+
+    def sums(shift):
+        return moments(
+            x,
+            proba=proba,
+            y=(s > 0.5).astype(int),
+            sensitive_features=group,
+            happiness=lambda decision, group: decision * (1.0 + group) + shift * group,
+            policy="label",
+        )
+
+    found = frontier(sums(0.0)).on(sums(-0.25))
+    assert found.kink.sum() == 1
+    assert found.gaps[found.kink, 0] == pytest.approx([0.0], abs=1e-12)
+    assert len(found.to_frame()) == len(found.tau)
+
+
+def test_kinks_are_where_the_envelope_turns():
+    """Only crossings at the top or the bottom count; those of lines between others do not."""
+    assert _kinks(np.array([0.0, 1.0]), np.array([1.0, 0.0])) == [pytest.approx(0.5)]
+    assert _kinks(np.array([0.0, 1.0]), np.array([0.2, 0.5])) == []
+    assert _kinks(np.array([5.0, 1.0, 2.0, -5.0]), np.array([5.0, 2.0, 1.0, -5.0])) == []
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        left, right = rng.normal(size=(2, 5))
+        places = np.array([0.0, *_kinks(left, right), 1.0])
+        lines = (1 - places)[:, None] * left + places[:, None] * right
+        for t in np.linspace(0, 1, 101):
+            here = (1 - t) * left + t * right
+            assert np.interp(t, places, np.ptp(lines, axis=1)) == pytest.approx(np.ptp(here), abs=1e-12)
+
+
+def test_other_peoples_moments_must_match():
+    """Moments of another signal or of other groups are refused."""
+    x, group = np.arange(30.0)[:, None], np.arange(30) % 3
+    settings = {
+        "y": (x[:, 0] > 14).astype(int),
+        "happiness": lambda decision, x: decision * x[:, 0],
+        "proba": np.column_stack([1 - x[:, 0] / 30, x[:, 0] / 30]),
+    }
+    line = frontier(moments(x, sensitive_features=group, policy="label", **settings))
+    for wrong in (
+        moments(x, sensitive_features=group, policy="soft-label", **settings),
+        moments(x, sensitive_features=group + 1, policy="label", **settings),
+    ):
+        with pytest.raises(ValueError, match="disagree with the frontier"):
+            line.on(wrong)
+
+
+def test_score_frontier_on_other_moments():
+    """Other people's moments in the frontier's own cells give the same curve as people scored by the classifier."""
+    fair, _, _ = fitted("score")
+    table, y = population(9)
+    others = moments(
+        table,
+        proba=fair.estimator_.predict_proba(table[["score", "size"]]),
+        y=y,
+        sensitive_features="group",
+        happiness=funding,
+        policy=fair.policy_.signal,
+    )
+    found, expected = fair.frontier_.on(others), fair.frontier_on(table, y)
+    assert found.loss == pytest.approx(expected.loss, abs=1e-12)
+    assert found.gaps == pytest.approx(expected.gaps, abs=1e-12)
+    assert found.today.loss == pytest.approx(expected.today.loss)
+
+
+@pytest.mark.parametrize("policy", KINDS)
+def test_rounded_classifiers_state_what_rounding_does(policy):
+    """With randomize=False the moved classifier states the loss and gap of its rounded decisions."""
+    fair, table, y = fitted(policy, randomize=False)
+    moved = fair.at(gap=0.1)
+    loss, gap, drawn = measured(moved, table, y)
+    assert (moved.loss_, moved.gaps_["funding"]) == (pytest.approx(loss), pytest.approx(gap, abs=1e-12))
+    assert moved.share_randomized_ == drawn == 0
+
+
+@pytest.mark.parametrize("policy", KINDS)
+def test_stored_classifiers_keep_no_people(policy):
+    """A pickle holds no row of the data; a score policy moves on nevertheless, an individual one says why not."""
+    fair, table, _ = fitted(policy)
+    expected = fair.at(gap=0.1)
+    stored = pickle.dumps(fair)
+    assert len(stored) < len(pickle.dumps(table)) + 60_000
+    again = pickle.loads(stored)
+    assert "_people" not in vars(again)
+    if policy in ("individual", "soft-label"):
+        with pytest.raises(DataError, match="Fit it again"):
+            again.at(gap=0.1)
+        return
+    moved = again.at(gap=0.1)
+    assert np.array_equal(moved.predict(table), expected.predict(table))
+
+
+def test_below_the_least_gap_is_refused():
+    """A gap that no policy reaches is refused with the least one."""
+    fair, _, _ = fitted("label", gap=None, happiness=lambda decision, group: decision + 9.0 * (group == "a"))
+    with pytest.raises(InfeasibleError, match="the least is"):
+        fair.at(gap=1.0)
+
+
+def test_blind_policies_have_a_frontier():
+    """A policy that does not see the group has a frontier of such policies, above that of those who see it."""
+    blind, _, _ = fitted("individual", group_at_predict=False, cv=2)
+    seeing, _, _ = fitted("individual")
+    gap = 0.5 * seeing.frontier_.tau[-1]
+    moved = blind.at(gap=float(gap))
+    assert moved.gaps_["funding"] <= gap + 1e-9
+    assert not moved.policy_.see_group
+    # Those who see the group could do as these do; the fitted rows' beliefs were cross-fitted, so only nearly so.
+    assert moved.loss_ >= seeing.at(gap=float(gap)).loss_ - 0.01

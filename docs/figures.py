@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import altair as alt
 import numpy as np
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
 
-from felicific import FairClassifier
+from felicific import FairClassifier, plots
 from felicific.app import make_forest
 from felicific.datasets import synthetic_loans
 
@@ -38,40 +37,17 @@ def measure(seed: int = 0) -> list[dict[str, object]]:
     ]
 
 
-def draw(points: list[dict[str, object]]) -> alt.LayerChart:
-    """Two dots a line, the gap between them written on it."""
-    spans = []
+def draw(points: list[dict[str, object]]) -> plots.Chart:
+    """A block per way of deciding, a line per group; the gap is a band, and written beside it."""
+    titled = {}
     for way in WAYS:
         low, high = sorted(float(str(point["mean"])) for point in points if point["way"] == way)
-        spans.append({"way": way, "low": low, "high": high, "gap": f"gap ${high - low:,.0f}"})
-    names = ["women", "men"]
-    y = alt.Y("way:N", sort=WAYS, title=None, axis=alt.Axis(domain=False, ticks=False, labelPadding=12))
-    x = alt.X(
-        "mean:Q",
-        title="mean dollars lent per applicant",
-        scale=alt.Scale(zero=False),
-        axis=alt.Axis(format="$,.0f"),
-    )
-    gaps = alt.Chart(alt.Data(values=spans)).encode(y=y)
-    line = gaps.mark_rule(strokeWidth=3, color="#bbbbbb").encode(x="low:Q", x2="high:Q")
-    text = gaps.mark_text(align="left", dx=12, fontSize=13, color="#444444").encode(x="high:Q", text="gap:N")
-    colour = alt.Color(
-        "group:N",
-        scale=alt.Scale(domain=names, range=["#0072b2", "#e69f00"]),
-        legend=alt.Legend(title=None, orient="top"),
-    )
-    shape = alt.Shape("group:N", scale=alt.Scale(domain=names, range=["circle", "square"]), legend=None)
-    dots = alt.Chart(alt.Data(values=points)).mark_point(size=130, filled=True, opacity=1)
-    return (
-        (line + dots.encode(y=y, x=x, color=colour, shape=shape) + text)
-        .properties(width=560, height=150)
-        .configure_view(stroke=None)
-        .configure_axis(grid=False, labelFontSize=13, titleFontSize=13)
-        .configure_legend(labelFontSize=13)
-    )
+        titled[way] = f"{way}: gap ${high - low:,.0f}"
+    rows = [{**point, "way": titled[str(point["way"])]} for point in points]
+    return plots.means(rows, title="mean dollars lent per applicant")
 
 
 if __name__ == "__main__":
     target = Path(__file__).parent / "demo.svg"
-    draw(measure()).save(target)
+    plots.save(draw(measure()), target)
     print(f"wrote {target}")

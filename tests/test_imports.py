@@ -38,6 +38,7 @@ ORDER = (
     "scores",
     "classifier",
     "scoring",
+    "plots",
 )
 
 HEAVY = {

@@ -261,4 +261,5 @@ def individual_frontier(task: Task, people: People, policy: IndividualPolicy, ga
 
         return Line(ray_of(pool.program), pool.points, moments.today, moments.evaluate, mixed)
 
-    return Frontier(policy.components, policy.groups, POOL_TOLERANCE, find)
+    loss_name = resolve_loss(task.loss, task.classes)[0]
+    return Frontier(policy.components, policy.groups, loss_name, POOL_TOLERANCE, find)

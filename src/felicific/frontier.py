@@ -123,6 +123,8 @@ class Frontier:
         What is measured.
     groups : tuple
         The groups.
+    loss_name : str
+        What the loss is; "error" for the error rate.
     tolerance : float
         How far the loss may be from the optimum between breakpoints, relative to its whole rise.
     ray : array of shape (components,)
@@ -134,6 +136,7 @@ class Frontier:
 
     components: tuple[Component, ...]
     groups: tuple[Any, ...]
+    loss_name: str
     tolerance: float
     find: Callable[[], Line]
 
@@ -283,6 +286,12 @@ class Frontier:
             outcomes = [_matching(self, others).evaluate(point.q) for point in self.points]
             return curve(self, outcomes, others.today)
         return curve(self, [others(policy) for policy in self.policies])
+
+    def plot(self, **options: Any) -> Any:
+        """The trade-off as an Altair chart; see :func:`felicific.plots.frontier`."""
+        from importlib import import_module
+
+        return import_module("felicific.plots").frontier(self, **options)
 
     def to_dict(self) -> dict[str, list[Any]]:
         """One entry per breakpoint: tau, loss, prices, gaps and group means, by name."""
@@ -464,7 +473,7 @@ def frontier(
         program = build(joined, rows, see_group=see_group)
         return Line(ray_of(program), breakpoints(program), joined.today, joined.evaluate, policy)
 
-    return Frontier(joined.components, joined.groups, EXACT, find)
+    return Frontier(joined.components, joined.groups, joined.loss_name, EXACT, find)
 
 
 def breakpoints(program: Program, tolerance: float = EXACT) -> list[Point]:

@@ -295,6 +295,19 @@ class ScoreCells:
             return []
         return [(run, 1 if n_classes == 2 else k) for k, run in enumerate(self.runs(n_classes))]
 
+    def ranges(self, n_classes: int) -> list[tuple[int, float, float]]:
+        """The predicted class, the score that is exceeded (negative: none) and the largest score of every cell.
+
+        With two classes the score is that of ``classes[1]`` and the predicted class is that of the boundary.
+        """
+        starts = self._starts.tolist()
+        stops = [*starts[1:], Score(2, boundary=self.boundary).size(n_classes)]
+        found = []
+        for owner, start, stop in zip(self.today(n_classes).tolist(), starts, stops, strict=True):
+            low, high = (_lower_edge(edge, n_classes, self.boundary) for edge in (start, stop))
+            found.append((owner, low, 1.0 if high <= low else min(high, 1.0)))
+        return found
+
     def describe(self, first: int, last: int, classes: list[Any]) -> str:
         """Say whose score lies from the first of these cells to the last."""
         starts, k = self._starts, len(classes)

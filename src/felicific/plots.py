@@ -1,0 +1,412 @@
+"""Charts, as Altair objects: the trade-off, the groups, the policy; one theme for all of them.
+
+Names of groups, decisions and components are data to these charts, never code: they are made printable and cut to a
+readable length (:func:`labels`), and no chart holds an expression that they could become part of.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from felicific.exceptions import DataError
+from felicific.files import write_whole
+from felicific.frontier import Frontier, tau_of
+from felicific.happiness import Component
+from felicific.policy import CellPolicy, Policy
+from felicific.signals import ScoreCells
+
+#: An Altair chart of any kind; Altair is imported where a chart is made.
+Chart: TypeAlias = Any
+
+#: Longest name that a chart shows whole.
+LONGEST = 32
+
+
+@dataclass(frozen=True)
+class Theme:
+    """Fonts and colours. Groups are told apart by colour and by shape, whose cycles differ in length.
+
+    The default colours are those of Okabe and Ito (2008), which people with any common colour vision tell apart.
+    """
+
+    ink: str = "#1f2328"
+    muted: str = "#5f6670"
+    faint: str = "#d9dde2"
+    accent: str = "#5b3ea8"
+    paper: str = "#ffffff"
+    groups: tuple[str, ...] = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#4d4d4d")
+    shapes: tuple[str, ...] = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
+    font: str = "system-ui, -apple-system, 'Segoe UI', 'Helvetica Neue', 'Liberation Sans', Arial, sans-serif"
+    size: int = 12
+
+    def colours(self, n: int) -> list[str]:
+        """Colours of n groups."""
+        return [self.groups[i % len(self.groups)] for i in range(n)]
+
+    def forms(self, n: int) -> list[str]:
+        """Shapes of n groups."""
+        return [self.shapes[i % len(self.shapes)] for i in range(n)]
+
+    def config(self) -> dict[str, Any]:
+        """Everything that a chart would otherwise decide by itself."""
+        text = {"labelColor": self.muted, "titleColor": self.ink, "labelFontSize": self.size}
+        return {
+            "aria": False,
+            "background": self.paper,
+            "font": self.font,
+            "view": {"stroke": None},
+            "axis": {
+                **text,
+                "titleFontSize": self.size,
+                "titleFontWeight": "normal",
+                "titlePadding": 8,
+                "domainColor": self.faint,
+                "tickColor": self.faint,
+                "gridColor": self.faint,
+                "labelLimit": 260,
+                "titleLimit": 520,
+            },
+            "header": {
+                **text,
+                "titleFontSize": self.size,
+                "titlePadding": 2,
+                "labelFontWeight": "bold",
+                "labelLimit": 260,
+            },
+            "legend": {**text, "orient": "top", "title": None, "labelLimit": 260, "symbolStrokeWidth": 0},
+            "title": {"color": self.ink, "fontSize": self.size + 1, "anchor": "start", "fontWeight": "bold"},
+            "text": {"color": self.ink, "fontSize": self.size},
+        }
+
+
+LIGHT = Theme()
+
+
+# ---------------------------------------------------------------------------------------------------------
+# The charts
+
+
+def frontier(
+    frontier: Frontier, *, component: str | None = None, theme: Theme = LIGHT, width: int = 560
+) -> Chart:
+    """The whole trade-off: what the decisions lose or get right, for every allowed gap.
+
+    Parameters
+    ----------
+    frontier : Frontier
+        Its breakpoints are dots (while they can be told apart); today's decisions are a diamond.
+    component : str, optional
+        The component in whose unit the gap is drawn. With several components the default is the position on the
+        ray: the allowed gaps in per cent of those that the ray stands for.
+    """
+    import altair as alt
+
+    unit, title = _ray(frontier, component)
+    share = component is None and len(frontier.components) > 1
+    accuracy = frontier.loss_name == "error"
+    x = alt.X(
+        "gap:Q",
+        title=title,
+        axis=alt.Axis(grid=False, tickCount=6, format="%" if share else alt.Undefined),
+        scale=alt.Scale(domainMin=0, nice=False),
+    )
+    y = alt.Y(
+        "loss:Q",
+        title="accuracy" if accuracy else "loss per person",
+        axis=alt.Axis(tickCount=5, domain=False, ticks=False, format="%" if accuracy else alt.Undefined),
+        scale=alt.Scale(zero=False),
+    )
+    points = [
+        {"gap": tau * unit, "loss": _good(loss, accuracy)}
+        for tau, loss in zip(frontier.tau.tolist(), frontier.loss.tolist(), strict=True)
+    ]
+    now = {"gap": tau_of(frontier.today, frontier.ray) * unit, "loss": _good(frontier.today.loss, accuracy)}
+    reach = max(now["gap"], points[-1]["gap"]) or 1.0
+    # Beyond the last breakpoint a larger gap buys nothing.
+    flat = [*points, {"gap": 1.06 * reach, "loss": points[-1]["loss"]}]
+    line = _values(flat).mark_line(color=theme.accent, strokeWidth=2.5, strokeJoin="round").encode(x=x, y=y)
+    dots = _values(points if len(points) <= 60 else [points[0], points[-1]])
+    dots = dots.mark_circle(color=theme.accent, size=42, opacity=1).encode(x=x, y=y)
+    today = _values([{**now, "text": "today"}])
+    mark = today.mark_point(shape="diamond", filled=True, color=theme.ink, size=130, opacity=1).encode(
+        x=x, y=y
+    )
+    text = today.mark_text(align="right", dx=-9, dy=13, fontWeight="bold").encode(x=x, y=y, text="text:N")
+    return _themed(alt.layer(line, dots, mark, text), theme).properties(width=width, height=0.5 * width)
+
+
+def policy(policy: Policy, *, theme: Theme = LIGHT, width: int = 560) -> Chart:
+    """What the policy decides about whom.
+
+    With a score and two classes: for every group the probability of the second class against the score, a step
+    at each threshold, and the model's own boundary as a dashed line. With more classes, and with labels: of the
+    people whom the model gives each label, how many get which decision; what is not as the label says stands out.
+    """
+    if not isinstance(policy, CellPolicy):
+        raise DataError(
+            f"A policy of kind {type(policy).__name__} sees all of x, which no chart of signals shows.",
+            "Read its sentences().",
+        )
+    names = labels(policy.groups) if policy.see_group else ["everybody"]
+    if isinstance(policy.signal, ScoreCells) and len(policy.classes) == 2:
+        return _by_score(policy, policy.signal, names, theme, width)
+    return _by_class(policy, names, theme, width)
+
+
+def _by_score(policy: CellPolicy, signal: ScoreCells, names: list[str], theme: Theme, width: int) -> Chart:
+    """Steps of the probability along the score, one row per group."""
+    import altair as alt
+
+    ranges = signal.ranges(2)
+    rows = []
+    for z, name in enumerate(names):
+        chances = policy.q[z, :, 1].tolist()
+        steps = [(low, q) for (_, low, _), q in zip(ranges, chances, strict=True)]
+        rows += [{"group": name, "score": low, "chance": q} for low, q in _changes(steps)]
+        rows.append({"group": name, "score": 1.0, "chance": chances[-1]})
+    decision = labels(policy.classes.tolist())[1]
+    x = alt.X("score:Q", title=f"score for {decision}", axis=alt.Axis(grid=False, tickCount=6))
+    x = x.scale(domain=[0, 1])
+    y = alt.Y("chance:Q", title=None, scale=alt.Scale(domain=[0, 1]))
+    y = y.axis(values=[0, 1], format="%", domain=False, ticks=False, gridDash=[1, 3])
+    colour = alt.Color("group:N", legend=None)
+    colour = colour.scale(domain=names, range=theme.colours(len(names)))
+    base = alt.Chart().encode(x=x, y=y, color=colour)
+    area = base.mark_area(interpolate="step-after", opacity=0.25)
+    line = base.mark_line(interpolate="step-after", strokeWidth=2)
+    boundary = alt.Chart().mark_rule(color=theme.muted, strokeDash=[4, 3])
+    boundary = boundary.encode(x=alt.XDatum(float(signal.boundary)))
+    chart = alt.layer(area, line, boundary, data=_inline(rows)).properties(width=width, height=46)
+    facet = chart.facet(row=_rows("group", names), spacing=12)
+    title = f"Probability of being decided {decision}, by score; dashed: the model's own boundary"
+    return _themed(facet.properties(title=title), theme)
+
+
+def _by_class(policy: CellPolicy, names: list[str], theme: Theme, width: int) -> Chart:
+    """Shares of the decisions, groups down and the model's labels across; what is changed stands out.
+
+    A score adds the probability of the label along each panel; a label by itself has nothing along it.
+    """
+    import altair as alt
+
+    decisions, scored = labels(policy.classes.tolist()), isinstance(policy.signal, ScoreCells)
+    ranges = [(s, 0.0, 1.0) for s in range(len(decisions))]
+    if scored:
+        ranges = policy.signal.ranges(len(decisions))  # type: ignore[attr-defined]  # a score
+    rows = []
+    for z, name in enumerate(names):
+        for k, label in enumerate(decisions):
+            steps = [
+                (low, tuple(policy.q[z, s].tolist()))
+                for s, (owner, low, _) in enumerate(ranges)
+                if owner == k
+            ]
+            for low, high, q in _between(_changes(steps)):
+                tops = np.cumsum([0.0, *q]).tolist()
+                rows += [
+                    {"group": name, "label": label, "low": low, "high": high, "decision": decisions[d],
+                     "from": tops[d], "to": tops[d + 1], "strength": 0.2 if d == k else 0.95}
+                    for d in range(len(decisions)) if q[d] > 0
+                ]  # fmt: skip
+    panel = max(60, (width - 20 * len(decisions)) // len(decisions))
+    x = alt.X("low:Q", scale=alt.Scale(domain=[0, 1]), title="probability of it", axis=None)
+    if scored:
+        x = x.axis(grid=False, tickCount=3)
+    y = alt.Y("from:Q", title=None, axis=None, scale=alt.Scale(domain=[0, 1]))
+    scale = alt.Scale(domain=decisions, range=theme.colours(len(decisions)))
+    colour = alt.Color("decision:N", scale=scale, legend=alt.Legend(title="decided", titleOrient="left"))
+    strength = alt.Opacity("strength:Q", scale=None, legend=None)
+    chart = _values(rows).mark_rect()
+    chart = chart.encode(x=x, x2="high:Q", y=y, y2="to:Q", color=colour, opacity=strength)
+    drawn = policy.signal.kind == "soft-label"
+    title = (
+        "a label drawn from the model's probabilities is ..." if drawn else "the model labels a person ..."
+    )
+    column = alt.Column("label:N", sort=decisions, title=title)
+    chart = chart.properties(width=panel, height=30)
+    return _themed(chart.facet(row=_rows("group", names), column=column, spacing=6), theme)
+
+
+def means(rows: Sequence[dict[str, Any]], *, title: str, theme: Theme = LIGHT, width: int = 480) -> Chart:
+    """Group means under one or more ways of deciding: a block per way, a line per group, the gap as a band.
+
+    Parameters
+    ----------
+    rows : list of dict
+        ``way``, ``group``, ``mean`` and, where they are known, ``low`` and ``high``; in the order to be drawn.
+    title : str
+        What the means are means of, with the unit.
+    """
+    import altair as alt
+
+    ways, groups = _ordered(row["way"] for row in rows), _ordered(row["group"] for row in rows)
+    way_names, names = (dict(zip(found, labels(found), strict=True)) for found in (ways, groups))
+    data, bands = [], []
+    for way in ways:
+        mine = [row for row in rows if row["way"] == way]
+        low, high = min(row["mean"] for row in mine), max(row["mean"] for row in mine)
+        for row in mine:
+            ends = {end: row[end] for end in ("low", "high") if row.get(end) is not None}
+            shown = {"way": way_names[way], "group": names[row["group"]], "mean": row["mean"]}
+            data.append({**shown, **{end: value for end, value in ends.items() if math.isfinite(value)}})
+        bands.append({"way": way_names[way], "from": low, "to": high})
+    shown_groups = [names[group] for group in groups]
+    x = alt.X("mean:Q", title=clean(title, 90), scale=alt.Scale(zero=False, padding=14, nice=False))
+    x = x.axis(tickCount=6, gridDash=[1, 3])
+    y = alt.Y("group:N", sort=shown_groups, title=None, axis=alt.Axis(domain=False, ticks=False))
+    colour = alt.Color("group:N", legend=None)
+    colour = colour.scale(domain=shown_groups, range=theme.colours(len(groups)))
+    shape = alt.Shape("group:N", legend=None)
+    shape = shape.scale(domain=shown_groups, range=theme.forms(len(groups)))
+    table = _inline([*data, *bands])
+    band = alt.Chart().mark_rect(color=theme.accent, opacity=0.1).encode(x=alt.X("from:Q"), x2="to:Q")
+    whisker = (
+        alt.Chart().mark_rule(strokeWidth=2, opacity=0.6).encode(x="low:Q", x2="high:Q", y=y, color=colour)
+    )
+    dot = alt.Chart().mark_point(size=95, filled=True, opacity=1).encode(x=x, y=y, color=colour, shape=shape)
+    parts = [
+        band.transform_filter("isValid(datum.from)"),
+        whisker.transform_filter("isValid(datum.low) && isValid(datum.high)"),
+        dot.transform_filter("isValid(datum.mean)"),
+    ]
+    chart = alt.layer(*parts, data=table).properties(width=width, height=alt.Step(22))
+    return _themed(chart.facet(row=_rows("way", [way_names[way] for way in ways]), spacing=16), theme)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Files
+
+
+def svg(chart: Chart) -> str:
+    """The chart as SVG text: the same chart always gives the same text."""
+    import vl_convert
+
+    return str(vl_convert.vegalite_to_svg(chart.to_dict(), vl_version=_vega_lite()))
+
+
+def save(chart: Chart, path: str | os.PathLike[str], *, scale: float = 2.0) -> None:
+    """Write a chart to a ``.png`` or ``.svg`` file, whole or not at all.
+
+    Parameters
+    ----------
+    chart : Altair chart
+    path : str or Path
+    scale : float
+        Pixels of a PNG per pixel of the chart.
+    """
+    import vl_convert
+
+    kind = Path(path).suffix.lower()
+    if kind == ".svg":
+        write_whole(path, svg(chart))
+    elif kind == ".png":
+        picture = vl_convert.vegalite_to_png(chart.to_dict(), vl_version=_vega_lite(), scale=scale)
+        write_whole(path, picture)
+    else:
+        raise DataError(
+            f"A chart is not written as {kind!r} ({os.fspath(path)!r}).", "End the name in .png or .svg."
+        )
+
+
+def _vega_lite() -> str:
+    import altair as alt
+
+    return ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
+
+
+# ---------------------------------------------------------------------------------------------------------
+# What charts have in common
+
+
+def clean(name: Any, longest: int = LONGEST) -> str:
+    """A name as one short line of printable text."""
+    text = "".join(letter if letter.isprintable() else " " for letter in str(name)[: 4 * longest + 64])
+    text = " ".join(text.split()) or repr(name)[:longest]
+    return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
+
+
+def labels(names: Iterable[Any]) -> list[str]:
+    """Names as short text, no two alike."""
+    values = list(names)
+    plain, exact = [clean(value) for value in values], [clean(repr(value)) for value in values]
+    found = [exact[i] if plain.count(text) > 1 else text for i, text in enumerate(plain)]
+    return [f"{i + 1}: {plain[i]}" if found.count(text) > 1 else text for i, text in enumerate(found)]
+
+
+def measure(component: Component) -> str:
+    """What a component is called, with its unit."""
+    return (
+        f"{clean(component.name, 48)} ({clean(component.unit, 16)})"
+        if component.unit
+        else clean(component.name, 48)
+    )
+
+
+def _ray(frontier: Frontier, component: str | None) -> tuple[float, str]:
+    """Size of one tau on the axis, and the axis' title."""
+    names = [found.name for found in frontier.components]
+    if component is None and len(names) > 1:
+        return 1.0, "allowed gaps, all components in proportion"
+    if component is not None and component not in names:
+        raise DataError(
+            f"The frontier has no component {component!r}.", f"Name one of {', '.join(map(repr, names))}."
+        )
+    j = 0 if component is None else names.index(component)
+    if not 0 < frontier.ray[j] < math.inf:
+        raise DataError(f"The gap of {names[j]!r} is not part of this frontier.", "Name another component.")
+    return float(frontier.ray[j]), f"allowed gap in {measure(frontier.components[j])}"
+
+
+def _good(loss: float, accuracy: bool) -> float:
+    return 1.0 - loss if accuracy else loss
+
+
+def _values(rows: list[dict[str, Any]]) -> Chart:
+    import altair as alt
+
+    return alt.Chart(_inline(rows))
+
+
+def _inline(rows: list[dict[str, Any]]) -> Any:
+    import altair as alt
+
+    return alt.InlineData(values=rows)
+
+
+def _themed(chart: Chart, theme: Theme) -> Chart:
+    return chart.properties(config=theme.config(), padding=4)
+
+
+def _rows(field: str, names: list[str]) -> Any:
+    """One row of charts for every name, which stands to its left."""
+    import altair as alt
+
+    row = alt.Row(f"{field}:N", sort=names, title=None)
+    return row.header(labelAngle=0, labelAlign="left", labelAnchor="middle", labelPadding=14)
+
+
+def _changes(steps: list[tuple[float, Any]]) -> list[tuple[float, Any]]:
+    """The steps at which something changes; the first begins at 0."""
+    kept: list[tuple[float, Any]] = []
+    for start, value in steps:
+        if not kept or value != kept[-1][1]:
+            kept.append((max(start, 0.0), value))
+    return kept
+
+
+def _between(steps: list[tuple[float, Any]]) -> list[tuple[float, float, Any]]:
+    """Start, end and value of every step up to 1."""
+    ends = [start for start, _ in steps[1:]] + [1.0]
+    return [(start, end, value) for (start, value), end in zip(steps, ends, strict=True)]
+
+
+def _ordered(values: Iterable[Any]) -> list[Any]:
+    """Distinct values in the order of their first appearance."""
+    return list(dict.fromkeys(values))

@@ -1,0 +1,195 @@
+"""Charts: they show the numbers they were given, hostile names stay text, files are whole."""
+
+import re
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from felicific import FairClassifier, Happiness, Score, frontier, plots
+from felicific.exceptions import DataError
+
+HOSTILE = (
+    "</script><script>alert(1)</script>",
+    '"+alert(1)+"',
+    "two\nlines\t\x00",
+    "\\",
+    "datum.x",
+    "😀" * 3,
+    "x" * 10_000,
+    "x" * 9_999,
+    "'",
+    "",
+    "\ud800",
+    "${a}",
+)
+
+
+def loan(decision, x):
+    return decision * x["loan"]
+
+
+def fitted(people, **settings):
+    settings = {"happiness": loan, "sensitive_features": "group", "random_state": 0} | settings
+    return FairClassifier(people.frozen("pandas"), **settings).fit(people.table("pandas"), people.y)
+
+
+def classes_and_groups(n_classes, names, policy="score", seed=0, happiness="statistical_parity"):
+    """A fitted policy of many classes and the given groups."""
+    from sklearn.frozen import FrozenEstimator
+    from sklearn.linear_model import LogisticRegression
+
+    rng = np.random.default_rng(seed)
+    n = 120 * len(names)
+    z = np.arange(n) % len(names)
+    x = rng.normal(size=(n, 2)) + 0.1 * z[:, None]
+    y = np.clip(np.round(x[:, 0] + 0.5 * rng.normal(size=n) + 1), 0, n_classes - 1).astype(int)
+    model = FrozenEstimator(LogisticRegression().fit(x, y))
+    group = np.array([*names, None], dtype=object)[z]
+    fair = FairClassifier(model, happiness=happiness, gap=0.1, policy=policy, random_state=0)
+    return fair.fit(x, y, sensitive_features=group)
+
+
+def values(chart):
+    """Every row of data in a chart."""
+    content = chart.to_dict()
+    return [row for rows in content["datasets"].values() for row in rows]
+
+
+def words(chart):
+    """Every text of the chart as it is drawn."""
+    tree = ElementTree.fromstring(plots.svg(chart))
+    assert not [
+        node for node in tree.iter() if node.tag.rpartition("}")[2] in ("script", "foreignObject", "a")
+    ]
+    return [node.text or "" for node in tree.iter() if node.tag.endswith("text")]
+
+
+def test_the_frontier_is_drawn_as_it_is(people):
+    """Every breakpoint and today's point are in the chart, accuracy being one minus the error rate."""
+    found = frontier(fitted(people).moments_)
+    drawn = values(found.plot())
+    for tau, loss in zip(found.tau, found.loss, strict=True):
+        assert {"gap": tau, "loss": 1 - loss} in drawn
+    today = [row for row in drawn if row.get("text") == "today"]
+    assert today == [{"gap": found.today.gaps[0], "loss": 1 - found.today.loss, "text": "today"}]
+
+
+def test_a_loss_that_is_no_error_rate_is_drawn_as_a_loss(people):
+    """With a cost matrix the chart shows the loss and says so."""
+    fair = fitted(people, loss=[[0, 3], [1, 0]])
+    found = frontier(fair.moments_)
+    chart = plots.frontier(found)
+    assert found.today.loss in [row["loss"] for row in values(chart)]
+    assert "loss per person" in words(chart)
+
+
+def test_the_frontier_of_several_components(people):
+    """By default along the ray; in a component's unit when it is named; a wrong name is an error."""
+    happiness = {"money": Happiness(loan, unit="k$"), "rate": "statistical_parity"}
+    found = frontier(fitted(people, happiness=happiness).moments_)
+    assert found.tau[-1] in [row["gap"] for row in values(plots.frontier(found))]
+    chart = plots.frontier(found, component="money")
+    assert found.tau[-1] * found.ray[0] in [row["gap"] for row in values(chart)]
+    assert "allowed gap in money (k$)" in words(chart)
+    with pytest.raises(DataError, match="no component 'many'"):
+        plots.frontier(found, component="many")
+
+
+def test_the_policy_chart_steps_where_the_policy_does(people):
+    """Read off the chart, the probability of any score is the one that the policy applies."""
+    policy = fitted(people).policy_
+    rows = [row for row in values(plots.policy(policy)) if "chance" in row]
+    scores = np.linspace(0.0005, 0.9995, 1000)
+    for z, group in enumerate(policy.groups):
+        steps = [(row["score"], row["chance"]) for row in rows if row["group"] == str(group)]
+        starts = np.array([start for start, _ in steps])
+        read = np.array([chance for _, chance in steps])[np.searchsorted(starts, scores, side="left") - 1]
+        applied = policy.apply(np.column_stack([1 - scores, scores]), np.full(1000, policy.groups[z]))
+        assert read == pytest.approx(applied[:, 1])
+
+
+@pytest.mark.parametrize("policy", ["score", "label", "soft-label", Score(cells=8)])
+def test_many_classes_and_groups(policy):
+    """Of every group and label the shares of the decisions fill the panel, and are those of the policy."""
+    fair = classes_and_groups(4, [f"group {i}" for i in range(6)], policy)
+    chart = plots.policy(fair.policy_)
+    rows = [row for row in values(chart) if "decision" in row]
+    assert {row["group"] for row in rows} == {f"group {i}" for i in range(6)}
+    area = {}
+    for row in rows:
+        place = row["group"], row["label"]
+        area[place] = area.get(place, 0) + (row["high"] - row["low"]) * (row["to"] - row["from"])
+    assert list(area.values()) == pytest.approx(np.ones(len(area)))
+    assert len(area) == 24
+    if policy == "label":
+        q = fair.policy_.q[2, 1]
+        shares = {
+            row["decision"]: row["to"] - row["from"]
+            for row in rows
+            if (row["group"], row["label"]) == ("group 2", "1")
+        }
+        assert shares == pytest.approx({str(d): q[d] for d in range(4) if q[d] > 0})
+    assert "decided" in words(chart)
+
+
+def test_an_individual_policy_has_no_chart(people):
+    """A policy that sees all of x is no function of a score: a clear error."""
+    fair = fitted(people, policy="individual")
+    with pytest.raises(DataError, match="sentences"):
+        plots.policy(fair.policy_)
+
+
+def test_hostile_names_stay_text():
+    """Whatever a group or a component is called, every chart is drawn, and shows the names apart."""
+    fair = classes_and_groups(
+        2, HOSTILE, happiness={name: lambda decision: float(decision) for name in HOSTILE[:3]}
+    )
+    shown = plots.labels(fair.groups_)
+    assert len(set(shown)) == len(HOSTILE)
+    assert all(text.isprintable() and len(text) < 50 for text in shown)
+    found = frontier(fair.moments_)
+    rows = [
+        {"way": way, "group": group, "mean": 1.0 * i} for way in HOSTILE for i, group in enumerate(HOSTILE)
+    ]
+    charts = [
+        plots.policy(fair.policy_),
+        *(plots.frontier(found, component=name) for name in HOSTILE[:3]),
+        plots.means(rows, title=HOSTILE[1] + HOSTILE[2]),
+    ]
+    for chart in charts:
+        text = words(chart)
+        assert text
+    assert set(shown) <= set(words(charts[0]))
+    # What is drawn is what labels() makes of a name: Vega did not compute with it.
+    assert "datum.x" in words(charts[0])
+
+
+def test_labels_tell_values_apart():
+    """Values whose text is the same are told apart by their type, or else by number."""
+    assert plots.labels([1, "1", 2]) == ["1", "'1'", "2"]
+    assert plots.labels([1, "1", "'1'"]) == ["1", "2: 1", "3: '1'"]
+    assert plots.labels(["a" * 99 + "b", "a" * 99 + "c"])[1].startswith("2: aaa")
+    assert plots.labels(["a b", "a\nb"]) == ["'a b'", "'a\\nb'"]
+
+
+def test_the_same_chart_is_the_same_file(people, tmp_path):
+    """Drawn twice, a chart is the same bytes; PNG and SVG are what their names say; another ending is refused."""
+    chart = frontier(fitted(people).moments_).plot
+    for name in ("a.svg", "b.svg", "a.png", "b.PNG"):
+        plots.save(chart(), tmp_path / name)
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.PNG").read_bytes()
+    assert (tmp_path / "a.png").read_bytes()[:4] == b"\x89PNG"
+    assert (tmp_path / "a.svg").read_text("utf-8").startswith("<svg")
+    with pytest.raises(DataError, match=r"\.html"):
+        plots.save(chart(), tmp_path / "a.html")
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+def test_groups_are_told_apart_by_colour_and_shape():
+    """Up to the product of the two cycles no two groups have both in common."""
+    theme = plots.Theme()
+    n = len(theme.groups) * len(theme.shapes)
+    assert len(set(zip(theme.colours(n), theme.forms(n), strict=True))) == n
+    assert all(re.fullmatch("#[0-9a-f]{6}", colour) for colour in theme.groups)

@@ -605,7 +605,7 @@ def test_nan_happiness_names_the_group(fit, people, refuses, library):
         (lambda x: None, ["`among`", "None"]),
         (lambda x: 0.5, ["other than 0 and 1"]),
         (lambda x: [True, False], ["shape (2,)"]),
-        ("everyone", ["'everyone'", "cannot be called"]),
+        (7, ["is 7", "cannot be called"]),
         (lambda group: group == 1, ["Nobody of the group 0", "'one'"]),
     ],
 )

@@ -16,6 +16,7 @@ ORDER = (
     "files",
     "frames",
     "columns",
+    "expressions",
     "groups",
     "happiness",
     "signals",

@@ -71,15 +71,16 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         A fitted classifier as ``FrozenEstimator(model)``: every row passed to ``fit`` is then used to fit the
         policy, so they should be rows that the model was not trained on. Or an unfitted classifier: it is
         cross-fitted (``cv``), the policy is fitted on the held-out predictions, and the model on all rows.
-    happiness : function, Happiness, criterion name, or list or dict of them
-        What makes a person happy with a decision, in real units.
+    happiness : function, Happiness, criterion name, expression, or list or dict of them
+        What makes a person happy with a decision, in real units; an expression is text such as
+        ``"decision * loan"``.
     gap : number, or dict of component or criterion to number, default=0.0
         Largest allowed gap, in the unit of happiness. With a dict, components it does not name are measured
         and not constrained; None constrains nothing.
     policy : {"score", "individual", "label", "soft-label"}, Score(...) or Individual(...), default="score"
         What the policy sees of a person besides the group: the cell of the score, all of x, the predicted label,
         or a label drawn from the probabilities (the paper's).
-    loss : "error", cost matrix (label, decision) or function, default="error"
+    loss : "error", cost matrix (label, decision), function or expression, default="error"
         What a decision costs the decision maker.
     constraints : sequence of Floor and Budget
         Further requirements.

@@ -33,6 +33,26 @@ class HappinessError(FelicificError):
     """A happiness function, or what it returned, cannot be used."""
 
 
+class ExpressionError(HappinessError):
+    """An expression cannot be read, or asks for what cannot be computed.
+
+    Attributes
+    ----------
+    picture : str
+        The line of the expression with carets under the offending part, or nothing.
+    """
+
+    def __init__(self, problem: str, remedy: str, picture: str = "") -> None:
+        super().__init__(problem, remedy)
+        self.picture = picture
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.problem, self.remedy, self.picture)
+
+    def __str__(self) -> str:
+        return f"{self.problem}\n{self.picture}\n{self.remedy}" if self.picture else super().__str__()
+
+
 class ConstraintError(FelicificError):
     """A gap, a floor or a budget makes no sense as it was written."""
 

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from felicific.exceptions import HappinessError
+from felicific.exceptions import FelicificError, HappinessError
+from felicific.expressions import GRAMMAR, Expression, is_name
 from felicific.frames import Array, Table
 
 ARGUMENTS = ("decision", "x", "y", "group")
@@ -75,10 +76,11 @@ class Happiness:
 
     Parameters
     ----------
-    function : callable
+    function : callable or expression
         Names the arguments it needs, out of ``decision`` (one class, a Python scalar), ``x`` (rows of the
-        user's own table), ``y`` (labels) and ``group``; returns one number per row, or one number.
-    among : callable, optional
+        user's own table), ``y`` (labels) and ``group``; returns one number per row, or one number. Or text such
+        as ``"decision * loan_requested"``; see :mod:`felicific.expressions`.
+    among : callable or expression, optional
         A function of ``x``, ``y``, ``group`` that says who is counted; never of the decision, so the mean
         over those people stays linear in the policy. By default everybody is counted.
     name, unit : str, optional
@@ -94,16 +96,23 @@ class Happiness:
     ...     return decision * x["loan_requested"]
     >>> Happiness(funding, unit="$").name
     'funding'
+    >>> Happiness("decision * loan_requested", among="loan_requested > 0", unit="$").name
+    'decision * loan_requested'
     """
 
-    function: Callable[..., Any]
-    among: Callable[..., Any] | None = None
+    function: Any
+    among: Any = None
     name: str | None = None
     unit: str | None = None
     bounds: tuple[float, float] | None = None
     family: str | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.function, str):
+            _check_expression(self.function)
+            object.__setattr__(self, "function", Expression(self.function.strip()))
+        if isinstance(self.among, str):
+            object.__setattr__(self, "among", Expression(self.among.strip()))
         name = self.name if self.name is not None else _name_of(self.function)
         asked = arguments_of(self.function, f"The happiness {name!r}", ARGUMENTS)
         if self.among is not None:
@@ -144,6 +153,8 @@ def _range(bounds: Any, name: str) -> tuple[float, float]:
 
 
 def _name_of(function: Any) -> str:
+    if isinstance(function, Expression):
+        return function.text
     name = getattr(function, "__name__", None) or type(function).__name__
     return "happiness" if name == "<lambda>" else str(name)
 
@@ -181,6 +192,12 @@ def evaluate(
     case = what if decision is None else f"{what}, for the decision {decision!r},"
     try:
         result = function(**{name: offered[name] for name in asked})
+    except FelicificError as error:
+        if isinstance(function, Expression):
+            raise  # its errors point at the part that is wrong
+        raise HappinessError(
+            f"{case} raised {type(error).__name__}: {error.problem}", error.remedy
+        ) from error
     except Exception as error:
         raise HappinessError(
             f"{case} raised {type(error).__name__}: {error}.",
@@ -342,7 +359,7 @@ def resolve_favourable(favourable: Any, classes: Sequence[Any]) -> Any:
 def resolve_happiness(
     happiness: Any, classes: Sequence[Any], favourable: Any = None
 ) -> tuple[Happiness, ...]:
-    """Turn what the user wrote (function, Happiness, criterion, list or dict of them) into components."""
+    """Turn what the user wrote (function, Happiness, criterion, expression, list or dict) into components."""
     if happiness is None:
         raise HappinessError(
             "No happiness was given.",
@@ -358,8 +375,7 @@ def resolve_happiness(
         items = [(None, happiness)]
     components: list[Happiness] = []
     for name, item in items:
-        if isinstance(item, str):
-            _check_criterion(item)
+        if isinstance(item, str) and item in CRITERIA:
             components += _expand(item, classes, best, name if name is not None else item)
         elif isinstance(item, Happiness):
             components.append(item if name is None else replace(item, name=name, family=name))
@@ -377,11 +393,16 @@ def resolve_happiness(
     return tuple(components)
 
 
-def _check_criterion(name: str) -> None:
-    if name in CRITERIA:
-        return
-    near = difflib.get_close_matches(name, CRITERIA, n=1)
-    raise HappinessError(
-        f"There is no criterion called {name!r}.",
-        f"Did you mean {near[0]!r}?" if near else f"The criteria are {', '.join(CRITERIA)}.",
-    )
+def _check_expression(text: str) -> None:
+    """Refuse the name of a criterion, right or wrong, where an expression is expected."""
+    if text in CRITERIA:
+        raise HappinessError(
+            f"{text!r} is a criterion, which may have several components.",
+            f"Pass it as it is: happiness={text!r}, without Happiness(...).",
+        )
+    if is_name(text):
+        near = difflib.get_close_matches(text, CRITERIA, n=1)
+        raise HappinessError(
+            f"There is no criterion called {text!r}.",
+            f"Did you mean {near[0]!r}?" if near else f"The criteria are {', '.join(CRITERIA)}. {GRAMMAR}",
+        )

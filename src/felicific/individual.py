@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from felicific.calibration import Calibration
 from felicific.documents import check_shape, plain, read_number, read_numbers, refused
 from felicific.exceptions import DataError, PolicyFileError
+from felicific.expressions import Expression
 from felicific.frames import Array, Table, count_rows
 from felicific.generation import CHOOSES, LIKELY, Generated, Mixture, choose, fixed_decisions, likeliest
 from felicific.happiness import Correct, Decided, Happiness, Labelled, resolve_happiness
@@ -132,6 +133,9 @@ class IndividualPolicy(Policy):
 
     def _content(self) -> dict[str, Any]:
         name, cost = resolve_loss(self.loss_function, self.classes)
+        stored: Any = cost.tolist() if isinstance(cost, np.ndarray) else name
+        if isinstance(cost, Expression):
+            stored = {"expression": cost.text}
         return {
             "policy": {"kind": "individual"},
             "fixed": self.mixture.fixed.tolist(),
@@ -143,7 +147,7 @@ class IndividualPolicy(Policy):
             ],
             "origin": self.origin.tolist(),
             "functions": [_function_to_json(happiness) for happiness in self.happiness],
-            "loss_function": cost.tolist() if isinstance(cost, np.ndarray) else name,
+            "loss_function": stored,
             "search": asdict(self.search),
         }
 
@@ -165,7 +169,9 @@ class IndividualPolicy(Policy):
                 known[component.name] if written is None else _function_from_json(component, written)
             )
         loss = content["loss_function"]
-        if isinstance(loss, str):
+        if isinstance(loss, dict):
+            loss = Expression(loss["expression"])
+        elif isinstance(loss, str):
             loss = functions["loss"]
             if loss is None:
                 raise PolicyFileError(
@@ -267,20 +273,37 @@ def search_of(found: Generated, names: list[str]) -> Search:
 
 
 def _function_to_json(happiness: Happiness) -> dict[str, Any] | None:
-    """A criterion's function as data; None for a Python function of the user's."""
-    function, among = happiness.function, happiness.among
-    if not isinstance(function, Decided | Correct) or not (among is None or isinstance(among, Labelled)):
-        return None
-    content: dict[str, Any] = (
-        {"choice": plain([function.choice], "class")} if isinstance(function, Decided) else {}
-    )
-    if among is not None:
-        content["label"] = [*plain([among.label], "class"), among.same]
+    """A criterion or an expression as data; None where there is a Python function of the user's."""
+    content: dict[str, Any] = {}
+    match happiness.function:
+        case Decided(choice):
+            content["choice"] = plain([choice], "class")
+        case Expression(text):
+            content["expression"] = text
+        case Correct():
+            pass
+        case _:
+            return None
+    match happiness.among:
+        case Labelled(label, same):
+            content["label"] = [*plain([label], "class"), same]
+        case Expression(text):
+            content["among"] = text
+        case None:
+            pass
+        case _:
+            return None
     return content
 
 
 def _function_from_json(component: Any, content: dict[str, Any]) -> Happiness:
-    function = Decided(content["choice"][0]) if "choice" in content else Correct()
-    among = Labelled(*content["label"]) if "label" in content else None
+    function: Any = Correct()
+    if "choice" in content:
+        function = Decided(content["choice"][0])
+    elif "expression" in content:
+        function = Expression(content["expression"])
+    among: Any = Labelled(*content["label"]) if "label" in content else None
+    if "among" in content:
+        among = Expression(content["among"])
     rest = {name: getattr(component, name) for name in ("name", "unit", "bounds", "family")}
     return Happiness(function, among, **rest)

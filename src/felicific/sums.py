@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from felicific.exceptions import DataError, HappinessError
+from felicific.expressions import Expression, is_name
 from felicific.frames import (
     Array,
     Table,
@@ -65,9 +66,9 @@ def compute_moments(
         The components.
     signal : Signal
         What the policy sees.
-    loss : "error", array of shape (K, K), or callable
+    loss : "error", array of shape (K, K), callable or expression
         ``"error"`` counts wrong decisions; a matrix gives the cost of label (row) and decision (column); a
-        function takes the arguments of a happiness.
+        function or an expression takes the arguments of a happiness.
     proba : array of shape (n, K), optional
         The model's probabilities. May be left out when ``predicted`` is given and the signal needs no more.
     predicted : array of shape (n,), optional
@@ -239,12 +240,14 @@ def resolve_loss(loss: Any, classes: Array) -> tuple[str, Any]:
     """Name of the loss, and its cost matrix (label, decision) or function."""
     k = len(classes)
     if isinstance(loss, str):
-        if loss != "error":
+        if loss == "error":
+            return "error", 1.0 - np.eye(k)
+        if is_name(loss):
             raise DataError(
                 f"There is no loss called {loss!r}.",
-                "Use 'error', a cost matrix, or a function of the decision.",
+                "Use 'error', a cost matrix, or a function or an expression of the decision.",
             )
-        return "error", 1.0 - np.eye(k)
+        return f"expression {loss.strip()}", Expression(loss.strip())
     if callable(loss):
         arguments_of(loss, "The loss", ARGUMENTS)
         return f"function {getattr(loss, '__name__', type(loss).__name__)}", loss

@@ -43,11 +43,11 @@ def moments(
         Labels; the model's own decisions (by default the most probable class); frequencies.
     sensitive_features : column name(s), callable or array
         The groups; several columns mean their intersections.
-    happiness : function, Happiness, criterion name, or list or dict of them
-        What makes a person happy with a decision.
+    happiness : function, Happiness, criterion name, expression, or list or dict of them
+        What makes a person happy with a decision; an expression is text such as ``"decision * loan"``.
     policy : "score", "label", "soft-label", or Score(...)
         What the policy will see; by default the score, or the label where there are no probabilities.
-    loss : "error", cost matrix or function
+    loss : "error", cost matrix, function or expression
         What a decision costs the decision maker.
     classes, groups : sequence, optional
         All classes and groups there are, when these rows may lack some.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from felicific.columns import lookup
 from felicific.constraints import Budget, Floor
 from felicific.exceptions import FelicificError, InfeasibleError
+from felicific.findings import Audit
 from felicific.frontier import Curve, Frontier, frontier
 from felicific.happiness import CRITERIA, Happiness
 from felicific.individual import IndividualPolicy
@@ -17,8 +18,9 @@ from felicific.moments import Moments
 from felicific.policy import CellPolicy, Policy, solve
 from felicific.signals import Individual, Label, Score, SoftLabel
 
-# After the modules: the function `felicific.moments` takes the place of the submodule of that name.
-from felicific.tables import moments
+# After the modules: the functions `felicific.audit` and `felicific.moments` take the place of their submodules.
+from felicific.audit import audit  # isort: skip
+from felicific.tables import moments  # isort: skip
 
 if TYPE_CHECKING:
     from felicific.classifier import FairClassifier
@@ -28,6 +30,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CRITERIA",
+    "Audit",
     "Budget",
     "CellPolicy",
     "Curve",
@@ -45,6 +48,7 @@ __all__ = [
     "Score",
     "Scorer",
     "SoftLabel",
+    "audit",
     "frontier",
     "lookup",
     "moments",

@@ -1,0 +1,416 @@
+"""Audit: what decisions do to groups of people, with how sure one can be of it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from felicific.constraints import resolve_gap
+from felicific.exceptions import DataError, HappinessError
+from felicific.findings import Audit, ComponentAudit, GapTest, Interval
+from felicific.frames import Table, as_vector, count_rows, select_columns, take_rows
+from felicific.gaps import (
+    chance_gap,
+    gap_name,
+    limits_p_values,
+    range_interval,
+    range_p_values,
+    spread_of,
+)
+from felicific.groups import resolve_groups
+from felicific.happiness import ARGUMENTS, arguments_of, resolve_happiness
+from felicific.intervals import METHODS, Limits, Sample, check_confidence, mean_limits, summarise
+from felicific.persons import Persons, as_decisions, find_values
+from felicific.sums import check_weights, resolve_loss
+
+Floats = NDArray[np.float64]
+
+#: Above this many people in a group a betting interval takes a noticeable time and is chosen no longer.
+BETTING_ROWS = 100_000
+
+#: With fewer successes or failures than this in some group, the gap of a rate is not treated as normal.
+FEWEST = 5
+
+#: Cochran's (1977) rule: a t interval may be trusted from 25 times the squared skewness on.
+COCHRAN = 25.0
+
+
+def audit(
+    decisions: Any,
+    X: Table = None,
+    y: Any = None,
+    *,
+    happiness: Any = None,
+    sensitive_features: Any = None,
+    loss: Any = None,
+    gap: Any = None,
+    classes: Any = None,
+    favourable: Any = None,
+    sample_weight: Any = None,
+    weights: str = "frequency",
+    confidence: float = 0.95,
+    method: str = "auto",
+    simultaneous: bool = False,
+) -> Audit:
+    """Measure what decisions do to groups of people, with intervals.
+
+    Parameters
+    ----------
+    decisions : fitted FairClassifier, any fitted classifier, or array of shape (n,) or (n, K)
+        Who or what decides: a FairClassifier is audited by its decision probabilities, so its lottery adds no
+        noise; another classifier by its ``predict``. Or what any system decided: one decision per person, or the
+        probability of every decision.
+    X : table, optional
+        The people. May be left out when no happiness looks at ``x`` and the groups are given.
+    y : array of shape (n,), optional
+        Labels. May be left out when no happiness looks at them; the loss is then not audited.
+    happiness, sensitive_features, loss, favourable :
+        As for :class:`FairClassifier`; what is left None is taken from the FairClassifier that is audited. The loss is
+        the error rate unless said.
+    gap : number, or dict of component or criterion to number, optional
+        Tests whether the gap is at most this; by default the ``gap`` of the FairClassifier.
+    classes : sequence, optional
+        All decisions there are, in the order of the columns of decision probabilities.
+    sample_weight : array of shape (n,), optional
+        Weights of the rows.
+    weights : {"frequency", "sampling"}
+        Whether weight 2 means that the row stands for two people who were seen, or for two who were not. The latter
+        adds no evidence: the number of people is then Kish's effective one.
+    confidence : float, default=0.95
+        With which every interval is to hold the truth.
+    method : {"auto", "t", "hall", "exact", "bernstein", "betting"}
+        How intervals are made. ``"auto"`` takes Clopper-Pearson for values that are 0 or 1, betting (in large groups
+        empirical Bernstein) when ``bounds`` of the happiness are known, and t otherwise; and for the gap the
+        studentised range, unless some group has too few successes or failures for it.
+    simultaneous : bool, default=False
+        Whether the gaps of all components hold together with this confidence, and likewise all group means.
+
+    Returns
+    -------
+    Audit
+        Print it, or read ``.components``, ``.gaps``, ``.loss``, ``.to_dict()``, ``.to_frame()``.
+
+    Notes
+    -----
+    Intervals speak of people like these: independent, and not those on whom the model or the policy was fitted.
+    """
+    confidence = check_confidence(confidence)
+    if method != "auto" and method not in METHODS:
+        raise DataError(f"There is no method {method!r}.", f"Choose one of 'auto', {_listed(METHODS)}.")
+    if weights not in ("frequency", "sampling"):
+        raise DataError(f"weights is {weights!r}.", "Say 'frequency' or 'sampling'.")
+    asked = _Asked(happiness, sensitive_features, loss, gap, favourable, classes)
+    persons = _find_persons(decisions, X, y, asked, sample_weight, weights == "sampling")
+    allowed = resolve_gap(asked.gap, persons.components)
+    return measure(persons, allowed, confidence=confidence, method=method, simultaneous=bool(simultaneous))
+
+
+@dataclass
+class _Asked:
+    """What is to be measured; a FairClassifier fills in what was not said."""
+
+    happiness: Any
+    sensitive_features: Any
+    loss: Any
+    gap: Any
+    favourable: Any
+    classes: Any
+
+
+def _find_persons(
+    decisions: Any, X: Table, y: Any, asked: _Asked, sample_weight: Any, sampling: bool
+) -> Persons:
+    y = None if y is None else as_vector(y, "y")
+    columns_only, settings = False, decisions
+    passed = asked.sensitive_features
+    if hasattr(decisions, "predict"):
+        if X is None:
+            raise DataError("A classifier is audited on people, and X is None.", "Pass X.")
+        settings = decisions[-1] if hasattr(decisions, "steps") else decisions
+        decisions = _decided(decisions, settings, X, passed)
+        asked.classes = settings.classes_ if asked.classes is None else asked.classes
+        if hasattr(settings, "policy_"):
+            columns_only = passed is None
+            for name in ("happiness", "sensitive_features", "loss", "gap", "favourable"):
+                if getattr(asked, name) is None:
+                    setattr(asked, name, getattr(settings, name))
+    n = len(decisions) if X is None else count_rows(X)
+    q, classes = as_decisions(decisions, y, asked.classes, n)
+    table = np.empty((n, 0)) if X is None else X
+    if y is not None and len(y) != n:
+        raise DataError(f"There are {len(y)} labels y for {n} rows.", "Pass one for every row.")
+    weight = check_weights(sample_weight, n)
+    rows = np.arange(n) if weight is None or weight.all() else np.flatnonzero(weight)
+    group = resolve_groups(
+        table, asked.sensitive_features, rows=None if len(rows) == n else rows, columns_only=columns_only
+    )
+    components = resolve_happiness(asked.happiness, classes.tolist(), asked.favourable)
+    asked.loss = "error" if asked.loss is None else asked.loss
+    if X is None:
+        _refuse_x(components, resolve_loss(asked.loss, classes)[1])
+    if isinstance(asked.gap, int | float) and not isinstance(asked.gap, bool):
+        asked.gap = {component.name: asked.gap for component in components}
+    if len(rows) < n:
+        # Weight 0 is the row absent.
+        table, q = take_rows(table, rows), q[rows]
+        y = None if y is None else y[rows]
+    return find_values(
+        table,
+        y=y,
+        group=group,
+        decisions=q,
+        classes=classes,
+        happiness=components,
+        loss=asked.loss,
+        weight=None if weight is None else weight[rows],
+        sampling=sampling,
+        rows=rows,
+    )
+
+
+def _decided(estimator: Any, last: Any, X: Table, sensitive_features: Any) -> Any:
+    """Decision probabilities of a FairClassifier, or the decisions of any other classifier."""
+    passed = {} if sensitive_features is None else {"sensitive_features": sensitive_features}
+    if hasattr(last, "policy_"):
+        return estimator.predict_proba(X, **passed)
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is not None and hasattr(X, "columns"):
+        X = select_columns(X, list(names), "the model")
+    return as_vector(estimator.predict(X), "predictions")
+
+
+def _refuse_x(components: tuple[Any, ...], cost: Any) -> None:
+    for happiness in components:
+        asked = arguments_of(happiness.function, "The happiness", ARGUMENTS)
+        if happiness.among is not None:
+            asked |= arguments_of(happiness.among, "`among`", ARGUMENTS[1:])
+        if "x" in asked:
+            raise HappinessError(
+                f"The happiness {happiness.name!r} looks at x, and there is none.", "Pass X."
+            )
+    if callable(cost) and "x" in arguments_of(cost, "The loss", ARGUMENTS):
+        raise HappinessError("The loss looks at x, and there is none.", "Pass X.")
+
+
+# ---------------------------------------------------------------------------------------------------------
+# From people to intervals
+
+
+def measure(
+    persons: Persons,
+    allowed: list[float],
+    *,
+    confidence: float = 0.95,
+    method: str = "auto",
+    simultaneous: bool = False,
+) -> Audit:
+    """Make intervals for what is known person by person; ``allowed`` are the gaps to test (infinite: none)."""
+    sample = summarise(
+        persons.values,
+        persons.codes,
+        len(persons.groups),
+        persons.inside,
+        persons.weight,
+        sampling=persons.sampling,
+    )
+    n_groups, n_components = sample.n.shape
+    alpha = 1.0 - confidence
+    apart = alpha / (n_groups * n_components) if simultaneous else alpha
+    together = alpha / n_components if simultaneous else alpha
+    components = tuple(
+        _audit_component(persons, sample, j, method, apart, together, allowed[j]) for j in range(n_components)
+    )
+    return Audit(
+        components=components,
+        loss=_audit_loss(persons, alpha, method),
+        groups=persons.groups,
+        rows=len(persons.codes),
+        confidence=confidence,
+        simultaneous=simultaneous,
+        notes=tuple(_notes(persons, components, sample)),
+        persons=persons,
+    )
+
+
+def choose_method(method: str, persons: Persons, j: int, n: Floats) -> str:
+    """The method for a component's means: what was asked for, if it can be had, or the best there is."""
+    component, bounds = persons.components[j], persons.components[j].bounds
+    if method == "auto":
+        if not persons.countable:
+            return "t"
+        if persons.binary[j]:
+            return "exact"
+        if bounds is None:
+            return "t"
+        return "betting" if n.max() <= BETTING_ROWS else "bernstein"
+    if method in ("exact", "bernstein", "betting") and not persons.countable:
+        raise DataError(
+            f"method={method!r} counts people, and the weights are "
+            + ("sampling weights." if persons.sampling else "no whole numbers."),
+            "Use method='t', or weights that are whole numbers of people.",
+        )
+    if method == "exact" and not persons.binary[j]:
+        raise HappinessError(
+            f"The values of {component.name!r} are not all 0 or 1, so method='exact' does not apply.",
+            "Use method='betting' with bounds, or method='t'.",
+        )
+    if method in ("bernstein", "betting") and bounds is None:
+        raise HappinessError(
+            f"method={method!r} needs to know the range of {component.name!r}.",
+            "Say Happiness(..., bounds=(low, high)), or use method='t'.",
+        )
+    return method
+
+
+def _audit_component(
+    persons: Persons,
+    everything: Sample,
+    j: int,
+    method: str,
+    apart: float,
+    together: float,
+    allowed: float,
+) -> ComponentAudit:
+    sample, origin = everything.take(j), float(persons.origin[j])
+    n_groups = len(sample.n)
+    chosen = choose_method(method, persons, j, sample.n)
+    if chosen == "exact":
+        # Of a rate the origin is 0, 1 or one half, so nothing is lost by adding it.
+        sample = Sample(sample.n, sample.mean + origin, sample.sd, sample.skewness)
+        origin = 0.0
+    bounds = persons.bounds(j) if chosen != "exact" else (0.0, 1.0)
+    kept: dict[int, Floats] = {}
+
+    def values(z: int) -> Floats:
+        return kept.setdefault(z, persons.of(z, j)) if z not in kept else kept[z]
+
+    def limits(tail: float, how: str = chosen) -> Limits:
+        return mean_limits(how, sample, tail, bounds, values)
+
+    low, high = limits(apart / 2.0)
+    notes = _group_notes(sample, chosen, bounds)
+    means = {
+        group: Interval(
+            float(sample.mean[z]) + origin,
+            float(low[z]) + origin,
+            float(high[z]) + origin,
+            float(sample.n[z]),
+            METHODS[chosen],
+            notes[z],
+        )
+        for z, group in enumerate(persons.groups)
+    }
+    by_range = _use_range(method, chosen, sample)
+    span = range_interval(sample, together) if by_range else spread_of(limits(together / (2.0 * n_groups)))
+    widest = math.inf if bounds is None else bounds[1] - bounds[0]
+    gap = Interval(
+        float(sample.mean.max() - sample.mean.min()),
+        min(span[0], widest),
+        min(span[1], widest),
+        float(sample.n.min()),
+        gap_name("t" if by_range else chosen, n_groups, METHODS[chosen]),
+    )
+    test = None
+    if math.isfinite(allowed):
+        p = (
+            range_p_values(sample, allowed)
+            if by_range
+            else limits_p_values(limits, n_groups, allowed, together)
+        )
+        test = GapTest(allowed, *p, _verdict(*p, together))
+    skewed = np.flatnonzero(_skewed(sample)).tolist() if chosen == "t" else []
+    low, high = mean_limits("hall", sample, apart / 2.0, bounds)
+    corrected = {
+        persons.groups[z]: Interval(
+            float(sample.mean[z]) + origin,
+            float(low[z]) + origin,
+            float(high[z]) + origin,
+            float(sample.n[z]),
+            METHODS["hall"],
+        )
+        for z in skewed
+    }
+    return ComponentAudit(persons.components[j], means, gap, min(chance_gap(sample), widest), test, corrected)
+
+
+def _use_range(method: str, chosen: str, sample: Sample) -> bool:
+    """Whether the gap's interval is the studentised range."""
+    if chosen in ("t", "hall"):
+        return True
+    if method != "auto" or sample.silent.any():
+        return False
+    if chosen == "exact":
+        hits = sample.n * sample.mean
+        return bool((np.minimum(hits, sample.n - hits) >= FEWEST).all())
+    return not bool(_skewed(sample).any())
+
+
+def _skewed(sample: Sample) -> NDArray[np.bool_]:
+    return np.asarray(~sample.silent & (sample.n < COCHRAN * sample.skewness**2))
+
+
+def _verdict(p_value: float, p_exceeds: float, alpha: float) -> str:
+    if p_value <= alpha:
+        return "more"
+    return "at most" if p_exceeds <= alpha else "undecided"
+
+
+def _group_notes(sample: Sample, chosen: str, bounds: tuple[float, float] | None) -> list[str]:
+    notes = []
+    for z in range(len(sample.n)):
+        note = ""
+        if chosen in ("t", "hall", "bernstein") and sample.n[z] < 2:
+            note = "one person says nothing of the others"
+        elif chosen in ("t", "hall") and sample.silent[z]:
+            note = "all values are equal, so nothing is known of their spread"
+            note += "" if bounds is not None else "; bounds of the happiness would help"
+        elif chosen == "t" and _skewed(sample)[z]:
+            note = f"skewness {sample.skewness[z]:.1f}: covers less often than stated, see the corrected interval"
+        notes.append(note)
+    return notes
+
+
+def _audit_loss(persons: Persons, alpha: float, method: str) -> Interval | None:
+    if persons.losses is None:
+        return None
+    everyone = np.zeros(len(persons.losses), dtype=np.intp)
+    sample = summarise(
+        persons.losses[:, None], everyone, 1, None, persons.weight, sampling=persons.sampling
+    ).take(0)
+    rate = bool(((persons.losses == 0.0) | (persons.losses == 1.0)).all())
+    chosen = "exact" if rate and persons.countable and method in ("auto", "exact") else "t"
+    low, high = mean_limits(chosen, sample, alpha / 2.0, persons.loss_bounds)
+    note = _group_notes(sample, chosen, persons.loss_bounds)[0].replace(", see the corrected interval", "")
+    return Interval(
+        float(sample.mean[0]), float(low[0]), float(high[0]), float(sample.n[0]), METHODS[chosen], note
+    )
+
+
+def _notes(persons: Persons, components: tuple[ComponentAudit, ...], sample: Sample) -> list[str]:
+    notes = []
+    if persons.losses is None:
+        notes.append("The loss needs labels, and there are none.")
+    if persons.weight is not None:
+        kind = "sampling weights" if persons.sampling else "frequencies"
+        total = persons.weight.sum()
+        notes.append(
+            f"The weights are {kind}: {len(persons.weight):,} rows stand for {total:,.6g} people"
+            + (", of whom n is the effective number (Kish)." if persons.sampling else ", who all count.")
+        )
+    skewed = [found.component.name for found in components if found.corrected]
+    if skewed:
+        notes.append(
+            f"The values of {', '.join(map(repr, skewed))} are so skewed that t intervals hold the truth less often "
+            "than stated; corrected ones are given beside them."
+        )
+    if any(found.test is not None and found.test.at_most == 0.0 for found in components):
+        notes.append("A gap of exactly 0 can be refuted and never shown.")
+    return notes
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(map(repr, names))

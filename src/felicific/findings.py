@@ -1,0 +1,350 @@
+"""Findings: what an audit found, for reading, for notebooks, dataframes and programs."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from felicific.frames import table_maker
+from felicific.happiness import Component
+from felicific.persons import Persons
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate and what it leaves open.
+
+    Attributes
+    ----------
+    estimate, low, high : float
+        In the unit of what is measured. A side about which nothing is known is infinite, or the end of the known range.
+    n : float
+        How many people it rests on (Kish's effective number with sampling weights).
+    method : str
+        How the interval was made.
+    note : str
+        What to beware of; empty if nothing.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    n: float
+    method: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class GapTest:
+    """Whether the gap is at most so much.
+
+    Attributes
+    ----------
+    at_most : float
+        The gap in question.
+    p_value : float
+        Of the hypothesis that the gap is at most this. Small: it is more.
+    p_exceeds : float
+        Of the hypothesis that the gap is more than this. Small: it is at most this.
+    verdict : {"at most", "more", "undecided"}
+        What is shown at the audit's confidence.
+    """
+
+    at_most: float
+    p_value: float
+    p_exceeds: float
+    verdict: str
+
+
+@dataclass(frozen=True)
+class ComponentAudit:
+    """One component: every group's mean, and the gap.
+
+    Attributes
+    ----------
+    component : Component
+        Name, unit and bounds.
+    means : dict of group to Interval
+        Mean happiness of every group.
+    gap : Interval
+        Largest mean minus smallest; ``n`` is that of the smallest group.
+    bias : float
+        The gap that chance alone would show on average between groups that are in truth equal. The gap is
+        overestimated by at most this on average; by less the further the groups are apart.
+    test : GapTest or None
+        Whether the gap is at most what was allowed, if something was.
+    corrected : dict of group to Interval
+        For groups whose values are so skewed that the t interval covers too rarely: a corrected one.
+    """
+
+    component: Component
+    means: dict[Any, Interval]
+    gap: Interval
+    bias: float
+    test: GapTest | None = None
+    corrected: dict[Any, Interval] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """What decisions do to groups of people.
+
+    Attributes
+    ----------
+    components : tuple of ComponentAudit
+    loss : Interval or None
+        Mean loss per person; None when it needs labels and there are none.
+    groups : tuple
+    rows : int
+        How many rows were audited.
+    confidence : float
+        With which every interval holds; see ``simultaneous``.
+    simultaneous : bool
+        Whether the gaps of all components hold together, and likewise all group means.
+    notes : tuple of str
+        What to beware of.
+    persons : Persons
+        The values behind it, person by person; not part of any output.
+    """
+
+    components: tuple[ComponentAudit, ...]
+    loss: Interval | None
+    groups: tuple[Any, ...]
+    rows: int
+    confidence: float
+    simultaneous: bool
+    notes: tuple[str, ...]
+    persons: Persons = field(repr=False)
+
+    def __getitem__(self, name: str) -> ComponentAudit:
+        for found in self.components:
+            if found.component.name == name:
+                return found
+        raise KeyError(name)
+
+    @property
+    def gaps(self) -> dict[str, float]:
+        """Gap of every component, in its unit."""
+        return {found.component.name: found.gap.estimate for found in self.components}
+
+    @property
+    def means(self) -> dict[str, dict[Any, float]]:
+        """Mean happiness, by component and group."""
+        return {
+            found.component.name: {group: mean.estimate for group, mean in found.means.items()}
+            for found in self.components
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain data that JSON can hold; an infinite limit is None."""
+        return {
+            "confidence": self.confidence,
+            "simultaneous": self.simultaneous,
+            "rows": self.rows,
+            "groups": [_plain(group) for group in self.groups],
+            "components": [_component_to_dict(found) for found in self.components],
+            "loss": None if self.loss is None else _interval_to_dict(self.loss),
+            "notes": list(self.notes),
+        }
+
+    def _lines(self) -> list[dict[str, Any]]:
+        """One line per mean, corrected mean, gap and the loss."""
+        lines = []
+        for found in self.components:
+            name, unit = found.component.name, found.component.unit
+            for what, entries in (("mean", found.means), ("corrected mean", found.corrected)):
+                for group, interval in entries.items():
+                    lines.append(_line(name, unit, what, str(group), interval))
+            test = found.test
+            lines.append(
+                _line(name, unit, "gap", "", found.gap)
+                | {"bias": found.bias}
+                | (
+                    {}
+                    if test is None
+                    else {"at_most": test.at_most, "p_value": test.p_value, "p_exceeds": test.p_exceeds}
+                    | {"verdict": test.verdict}
+                )
+            )
+        if self.loss is not None:
+            lines.append(_line("loss", "", "loss", "", self.loss))
+        return lines
+
+    def to_frame(self) -> Any:
+        """One row per group mean, gap and the loss, as a pandas or Polars dataframe."""
+        lines = self._lines()
+        empty: dict[str, Any] = dict.fromkeys(COLUMNS, "") | dict.fromkeys(
+            ("bias", "at_most", "p_value", "p_exceeds"), math.nan
+        )
+        return table_maker("auto")(
+            {name: np.array([(empty | line)[name] for line in lines]) for name in COLUMNS}
+        )
+
+    def __str__(self) -> str:
+        return "\n".join(_text(self))
+
+    def _repr_html_(self) -> str:
+        return _html(self)
+
+
+COLUMNS = (
+    "component", "unit", "what", "group", "n", "estimate", "low", "high", "bias", "at_most", "p_value", "p_exceeds",
+    "verdict", "method", "note",
+)  # fmt: skip
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Output
+
+
+def _plain(value: Any) -> Any:
+    """A value that JSON can hold."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def _interval_to_dict(interval: Interval) -> dict[str, Any]:
+    return {
+        name: _plain(getattr(interval, name)) for name in ("estimate", "low", "high", "n", "method", "note")
+    }
+
+
+def _component_to_dict(found: ComponentAudit) -> dict[str, Any]:
+    def listed(entries: Mapping[Any, Interval]) -> list[dict[str, Any]]:
+        return [{"group": _plain(group)} | _interval_to_dict(entry) for group, entry in entries.items()]
+
+    test = found.test
+    return {
+        "name": found.component.name,
+        "unit": found.component.unit,
+        "bounds": None if found.component.bounds is None else list(found.component.bounds),
+        "means": listed(found.means),
+        "corrected": listed(found.corrected),
+        "gap": _interval_to_dict(found.gap) | {"bias": _plain(found.bias)},
+        "test": None
+        if test is None
+        else {
+            "at_most": test.at_most,
+            "p_value": test.p_value,
+            "p_exceeds": test.p_exceeds,
+            "verdict": test.verdict,
+        },
+    }
+
+
+def _line(name: str, unit: str, what: str, group: str, interval: Interval) -> dict[str, Any]:
+    return {
+        "component": name,
+        "unit": unit,
+        "what": what,
+        "group": group,
+        "n": interval.n,
+        "estimate": interval.estimate,
+        "low": interval.low,
+        "high": interval.high,
+        "method": interval.method,
+        "note": interval.note,
+    }
+
+
+def number(value: float) -> str:
+    """A number for reading."""
+    return f"{value:,.5g}" if math.isfinite(value) else "-inf" if value < 0 else "inf"
+
+
+def _short(text: str, width: int = 40) -> str:
+    """One line of at most so many characters, with nothing that a terminal would obey."""
+    shown = "".join(letter if letter.isprintable() else " " for letter in text)
+    return shown if len(shown) <= width else shown[: width - 3] + "..."
+
+
+def table_lines(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+    """Columns of text, numbers to the right."""
+    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
+
+    def line(row: tuple[str, ...]) -> str:
+        cells = [
+            cell.ljust(width) if i in (0, len(row) - 1) else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        return "  " + "  ".join(cells).rstrip()
+
+    return [line(header), *map(line, rows)]
+
+
+def _rows_of(found: ComponentAudit) -> list[tuple[str, ...]]:
+    def row(name: str, interval: Interval) -> tuple[str, ...]:
+        method = interval.method + (f"; {interval.note}" if interval.note else "")
+        numbers = (number(part) for part in (interval.estimate, interval.low, interval.high))
+        return (_short(name), f"{interval.n:,.6g}", *numbers, method)
+
+    rows = [row(str(group), interval) for group, interval in found.means.items()]
+    rows += [row(f"{group}, corrected", interval) for group, interval in found.corrected.items()]
+    return [*rows, row("gap", found.gap)]
+
+
+HEADER = ("group", "n", "mean", "low", "high", "method")
+
+
+def _remarks(found: ComponentAudit) -> list[str]:
+    remarks = []
+    if math.isfinite(found.bias):
+        remarks.append(
+            "Between equal groups, chance alone would show a gap of "
+            f"{found.component.quantity(float(f'{found.bias:.3g}'))} on average."
+        )
+    test = found.test
+    if test is not None:
+        says = {
+            "at most": "shown to hold",
+            "more": "shown not to hold",
+            "undecided": "neither shown nor refuted",
+        }
+        remarks.append(
+            f"Gap at most {found.component.quantity(test.at_most)}: {says[test.verdict]} "
+            f"(p-value of at most this {test.p_value:.3g}, of more {test.p_exceeds:.3g})."
+        )
+    return remarks
+
+
+def _text(found: Audit) -> list[str]:
+    together = ", all gaps together" if found.simultaneous else ""
+    lines = [f"Audit of {found.rows:,} rows, confidence {found.confidence:.6g}{together}"]
+    for part in found.components:
+        unit = f" ({part.component.unit})" if part.component.unit else ""
+        lines += ["", f"{_short(part.component.name, 80)}{unit}", *table_lines(HEADER, _rows_of(part))]
+        lines += [f"  {_short(remark, 200)}" for remark in _remarks(part)]
+    if found.loss is not None:
+        loss = found.loss
+        lines += [
+            "",
+            f"loss per person {number(loss.estimate)}, from {number(loss.low)} to {number(loss.high)}",
+        ]
+        lines[-1] += f" ({loss.method}{'; ' + loss.note if loss.note else ''})"
+    return [*lines, *([""] if found.notes else []), *(_short(note, 400) for note in found.notes)]
+
+
+def _html(found: Audit) -> str:
+    def cells(row: tuple[str, ...], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row) + "</tr>"
+
+    parts = [f"<p>Audit of {found.rows:,} rows, confidence {found.confidence:.6g}</p>"]
+    for part in found.components:
+        unit = f" ({part.component.unit})" if part.component.unit else ""
+        parts.append(f"<table><caption>{html.escape(_short(part.component.name, 80) + unit)}</caption>")
+        parts += [cells(HEADER, "th"), *(cells(row, "td") for row in _rows_of(part)), "</table>"]
+        parts += [f"<p>{html.escape(remark)}</p>" for remark in _remarks(part)]
+    if found.loss is not None:
+        parts.append(
+            f"<p>loss per person {number(found.loss.estimate)}, from {number(found.loss.low)} to "
+            f"{number(found.loss.high)}</p>"
+        )
+    return "".join([*parts, *(f"<p>{html.escape(note)}</p>" for note in found.notes)])

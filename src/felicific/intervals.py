@@ -1,0 +1,306 @@
+r"""Intervals for means: from the values of independent people to what can be said of everybody.
+
+.. math:: P(\mathrm{low} \le \mu \le \mathrm{high}) \ge 1 - 2 \, \mathrm{tail}
+
+exactly (Clopper-Pearson, of 0/1 values), for any distribution within known bounds (empirical Bernstein, betting), or
+nearly, for many people and tails that are not too heavy (t; with Hall's correction for skewness). A sample that
+can say nothing gets the whole range, never a NaN.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from felicific.exceptions import DataError
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+Limits = tuple[Floats, Floats]
+
+#: Every way to make an interval for a mean, by the name that ``method=`` takes, with the words of the output.
+METHODS = {
+    "t": "t (large sample)",
+    "hall": "t with Hall's correction (large sample)",
+    "exact": "Clopper-Pearson (exact)",
+    "bernstein": "empirical Bernstein (distribution-free)",
+    "betting": "betting (distribution-free)",
+}
+
+
+def check_confidence(confidence: Any) -> float:
+    """The confidence as a number strictly between 0 and 1."""
+    try:
+        number = float(confidence)
+    except (TypeError, ValueError):
+        number = math.nan
+    if isinstance(confidence, str | bool) or not 0.0 < number < 1.0:
+        raise DataError(
+            f"The confidence is {confidence!r}.",
+            "Give a number between 0 and 1, such as 0.95, ends excluded.",
+        )
+    return number
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Samples
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """What large-sample intervals need to know of some values: arrays of shape (groups, components).
+
+    Attributes
+    ----------
+    n : array
+        How many people: the sum of frequencies, or Kish's effective number.
+    mean, sd, skewness : array
+        Mean, standard deviation (with n - 1) and standardised third moment.
+    """
+
+    n: Floats
+    mean: Floats
+    sd: Floats
+    skewness: Floats
+
+    @property
+    def silent(self) -> NDArray[np.bool_]:
+        """Where the values say nothing of their spread: fewer than two of them, or all alike."""
+        return np.asarray((self.n < 2) | (self.sd == 0.0))
+
+    @property
+    def error(self) -> Floats:
+        """Standard error of the mean; infinite where it cannot be estimated."""
+        return np.where(self.silent, math.inf, self.sd / np.sqrt(np.maximum(self.n, 1e-300)))
+
+    def take(self, j: int) -> Sample:
+        """One component alone, of shape (groups,)."""
+        return Sample(self.n[:, j], self.mean[:, j], self.sd[:, j], self.skewness[:, j])
+
+
+def summarise(
+    values: Floats,
+    codes: Codes,
+    n_groups: int,
+    inside: NDArray[np.bool_] | None = None,
+    weight: Floats | None = None,
+    *,
+    sampling: bool = False,
+) -> Sample:
+    r"""Sum up values of shape (n, components) by group.
+
+    Second and third moments are taken around each group's own mean, so a large constant costs no digits. With
+    ``sampling`` weights n is Kish's :math:`(\sum w)^2 / \sum w^2`; else weights are frequencies and n their sum.
+    """
+    found = np.zeros((4, n_groups, values.shape[1]))
+    for j in range(values.shape[1]):
+        v, z, w = values[:, j], codes, weight
+        if inside is not None and not inside[:, j].all():
+            rows = np.flatnonzero(inside[:, j])
+            v, z, w = v[rows], z[rows], None if w is None else w[rows]
+        found[:, :, j] = _central(v, z, n_groups, w, sampling)
+    return Sample(*found)
+
+
+def _central(v: Floats, z: Codes, n_groups: int, w: Floats | None, sampling: bool) -> Floats:
+    """n, mean, standard deviation and skewness of one component, of shape (4, groups)."""
+
+    def total(numbers: Floats | None) -> Floats:
+        parts = w if numbers is None else numbers if w is None else numbers * w
+        return np.asarray(np.bincount(z, parts, minlength=n_groups), dtype=np.float64)
+
+    mass = total(None)
+    held = np.where(mass > 0, mass, 1.0)
+    mean = total(v) / held
+    away = v - mean[z]
+    square = away * away
+    scale, third = np.sqrt(total(square) / held), total(square * away) / held
+    # Equal values differ from their mean by its rounding alone.
+    scale = np.where(scale <= 1e-13 * np.abs(mean), 0.0, scale)
+    n = mass**2 / np.where(mass > 0, total(w), 1.0) if sampling and w is not None else mass
+    sd = scale * np.sqrt(n / np.maximum(n - 1.0, 1e-300))
+    skewness = np.where(scale > 0, third / np.where(scale > 0, scale, 1.0) ** 3, 0.0)
+    return np.array([n, mean, np.where(n < 2, 0.0, sd), skewness])
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Large samples
+
+
+def t_limits(sample: Sample, tail: float) -> Limits:
+    r"""Student's :math:`\bar v \pm t_{n-1} s / \sqrt n`; infinite where there is no spread to go by."""
+    from scipy.special import stdtrit
+
+    half = np.full(sample.n.shape, math.inf)
+    known = ~sample.silent
+    half[known] = stdtrit(sample.n[known] - 1.0, 1.0 - tail) * sample.error[known]
+    return sample.mean - half, sample.mean + half
+
+
+def hall_limits(sample: Sample, tail: float) -> Limits:
+    r"""Student's limits after Hall's (1992) cubic transformation, which removes the first effect of skewness.
+
+    With :math:`\gamma` the skewness and :math:`g = \gamma / \sqrt n`, the studentised mean T is replaced by
+    :math:`T + g T^2 / 3 + g^2 T^3 / 27 + g / 6`, which is nearly symmetric and is inverted in closed form.
+    """
+    from scipy.special import stdtrit
+
+    low, high = np.full(sample.n.shape, -math.inf), np.full(sample.n.shape, math.inf)
+    known = ~sample.silent
+    g = sample.skewness[known] / np.sqrt(sample.n[known])
+    t = stdtrit(sample.n[known] - 1.0, 1.0 - tail)
+
+    def inverse(x: Floats) -> Floats:
+        straight = np.abs(g) < 1e-6
+        safe = np.where(straight, 1.0, g)
+        return np.where(straight, x, 3.0 / safe * (np.cbrt(1.0 + safe * (x - safe / 6.0)) - 1.0))
+
+    low[known] = sample.mean[known] - sample.error[known] * inverse(t)
+    high[known] = sample.mean[known] - sample.error[known] * inverse(-t)
+    return low, high
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Exact and distribution-free
+
+
+def exact_limits(n: Floats, rate: Floats, tail: float) -> Limits:
+    """Clopper and Pearson's limits of a rate, of values that are 0 or 1."""
+    from scipy.special import betaincinv
+
+    hits = np.round(n * rate)
+    low = np.where(hits > 0, betaincinv(np.maximum(hits, 1e-9), n - hits + 1.0, tail), 0.0)
+    high = np.where(hits < n, betaincinv(hits + 1.0, np.maximum(n - hits, 1e-9), 1.0 - tail), 1.0)
+    return low, high
+
+
+def bernstein_limits(sample: Sample, tail: float, lower: Any, upper: Any) -> Limits:
+    r"""Maurer and Pontil's (2009) empirical Bernstein bound, for values between ``lower`` and ``upper``.
+
+    .. math:: |\bar v - \mu| \le s \sqrt{2 \ln(2/\mathrm{tail}) / n} + 7 C \ln(2/\mathrm{tail}) / (3 (n - 1))
+    """
+    log = math.log(2.0 / tail)
+    with np.errstate(divide="ignore"):
+        half = np.where(
+            sample.n < 2,
+            math.inf,
+            sample.sd * np.sqrt(2.0 * log / np.maximum(sample.n, 1.0))
+            + 7.0 * (upper - lower) * log / (3.0 * np.maximum(sample.n - 1.0, 1.0)),
+        )
+    return np.maximum(sample.mean - half, lower), np.minimum(sample.mean + half, upper)
+
+
+def hoeffding_width(n: float, confidence: float, span: float = 1.0) -> float:
+    """Width of Hoeffding's two-sided interval, to compare others with."""
+    return 2.0 * span * math.sqrt(math.log(2.0 / (1.0 - confidence)) / (2.0 * n))
+
+
+def betting_limits(values: Floats, tail: float, lower: float, upper: float) -> tuple[float, float]:
+    r"""Limits of a mean by betting (Waudby-Smith and Ramdas 2024, hedged capital with predictable plug-in bets).
+
+    A gambler who bets against the mean being m, :math:`K_t(m) = \prod_{i \le t} (1 \pm \lambda_i (x_i - m))`,
+    multiplies their money by 1/tail with probability at most ``tail`` if it is m. The bets depend on earlier values
+    alone, so the values need an order that has nothing to do with them: that of a hash of each value and of how many
+    equal ones came before it. It depends on which values there are, not on the order of the rows.
+    """
+    x = (values - lower) / (upper - lower)
+    n = len(x)
+    if n == 0:
+        return lower, upper
+    x = np.clip(x[hashed_order(x)], 0.0, 1.0)
+    count = np.arange(1, n + 1)
+    mean = (0.5 + np.cumsum(x)) / (count + 1)
+    spread = (0.25 + np.cumsum((x - mean) ** 2)) / (count + 1)
+    before = np.concatenate([[0.25], spread[:-1]])
+    bet = np.sqrt(2.0 * math.log(1.0 / tail) / (n * before))
+    below = _break_even(x, bet, tail)
+    above = 1.0 - _break_even(1.0 - x, bet, tail)
+    return lower + (upper - lower) * below, lower + (upper - lower) * above
+
+
+def _break_even(x: Floats, bet: Floats, tail: float) -> float:
+    """Largest m that a gambler on larger values wins 1/tail against at some time; 0 if there is none.
+
+    The fortune falls as m rises, so the mean found by halving is on the safe side.
+    """
+    goal = math.log(1.0 / tail)
+
+    def wins(m: float) -> bool:
+        stake = np.minimum(bet, 0.5 / m) if m > 0 else bet
+        return bool(np.cumsum(np.log1p(stake * (x - m))).max() >= goal)
+
+    left, right = 0.0, float(x.mean())
+    if right <= 0 or not wins(1e-12):
+        return 0.0
+    for _ in range(40):
+        middle = (left + right) / 2.0
+        left, right = (middle, right) if wins(middle) else (left, middle)
+        if right - left <= 1e-9 + 1e-6 * (float(x.mean()) - left):
+            break
+    return left
+
+
+def hashed_order(x: Floats) -> Codes:
+    """An order of numbers that depends on which there are and not on their places.
+
+    The key of a value is a mix of its leading 30 bits and of how many with the same bits come before it in sorted
+    order: equal values are told apart, and so the order is as good as drawn by lot.
+    """
+    sorted_rows = np.argsort(x, kind="stable")
+    bits = np.rint(x[sorted_rows] * 2.0**30).astype(np.int64).astype(np.uint64)
+    starts = np.flatnonzero(np.concatenate([[True], bits[1:] != bits[:-1]]))
+    runs = np.diff(np.append(starts, len(bits)))
+    place = np.arange(len(bits)) - np.repeat(starts, runs)
+    keys = _mixed(_mixed(bits) ^ place.astype(np.uint64))
+    return np.asarray(sorted_rows[np.argsort(keys, kind="stable")])
+
+
+def _mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Steele, Lea and Flood's (2014) SplitMix64, a bijection of 64 bits."""
+    bits = bits + np.uint64(0x9E3779B97F4A7C15)
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Any of them
+
+
+def mean_limits(
+    method: str,
+    sample: Sample,
+    tail: float,
+    bounds: tuple[float, float] | None = None,
+    values: Callable[[int], Floats] | None = None,
+) -> Limits:
+    """Limits of every group's mean of one component, by one of the ``METHODS``.
+
+    Parameters
+    ----------
+    sample : Sample
+        Of shape (groups,).
+    tail : float
+        Probability allowed on each side.
+    bounds : (low, high), optional
+        The range of the values; limits never leave it.
+    values : callable, optional
+        The values of a group, for betting.
+    """
+    if method == "exact":
+        return exact_limits(sample.n, sample.mean, tail)
+    lower, upper = bounds if bounds is not None else (-math.inf, math.inf)
+    if method in ("t", "hall"):
+        low, high = (t_limits if method == "t" else hall_limits)(sample, tail)
+        return np.maximum(low, lower), np.minimum(high, upper)
+    if method == "bernstein":
+        return bernstein_limits(sample, tail, lower, upper)
+    assert values is not None, "betting needs the values themselves"
+    found = [betting_limits(values(z), tail, lower, upper) for z in range(len(sample.n))]
+    low, high = np.array(found).T
+    return low, high

@@ -1,0 +1,282 @@
+r"""What decisions do to each person: the values that intervals are made of.
+
+.. math:: v_{ij} = \sum_d q_i(d) \, \eta_j(d; i), \qquad l_i = \sum_d q_i(d) \, c(d; i)
+
+with the probabilities :math:`q_i` of the decisions about person i: a lottery counts by its odds, not by one draw.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from felicific.exceptions import DataError, GroupError, HappinessError
+from felicific.frames import Array, Table, distinct, null_rows, slice_rows
+from felicific.groups import encode_groups, find_groups
+from felicific.happiness import (
+    ARGUMENTS,
+    Batch,
+    Component,
+    Happiness,
+    arguments_of,
+    evaluate,
+    evaluate_among,
+)
+from felicific.sums import BATCH, check_proba, encode_labels, resolve_loss
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Persons:
+    """People of positive weight with what decisions do to them.
+
+    Attributes
+    ----------
+    groups : tuple
+    codes : array of shape (n,)
+        Position of each person's group.
+    components : tuple of Component
+    origin : array of shape (components,)
+        A typical value of every component; ``values`` are relative to it.
+    values : array of shape (n, components)
+        Happiness of each person, expected over the lottery; 0 for people who are not counted.
+    inside : bool array of shape (n, components), or None
+        Who is counted; None for everybody.
+    binary : bool array of shape (components,)
+        Whether all values of the component are 0 or 1.
+    losses : array of shape (n,), or None
+        Loss of each person; None without labels.
+    loss_bounds : (low, high) or None
+        The range of the loss, when it is known.
+    weight : array of shape (n,), or None
+    sampling : bool
+        Whether weights are sampling weights; else they are frequencies.
+    fingerprint : int
+        Of who these people are and what every decision would be worth to them, whatever was decided.
+    """
+
+    groups: tuple[Any, ...]
+    codes: Codes
+    components: tuple[Component, ...]
+    origin: Floats
+    values: Floats
+    inside: NDArray[np.bool_] | None
+    binary: NDArray[np.bool_]
+    losses: Floats | None
+    loss_bounds: tuple[float, float] | None
+    weight: Floats | None
+    sampling: bool
+    fingerprint: int
+
+    def bounds(self, j: int) -> tuple[float, float] | None:
+        """Known range of a component, relative to its origin."""
+        known = self.components[j].bounds
+        return None if known is None else (known[0] - self.origin[j], known[1] - self.origin[j])
+
+    def of(self, z: int, j: int) -> Floats:
+        """Values of one group, each repeated as often as its frequency says."""
+        rows = self.codes == z
+        if self.inside is not None:
+            rows &= self.inside[:, j]
+        found = self.values[rows, j]
+        return found if self.weight is None else np.repeat(found, self.weight[rows].astype(np.intp))
+
+    @property
+    def countable(self) -> bool:
+        """Whether everybody is a whole number of people, as exact and distribution-free methods need."""
+        return self.weight is None or (
+            not self.sampling and bool((self.weight == np.rint(self.weight)).all())
+        )
+
+
+def find_values(
+    x: Table,
+    *,
+    y: Array | None,
+    group: Array,
+    decisions: Floats,
+    classes: Array,
+    happiness: tuple[Happiness, ...],
+    loss: Any = "error",
+    weight: Floats | None = None,
+    sampling: bool = False,
+    groups: tuple[Any, ...] | None = None,
+    rows: Codes | None = None,
+) -> Persons:
+    """What decision probabilities of shape (n, K) do to people in memory, batch by batch.
+
+    All rows have a positive weight; ``rows`` are their numbers in the user's table, for messages.
+    """
+    n, k, j = len(decisions), len(classes), len(happiness)
+    rows = np.arange(n) if rows is None else rows
+    known = find_groups(group) if groups is None else groups
+    codes = encode_groups(group, known)
+    labels = None if y is None else encode_labels(y, classes, "label", rows)
+    cost = resolve_loss(loss, classes)[1]
+    lossless = y is None and (not callable(cost) or "y" in arguments_of(cost, "The loss", ARGUMENTS))
+    values, losses = np.zeros((n, j)), None if lossless else np.zeros(n)
+    inside = np.ones((n, j), dtype=bool) if any(h.among is not None for h in happiness) else None
+    sums = _Values(classes.tolist(), happiness, cost)
+    for start in range(0, n, BATCH):
+        part = slice(start, min(start + BATCH, n))
+        batch = Batch(
+            slice_rows(x, start, part.stop), None if y is None else y[part], group[part], rows[part]
+        )
+        q = check_proba(decisions[part], k, rows[part])
+        for c in range(j):
+            values[part, c], counted = sums.happiness_of(c, batch, q)
+            if counted is not None and inside is not None:
+                inside[part, c] = counted
+        if losses is not None:
+            losses[part] = sums.loss_of(batch, None if labels is None else labels[part], q)
+    fingerprint = sums.fingerprint
+    for array in (codes, labels, weight):
+        fingerprint = fingerprint if array is None else _checksum(array, fingerprint)
+    persons = Persons(
+        groups=known,
+        codes=codes,
+        components=tuple(h.component for h in happiness),
+        origin=np.array([origin or 0.0 for origin in sums.origin]),
+        values=values,
+        inside=inside,
+        binary=sums.binary,
+        losses=losses,
+        loss_bounds=(float(cost.min()), float(cost.max())) if isinstance(cost, np.ndarray) else None,
+        weight=weight,
+        sampling=sampling,
+        fingerprint=fingerprint,
+    )
+    _check_complete(persons)
+    return persons
+
+
+def _checksum(array: Array, before: int) -> int:
+    return zlib.crc32(np.ascontiguousarray(array).data, before)
+
+
+class _Values:
+    """The part of :func:`find_values` that remembers: origins, a checksum, which components are rates."""
+
+    def __init__(self, decisions: list[Any], happiness: tuple[Happiness, ...], cost: Any) -> None:
+        self.decisions, self.happiness, self.cost = decisions, happiness, cost
+        self.origin: list[float | None] = [None] * len(happiness)
+        self.binary = np.ones(len(happiness), dtype=bool)
+        self.fingerprint = 0
+
+    def happiness_of(self, j: int, batch: Batch, q: Floats) -> tuple[Floats, NDArray[np.bool_] | None]:
+        """Value of every person relative to the component's origin, and who is counted (None: everybody)."""
+        happiness = self.happiness[j]
+        what = f"The happiness {happiness.name!r}"
+        counted = evaluate_among(happiness, batch)
+        found = np.zeros(len(q))
+        for d, decision in enumerate(self.decisions):
+            worth = evaluate(happiness.function, what, batch, decision, counted)
+            self._check(happiness, worth, counted, batch, decision)
+            self.fingerprint = _checksum(worth, self.fingerprint)
+            if self.origin[j] is None and (counted is None or counted.any()):
+                self.origin[j] = float(np.median(worth if counted is None else worth[counted]))
+            found += q[:, d] * (worth - (self.origin[j] or 0.0))
+        if counted is not None:
+            found[~counted] = 0.0
+        if self.binary[j]:
+            raw = (found if counted is None else found[counted]) + (self.origin[j] or 0.0)
+            self.binary[j] = bool(((raw == 0.0) | (raw == 1.0)).all())
+        return found, counted
+
+    def loss_of(self, batch: Batch, labels: Codes | None, q: Floats) -> Floats:
+        """Loss of every person."""
+        if isinstance(self.cost, np.ndarray):
+            return np.asarray(np.einsum("ik,ik->i", q, self.cost[labels]))
+        losses = (evaluate(self.cost, "The loss", batch, decision) for decision in self.decisions)
+        return np.asarray(sum(q[:, d] * loss for d, loss in enumerate(losses)))
+
+    @staticmethod
+    def _check(
+        happiness: Happiness, worth: Floats, counted: NDArray[np.bool_] | None, batch: Batch, decision: Any
+    ) -> None:
+        """Refuse values outside the bounds that were stated, but for rounding."""
+        if happiness.bounds is None:
+            return
+        low, high = happiness.bounds
+        slack = 1e-9 * (high - low)
+        wrong = (worth < low - slack) | (worth > high + slack)
+        if counted is not None:
+            wrong &= counted
+        if wrong.any():
+            i = int(np.argmax(wrong))
+            raise HappinessError(
+                f"The happiness {happiness.name!r} of the decision {decision!r} is {worth[i]:.6g} in {batch.row(i)}, "
+                f"outside its bounds {low:.6g} to {high:.6g}.",
+                "Widen bounds=, or leave it out: an interval that relies on wrong bounds is wrong.",
+            )
+
+
+def _check_complete(persons: Persons) -> None:
+    """Insist on two groups, each with somebody in every component."""
+    if len(persons.groups) < 2:
+        raise GroupError(
+            f"There is one group only: {persons.groups[0]!r}." if persons.groups else "There is no group.",
+            "A gap is between groups: pass rows of at least two.",
+        )
+    for j, component in enumerate(persons.components):
+        counted = persons.codes if persons.inside is None else persons.codes[persons.inside[:, j]]
+        empty = np.flatnonzero(np.bincount(counted, minlength=len(persons.groups)) == 0)
+        if len(empty):
+            raise HappinessError(
+                f"Nobody of the group {persons.groups[empty[0]]!r} is counted by {component.name!r}.",
+                "Add such rows, widen `among`, or merge the group with another.",
+            )
+
+
+def as_decisions(
+    decisions: Any, y: Array | None, classes: Any, rows: int | None = None
+) -> tuple[Floats, Array]:
+    """Decision probabilities of shape (n, K), and the classes, from what a system decided.
+
+    ``decisions`` are one decision per person, or the probability of each decision.
+    """
+    array = decisions.to_numpy() if hasattr(decisions, "to_numpy") else np.asarray(decisions)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim not in (1, 2):
+        raise DataError(
+            f"The decisions have shape {array.shape}.",
+            "Pass one decision per person, or probabilities of shape (n, classes).",
+        )
+    if rows is not None and len(array) != rows:
+        raise DataError(f"There are {len(array)} decisions for {rows} rows.", "Pass one for every row.")
+    known = _classes(array, y, classes)
+    if array.ndim == 2:
+        return array, known
+    codes = encode_labels(array, known, "decision", np.arange(len(array)))
+    return np.eye(len(known))[codes], known
+
+
+def _classes(array: Array, y: Array | None, classes: Any) -> Array:
+    if classes is not None:
+        known = list(classes)
+    elif array.ndim == 2:
+        known = distinct(y) if y is not None else []
+        if len(known) != array.shape[1]:
+            raise DataError(
+                f"The decisions are probabilities of {array.shape[1]} classes, and nobody said which.",
+                "Pass classes=, in the order of the columns.",
+            )
+    else:
+        held = np.delete(array, null_rows(array))  # missing ones are refused by row later
+        if held.dtype.kind == "f" and bool((held != np.rint(held)).any()):
+            raise DataError(
+                "The decisions are fractions.",
+                "Probabilities of decisions have one column per class; decisions are classes.",
+            )
+        known = distinct(held if y is None else np.concatenate([held, y]))
+    if len(known) < 2 or len(set(known)) < len(known):
+        raise DataError(f"The classes are {known}.", "Name at least two different ones: pass classes=.")
+    made = np.asarray(known)
+    return made if made.dtype.kind != "U" or array.dtype.kind != "O" else made.astype(object)

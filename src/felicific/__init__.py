@@ -1,30 +1,30 @@
 """felicific: what a classifier's decisions do to groups of people, and the cheapest way to bring them together.
 
-The light part (NumPy only) is imported here; whatever needs scikit-learn is imported on first use.
+Every public name is imported on first use, so that ``import felicific`` costs nothing and ``felicific --help`` little.
 """
 
 from __future__ import annotations
 
+import sys
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from felicific.columns import lookup
-from felicific.constraints import Budget, Floor
-from felicific.exceptions import FelicificError, InfeasibleError
-from felicific.findings import Audit
-from felicific.frontier import Curve, Frontier, frontier
-from felicific.happiness import CRITERIA, Happiness
-from felicific.individual import IndividualPolicy
-from felicific.moments import Moments
-from felicific.policy import CellPolicy, Policy, solve
-from felicific.signals import Individual, Label, Score, SoftLabel
-
-# After the modules: the functions `felicific.audit` and `felicific.moments` take the place of their submodules.
-from felicific.audit import audit  # isort: skip
-from felicific.tables import moments  # isort: skip
-
 if TYPE_CHECKING:
+    from felicific.audit import audit
     from felicific.classifier import FairClassifier
+    from felicific.columns import lookup
+    from felicific.constraints import Budget, Floor
+    from felicific.exceptions import FelicificError, InfeasibleError
+    from felicific.findings import Audit
+    from felicific.frontier import Curve, Frontier, frontier
+    from felicific.happiness import CRITERIA, Happiness
+    from felicific.individual import IndividualPolicy
+    from felicific.moments import Moments
+    from felicific.policy import CellPolicy, Policy, solve
     from felicific.scoring import Scorer
+    from felicific.signals import Individual, Label, Score, SoftLabel
+    from felicific.tables import moments
 
 __version__ = "0.1.0"
 
@@ -55,16 +55,44 @@ __all__ = [
     "solve",
 ]
 
-_ON_FIRST_USE = {"FairClassifier": "felicific.classifier", "Scorer": "felicific.scoring"}
+#: Where the public names live.
+_HOME = {
+    "audit": ["audit"],
+    "classifier": ["FairClassifier"],
+    "columns": ["lookup"],
+    "constraints": ["Budget", "Floor"],
+    "exceptions": ["FelicificError", "InfeasibleError"],
+    "findings": ["Audit"],
+    "frontier": ["Curve", "Frontier", "frontier"],
+    "happiness": ["CRITERIA", "Happiness"],
+    "individual": ["IndividualPolicy"],
+    "moments": ["Moments"],
+    "policy": ["CellPolicy", "Policy", "solve"],
+    "scoring": ["Scorer"],
+    "signals": ["Individual", "Label", "Score", "SoftLabel"],
+    "tables": ["moments"],
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ON_FIRST_USE:
-        from importlib import import_module
-
-        return getattr(import_module(_ON_FIRST_USE[name]), name)
+    for module, names in _HOME.items():
+        if name in names:
+            found = getattr(import_module(f"felicific.{module}"), name)
+            globals()[name] = found
+            return found
     raise AttributeError(f"module 'felicific' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+class _Package(ModuleType):
+    """A package whose functions keep their names when the submodules of the same name are imported."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in __all__ and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

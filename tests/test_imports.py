@@ -35,6 +35,7 @@ ORDER = (
     "ledgers",
     "individual",
     "pool",
+    "bounds",
     "intervals",
     "gaps",
     "persons",

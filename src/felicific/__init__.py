@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from felicific.audit import audit
+    from felicific.bounds import precision, sample_size
     from felicific.classifier import FairClassifier
     from felicific.columns import lookup
     from felicific.constraints import Budget, Floor
@@ -52,12 +53,15 @@ __all__ = [
     "frontier",
     "lookup",
     "moments",
+    "precision",
+    "sample_size",
     "solve",
 ]
 
 #: Where the public names live.
 _HOME = {
     "audit": ["audit"],
+    "bounds": ["precision", "sample_size"],
     "classifier": ["FairClassifier"],
     "columns": ["lookup"],
     "constraints": ["Budget", "Floor"],

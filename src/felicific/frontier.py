@@ -487,7 +487,9 @@ def breakpoints(program: Program, tolerance: float = EXACT) -> list[Point]:
 
     first, last = point(model.least().columns), point(model.weighted(0.0).columns)
     unit = program.cost_scale
-    return trace(first, last, lambda weight: point(model.weighted(weight / unit).columns), tolerance)
+    found = trace(first, last, lambda weight: point(model.weighted(weight / unit).columns), tolerance)
+    # Of the policies that are equally good at a breakpoint, the one nearest to today's decisions.
+    return [point(model.within(corner.tau, settle=True).columns) for corner in found]
 
 
 def ray_of(program: Program) -> Floats:

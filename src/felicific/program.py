@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -35,6 +35,9 @@ Floats = NDArray[np.float64]
 
 #: Primal and dual tolerance of the solver, and of the check of its answer, relative to the scaled rows.
 TOLERANCE = 1e-9
+
+#: A dual above this says that something binds; regrets are scaled to 1.
+TIE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -128,8 +131,13 @@ class _ModelRow:
     scale: float = 1.0
 
 
-def run_model(program: Program, rows: Sequence[Row], *, elastic: bool = False) -> Answer:
-    """Hand the program with these rows to HiGHS; if ``elastic``, minimise the excess over their sides instead."""
+def run_model(
+    program: Program, rows: Sequence[Row], *, elastic: bool = False, settle: bool = False
+) -> Answer:
+    """Hand the program with these rows to HiGHS; if ``elastic``, minimise the excess over their sides instead.
+
+    With ``settle``, of all optimal policies the one nearest to today's decisions.
+    """
     import highspy
 
     model, written = _model(program, rows, elastic)
@@ -142,7 +150,8 @@ def run_model(program: Program, rows: Sequence[Row], *, elastic: bool = False) -
         solution = solver.getSolution()
         if status == highspy.HighsModelStatus.kOptimal:
             duals = np.array(solution.row_dual)[model.num_row_ - len(written) :]
-            return Answer(True, np.array(solution.col_value), duals, written)
+            columns = _settled(solver, program) if settle else np.array(solution.col_value)
+            return Answer(True, columns, duals, written)
         if status == highspy.HighsModelStatus.kInfeasible:
             return Answer(False, np.empty(0), np.empty(0), written)
     if not elastic and status == highspy.HighsModelStatus.kUnknown:
@@ -171,6 +180,75 @@ def _solver(model: Any, method: str, presolve: str) -> Any:
         solver.setOptionValue(option, value)
     solver.passModel(model)
     return solver
+
+
+def _settled(solver: Any, program: Program) -> Floats:
+    """Of all optimal answers, the one nearest to today's decisions; the solver has just found one of them.
+
+    Whatever has a dual stays at its bound: that is the face of all optimal answers, and its vertices are vertices of
+    the whole program, so nobody faces a lottery on account of this choice.
+    """
+    import highspy
+
+    model, solution = solver.getLp(), solver.getSolution()
+    found, n = np.array(solution.col_value), len(program.cost)
+    cost = _changes(program)
+    if not cost.any():
+        return found
+    column_dual, row_dual = np.array(solution.col_dual), np.array(solution.row_dual)
+    held = [
+        np.array(bounds)
+        for bounds in (model.col_lower_, model.col_upper_, model.row_lower_, model.row_upper_)
+    ]
+    lower, upper, row_lower, row_upper = (bounds.copy() for bounds in held)
+    at_bound, tight = np.abs(column_dual) > TIE, np.abs(row_dual) > TIE
+    lower[at_bound] = upper[at_bound] = np.where(column_dual > 0, lower, upper)[at_bound]
+    row_lower[tight] = row_upper[tight] = np.where(row_dual > 0, row_lower, row_upper)[tight]
+    columns, rows = np.arange(len(lower), dtype=np.int32), np.arange(len(row_lower), dtype=np.int32)
+    charged = np.array(model.col_cost_)
+    solver.changeColsBounds(len(columns), columns, lower, upper)
+    solver.changeRowsBounds(len(rows), rows, row_lower, row_upper)
+    solver.changeColsCost(len(columns), columns, np.concatenate([cost, np.zeros(len(columns) - n)]))
+    solver.run()
+    if solver.getModelStatus() == highspy.HighsModelStatus.kOptimal:
+        found = np.array(solver.getSolution().col_value)
+    solver.changeColsBounds(len(columns), columns, held[0], held[1])
+    solver.changeRowsBounds(len(rows), rows, held[2], held[3])
+    solver.changeColsCost(len(columns), columns, charged)
+    return found
+
+
+def _changes(program: Program) -> Floats:
+    """How far every decision is from today's, cell by cell, decision by decision; at most 1.
+
+    A change counts for as many people as it concerns, and the more, the further they are from where today's decision
+    turns into another: by the share of the group that lies between, where signals have an order.
+    """
+    moments = program.moments
+    n_groups, n_signals, n_classes = moments.loss.shape
+    today = moments.signal.today(n_classes)
+    mass = (
+        moments.mass if program.see_group else np.broadcast_to(moments.mass.sum(axis=0), moments.mass.shape)
+    )
+    far = np.ones((n_groups, n_signals))
+    for run in moments.signal.runs(n_classes):
+        if len(run) < 2:
+            continue
+        here, part = today[run.start : run.stop], mass[:, run.start : run.stop]
+        middle = part.cumsum(axis=1) - part / 2
+        turns = np.flatnonzero(np.diff(here)) + 1
+        edges = [part[:, :turn].sum(axis=1) for turn in turns] or [np.zeros(n_groups)]
+        away = np.min([np.abs(middle - edge[:, None]) for edge in edges], axis=0)
+        far[:, run.start : run.stop] = away / part.sum(axis=1, keepdims=True).clip(min=1e-300)
+    cost = (mass * far)[:, :, None] * (np.arange(n_classes) != today[:, None])
+    per_cell = np.zeros((program.n_cells, n_classes))
+    held = program.cell >= 0
+    if program.see_group:
+        per_cell[program.cell[held]] = cost[held]
+    else:
+        per_cell[program.cell[0][held[0]]] = cost[0][held[0]]
+    largest = per_cell.max(initial=0.0)
+    return np.asarray(per_cell.ravel() / (largest if largest > 0 else 1.0))
 
 
 class Ray:
@@ -215,11 +293,13 @@ class Ray:
         self.solver.changeColCost(self.width, 0.0)
         return found
 
-    def within(self, width: float) -> Answer:
-        """Columns of least loss with t at most ``width``."""
+    def within(self, width: float, *, settle: bool = False) -> Answer:
+        """Columns of least loss with t at most ``width``; with ``settle`` those nearest to today's decisions."""
         self.solver.changeColCost(self.width, 0.0)
         self.solver.changeColBounds(self.width, 0.0, 0.0 if width < 1e-12 else width * (1 + 1e-12))
         found = self._run()
+        if settle:
+            found = replace(found, columns=_settled(self.solver, self.program))
         self.solver.changeColBounds(self.width, 0.0, math.inf)
         return found
 

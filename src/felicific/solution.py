@@ -47,7 +47,7 @@ def solve_program(
     *,
     see_group: bool = True,
 ) -> Solution:
-    """Find the policy of least loss that meets every requirement.
+    """Find the policy of least loss that meets every requirement; of several, the one nearest to today's decisions.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def solve_program(
     """
     moments.check_complete()
     program = build(moments, resolve_rows(moments, gap, constraints), see_group=see_group)
-    answer = run_model(program, program.rows)
+    answer = run_model(program, program.rows, settle=True)
     if not answer.feasible:
         answer = _within_rounding(program)
     q = policy_of(program, answer.columns)
@@ -84,7 +84,7 @@ def _within_rounding(program: Program) -> Answer:
                 wider.append(replace(row, width=row.width + extra))
             else:
                 wider.append(replace(row, lower=row.lower - extra, upper=row.upper + extra))
-        answer = run_model(program, wider)
+        answer = run_model(program, wider, settle=True)
         if answer.feasible:
             return answer
     raise _explain(program)

@@ -41,6 +41,7 @@ ORDER = (
     "persons",
     "findings",
     "audit",
+    "comparison",
     "fitting",
     "scores",
     "classifier",

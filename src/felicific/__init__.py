@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from felicific.bounds import precision, sample_size
     from felicific.classifier import FairClassifier
     from felicific.columns import lookup
+    from felicific.comparison import Comparison, compare
     from felicific.constraints import Budget, Floor
     from felicific.exceptions import FelicificError, InfeasibleError
     from felicific.findings import Audit
@@ -34,6 +35,7 @@ __all__ = [
     "Audit",
     "Budget",
     "CellPolicy",
+    "Comparison",
     "Curve",
     "FairClassifier",
     "FelicificError",
@@ -50,6 +52,7 @@ __all__ = [
     "Scorer",
     "SoftLabel",
     "audit",
+    "compare",
     "frontier",
     "lookup",
     "moments",
@@ -64,6 +67,7 @@ _HOME = {
     "bounds": ["precision", "sample_size"],
     "classifier": ["FairClassifier"],
     "columns": ["lookup"],
+    "comparison": ["Comparison", "compare"],
     "constraints": ["Budget", "Floor"],
     "exceptions": ["FelicificError", "InfeasibleError"],
     "findings": ["Audit"],

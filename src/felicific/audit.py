@@ -292,7 +292,7 @@ def _audit_component(
         return mean_limits(how, sample, tail, bounds, values)
 
     low, high = limits(apart / 2.0)
-    notes = _group_notes(sample, chosen, bounds)
+    notes = group_notes(sample, chosen, bounds)
     means = {
         group: Interval(
             float(sample.mean[z]) + origin,
@@ -359,7 +359,8 @@ def _verdict(p_value: float, p_exceeds: float, alpha: float) -> str:
     return "at most" if p_exceeds <= alpha else "undecided"
 
 
-def _group_notes(sample: Sample, chosen: str, bounds: tuple[float, float] | None) -> list[str]:
+def group_notes(sample: Sample, chosen: str, bounds: tuple[float, float] | None) -> list[str]:
+    """What to beware of in every group's mean; empty if nothing."""
     notes = []
     for z in range(len(sample.n)):
         note = ""
@@ -384,7 +385,7 @@ def _audit_loss(persons: Persons, alpha: float, method: str) -> Interval | None:
     rate = bool(((persons.losses == 0.0) | (persons.losses == 1.0)).all())
     chosen = "exact" if rate and persons.countable and method in ("auto", "exact") else "t"
     low, high = mean_limits(chosen, sample, alpha / 2.0, persons.loss_bounds)
-    note = _group_notes(sample, chosen, persons.loss_bounds)[0].replace(", see the corrected interval", "")
+    note = group_notes(sample, chosen, persons.loss_bounds)[0].replace(", see the corrected interval", "")
     return Interval(
         float(sample.mean[0]), float(low[0]), float(high[0]), float(sample.n[0]), METHODS[chosen], note
     )

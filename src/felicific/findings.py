@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -146,9 +146,9 @@ class Audit:
             "confidence": self.confidence,
             "simultaneous": self.simultaneous,
             "rows": self.rows,
-            "groups": [_plain(group) for group in self.groups],
+            "groups": [plain(group) for group in self.groups],
             "components": [_component_to_dict(found) for found in self.components],
-            "loss": None if self.loss is None else _interval_to_dict(self.loss),
+            "loss": None if self.loss is None else interval_to_dict(self.loss),
             "notes": list(self.notes),
         }
 
@@ -159,10 +159,10 @@ class Audit:
             name, unit = found.component.name, found.component.unit
             for what, entries in (("mean", found.means), ("corrected mean", found.corrected)):
                 for group, interval in entries.items():
-                    lines.append(_line(name, unit, what, str(group), interval))
+                    lines.append(line_of(name, unit, what, str(group), interval))
             test = found.test
             lines.append(
-                _line(name, unit, "gap", "", found.gap)
+                line_of(name, unit, "gap", "", found.gap)
                 | {"bias": found.bias}
                 | (
                     {}
@@ -172,7 +172,7 @@ class Audit:
                 )
             )
         if self.loss is not None:
-            lines.append(_line("loss", "", "loss", "", self.loss))
+            lines.append(line_of("loss", "", "loss", "", self.loss))
         return lines
 
     def to_frame(self) -> Any:
@@ -202,7 +202,7 @@ COLUMNS = (
 # Output
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """A value that JSON can hold."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -211,15 +211,16 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
-def _interval_to_dict(interval: Interval) -> dict[str, Any]:
+def interval_to_dict(interval: Interval) -> dict[str, Any]:
+    """An interval as plain data."""
     return {
-        name: _plain(getattr(interval, name)) for name in ("estimate", "low", "high", "n", "method", "note")
+        name: plain(getattr(interval, name)) for name in ("estimate", "low", "high", "n", "method", "note")
     }
 
 
 def _component_to_dict(found: ComponentAudit) -> dict[str, Any]:
     def listed(entries: Mapping[Any, Interval]) -> list[dict[str, Any]]:
-        return [{"group": _plain(group)} | _interval_to_dict(entry) for group, entry in entries.items()]
+        return [{"group": plain(group)} | interval_to_dict(entry) for group, entry in entries.items()]
 
     test = found.test
     return {
@@ -228,7 +229,7 @@ def _component_to_dict(found: ComponentAudit) -> dict[str, Any]:
         "bounds": None if found.component.bounds is None else list(found.component.bounds),
         "means": listed(found.means),
         "corrected": listed(found.corrected),
-        "gap": _interval_to_dict(found.gap) | {"bias": _plain(found.bias)},
+        "gap": interval_to_dict(found.gap) | {"bias": plain(found.bias)},
         "test": None
         if test is None
         else {
@@ -240,7 +241,8 @@ def _component_to_dict(found: ComponentAudit) -> dict[str, Any]:
     }
 
 
-def _line(name: str, unit: str, what: str, group: str, interval: Interval) -> dict[str, Any]:
+def line_of(name: str, unit: str, what: str, group: str, interval: Interval) -> dict[str, Any]:
+    """An interval as one line of a dataframe."""
     return {
         "component": name,
         "unit": unit,
@@ -255,12 +257,12 @@ def _line(name: str, unit: str, what: str, group: str, interval: Interval) -> di
     }
 
 
-def number(value: float) -> str:
+def shown(value: float) -> str:
     """A number for reading."""
     return f"{value:,.5g}" if math.isfinite(value) else "-inf" if value < 0 else "inf"
 
 
-def _short(text: str, width: int = 40) -> str:
+def short(text: str, width: int = 40) -> str:
     """One line of at most so many characters, with nothing that a terminal would obey."""
     shown = "".join(letter if letter.isprintable() else " " for letter in text)
     return shown if len(shown) <= width else shown[: width - 3] + "..."
@@ -280,15 +282,17 @@ def table_lines(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[st
     return [line(header), *map(line, rows)]
 
 
-def _rows_of(found: ComponentAudit) -> list[tuple[str, ...]]:
-    def row(name: str, interval: Interval) -> tuple[str, ...]:
-        method = interval.method + (f"; {interval.note}" if interval.note else "")
-        numbers = (number(part) for part in (interval.estimate, interval.low, interval.high))
-        return (_short(name), f"{interval.n:,.6g}", *numbers, method)
+def row_of(name: str, interval: Interval) -> tuple[str, ...]:
+    """An interval as one row of a table for reading."""
+    method = interval.method + (f"; {interval.note}" if interval.note else "")
+    numbers = (shown(part) for part in (interval.estimate, interval.low, interval.high))
+    return (short(name), f"{interval.n:,.6g}", *numbers, method)
 
-    rows = [row(str(group), interval) for group, interval in found.means.items()]
-    rows += [row(f"{group}, corrected", interval) for group, interval in found.corrected.items()]
-    return [*rows, row("gap", found.gap)]
+
+def _rows_of(found: ComponentAudit) -> list[tuple[str, ...]]:
+    rows = [row_of(str(group), interval) for group, interval in found.means.items()]
+    rows += [row_of(f"{group}, corrected", interval) for group, interval in found.corrected.items()]
+    return [*rows, row_of("gap", found.gap)]
 
 
 HEADER = ("group", "n", "mean", "low", "high", "method")
@@ -315,36 +319,52 @@ def _remarks(found: ComponentAudit) -> list[str]:
     return remarks
 
 
-def _text(found: Audit) -> list[str]:
+def titled(component: Component) -> str:
+    """A component's name with its unit."""
+    return short(component.name, 80) + (f" ({component.unit})" if component.unit else "")
+
+
+def loss_line(loss: Interval, what: str = "loss per person") -> str:
+    """The loss in one line."""
+    return (
+        f"{what} {shown(loss.estimate)}, from {shown(loss.low)} to {shown(loss.high)} "
+        f"({loss.method}{'; ' + loss.note if loss.note else ''})"
+    )
+
+
+def _title(found: Audit) -> str:
     together = ", all gaps together" if found.simultaneous else ""
-    lines = [f"Audit of {found.rows:,} rows, confidence {found.confidence:.6g}{together}"]
+    return f"Audit of {found.rows:,} rows, confidence {found.confidence:.6g}{together}"
+
+
+def _text(found: Audit) -> list[str]:
+    lines = [_title(found)]
     for part in found.components:
-        unit = f" ({part.component.unit})" if part.component.unit else ""
-        lines += ["", f"{_short(part.component.name, 80)}{unit}", *table_lines(HEADER, _rows_of(part))]
-        lines += [f"  {_short(remark, 200)}" for remark in _remarks(part)]
-    if found.loss is not None:
-        loss = found.loss
-        lines += [
-            "",
-            f"loss per person {number(loss.estimate)}, from {number(loss.low)} to {number(loss.high)}",
-        ]
-        lines[-1] += f" ({loss.method}{'; ' + loss.note if loss.note else ''})"
-    return [*lines, *([""] if found.notes else []), *(_short(note, 400) for note in found.notes)]
+        lines += ["", titled(part.component), *table_lines(HEADER, _rows_of(part))]
+        lines += [f"  {short(remark, 200)}" for remark in _remarks(part)]
+    lines += [] if found.loss is None else ["", loss_line(found.loss)]
+    return [*lines, *([""] if found.notes else []), *(short(note, 400) for note in found.notes)]
 
 
-def _html(found: Audit) -> str:
+def html_table(caption: str, header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """A small table with everything escaped."""
+
     def cells(row: tuple[str, ...], tag: str) -> str:
         return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row) + "</tr>"
 
-    parts = [f"<p>Audit of {found.rows:,} rows, confidence {found.confidence:.6g}</p>"]
+    body = "".join(cells(row, "td") for row in rows)
+    return f"<table><caption>{html.escape(caption)}</caption>{cells(header, 'th')}{body}</table>"
+
+
+def html_lines(lines: Iterable[str]) -> str:
+    """Paragraphs with everything escaped."""
+    return "".join(f"<p>{html.escape(line)}</p>" for line in lines)
+
+
+def _html(found: Audit) -> str:
+    parts = [html_lines([_title(found)])]
     for part in found.components:
-        unit = f" ({part.component.unit})" if part.component.unit else ""
-        parts.append(f"<table><caption>{html.escape(_short(part.component.name, 80) + unit)}</caption>")
-        parts += [cells(HEADER, "th"), *(cells(row, "td") for row in _rows_of(part)), "</table>"]
-        parts += [f"<p>{html.escape(remark)}</p>" for remark in _remarks(part)]
-    if found.loss is not None:
-        parts.append(
-            f"<p>loss per person {number(found.loss.estimate)}, from {number(found.loss.low)} to "
-            f"{number(found.loss.high)}</p>"
-        )
-    return "".join([*parts, *(f"<p>{html.escape(note)}</p>" for note in found.notes)])
+        parts += [html_table(titled(part.component), HEADER, _rows_of(part)), html_lines(_remarks(part))]
+    return "".join([*parts, html_lines([] if found.loss is None else [loss_line(found.loss)])]) + html_lines(
+        found.notes
+    )

@@ -101,10 +101,18 @@ def _pairs(sample: Sample) -> tuple[Floats, Floats, Floats, float]:
     return sample.mean[one] - sample.mean[other], np.sqrt(sums), df, max(fewest, 1.0)
 
 
-def range_interval(sample: Sample, alpha: float) -> tuple[float, float]:
-    """Interval for the gap by the studentised range, for groups of any sizes and spreads (Games and Howell 1976)."""
+def pair_limits(sample: Sample, alpha: float) -> tuple[Floats, Floats]:
+    """Differences of all ordered pairs of group means, and half-widths that hold for all of them together.
+
+    By the studentised range, for groups of any sizes and spreads (Games and Howell 1976).
+    """
     difference, error, _, df = _pairs(sample)
-    half = range_quantile(alpha, len(sample.n), df) / math.sqrt(2.0) * error
+    return difference, range_quantile(alpha, len(sample.n), df) / math.sqrt(2.0) * error
+
+
+def range_interval(sample: Sample, alpha: float) -> tuple[float, float]:
+    """Interval for the gap by the studentised range."""
+    difference, half = pair_limits(sample, alpha)
     return max(0.0, float((difference - half).max())), float((difference + half).max())
 
 
@@ -138,6 +146,24 @@ def chance_gap(sample: Sample) -> float:
     reach = 9.0 * float(error.max())
     scaled = reach * x[:, None] / error[None, :]
     return float(reach * w @ (1.0 - ndtr(scaled).prod(axis=1) - ndtr(-scaled).prod(axis=1)))
+
+
+def change_interval(before: Sample, after: Sample, change: Sample, alpha: float) -> tuple[float, float]:
+    r"""Interval for the gap afterwards minus the gap before, of the same people.
+
+    With :math:`b_p, a_p` the differences of ordered pair p before and after, all known to simultaneous limits: the pair
+    that makes the gap afterwards is among those whose :math:`a_p` may be largest, and the gap before is at least
+    :math:`b_p` of it, so the gap grows by at most the largest :math:`a_p - b_p` among these; likewise downwards. Where
+    that is worse than comparing the two gaps' own intervals, those are compared.
+    """
+    (b, hb), (a, ha), (d, hd) = (pair_limits(sample, alpha / 3.0) for sample in (before, after, change))
+    top, bottom = a + ha >= (a - ha).max(), b + hb >= (b - hb).max()
+    most, least = float((d + hd)[top].max()), float((d - hd)[bottom].min())
+    gaps_before, gaps_after = ((max(0.0, (x - h).max()), (x + h).max()) for x, h in ((b, hb), (a, ha)))
+    return (
+        max(least, float(gaps_after[0] - gaps_before[1])),
+        min(most, float(gaps_after[1] - gaps_before[0])),
+    )
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -42,6 +42,8 @@ ORDER = (
     "findings",
     "audit",
     "comparison",
+    "certificates",
+    "safety",
     "fitting",
     "scores",
     "classifier",

@@ -33,7 +33,7 @@ Floats = NDArray[np.float64]
 BETTING_ROWS = 100_000
 
 #: With fewer successes or failures than this in some group, the gap of a rate is not treated as normal.
-FEWEST = 5
+FEWEST = 10
 
 #: Cochran's (1977) rule: a t interval may be trusted from 25 times the squared skewness on.
 COCHRAN = 25.0
@@ -322,7 +322,7 @@ def _audit_component(
             else limits_p_values(limits, n_groups, allowed, together)
         )
         test = GapTest(allowed, *p, _verdict(*p, together))
-    skewed = np.flatnonzero(_skewed(sample)).tolist() if chosen == "t" else []
+    doubtful = np.flatnonzero(skewed(sample)).tolist() if chosen == "t" else []
     low, high = mean_limits("hall", sample, apart / 2.0, bounds)
     corrected = {
         persons.groups[z]: Interval(
@@ -332,7 +332,7 @@ def _audit_component(
             float(sample.n[z]),
             METHODS["hall"],
         )
-        for z in skewed
+        for z in doubtful
     }
     return ComponentAudit(persons.components[j], means, gap, min(chance_gap(sample), widest), test, corrected)
 
@@ -346,10 +346,11 @@ def _use_range(method: str, chosen: str, sample: Sample) -> bool:
     if chosen == "exact":
         hits = sample.n * sample.mean
         return bool((np.minimum(hits, sample.n - hits) >= FEWEST).all())
-    return not bool(_skewed(sample).any())
+    return not bool(skewed(sample).any())
 
 
-def _skewed(sample: Sample) -> NDArray[np.bool_]:
+def skewed(sample: Sample) -> NDArray[np.bool_]:
+    """Where a t interval covers too rarely because of skewness, by Cochran's rule."""
     return np.asarray(~sample.silent & (sample.n < COCHRAN * sample.skewness**2))
 
 
@@ -369,7 +370,7 @@ def group_notes(sample: Sample, chosen: str, bounds: tuple[float, float] | None)
         elif chosen in ("t", "hall") and sample.silent[z]:
             note = "all values are equal, so nothing is known of their spread"
             note += "" if bounds is not None else "; bounds of the happiness would help"
-        elif chosen == "t" and _skewed(sample)[z]:
+        elif chosen == "t" and skewed(sample)[z]:
             note = f"skewness {sample.skewness[z]:.1f}: covers less often than stated, see the corrected interval"
         notes.append(note)
     return notes
@@ -402,10 +403,10 @@ def _notes(persons: Persons, components: tuple[ComponentAudit, ...], sample: Sam
             f"The weights are {kind}: {len(persons.weight):,} rows stand for {total:,.6g} people"
             + (", of whom n is the effective number (Kish)." if persons.sampling else ", who all count.")
         )
-    skewed = [found.component.name for found in components if found.corrected]
-    if skewed:
+    doubtful = [found.component.name for found in components if found.corrected]
+    if doubtful:
         notes.append(
-            f"The values of {', '.join(map(repr, skewed))} are so skewed that t intervals hold the truth less often "
+            f"The values of {', '.join(map(repr, doubtful))} are so skewed that t intervals hold the truth less often "
             "than stated; corrected ones are given beside them."
         )
     if any(found.test is not None and found.test.at_most == 0.0 for found in components):

@@ -17,6 +17,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter, validate_data
 
+from felicific.certificates import Certificate, a_priori, no_certificate
 from felicific.constraints import Budget, Floor, check_constraints, constraint_name, resolve_gap
 from felicific.exceptions import DataError, HappinessError
 from felicific.fitting import (
@@ -27,6 +28,7 @@ from felicific.fitting import (
     fit_cells,
     fit_individual,
     individual_frontier,
+    persons_of,
     recalibrate_cells,
     recalibrate_individual,
 )
@@ -46,17 +48,22 @@ from felicific.frames import (
     take_rows,
 )
 from felicific.frontier import Curve, Frontier, curve, frontier
-from felicific.groups import resolve_groups
+from felicific.groups import encode_groups, find_groups, resolve_groups
 from felicific.happiness import CRITERIA, Happiness, resolve_happiness
 from felicific.individual import IndividualPolicy
+from felicific.intervals import check_confidence
 from felicific.lottery import check_keys, content_keys, draw, faces_lottery, keys_as_text, make_salt
 from felicific.moments import Moments, Outcome
 from felicific.policy import CellPolicy, Policy
+from felicific.safety import certify, check_certifiable, split
 from felicific.scores import cross_fit, fit_joint, part_of, predict_proba
 from felicific.signals import Individual, Signal, SoftLabel, resolve_policy
 from felicific.sums import check_weights, resolve_loss
 
 Floats = NDArray[np.float64]
+
+#: What is found when it is first looked at, or by a safe fit, and belongs to one fit only.
+FOUND = ("_frontier", "_certificate")
 
 
 class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
@@ -89,6 +96,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         ``sensitive_features=`` to ``fit`` and ``predict``.
     favourable : class, optional
         The decision that people hope for; the last class by default.
+    confidence : float, optional
+        Returns only a policy whose gap is shown, with this confidence, to be at most ``gap`` for people like these:
+        half of every group is held out to test it on. Raises when nothing can be shown. A gap of 0 never can.
     key : column of X, optional
         Identifies a person, string or integer: the same person always gets the same decision. Without it the
         row's content does.
@@ -124,6 +134,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         same kind that sees the group.
     frontier_ : Frontier
         The least loss for every gap, of policies of this kind on the fitted people; solved when first looked at.
+    certificate_ : Certificate
+        What can be promised to people it has not seen, in one sentence, or why nothing can.
     recalibration_ : dict
         After :meth:`recalibrate`: for every component, how it was brought to the new people.
 
@@ -146,6 +158,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         constraints: Any = (),
         sensitive_features: Any = None,
         favourable: Any = None,
+        confidence: float | None = None,
         key: Any = None,
         cv: Any = 5,
         n_jobs: int | None = None,
@@ -161,6 +174,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         self.constraints = constraints
         self.sensitive_features = sensitive_features
         self.favourable = favourable
+        self.confidence = confidence
         self.key = key
         self.cv = cv
         self.n_jobs = n_jobs
@@ -197,7 +211,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """
         # A fit that fails must leave the object as it was: everything happens to a copy.
         trial = self._twin()
-        for name in [name for name in vars(trial) if name.endswith("_")]:
+        for name in [name for name in vars(trial) if name.endswith("_") or name in FOUND]:
             delattr(trial, name)
         trial._fit(X, y, sensitive_features, sample_weight, fit_params)
         self.__dict__.clear()
@@ -226,6 +240,12 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         group = self._groups(whole if is_frame(whole) else X, sensitive_features, present)
         if self.key is not None:
             check_keys(take_column(X, self.key, "key"))
+        if self.confidence is not None:
+            if present is not None:
+                X, y, weight = take_rows(X, present), y[present], cast(Floats, weight)[present]
+                fit_params = {n: part_of(v, present, count_rows(whole)) for n, v in fit_params.items()}
+            self._fit_safely(task, X, y, group, kind, weight, fit_params)
+            return
         people = self._score_rows(X, y, group, kind, present, sample_weight, fit_params)
         self._fit_policy(task, people, kind)
         self._finish(task, people)
@@ -239,7 +259,10 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             gap = {component.name: gap for component in own}
         constraints = check_constraints(self.constraints)
         every = own + _constrained(constraints, own, classes, self.favourable)
-        resolve_gap(gap, tuple(happiness.component for happiness in every))
+        widths = resolve_gap(gap, tuple(happiness.component for happiness in every))
+        if self.confidence is not None:
+            check_confidence(self.confidence)
+            check_certifiable(self.gap, widths)
         resolve_loss(self.loss, self.classes_)
         return Task(
             classes=self.classes_,
@@ -287,6 +310,59 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         self.loss_ = self.policy_.loss
         self.gaps_ = self.policy_.gaps
         self.share_randomized_ = share_randomized
+
+    def _fit_safely(
+        self,
+        task: Task,
+        X: Table,
+        y: Array,
+        group: Array,
+        kind: Signal | Individual,
+        weight: Floats | None,
+        fit_params: dict[str, Any],
+    ) -> None:
+        """Fit on half of every group, and keep the loosest policy that is shown on the other half to meet the gap."""
+        groups = find_groups(group)
+        fitted, held = split(encode_groups(group, groups), groups, weight, task.salt)
+        parts = []
+        for people_of in (fitted, held):
+            rows = np.flatnonzero(people_of)
+            counts = None if weight is None else people_of[rows]
+            parts.append((rows, take_rows(X, rows), y[rows], group[rows], counts))
+        rows, X_fit, y_fit, group_fit, counts = parts[0]
+        params = {name: part_of(value, rows, len(y)) for name, value in fit_params.items()}
+        people = self._score_rows(X_fit, y_fit, group_fit, kind, None, counts, params)
+        self._fit_policy(task, people, kind)
+        self._finish(task, people)
+        _, X_held, y_held, group_held, counts = parts[1]
+        others = replace(self._scored(X_held, group_held, y_held), weight=counts)
+        policy, self._certificate = certify(
+            self.frontier_,
+            resolve_gap(task.gap, self.policy_.components),
+            lambda policy: persons_of(task, others, _decide(policy, others), groups),
+            persons_of(task, people, _decide(self.policy_, people), groups),
+            check_confidence(self.confidence),
+            lambda policy: replace(policy, salt=task.salt, randomize=bool(self.randomize)),
+        )
+        self.policy_ = policy
+        self._settle()
+
+    @property
+    def certificate_(self) -> Certificate:
+        """What can be promised of the gap and the loss to people it has not seen; print it.
+
+        After fitting with ``confidence=``, what was shown on the rows held out. Otherwise the bound for all policies of
+        its kind, which needs many rows and known ``bounds`` of happiness; or why nothing can be said.
+        """
+        check_is_fitted(self, "policy_")
+        if "_certificate" in vars(self):
+            return self._certificate
+        level = 0.95 if self.confidence is None else check_confidence(self.confidence)
+        if self.policy_.expected:
+            return no_certificate("it was recalibrated, on people without labels.", level)
+        if not isinstance(self.estimator, FrozenEstimator):
+            return no_certificate("the model was fitted to the same rows as the policy.", level)
+        return a_priori(self.policy_, self.moments_, self.loss, level)
 
     # -----------------------------------------------------------------------------------------------------
     # The frontier
@@ -351,7 +427,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         fresh.gap = place.gaps if gap is None else gap
         old = self.policy_
         fresh.policy_ = replace(place, salt=old.salt, randomize=old.randomize, expected=old.expected)
-        fresh.__dict__.pop("cost_of_blindness_", None)
+        for name in ("cost_of_blindness_", "_certificate"):
+            fresh.__dict__.pop(name, None)
         fresh._settle()
         return fresh
 
@@ -438,7 +515,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             str(happiness.name): kept if happiness.looks_at_y else "computed on the new people"
             for happiness in task.happiness
         }
-        for name in ("cost_of_blindness_", "_frontier"):
+        for name in ("cost_of_blindness_", *FOUND):
             fresh.__dict__.pop(name, None)
         if not fresh.policy_.randomize:
             rounded = expected_outcome(

@@ -91,5 +91,22 @@ class PolicyFileError(FelicificError):
     """A policy file is truncated, altered, of another version or not a policy at all."""
 
 
+class CertificateError(FelicificError):
+    """No policy could be shown to keep the gap that was asked for.
+
+    Attributes
+    ----------
+    rows : int or None
+        About how many rows in the smallest group would do, if any number would.
+    """
+
+    def __init__(self, problem: str, remedy: str, rows: int | None = None) -> None:
+        super().__init__(problem, remedy)
+        self.rows = rows
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.problem, self.remedy, self.rows)
+
+
 class LotteryWarning(UserWarning):
     """The lottery cannot reach its odds because too few people can be told apart."""

@@ -18,6 +18,7 @@ from felicific.happiness import Happiness
 from felicific.individual import IndividualPolicy, Search, search_of
 from felicific.ledgers import Terms, expected_ledger, find_origin, real_ledger
 from felicific.moments import Moments, Outcome, reweighted
+from felicific.persons import Persons, find_values
 from felicific.policy import CellPolicy, Policy, solve
 from felicific.pool import TOLERANCE as POOL_TOLERANCE
 from felicific.pool import fill
@@ -72,6 +73,22 @@ def achieved(task: Task, people: People, decisions: Floats, groups: tuple[Any, .
     moments.check_complete()
     n_groups, n_classes = len(moments.groups), len(moments.classes)
     return moments.evaluate(np.tile(np.eye(n_classes), (n_groups, 1, 1)))
+
+
+def persons_of(task: Task, people: People, decisions: Floats, groups: tuple[Any, ...]) -> Persons:
+    """What decision probabilities do to each person."""
+    weight = None if people.weight is None else np.asarray(people.weight, dtype=np.float64)
+    return find_values(
+        people.x,
+        y=people.y,
+        group=people.group,
+        decisions=decisions,
+        classes=task.classes,
+        happiness=task.happiness,
+        loss=task.loss,
+        weight=weight,
+        groups=groups,
+    )
 
 
 def _moments(

@@ -352,14 +352,17 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """What can be promised of the gap and the loss to people it has not seen; print it.
 
         After fitting with ``confidence=``, what was shown on the rows held out. Otherwise the bound for all policies of
-        its kind, which needs many rows and known ``bounds`` of happiness; or why nothing can be said.
+        its kind, which needs many rows and known ``bounds`` of happiness; or why nothing can be said. A recalibrated
+        classifier has none.
         """
         check_is_fitted(self, "policy_")
         if "_certificate" in vars(self):
             return self._certificate
         level = 0.95 if self.confidence is None else check_confidence(self.confidence)
         if self.policy_.expected:
-            return no_certificate("it was recalibrated, on people without labels.", level)
+            raise AttributeError(
+                "A recalibrated classifier has no certificate: it was fitted to people without labels."
+            )
         if not isinstance(self.estimator, FrozenEstimator):
             return no_certificate("the model was fitted to the same rows as the policy.", level)
         return a_priori(self.policy_, self.moments_, self.loss, level)

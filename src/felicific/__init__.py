@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from felicific.audit import audit
+    from felicific.bands import Band, band
     from felicific.bounds import precision, sample_size
     from felicific.classifier import FairClassifier
     from felicific.columns import lookup
@@ -33,6 +34,7 @@ __version__ = "0.1.0"
 __all__ = [
     "CRITERIA",
     "Audit",
+    "Band",
     "Budget",
     "CellPolicy",
     "Comparison",
@@ -52,6 +54,7 @@ __all__ = [
     "Scorer",
     "SoftLabel",
     "audit",
+    "band",
     "compare",
     "frontier",
     "lookup",
@@ -64,6 +67,7 @@ __all__ = [
 #: Where the public names live.
 _HOME = {
     "audit": ["audit"],
+    "bands": ["Band", "band"],
     "bounds": ["precision", "sample_size"],
     "classifier": ["FairClassifier"],
     "columns": ["lookup"],

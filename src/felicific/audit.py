@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from felicific.constraints import resolve_gap
 from felicific.exceptions import DataError, HappinessError
@@ -23,20 +22,10 @@ from felicific.gaps import (
 )
 from felicific.groups import resolve_groups
 from felicific.happiness import ARGUMENTS, arguments_of, resolve_happiness
-from felicific.intervals import METHODS, Limits, Sample, check_confidence, mean_limits, summarise
+from felicific.intervals import METHODS, Sample, check_confidence
+from felicific.measures import Measure, measure_component, measure_loss, summary
 from felicific.persons import Persons, as_decisions, find_values
 from felicific.sums import check_weights, resolve_loss
-
-Floats = NDArray[np.float64]
-
-#: Above this many people in a group a betting interval takes a noticeable time and is chosen no longer.
-BETTING_ROWS = 100_000
-
-#: With fewer successes or failures than this in some group, the gap of a rate is not treated as normal.
-FEWEST = 10
-
-#: Cochran's (1977) rule: a t interval may be trusted from 25 times the squared skewness on.
-COCHRAN = 25.0
 
 
 def audit(
@@ -209,14 +198,7 @@ def measure(
     simultaneous: bool = False,
 ) -> Audit:
     """Make intervals for what is known person by person; ``allowed`` are the gaps to test (infinite: none)."""
-    sample = summarise(
-        persons.values,
-        persons.codes,
-        len(persons.groups),
-        persons.inside,
-        persons.weight,
-        sampling=persons.sampling,
-    )
+    sample = summary(persons)
     n_groups, n_components = sample.n.shape
     alpha = 1.0 - confidence
     apart = alpha / (n_groups * n_components) if simultaneous else alpha
@@ -226,44 +208,16 @@ def measure(
     )
     return Audit(
         components=components,
-        loss=_audit_loss(persons, alpha, method),
+        loss=None
+        if persons.losses is None
+        else intervals_of(measure_loss(persons, persons.losses, persons.loss_bounds), alpha)[0],
         groups=persons.groups,
         rows=len(persons.codes),
         confidence=confidence,
         simultaneous=simultaneous,
-        notes=tuple(_notes(persons, components, sample)),
+        notes=tuple(_notes(persons, components)),
         persons=persons,
     )
-
-
-def choose_method(method: str, persons: Persons, j: int, n: Floats) -> str:
-    """The method for a component's means: what was asked for, if it can be had, or the best there is."""
-    component, bounds = persons.components[j], persons.components[j].bounds
-    if method == "auto":
-        if not persons.countable:
-            return "t"
-        if persons.binary[j]:
-            return "exact"
-        if bounds is None:
-            return "t"
-        return "betting" if n.max() <= BETTING_ROWS else "bernstein"
-    if method in ("exact", "bernstein", "betting") and not persons.countable:
-        raise DataError(
-            f"method={method!r} counts people, and the weights are "
-            + ("sampling weights." if persons.sampling else "no whole numbers."),
-            "Use method='t', or weights that are whole numbers of people.",
-        )
-    if method == "exact" and not persons.binary[j]:
-        raise HappinessError(
-            f"The values of {component.name!r} are not all 0 or 1, so method='exact' does not apply.",
-            "Use method='betting' with bounds, or method='t'.",
-        )
-    if method in ("bernstein", "betting") and bounds is None:
-        raise HappinessError(
-            f"method={method!r} needs to know the range of {component.name!r}.",
-            "Say Happiness(..., bounds=(low, high)), or use method='t'.",
-        )
-    return method
 
 
 def _audit_component(
@@ -275,83 +229,52 @@ def _audit_component(
     together: float,
     allowed: float,
 ) -> ComponentAudit:
-    sample, origin = everything.take(j), float(persons.origin[j])
-    n_groups = len(sample.n)
-    chosen = choose_method(method, persons, j, sample.n)
-    if chosen == "exact":
-        # Of a rate the origin is 0, 1 or one half, so nothing is lost by adding it.
-        sample = Sample(sample.n, sample.mean + origin, sample.sd, sample.skewness)
-        origin = 0.0
-    bounds = persons.bounds(j) if chosen != "exact" else (0.0, 1.0)
-    kept: dict[int, Floats] = {}
-
-    def values(z: int) -> Floats:
-        return kept.setdefault(z, persons.of(z, j)) if z not in kept else kept[z]
-
-    def limits(tail: float, how: str = chosen) -> Limits:
-        return mean_limits(how, sample, tail, bounds, values)
-
-    low, high = limits(apart / 2.0)
-    notes = group_notes(sample, chosen, bounds)
-    means = {
-        group: Interval(
-            float(sample.mean[z]) + origin,
-            float(low[z]) + origin,
-            float(high[z]) + origin,
-            float(sample.n[z]),
-            METHODS[chosen],
-            notes[z],
-        )
-        for z, group in enumerate(persons.groups)
-    }
-    by_range = _use_range(method, chosen, sample)
-    span = range_interval(sample, together) if by_range else spread_of(limits(together / (2.0 * n_groups)))
-    widest = math.inf if bounds is None else bounds[1] - bounds[0]
+    found = measure_component(persons, everything, j, method)
+    sample, n_groups = found.sample, len(persons.groups)
+    # What was asked for is used for the gap too; otherwise the studentised range, where it may be trusted.
+    by_range = found.method in ("t", "hall") or (method == "auto" and found.normal)
+    span = (
+        range_interval(sample, together) if by_range else spread_of(found.limits(together / (2.0 * n_groups)))
+    )
+    widest = math.inf if found.bounds is None else found.bounds[1] - found.bounds[0]
     gap = Interval(
         float(sample.mean.max() - sample.mean.min()),
         min(span[0], widest),
         min(span[1], widest),
         float(sample.n.min()),
-        gap_name("t" if by_range else chosen, n_groups, METHODS[chosen]),
+        gap_name("t" if by_range else found.method, n_groups, found.words),
     )
     test = None
     if math.isfinite(allowed):
         p = (
             range_p_values(sample, allowed)
             if by_range
-            else limits_p_values(limits, n_groups, allowed, together)
+            else limits_p_values(found.limits, n_groups, allowed, together)
         )
         test = GapTest(allowed, *p, _verdict(*p, together))
-    doubtful = np.flatnonzero(skewed(sample)).tolist() if chosen == "t" else []
-    low, high = mean_limits("hall", sample, apart / 2.0, bounds)
-    corrected = {
-        persons.groups[z]: Interval(
-            float(sample.mean[z]) + origin,
-            float(low[z]) + origin,
-            float(high[z]) + origin,
-            float(sample.n[z]),
-            METHODS["hall"],
-        )
-        for z in doubtful
-    }
+    means = dict(zip(persons.groups, intervals_of(found, apart), strict=True))
+    corrected = {}
+    if found.method == "t" and found.skewed.any():
+        better = intervals_of(found.by("hall"), apart)
+        corrected = {persons.groups[z]: better[z] for z in np.flatnonzero(found.skewed)}
     return ComponentAudit(persons.components[j], means, gap, min(chance_gap(sample), widest), test, corrected)
 
 
-def _use_range(method: str, chosen: str, sample: Sample) -> bool:
-    """Whether the gap's interval is the studentised range."""
-    if chosen in ("t", "hall"):
-        return True
-    if method != "auto" or sample.silent.any():
-        return False
-    if chosen == "exact":
-        hits = sample.n * sample.mean
-        return bool((np.minimum(hits, sample.n - hits) >= FEWEST).all())
-    return not bool(skewed(sample).any())
-
-
-def skewed(sample: Sample) -> NDArray[np.bool_]:
-    """Where a t interval covers too rarely because of skewness, by Cochran's rule."""
-    return np.asarray(~sample.silent & (sample.n < COCHRAN * sample.skewness**2))
+def intervals_of(found: Measure, alpha: float) -> list[Interval]:
+    """The interval of every group's mean."""
+    low, high = found.limits(alpha / 2.0)
+    notes, origin = found.notes(), found.origin
+    return [
+        Interval(
+            float(found.sample.mean[z]) + origin,
+            float(low[z]) + origin,
+            float(high[z]) + origin,
+            float(found.sample.n[z]),
+            found.words,
+            notes[z],
+        )
+        for z in range(len(low))
+    ]
 
 
 def _verdict(p_value: float, p_exceeds: float, alpha: float) -> str:
@@ -360,39 +283,7 @@ def _verdict(p_value: float, p_exceeds: float, alpha: float) -> str:
     return "at most" if p_exceeds <= alpha else "undecided"
 
 
-def group_notes(sample: Sample, chosen: str, bounds: tuple[float, float] | None) -> list[str]:
-    """What to beware of in every group's mean; empty if nothing."""
-    notes = []
-    for z in range(len(sample.n)):
-        note = ""
-        if chosen in ("t", "hall", "bernstein") and sample.n[z] < 2:
-            note = "one person says nothing of the others"
-        elif chosen in ("t", "hall") and sample.silent[z]:
-            note = "all values are equal, so nothing is known of their spread"
-            note += "" if bounds is not None else "; bounds of the happiness would help"
-        elif chosen == "t" and skewed(sample)[z]:
-            note = f"skewness {sample.skewness[z]:.1f}: covers less often than stated, see the corrected interval"
-        notes.append(note)
-    return notes
-
-
-def _audit_loss(persons: Persons, alpha: float, method: str) -> Interval | None:
-    if persons.losses is None:
-        return None
-    everyone = np.zeros(len(persons.losses), dtype=np.intp)
-    sample = summarise(
-        persons.losses[:, None], everyone, 1, None, persons.weight, sampling=persons.sampling
-    ).take(0)
-    rate = bool(((persons.losses == 0.0) | (persons.losses == 1.0)).all())
-    chosen = "exact" if rate and persons.countable and method in ("auto", "exact") else "t"
-    low, high = mean_limits(chosen, sample, alpha / 2.0, persons.loss_bounds)
-    note = group_notes(sample, chosen, persons.loss_bounds)[0].replace(", see the corrected interval", "")
-    return Interval(
-        float(sample.mean[0]), float(low[0]), float(high[0]), float(sample.n[0]), METHODS[chosen], note
-    )
-
-
-def _notes(persons: Persons, components: tuple[ComponentAudit, ...], sample: Sample) -> list[str]:
+def _notes(persons: Persons, components: tuple[ComponentAudit, ...]) -> list[str]:
     notes = []
     if persons.losses is None:
         notes.append("The loss needs labels, and there are none.")

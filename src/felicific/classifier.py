@@ -17,6 +17,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter, validate_data
 
+from felicific.bands import Band, band_of
 from felicific.certificates import Certificate, a_priori, no_certificate
 from felicific.constraints import Budget, Floor, check_constraints, constraint_name, resolve_gap
 from felicific.exceptions import DataError, HappinessError
@@ -469,6 +470,19 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         codes = encode(as_vector(people.predicted, "predictions"), self.classes_.tolist())
         today = achieved(task, people, np.eye(len(self.classes_))[codes], line.groups)
         return curve(line, outcomes, today)
+
+    def frontier_band(
+        self, X: Table, y: Any, *, sensitive_features: Any = None, confidence: float = 0.95
+    ) -> Band:
+        """Limits of group means, gaps and loss along ``frontier_``, from people it was not fitted on.
+
+        They hold at every position together, so also at one that is chosen by looking at them.
+        """
+        people = self._scored(X, sensitive_features, np.asarray(y))
+        task, line = self._task(self.policy_.salt), self.frontier_
+        return band_of(
+            line, lambda policy: persons_of(task, people, _decide(policy, people), line.groups), confidence
+        )
 
     def _twin(self) -> Self:
         """A copy that shares everything, what a stored classifier leaves out too."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from felicific.audit import BETTING_ROWS, group_notes
+from felicific.audit import intervals_of
 from felicific.exceptions import DataError
 from felicific.findings import (
     Audit,
@@ -28,10 +27,9 @@ from felicific.findings import (
 from felicific.frames import table_maker
 from felicific.gaps import change_interval
 from felicific.happiness import Component
-from felicific.intervals import METHODS, Sample, check_confidence, mean_limits, summarise
+from felicific.intervals import Sample, check_confidence
+from felicific.measures import BETTING_ROWS, Measure, measure_component, measure_loss, summary
 from felicific.persons import Persons
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -169,13 +167,10 @@ def compare(before: Audit, after: Audit, *, confidence: float | None = None) -> 
     if one.inside is not None:
         change = np.where(one.inside, change, 0.0)
     paired = replace(other, values=change, origin=np.zeros(len(shift)))
-    samples = [_summary(persons) for persons in (one, other, paired)]
+    samples = [summary(persons) for persons in (one, other, paired)]
     alpha = 1.0 - level
     return Comparison(
-        components=tuple(
-            _change(paired, [sample.take(j) for sample in samples], (before, after), j, alpha)
-            for j in range(len(shift))
-        ),
+        components=tuple(_change(paired, samples, (before, after), j, alpha) for j in range(len(shift))),
         loss=_loss_change(one, other, alpha),
         rows=after.rows,
         confidence=level,
@@ -197,60 +192,32 @@ def _check_same(before: Audit, after: Audit) -> None:
         raise DataError("The two audits are not of the same people.", remedy)
 
 
-def _summary(persons: Persons) -> Sample:
-    return summarise(
-        persons.values,
-        persons.codes,
-        len(persons.groups),
-        persons.inside,
-        persons.weight,
-        sampling=persons.sampling,
-    )
-
-
-def _limits(
-    sample: Sample,
-    tail: float,
-    span: float | None,
-    values: Callable[[int], Floats],
-    countable: bool,
-) -> tuple[str, Floats, Floats]:
-    """Method and limits of mean changes, which lie between minus and plus the span."""
+def _by_span(found: Measure, span: float | None, countable: bool) -> Measure:
+    """Changes lie between minus and plus the span of what changes; the best method for that."""
     if span is None or not countable:
-        return ("t", *mean_limits("t", sample, tail))
-    method = "betting" if sample.n.max() <= BETTING_ROWS else "bernstein"
-    return (method, *mean_limits(method, sample, tail, (-span, span), values))
+        return replace(found, method="t", bounds=None)
+    method = "betting" if found.sample.n.max() <= BETTING_ROWS else "bernstein"
+    return replace(found, method=method, bounds=(-span, span))
 
 
 def _change(
     paired: Persons, samples: list[Sample], audits: tuple[Audit, Audit], j: int, alpha: float
 ) -> Change:
-    component, sample = paired.components[j], samples[2]
-    span = None if component.bounds is None else component.bounds[1] - component.bounds[0]
-    method, low, high = _limits(sample, alpha / 2.0, span, lambda z: paired.of(z, j), paired.countable)
-    notes = group_notes(sample, method, None)
-    low_gap, high_gap = change_interval(samples[0], samples[1], sample, alpha)
-    if span is not None:
-        low_gap, high_gap = max(low_gap, -span), min(high_gap, span)
+    component = paired.components[j]
+    span = _width(component.bounds)
+    found = _by_span(measure_component(paired, samples[2], j, "t"), span, paired.countable)
+    one, other, change = (sample.take(j) for sample in samples)
+    low, high = change_interval(one, other, change, alpha)
     before, after = (audit.components[j] for audit in audits)
+    widest = math.inf if span is None else span
     return Change(
         component=component,
-        means={
-            group: Interval(
-                float(sample.mean[z]),
-                float(low[z]),
-                float(high[z]),
-                float(sample.n[z]),
-                METHODS[method],
-                notes[z].replace(", see the corrected interval", ""),
-            )
-            for z, group in enumerate(paired.groups)
-        },
+        means=dict(zip(paired.groups, intervals_of(found, alpha), strict=True)),
         gap=Interval(
             after.gap.estimate - before.gap.estimate,
-            low_gap,
-            high_gap,
-            float(sample.n.min()),
+            max(low, -widest),
+            min(high, widest),
+            float(change.n.min()),
             "all pairs of groups together (large sample)",
         ),
         before={group: mean.estimate for group, mean in before.means.items()},
@@ -258,20 +225,12 @@ def _change(
     )
 
 
+def _width(bounds: tuple[float, float] | None) -> float | None:
+    return None if bounds is None else bounds[1] - bounds[0]
+
+
 def _loss_change(one: Persons, other: Persons, alpha: float) -> Interval | None:
     if one.losses is None or other.losses is None:
         return None
-    change = other.losses - one.losses
-    everyone = np.zeros(len(change), dtype=np.intp)
-    sample = summarise(change[:, None], everyone, 1, None, one.weight, sampling=one.sampling).take(0)
-    span = None if other.loss_bounds is None else other.loss_bounds[1] - other.loss_bounds[0]
-    repeats = None if one.weight is None or not one.countable else one.weight.astype(np.intp)
-
-    def values(_: int) -> Floats:
-        return change if repeats is None else np.repeat(change, repeats)
-
-    method, low, high = _limits(sample, alpha / 2.0, span, values, one.countable)
-    note = group_notes(sample, method, None)[0].replace(", see the corrected interval", "")
-    return Interval(
-        float(sample.mean[0]), float(low[0]), float(high[0]), float(sample.n[0]), METHODS[method], note
-    )
+    found = measure_loss(one, other.losses - one.losses, None)
+    return intervals_of(_by_span(found, _width(other.loss_bounds), one.countable), alpha)[0]

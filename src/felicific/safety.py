@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from felicific.audit import FEWEST, choose_method, skewed
 from felicific.certificates import Certificate, tested
 from felicific.exceptions import CertificateError, ConstraintError, DataError
 from felicific.frontier import Frontier
-from felicific.gaps import gap_name, range_p_values, range_quantile, spread_of
-from felicific.intervals import METHODS, Sample, mean_limits, summarise
+from felicific.gaps import WELCH, gap_name, range_p_values, range_quantile, spread_of
+from felicific.intervals import Sample
+from felicific.measures import Measure, measure_component, measure_loss, summary
 from felicific.persons import Persons
 from felicific.policy import Policy
 
@@ -123,7 +123,7 @@ def certify(
         Makes a policy of the frontier the one that will decide (its salt, its rounding).
     """
     gamma = 1.0 - confidence
-    taus = _sequence(line, allowed, _summary(fitted), gamma)
+    taus = _sequence(line, allowed, summary(fitted), gamma)
     chosen: tuple[Policy, Trial, Persons] | None = None
     for tau in taus:
         limits = {c.name: tau * r for c, r in zip(line.components, line.ray, strict=True) if r < math.inf}
@@ -142,7 +142,7 @@ def certify(
         for component, width in zip(policy.components, allowed, strict=True)
         if math.isfinite(width)
     }
-    n = _summary(persons).n[:, np.isfinite(allowed)]
+    n = summary(persons).n[:, np.isfinite(allowed)]
     certificate = tested(
         policy.components,
         gaps,
@@ -153,10 +153,6 @@ def certify(
         list(dict.fromkeys(trial.methods)),
     )
     return policy, certificate
-
-
-def _summary(persons: Persons) -> Sample:
-    return summarise(persons.values, persons.codes, len(persons.groups), persons.inside, persons.weight)
 
 
 def _sequence(line: Frontier, allowed: list[float], spread: Sample, gamma: float) -> list[float]:
@@ -179,14 +175,15 @@ def _sequence(line: Frontier, allowed: list[float], spread: Sample, gamma: float
 
 def _try(persons: Persons, allowed: list[float], gamma: float, candidates: int) -> Trial:
     """Test one candidate."""
-    sample = _summary(persons)
+    sample = summary(persons)
     level = (1.0 - LOSS_SHARE) * gamma
     passed, gaps, errors, methods = True, [], [], []
     for j, width in enumerate(allowed):
         if not math.isfinite(width):
             continue
-        part = sample.take(j)
-        shown, method = shown_at_most(persons, part, j, width, level)
+        found = measure_component(persons, sample, j)
+        part = found.sample
+        shown, method = shown_at_most(found, width, level)
         passed = passed and shown
         gaps.append(float(part.mean.max() - part.mean.min()))
         errors.append(float(np.sqrt(np.sort(part.error**2)[-2:].sum())))
@@ -194,34 +191,22 @@ def _try(persons: Persons, allowed: list[float], gamma: float, candidates: int) 
     return Trial(passed, gaps, errors, methods, _loss_bound(persons, LOSS_SHARE * gamma / candidates))
 
 
-def shown_at_most(persons: Persons, sample: Sample, j: int, width: float, level: float) -> tuple[bool, str]:
-    """Whether the gap of a component is shown, at this level, to be at most so wide; and by which method.
+def shown_at_most(found: Measure, width: float, level: float) -> tuple[bool, str]:
+    """Whether a gap is shown, at this level, to be at most so wide; and by which method.
 
     By large samples where these are trustworthy, else by exact or distribution-free limits where they can be had.
     """
-    n_groups = len(sample.n)
-    method = choose_method("auto", persons, j, sample.n)
-    safe = not bool(sample.silent.any() or skewed(sample).any())
-    if method == "exact":
-        rate = sample.mean + persons.origin[j]
-        hits = sample.n * rate
-        safe = safe and bool((np.minimum(hits, sample.n - hits) >= FEWEST).all())
-        sample = Sample(sample.n, rate, sample.sd, sample.skewness)
-    if method == "t" or safe:
-        return range_p_values(sample, width)[1] <= level, gap_name("t", 2, "")
-    bounds = persons.bounds(j) if method != "exact" else (0.0, 1.0)
-    limits = mean_limits(method, sample, level / 2.0, bounds, lambda z: persons.of(z, j))
-    return spread_of(limits)[1] <= width, gap_name(method, n_groups, METHODS[method])
+    if found.method == "t" or found.normal:
+        return range_p_values(found.sample, width)[1] <= level, WELCH
+    shown = spread_of(found.limits(level / 2.0))[1] <= width
+    return shown, gap_name(found.method, len(found.sample.n), found.words)
 
 
 def _loss_bound(persons: Persons, tail: float) -> float | None:
     """Upper limit of the mean loss."""
     if persons.losses is None:
         return None
-    everyone = np.zeros(len(persons.losses), dtype=np.intp)
-    sample = summarise(persons.losses[:, None], everyone, 1, None, persons.weight).take(0)
-    rate = bool(((persons.losses == 0.0) | (persons.losses == 1.0)).all())
-    high = mean_limits("exact" if rate else "hall", sample, tail, persons.loss_bounds)[1]
+    high = measure_loss(persons, persons.losses, persons.loss_bounds).cautious(tail)[1]
     return float(high[0]) if math.isfinite(high[0]) else None
 
 

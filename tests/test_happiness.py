@@ -549,18 +549,6 @@ def test_a_missing_column_is_named_with_its_nearest():
         compute("statistical_parity", y="aproved")
 
 
-def test_a_lazy_table_is_refused_in_words():
-    """A table that is not in memory is an error that says to collect it, before any library's warning."""
-    with pytest.raises(DataError, match="not a table in memory"):
-        moments(
-            pl.LazyFrame({"a": [1]}),
-            y="a",
-            predicted="a",
-            sensitive_features="a",
-            happiness="statistical_parity",
-        )
-
-
 # ---------------------------------------------------------------------------------------------------------
 # lookup
 

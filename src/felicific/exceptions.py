@@ -108,5 +108,13 @@ class CertificateError(FelicificError):
         return type(self), (self.problem, self.remedy, self.rows)
 
 
+class EngineError(FelicificError):
+    """What computes on a table that is not in memory failed: a worker died, a file is cut, a query cannot run."""
+
+
 class LotteryWarning(UserWarning):
     """The lottery cannot reach its odds because too few people can be told apart."""
+
+
+class BatchWarning(UserWarning):
+    """A function is no expression of columns, so it runs on batches of rows: right, but slower."""

@@ -52,6 +52,29 @@ def _eager(table: Table) -> Any:
         ) from error
 
 
+def is_arrow(table: Table) -> bool:
+    """Whether this is a PyArrow table."""
+    return type(table).__module__.split(".")[0] == "pyarrow" and hasattr(table, "to_pandas")
+
+
+class ArrowRows:
+    """Rows of a PyArrow table whose columns are arrays, so that one can calculate with them."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    @property
+    def column_names(self) -> list[str]:
+        """Names of the columns."""
+        return list(self._table.column_names)
+
+    def __len__(self) -> int:
+        return int(self._table.num_rows)
+
+    def __getitem__(self, name: Any) -> Array:
+        return np.asarray(self._table.column(name).to_numpy())
+
+
 def count_rows(table: Table) -> int:
     """Count the rows."""
     if is_mapping(table):
@@ -75,6 +98,48 @@ def slice_rows(table: Table, start: int, stop: int) -> Table:
     return table[start:stop]
 
 
+def widener(table: Table) -> Callable[[Table], Table]:
+    """How to make narrow numbers 64-bit ones, in rows of this table, so that arithmetic neither wraps nor rounds."""
+    if is_mapping(table):
+        narrow = {name: wide for name, column in table.items() if (wide := _wide(column)) is not None}
+        if not narrow:
+            return _as_it_is
+        return lambda rows: {
+            name: column.astype(narrow[name]) if name in narrow else column for name, column in rows.items()
+        }
+    if not is_frame(table):
+        wide = _wide(table)
+        return _as_it_is if wide is None else lambda rows: rows.astype(wide)
+    import narwhals as nw
+
+    wider: dict[type, type] = {
+        **dict.fromkeys((nw.Int8, nw.Int16, nw.Int32, nw.UInt8, nw.UInt16, nw.UInt32), nw.Int64),
+        nw.Float32: nw.Float64,
+    }
+    schema = _eager(table).schema
+    columns = [(name, wider[type(dtype)]) for name, dtype in schema.items() if type(dtype) in wider]
+    if not columns:
+        return _as_it_is
+
+    def widen(rows: Table) -> Table:
+        frame = _eager(rows)
+        return frame.with_columns(frame.get_column(name).cast(dtype) for name, dtype in columns).to_native()
+
+    return widen
+
+
+def _as_it_is(rows: Table) -> Table:
+    return rows
+
+
+def _wide(column: Any) -> type | None:
+    """The 64-bit type of a narrow column; None for any other."""
+    dtype = getattr(column, "dtype", None)
+    if not isinstance(dtype, np.dtype) or dtype.itemsize >= 8 or dtype.kind not in "iuf":
+        return None
+    return np.float64 if dtype.kind == "f" else np.int64
+
+
 def take_rows(table: Table, positions: NDArray[np.intp]) -> Table:
     """Pick rows by position, in the same library as the table."""
     if is_mapping(table):
@@ -95,7 +160,11 @@ def column_names(table: Table) -> list[Any]:
 
 def check_columns(table: Table, names: Iterable[Hashable], purpose: str) -> None:
     """Raise, naming the missing columns and the nearest ones that exist."""
-    known = column_names(table)
+    refuse_missing_columns(column_names(table), names, purpose)
+
+
+def refuse_missing_columns(known: list[Any], names: Iterable[Hashable], purpose: str) -> None:
+    """Raise if some names are not known, naming them and the nearest ones that are."""
     missing: list[Any] = [name for name in names if name not in known]
     if not missing:
         return

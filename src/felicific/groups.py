@@ -68,7 +68,22 @@ def resolve_groups(
         columns = [column[rows] for column in columns]
     for column in columns:
         _refuse_null(column)
-    return columns[0] if len(columns) == 1 else _intersections(columns)
+    return name_groups(columns)
+
+
+def groups_of_present(
+    table: Table, sensitive_features: Any, weight: NDArray[np.float64] | None, columns_only: bool = False
+) -> Array:
+    """One group per row; a row of weight 0 is absent, so its group may even be missing."""
+    if weight is None or weight.all():
+        return resolve_groups(table, sensitive_features, columns_only=columns_only)
+    present = np.flatnonzero(weight)
+    found = resolve_groups(table, sensitive_features, rows=present, columns_only=columns_only)
+    group = np.empty(len(weight), dtype=found.dtype)
+    if len(found):
+        group[:] = found[0]
+    group[present] = found
+    return group
 
 
 def _column_list(table: Table, named: Any) -> list[Any] | None:
@@ -95,8 +110,10 @@ def _refuse_null(column: Array) -> None:
         )
 
 
-def _intersections(columns: list[Array]) -> Array:
-    """Name every combination: "Black & Female", with "&" and backslash escaped so that no two collide."""
+def name_groups(columns: list[Array]) -> Array:
+    """One column as it is; of several every combination, "Black & Female", with "&" and backslash escaped."""
+    if len(columns) == 1:
+        return columns[0]
     parts = [[_text(value) for value in column.tolist()] for column in columns]
     return np.array([" & ".join(row) for row in zip(*parts, strict=True)], dtype=object)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import inspect
 import math
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from felicific.exceptions import FelicificError, HappinessError
 from felicific.expressions import GRAMMAR, Expression, is_name
-from felicific.frames import Array, Table
+from felicific.frames import Array, ArrowRows, Table, is_arrow
 
 ARGUMENTS = ("decision", "x", "y", "group")
 
@@ -190,19 +191,7 @@ def evaluate(
     if "y" in asked and batch.y is None:
         raise HappinessError(f"{what} looks at the label y, and there is none.", "Pass y.")
     case = what if decision is None else f"{what}, for the decision {decision!r},"
-    try:
-        result = function(**{name: offered[name] for name in asked})
-    except FelicificError as error:
-        if isinstance(function, Expression):
-            raise  # its errors point at the part that is wrong
-        raise HappinessError(
-            f"{case} raised {type(error).__name__}: {error.problem}", error.remedy
-        ) from error
-    except Exception as error:
-        raise HappinessError(
-            f"{case} raised {type(error).__name__}: {error}.",
-            "Try the function on a few rows of your own table; a column may be missing, or a decision no number.",
-        ) from error
+    result = _call(function, case, {name: offered[name] for name in asked})
     if result is None:
         raise HappinessError(f"{case} returned None.", "Return one number per row; is a `return` missing?")
     array = result.to_numpy() if hasattr(result, "to_numpy") else np.asarray(result)
@@ -224,6 +213,27 @@ def evaluate(
             "Repair that row of the table, or leave such people out with `among`.",
         )
     return numbers
+
+
+def _call(function: Callable[..., Any], case: str, arguments: dict[str, Any]) -> Any:
+    """Call a function of the user's; what it raises becomes an error of ours."""
+    if is_arrow(arguments.get("x")):
+        # Arrow's own columns know no arithmetic: most functions want arrays, and the others want Arrow.
+        with contextlib.suppress(Exception):
+            return function(**arguments | {"x": ArrowRows(arguments["x"])})
+    try:
+        return function(**arguments)
+    except FelicificError as error:
+        if isinstance(function, Expression):
+            raise  # its errors point at the part that is wrong
+        raise HappinessError(
+            f"{case} raised {type(error).__name__}: {error.problem}", error.remedy
+        ) from error
+    except Exception as error:
+        raise HappinessError(
+            f"{case} raised {type(error).__name__}: {error}.",
+            "Try the function on a few rows of your own table; a column may be missing, or a decision no number.",
+        ) from error
 
 
 def _as_numbers(array: Array, case: str) -> NDArray[np.float64]:
@@ -276,9 +286,9 @@ class Decided:
 class Correct:
     """1 when the decision is the label."""
 
-    def __call__(self, decision: Any, y: Array) -> Array:
+    def __call__(self, decision: Any, y: Any) -> Any:
         """True or False per person."""
-        return np.asarray(y == decision)
+        return y == decision
 
 
 @dataclass(frozen=True)
@@ -288,9 +298,9 @@ class Labelled:
     label: Any
     same: bool = True
 
-    def __call__(self, y: Array) -> Array:
+    def __call__(self, y: Any) -> Any:
         """True or False per person."""
-        return np.asarray((y == self.label) == self.same)
+        return (y == self.label) == self.same
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from felicific.frames import Array, Table, count_rows, slice_rows
+from felicific.frames import Array, Table, count_rows, slice_rows, widener
 from felicific.generation import Ledger
 from felicific.happiness import ARGUMENTS, Batch, Happiness, arguments_of, evaluate, evaluate_among
 from felicific.sums import BATCH
@@ -71,7 +71,7 @@ def find_origin(terms: Terms, x: Table, y: Array | None, group: Array | None) ->
     n = min(count_rows(x), BATCH)
     groups = group[:n] if group is not None else _filled(n, terms.groups[0], terms.groups)
     labels = y[:n] if y is not None else np.full(n, terms.classes[0])
-    batch = Batch(slice_rows(x, 0, n), labels, groups, np.arange(n))
+    batch = Batch(widener(x)(slice_rows(x, 0, n)), labels, groups, np.arange(n))
     origin = np.zeros(len(terms.happiness))
     for j, happiness in enumerate(terms.happiness):
         what, counted = f"The happiness {happiness.name!r}", evaluate_among(happiness, batch)
@@ -96,10 +96,11 @@ def _ledger(terms: Terms, x: Table, cases: Any, origin: Floats, numbers: NDArray
     cost, value, among = np.zeros((n, k)), np.zeros((n, k, slots, j)), np.zeros((n, slots, j))
     matrix = terms.cost if isinstance(terms.cost, np.ndarray) else None
     loss_looks = matrix is not None or "y" in arguments_of(terms.cost, "The loss", ARGUMENTS)
+    wide = widener(x)
     for start in range(0, n, BATCH):
         rows = slice(start, min(start + BATCH, n))
         here = numbers[rows]
-        table = slice_rows(x, start, rows.stop)
+        table = wide(slice_rows(x, start, rows.stop))
         for y, group, weight, _ in cases(rows, loss_looks):
             batch = Batch(table, y, group, here)
             if matrix is not None:

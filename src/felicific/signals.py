@@ -171,14 +171,14 @@ class Score:
 
     def size(self, n_classes: int) -> int:
         """Number of fine bins."""
-        return FINE + 2 if n_classes == 2 else n_classes * (_fine_per_class(n_classes) + 1)
+        return FINE + 2 if n_classes == 2 else n_classes * (fine_per_class(n_classes) + 1)
 
     def today(self, n_classes: int) -> Codes:
         """Decide by the boundary, or the predicted class."""
         bins = np.arange(self.size(n_classes))
         if n_classes == 2:
             return np.asarray(bins > np.ceil(FINE * self.boundary), dtype=np.intp)
-        return bins // (_fine_per_class(n_classes) + 1)
+        return bins // (fine_per_class(n_classes) + 1)
 
     def spread(self, proba: Floats | None, predicted: Codes | None) -> Spread:
         """Every row falls into its fine bin."""
@@ -188,7 +188,7 @@ class Score:
         """All bins of a predicted class in the order of its probability; with two classes, all bins."""
         if n_classes == 2:
             return [range(self.size(2))]
-        step = _fine_per_class(n_classes) + 1
+        step = fine_per_class(n_classes) + 1
         return [range(k * step, (k + 1) * step) for k in range(n_classes)]
 
     def chains(self, n_classes: int) -> list[tuple[range, int]]:
@@ -285,7 +285,7 @@ class ScoreCells:
         """Cells in the order of the score, class by class when there are more than two."""
         if n_classes == 2:
             return [range(self.size(2))]
-        owner = self._starts // (_fine_per_class(n_classes) + 1)
+        owner = self._starts // (fine_per_class(n_classes) + 1)
         edges = [int(np.searchsorted(owner, k)) for k in range(n_classes + 1)]
         return [range(edges[k], edges[k + 1]) for k in range(n_classes)]
 
@@ -317,7 +317,7 @@ class ScoreCells:
         if k == 2:
             who, score = "a person", f"score for {classes[1]!r}"
         else:
-            owner = classes[int(starts[first]) // (_fine_per_class(k) + 1)]
+            owner = classes[int(starts[first]) // (fine_per_class(k) + 1)]
             who, score = f"a person whom the model labels {owner!r}", "probability of it"
             high = 1.0 if high <= low else high
         if low < 0 and high >= 1:
@@ -335,7 +335,8 @@ def _check_boundary(boundary: Any, monotone: Any) -> None:
         raise DataError(f"Whether the score is monotone is {monotone!r}.", "Say True or False.")
 
 
-def _fine_per_class(n_classes: int) -> int:
+def fine_per_class(n_classes: int) -> int:
+    """Number of fine bins of each predicted class's probability, when there are more than two classes."""
     return max(32, FINE // n_classes)
 
 
@@ -346,7 +347,7 @@ def fine_bins(proba: Floats, boundary: float) -> Codes:
         score = proba[:, 1]
         return np.asarray(np.ceil(FINE * score).astype(np.intp) + (score > boundary))
     top = proba.argmax(axis=1)
-    fine = _fine_per_class(n_classes)
+    fine = fine_per_class(n_classes)
     bins = np.ceil(fine * proba[np.arange(len(proba)), top]).astype(np.intp)
     return np.asarray(top * (fine + 1) + bins.clip(max=fine))
 
@@ -354,7 +355,7 @@ def fine_bins(proba: Floats, boundary: float) -> Codes:
 def _lower_edge(start: int, n_classes: int, boundary: float) -> float:
     """Score that every person in bin ``start`` or above exceeds; negative when there is none."""
     if n_classes > 2:
-        fine = _fine_per_class(n_classes)
+        fine = fine_per_class(n_classes)
         return (start % (fine + 1) - 1) / fine
     last_below = int(np.ceil(FINE * boundary))
     if start == last_below + 1:

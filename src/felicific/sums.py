@@ -20,6 +20,7 @@ from felicific.frames import (
     null_rows,
     slice_rows,
     take_rows,
+    widener,
 )
 from felicific.groups import encode_groups, find_groups
 from felicific.happiness import ARGUMENTS, Batch, Happiness, arguments_of, evaluate, evaluate_among
@@ -51,6 +52,7 @@ def compute_moments(
     predicted: Any = None,
     groups: Sequence[Any] | None = None,
     sample_weight: Any = None,
+    first_row: int | None = None,
 ) -> Moments:
     """Sum over the rows of a table in memory, batch by batch.
 
@@ -77,6 +79,8 @@ def compute_moments(
         All groups there are. Needed when some rows will only come with other moments.
     sample_weight : array of shape (n,), optional
         Frequencies: weight 2 is the row twice, weight 0 the row absent.
+    first_row : int, optional
+        When these rows are a part of a larger table: what messages call the first of them.
     """
     n = count_rows(x)
     y, group = None if y is None else as_vector(y, "y"), as_vector(group, "group")
@@ -84,15 +88,15 @@ def compute_moments(
     for what, column in columns.items():
         if column is not None and len(column) != n:
             raise DataError(f"There are {len(column)} {what} for {n} rows.", "Pass one for every row.")
-    rows = np.arange(n)
-    weight = check_weights(sample_weight, n)
+    rows = np.arange(n) + (first_row or 0)
+    weight = check_weights(sample_weight, n, first_row)
     if weight is not None and not weight.all():
         # Weight 0 is the row absent: not even a NaN in it may be seen.
-        rows = np.flatnonzero(weight)
-        x, group, weight = take_rows(x, rows), group[rows], weight[rows]
-        y = None if y is None else y[rows]
-        proba = None if proba is None else np.asarray(proba)[rows]
-        predicted = None if predicted is None else as_vector(predicted, "predictions")[rows]
+        present = np.flatnonzero(weight)
+        x, group, weight, rows = take_rows(x, present), group[present], weight[present], rows[present]
+        y = None if y is None else y[present]
+        proba = None if proba is None else np.asarray(proba)[present]
+        predicted = None if predicted is None else as_vector(predicted, "predictions")[present]
     known = (
         tuple(value.item() if isinstance(value, np.generic) else value for value in groups)
         if groups is not None
@@ -104,10 +108,10 @@ def compute_moments(
     if proba is None and decided is None:
         raise DataError("There are neither probabilities nor predictions.", "Pass proba= or predicted=.")
 
-    sums = _Sums(classes, known, happiness, signal, loss)
+    sums, wide = _Sums(classes, known, happiness, signal, loss), widener(x)
     for start in range(0, len(rows), BATCH):
         part = slice(start, start + BATCH)
-        table = slice_rows(x, start, min(start + BATCH, len(rows)))
+        table = wide(slice_rows(x, start, min(start + BATCH, len(rows))))
         batch = Batch(table, None if y is None else y[part], group[part], rows[part])
         share = None if proba is None else check_proba(proba[part], len(classes), rows[part])
         own = decided[part] if decided is not None else share.argmax(axis=1)  # type: ignore[union-attr]
@@ -175,17 +179,6 @@ class _Sums:
                 self.value[:, :, d, j] += per_cell(_product(inside, values[d]))
             self.today_value[:, :, j] += per_cell(_product(inside, values[own, everyone]))
 
-    def _refuse_overflow(self) -> None:
-        """Refuse sums that are infinite, or would be once they are added up or subtracted."""
-        remedy = "Use a larger unit (thousands of dollars, say)."
-        for j, happiness in enumerate(self.happiness):
-            if not np.abs(self.value[..., j]).max(initial=0.0) < LARGEST:
-                raise HappinessError(
-                    f"The happiness {happiness.name!r} is so large that its sum overflows.", remedy
-                )
-        if not np.abs(self.loss).max(initial=0.0) < LARGEST:
-            raise DataError("The loss is so large that its sum overflows.", remedy)
-
     def _losses(self, batch: Batch, labels: NDArray[np.intp] | None) -> Floats:
         if labels is None:
             return np.zeros((len(self.classes), len(batch.group)))
@@ -211,7 +204,7 @@ class _Sums:
 
     def moments(self) -> Moments:
         """Return the sums so far, if they are finite."""
-        self._refuse_overflow()
+        refuse_overflow(self.happiness, self.value, self.loss)
         return Moments(
             classes=self.classes,
             groups=self.groups,
@@ -227,6 +220,18 @@ class _Sums:
             today_value=self.today_value,
             rows=self.rows,
         )
+
+
+def refuse_overflow(happiness: tuple[Happiness, ...], value: Floats, loss: Floats) -> None:
+    """Refuse sums that are infinite, or would be once they are added up or subtracted."""
+    remedy = "Use a larger unit (thousands of dollars, say)."
+    for j, component in enumerate(happiness):
+        if not np.abs(value[..., j]).max(initial=0.0) < LARGEST:
+            raise HappinessError(
+                f"The happiness {component.name!r} is so large that its sum overflows.", remedy
+            )
+    if not np.abs(loss).max(initial=0.0) < LARGEST:
+        raise DataError("The loss is so large that its sum overflows.", remedy)
 
 
 def _product(left: Floats | None, right: Floats | None) -> Any:
@@ -294,7 +299,10 @@ def check_proba(proba: Any, n_classes: int, rows: NDArray[np.intp]) -> Floats:
             f"Pass one row per person and one column for each of the {n_classes} classes.",
         )
     array = array.astype(np.float64, copy=False)
-    sums = array.sum(axis=1)
+    # Added up in the order of the classes, as every engine can: the fine bins are then the same everywhere.
+    sums = array[:, 0].copy()
+    for k in range(1, n_classes):
+        sums += array[:, k]
     with np.errstate(invalid="ignore"):
         wrong = ~((array >= 0).all(axis=1) & (np.abs(sums - 1.0) <= PROBABILITY_TOLERANCE))
     if wrong.any():
@@ -307,8 +315,8 @@ def check_proba(proba: Any, n_classes: int, rows: NDArray[np.intp]) -> Floats:
     return np.asarray(array / sums[:, None])
 
 
-def check_weights(sample_weight: Any, n: int) -> Floats | None:
-    """Weights as float64; anything but finite numbers of 0 or more, not all 0, is an error."""
+def check_weights(sample_weight: Any, n: int, first_row: int | None = None) -> Floats | None:
+    """Weights as float64; anything but finite numbers of 0 or more, not all 0 in a whole table, is an error."""
     if sample_weight is None:
         return None
     weight = as_vector(sample_weight, "sample_weight")
@@ -320,7 +328,10 @@ def check_weights(sample_weight: Any, n: int) -> Floats | None:
     wrong = ~(np.isfinite(weight) & (weight >= 0))
     if wrong.any():
         i = int(np.argmax(wrong))
-        raise DataError(f"The weight of row {i} is {weight[i]}.", "Weights are finite numbers of 0 or more.")
-    if n and not weight.any():
+        raise DataError(
+            f"The weight of row {i + (first_row or 0)} is {weight[i]}.",
+            "Weights are finite numbers of 0 or more.",
+        )
+    if n and first_row is None and not weight.any():
         raise DataError("All weights are zero: nobody is left.", "Give some row a positive weight.")
     return weight

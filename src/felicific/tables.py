@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from felicific.exceptions import DataError
+from felicific.engines import Engine, find_engine
+from felicific.exceptions import DataError, GroupError
 from felicific.frames import Array, Table, as_vector, count_rows, distinct, is_frame, take_column
-from felicific.groups import resolve_groups
+from felicific.groups import groups_of_present
 from felicific.happiness import resolve_happiness
 from felicific.moments import Moments
-from felicific.signals import resolve_signal
+from felicific.queries import Ask, distinct_labels, engine_moments
+from felicific.signals import Signal, resolve_signal
 from felicific.sums import check_weights, compute_moments
 
 
@@ -35,8 +38,10 @@ def moments(
 
     Parameters
     ----------
-    table : dataframe, dict of arrays, or array
-        The people, as a happiness function will see them.
+    table : dataframe, dict of arrays, array, or path
+        The people, as a happiness function will see them. A lazy table (Polars LazyFrame, DuckDB relation, Dask or
+        PySpark dataframe, Arrow dataset) or the path, folder or pattern of Parquet files is summed by its own
+        engine; the other arguments then name columns.
     proba : {class: column}, list of columns, or array of shape (n, K)
         The model's probabilities. A list is in the order of the sorted classes.
     y, predicted, sample_weight : column name or array
@@ -59,6 +64,11 @@ def moments(
     Moments
         Small, and additive: the moments of two tables are the sum of theirs.
     """
+    engine = find_engine(table)
+    if engine is not None:
+        chosen = resolve_signal(policy if policy is not None else "label" if proba is None else "score")
+        names = _Names(engine, proba, y, sensitive_features, predicted, sample_weight)
+        return engine_moments(engine, names.ask(happiness, chosen, loss, classes, groups, favourable))
     labels = _column(table, y, "y")
     weight = None if sample_weight is None else _column(table, sample_weight, "sample_weight")
     known = _classes(classes, proba, labels, weight)
@@ -67,7 +77,7 @@ def moments(
     return compute_moments(
         table,
         y=labels,
-        group=_groups(table, sensitive_features, weight),
+        group=groups_of_present(table, sensitive_features, check_weights(weight, count_rows(table))),
         classes=known,
         happiness=resolve_happiness(happiness, known.tolist(), favourable),
         signal=signal,
@@ -77,18 +87,6 @@ def moments(
         groups=groups,
         sample_weight=weight,
     )
-
-
-def _groups(table: Table, sensitive_features: Any, weight: Array | None) -> Array:
-    """The groups; a row of weight 0 is absent, so its group may even be missing."""
-    weights = None if weight is None else check_weights(weight, count_rows(table))
-    if weights is None or weights.all():
-        return resolve_groups(table, sensitive_features)
-    present = np.flatnonzero(weights)
-    found = resolve_groups(table, sensitive_features, rows=present)
-    group = np.full(len(weights), found[0], dtype=found.dtype)
-    group[present] = found
-    return group
 
 
 def _column(table: Table, named: Any, what: str) -> Array:
@@ -102,9 +100,14 @@ def _classes(classes: Sequence[Any] | None, proba: Any, labels: Array, weight: A
             if isinstance(proba, Mapping)
             else distinct(labels if weight is None else labels[weight > 0])
         )
+    return _known(classes, text_as_objects=labels.dtype.kind == "O")
+
+
+def _known(classes: Sequence[Any], text_as_objects: bool) -> Array:
+    """The classes as an array, of text as the table keeps it."""
     known = np.asarray(classes)
-    if known.dtype.kind == "U":
-        known = known.astype(object) if labels.dtype.kind == "O" else known
+    if known.dtype.kind == "U" and text_as_objects:
+        known = known.astype(object)
     if len(known) < 2 or len(set(known.tolist())) < len(known):
         raise DataError(
             f"The classes are {known.tolist()}.",
@@ -113,18 +116,101 @@ def _classes(classes: Sequence[Any] | None, proba: Any, labels: Array, weight: A
     return known
 
 
+def _ordered(proba: Any, classes: list[Any]) -> Any:
+    """The columns of probabilities in the order of the classes, if they are given by class."""
+    if not isinstance(proba, Mapping):
+        return proba
+    if set(proba) != set(classes):
+        raise DataError(
+            f"There are probabilities for {list(proba)}, and the classes are {classes}.",
+            "Name one column for every class.",
+        )
+    return [proba[choice] for choice in classes]
+
+
 def _probabilities(table: Table, proba: Any, classes: Array) -> Any:
     """Probabilities as an array of shape (n, K), columns in the order of ``classes``."""
-    if isinstance(proba, Mapping):
-        order = classes.tolist()
-        if set(proba) != set(order):
-            raise DataError(
-                f"There are probabilities for {list(proba)}, and the classes are {order}.",
-                "Name one column for every class.",
-            )
-        proba = [proba[choice] for choice in order]
+    proba = _ordered(proba, classes.tolist())
     if isinstance(proba, list | tuple) and proba and all(isinstance(name, str) for name in proba):
         return np.column_stack([take_column(table, name, "proba") for name in proba])
     if is_frame(proba):
         proba = proba.to_numpy()
     return np.asarray(proba)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Tables that are not in memory
+
+
+@dataclass(frozen=True)
+class _Names:
+    """The columns of a table that is not in memory, as the user names them."""
+
+    engine: Engine
+    proba: Any
+    y: Any
+    sensitive_features: Any
+    predicted: Any
+    sample_weight: Any
+
+    def ask(
+        self, happiness: Any, signal: Signal, loss: Any, classes: Any, groups: Any, favourable: Any
+    ) -> Ask:
+        """What is asked of the engine."""
+        y, weight = self._one(self.y, "y"), self._one(self.sample_weight, "sample_weight")
+        if y is None:
+            raise DataError("There are no labels y.", "Name their column in y=.")
+        known = self._classes(classes, y, weight)
+        return Ask(
+            classes=known,
+            happiness=resolve_happiness(happiness, known.tolist(), favourable),
+            signal=signal,
+            loss=loss,
+            y=y,
+            sensitive_features=self._groups(),
+            proba=self._proba(known.tolist()),
+            predicted=self._one(self.predicted, "predicted"),
+            weight=weight,
+            groups=None if groups is None else tuple(np.array([*groups, None], dtype=object)[:-1].tolist()),
+        )
+
+    def _one(self, named: Any, what: str) -> str | None:
+        if named is not None and not isinstance(named, str):
+            raise DataError(
+                f"{what} is a {type(named).__name__}, and the table is not in memory.",
+                f"Name a column of the table in {what}=, or collect the table first.",
+            )
+        return named
+
+    def _groups(self) -> Any:
+        named = self.sensitive_features
+        several = isinstance(named, list | tuple) and named and all(isinstance(name, str) for name in named)
+        if isinstance(named, str) or callable(named) or several:
+            return named
+        raise GroupError(
+            "The groups of a table that is not in memory are not named.",
+            "Name the column(s), sensitive_features='sex', or pass a function of the table.",
+        )
+
+    def _classes(self, classes: Any, y: str, weight: str | None) -> Array:
+        if classes is None and isinstance(self.proba, Mapping):
+            classes = list(self.proba)
+        if classes is None:
+            classes = distinct_labels(self.engine, y, weight)
+        return _known(classes, text_as_objects=True)
+
+    def _proba(self, classes: list[Any]) -> tuple[str, ...] | None:
+        if self.proba is None:
+            return None
+        ordered = _ordered(self.proba, classes)
+        if not isinstance(ordered, list | tuple) or not all(isinstance(name, str) for name in ordered):
+            raise DataError(
+                f"proba is a {type(self.proba).__name__}, and the table is not in memory.",
+                "Name one column for every class: proba={class: column}.",
+            )
+        if len(ordered) != len(classes):
+            raise DataError(
+                f"There are {len(ordered)} columns of probabilities for the {len(classes)} classes {classes}.",
+                "Name one column for every class.",
+            )
+        return tuple(ordered)

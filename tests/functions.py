@@ -1,0 +1,151 @@
+"""Happiness functions that people write, and tables in every library and engine to run them on."""
+
+import numpy as np
+
+from felicific import Happiness, lookup
+
+#: One more for every way of saying a thing. All work on pandas, Polars, arrays and, as columns, on every engine.
+EVERYDAY = {
+    "times": lambda decision, x: decision * x["loan"],
+    "right": lambda decision, x, y: (y == decision) * x["loan"],
+    "wrong": lambda decision, x, y: np.where(y != decision, -x["loan"], 0.0),
+    "narrow": lambda decision, x: 3 * decision * x["hours"],
+    "difference": lambda decision, x: decision * (x["income"] - x["loan"]) / 1000,
+    "ratio": lambda decision, x: decision * x["loan"] / x["income"],
+    "log": lambda decision, x: decision * np.log(1 + x["income"]),
+    "root": lambda decision, x: decision * np.sqrt(x["loan"]) + np.exp(-x["loan"] / 1e4),
+    "power": lambda decision, x: decision * x["hours"] ** 2 + x["loan"] ** 0.5,
+    "tens": lambda decision, x: decision * (x["hours"] // 10) + x["hours"] % 7,
+    "limits": lambda decision, x: decision * np.minimum(x["loan"], 20_000) - np.maximum(x["hours"], 40),
+    "clip": lambda decision, x: np.clip(decision * x["loan"], 1_000, 30_000),
+    "both": lambda decision, x: decision * ((x["hours"] > 40) & (x["loan"] < 20_000) | (x["sex"] == "F")),
+    "neither": lambda decision, x: decision * ~((x["hours"] > 40) | (x["loan"] < 20_000)),
+    "select": lambda decision, x: np.select([x["hours"] < 20, x["hours"] < 60], [1.0, 2.0], 3.0) * decision,
+    "isin": lambda decision, x: decision * np.isin(x["region"], [1, 3]),
+    "absolute": lambda decision, x: np.abs(x["loan"] - 2e4 * decision),
+    "lookup": lambda decision, x: decision * lookup(x["school"], {"Master": 0.5, "Doctorate": 1.0}, 0.25),
+    "group": lambda decision, x, group: np.where(group == "b", 1.5, 1.0) * decision * x["loan"],
+    "offset": lambda decision, x: 1e9 + decision * x["loan"],
+    "constant": lambda decision, x: 2.5,
+    "member": lambda decision, x: decision * x["member"] + np.where(x["member"], 2, 1),
+    "floor": lambda decision, x: decision * np.floor(x["loan"] / 1000) - np.ceil(x["income"] / 1000),
+}
+
+#: Functions that cannot be expressions of columns; on batches they mean what they mean in pandas.
+BATCHWISE = {
+    "branch": lambda decision, x: [decision * v if v > 2e4 else 0.0 for v in x["loan"]],
+    "rounded": lambda decision, x: np.round(decision * np.asarray(x["loan"]) / 1000),
+    "real remainder": lambda decision, x: decision * (np.asarray(x["loan"]) % 0.7),
+    "array": lambda decision, x: decision * np.log1p(np.asarray(x["loan"])),
+}
+
+
+def people(n=3000, seed=0, classes=3):
+    """Columns of people, as arrays: three probabilities, a label, three groups, numbers narrow and wide, text."""
+    rng = np.random.default_rng(seed)
+    proba = rng.dirichlet(np.ones(classes), n)
+    proba[: n // 8] = np.round(proba[: n // 8] * 16) / 16  # ties, and probabilities on the edges of bins
+    proba[: n // 8, -1] = 1 - proba[: n // 8, :-1].sum(axis=1)
+    proba = np.clip(proba, 0, 1)
+    proba /= proba.sum(axis=1, keepdims=True)
+    table = {f"p{k}": proba[:, k] for k in range(classes)}
+    table |= {
+        "y": (rng.random(n)[:, None] > proba.cumsum(axis=1)).sum(axis=1).clip(max=classes - 1),
+        "sex": rng.choice(np.array(["F", "M"], dtype=object), n),
+        "z": rng.choice(np.array(["a", "b", "c"], dtype=object), n, p=[0.2, 0.3, 0.5]),
+        "loan": rng.lognormal(10, 0.5, n),
+        "income": rng.lognormal(10.5, 0.6, n),
+        "hours": rng.integers(1, 99, n).astype(np.int8),
+        "region": rng.integers(0, 5, n),
+        "member": rng.random(n) < 0.3,
+        "school": rng.choice(np.array(["Master", "Doctorate", "High School"], dtype=object), n),
+        "w": rng.integers(0, 4, n).astype(float),
+        "id": np.arange(n) + 10_000,
+    }
+    return table
+
+
+def asked(classes=3, **changes):
+    """Arguments of ``moments`` for these people."""
+    return {
+        "proba": {k: f"p{k}" for k in range(classes)},
+        "y": "y",
+        "sensitive_features": "z",
+        "happiness": components(EVERYDAY),
+    } | changes
+
+
+def components(functions):
+    """Named components, one of them among some people only, and two criteria."""
+    return [
+        *(Happiness(function, name=name) for name, function in functions.items()),
+        Happiness(
+            lambda decision, x: decision * x["loan"],
+            among=lambda x, y: (x["hours"] > 30) & (y == 1),
+            name="among",
+        ),
+        "statistical_parity",
+        "equalized_odds",
+    ]
+
+
+def as_pandas(table):
+    import pandas as pd
+
+    return pd.DataFrame(table)
+
+
+def as_arrow(table):
+    import pyarrow as pa
+
+    return pa.table(dict(table))
+
+
+def as_lazy(table):
+    import polars as pl
+
+    return pl.from_arrow(as_arrow(table)).lazy()
+
+
+def as_duckdb(table):
+    import duckdb
+
+    return duckdb.connect().from_arrow(as_arrow(table))
+
+
+def write_parquet(table, path, row_group_size=700):
+    import pyarrow.parquet as pq
+
+    pq.write_table(as_arrow(table), path, row_group_size=row_group_size)
+    return path
+
+
+def assert_same(found, expected, tolerance=1e-12):
+    """Moments agree: counts exactly, sums to ``tolerance`` of the largest sum of their component."""
+    assert found.groups == expected.groups
+    assert [type(group) for group in found.groups] == [type(group) for group in expected.groups]
+    assert np.array_equal(found.classes, expected.classes)
+    assert found.components == expected.components
+    assert found.signal == expected.signal
+    assert found.loss_name == expected.loss_name
+    assert np.array_equal(found.rows, expected.rows)
+    if expected.signal.kind != "soft-label":
+        assert np.array_equal(found.mass, expected.mass)
+    for name in ("mass", "loss", "today_loss", "among"):
+        close(getattr(found, name), getattr(expected, name), tolerance, name)
+    for j, component in enumerate(expected.components):
+        ours, theirs = _absolute(found, j), _absolute(expected, j)
+        for mine, other in zip(ours, theirs, strict=True):
+            close(mine, other, tolerance, component.name)
+
+
+def _absolute(moments, j):
+    """Sums of one component as they are, without an origin."""
+    shift = moments.origin[j] * moments.among[..., j]
+    return moments.value[..., j] + shift[:, :, None], moments.today_value[..., j] + shift
+
+
+def close(found, expected, tolerance, what):
+    size = np.abs(expected).max(initial=0.0)
+    wrong = np.abs(found - expected).max(initial=0.0)
+    assert wrong <= tolerance * size, f"{what}: {wrong} of {size}"

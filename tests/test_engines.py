@@ -142,7 +142,9 @@ def loss_of_x(decision, x, y):
         },
         {"groups": ["c", "a", "b", "nobody"]},
         {"favourable": 0, "happiness": "equal_opportunity"},
-        {"happiness": 'decision * max(loan - 2 * x["hours"], 0) + (3 if sex == "F" and member else -hours ** 2)'},
+        {
+            "happiness": 'decision * max(loan - 2 * x["hours"], 0) + (3 if sex == "F" and member else -hours ** 2)'
+        },
         {"happiness": {"text": "log(loan) * (decision == y)"}, "loss": "(decision != y) * sqrt(income)"},
         {
             "happiness": Happiness(

@@ -60,6 +60,7 @@ BOUNDS = (0.0, 0.05)
 ENVIRONMENTS = {"shared": ("fairlearn", "oxonfair"), "error-parity": ("error-parity",)}  # it wants numpy<2
 PEERS = tuple(peer for peers in ENVIRONMENTS.values() for peer in peers)
 MET = 0.005  # a bound counts as met in sample up to this
+SAME = 1e-7  # points of accuracy: policies that differ by less are the same to their solvers' rounding
 
 Record = dict[str, Any]
 
@@ -569,7 +570,7 @@ def duel(records: list[Record], cell: tuple[str, str, float], method: str, only_
     difference = series(records, "accuracy", method=method, **wanted) - rivals[best]
     mean, error = paired(100 * difference)
     fair = bool(series(records, "in sample", method=method, **wanted).max() <= cell[2] + 1e-6)
-    return [best, points(difference), verdict(mean >= -error and fair)]
+    return [best, points(difference), verdict(mean >= -error - SAME and fair)]
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from felicific.happiness import Component
 from felicific.lottery import make_salt
 from felicific.moments import Moments, Outcome
 from felicific.policy import CellPolicy, Policy
-from felicific.program import Program, Ray, build, policy_of
+from felicific.program import Program, Ray, build, changes_of, policy_of
 from felicific.solution import solve_program
 
 Floats = NDArray[np.float64]
@@ -471,13 +471,18 @@ def frontier(
         free = solve_program(joined, None, constraints, see_group=see_group)
         rows = resolve_rows(joined, directions(joined, gap, free.outcome), constraints)
         program = build(joined, rows, see_group=see_group)
-        return Line(ray_of(program), breakpoints(program), joined.today, joined.evaluate, policy)
+        return Line(
+            ray_of(program), breakpoints(program, changes_of(program)), joined.today, joined.evaluate, policy
+        )
 
     return Frontier(joined.components, joined.groups, joined.loss_name, EXACT, find)
 
 
-def breakpoints(program: Program, tolerance: float = EXACT) -> list[Point]:
-    """All breakpoints of a program whose gap rows give the ray's direction."""
+def breakpoints(program: Program, changes: Floats) -> list[Point]:
+    """All breakpoints of a program whose gap rows give the ray's direction.
+
+    Of the policies that are equally good at one, it is that which changes today's decisions least.
+    """
     model, ray = Ray(program), ray_of(program)
 
     def point(columns: Floats) -> Point:
@@ -487,9 +492,8 @@ def breakpoints(program: Program, tolerance: float = EXACT) -> list[Point]:
 
     first, last = point(model.least().columns), point(model.weighted(0.0).columns)
     unit = program.cost_scale
-    found = trace(first, last, lambda weight: point(model.weighted(weight / unit).columns), tolerance)
-    # Of the policies that are equally good at a breakpoint, the one nearest to today's decisions.
-    return [point(model.within(corner.tau, settle=True).columns) for corner in found]
+    found = trace(first, last, lambda weight: point(model.weighted(weight / unit).columns))
+    return [point(model.within(corner.tau, changes).columns) for corner in found]
 
 
 def ray_of(program: Program) -> Floats:

@@ -43,6 +43,9 @@ CHOOSES, LIKELY = -1, -2
 
 STAGNATION = 8
 
+#: Milder versions of a policy, as shares of its weights of happiness.
+STEPS = (0.25, 0.5, 0.75)
+
 
 @dataclass(frozen=True)
 class Ledger:
@@ -255,6 +258,7 @@ class Generator:
         self.fixed: list[int] = []
         self.alpha: list[float] = []
         self.kappa: list[Floats] = []
+        self.changed: list[Floats] = []
         self.passes = 0
         # The rows of each group side by side, gathered once and not at every pass.
         parts = (
@@ -295,10 +299,36 @@ class Generator:
         self.fixed.append(fixed)
         self.alpha.append(alpha)
         self.kappa.append(kappa)
+        self.changed.append(self._change(decisions))
         self.expected.add(decisions)
         if self.real is not self.expected:
             self.real.add(decisions)
         self.passes += 1
+
+    def _change(self, decisions: Codes) -> Floats:
+        """How far a policy is from today's decisions, by group: squared differences of expected loss."""
+        rows, cost = np.arange(len(decisions)), self.plug_in.cost
+        far = np.square(cost[rows, decisions] - cost[rows, self.crowd.own]) * self.crowd.weight
+        return np.bincount(self.crowd.group, far, minlength=len(self.crowd.groups)).astype(np.float64)
+
+    @property
+    def changes(self) -> Floats:
+        """What each column of the master changes, at most 1."""
+        found = np.array(self.changed).T
+        found = found if self.crowd.see_group else found.sum(axis=0, keepdims=True)
+        largest = found.max()
+        return np.asarray((found / (largest if largest > 0 else 1.0)).ravel())
+
+    def approach(self) -> None:
+        """Where happiness looks at y, take in milder versions of the columns: steps from today's decisions to theirs.
+
+        Many mixtures then meet the requirements on the real labels equally well, and one of them changes little.
+        """
+        if not any(component.looks_at_y for component in self.crowd.components):
+            return
+        for alpha, kappa in list(zip(self.alpha, self.kappa, strict=True)):
+            for step in STEPS if alpha and kappa.any() else ():
+                self.add(alpha, step * kappa)
 
     def mixture(self, q: Floats) -> Mixture:
         """The columns that some group follows; ``q`` has the shape (groups, 1, columns)."""
@@ -387,9 +417,9 @@ class Generator:
         return f"{PASSES} passes", max(bound, 0.0), best
 
 
-def _solved(program: Program) -> Answer:
+def _solved(program: Program, changes: Floats | None = None) -> Answer:
     """Solve a master that some mixture is known to meet."""
-    answer = run_model(program, program.rows)
+    answer = run_model(program, program.rows, changes=changes)
     if not answer.feasible:
         raise SolverError(
             "The master program lost its answer.", "Please report it, with the data if you can."
@@ -442,8 +472,9 @@ def generate(
     if search.real is not search.expected:
         search.reach(search.real)
         search.descend(search.real)
+        search.approach()
     program = search.master(search.real, search.rows(search.real))
-    answer = _solved(program)
+    answer = _solved(program, search.changes)
     q = policy_of(program, answer.columns)
     check_solution(program, program.moments.evaluate(q), q, _objective(program, answer))
     return Generated(

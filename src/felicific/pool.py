@@ -54,8 +54,9 @@ def fill(search: Generator, gap: Any) -> Pool:
     if search.real is not search.expected:
         # Pricing never sees a label, so on the real ledger the sweep is a search and no proof.
         _sweep(search, search.real, gap)
+        search.approach()
     program = _program(search, search.real, gap)
-    return Pool(search, program, breakpoints(program), excess)
+    return Pool(search, program, breakpoints(program, search.changes), excess)
 
 
 def _rows(search: Generator, columns: Columns, gap: Any) -> list[Row]:

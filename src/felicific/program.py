@@ -132,11 +132,11 @@ class _ModelRow:
 
 
 def run_model(
-    program: Program, rows: Sequence[Row], *, elastic: bool = False, settle: bool = False
+    program: Program, rows: Sequence[Row], *, elastic: bool = False, changes: Floats | None = None
 ) -> Answer:
     """Hand the program with these rows to HiGHS; if ``elastic``, minimise the excess over their sides instead.
 
-    With ``settle``, of all optimal policies the one nearest to today's decisions.
+    With ``changes``, what each column changes today's decisions, of all optimal policies the one that changes least.
     """
     import highspy
 
@@ -150,7 +150,7 @@ def run_model(
         solution = solver.getSolution()
         if status == highspy.HighsModelStatus.kOptimal:
             duals = np.array(solution.row_dual)[model.num_row_ - len(written) :]
-            columns = _settled(solver, program) if settle else np.array(solution.col_value)
+            columns = np.array(solution.col_value) if changes is None else _settled(solver, changes)
             return Answer(True, columns, duals, written)
         if status == highspy.HighsModelStatus.kInfeasible:
             return Answer(False, np.empty(0), np.empty(0), written)
@@ -182,8 +182,8 @@ def _solver(model: Any, method: str, presolve: str) -> Any:
     return solver
 
 
-def _settled(solver: Any, program: Program) -> Floats:
-    """Of all optimal answers, the one nearest to today's decisions; the solver has just found one of them.
+def _settled(solver: Any, cost: Floats) -> Floats:
+    """Of all optimal answers, the one that changes today's decisions least; the solver has just found one of them.
 
     Whatever has a dual stays at its bound: that is the face of all optimal answers, and its vertices are vertices of
     the whole program, so nobody faces a lottery on account of this choice.
@@ -191,8 +191,7 @@ def _settled(solver: Any, program: Program) -> Floats:
     import highspy
 
     model, solution = solver.getLp(), solver.getSolution()
-    found, n = np.array(solution.col_value), len(program.cost)
-    cost = _changes(program)
+    found = np.array(solution.col_value)
     if not cost.any():
         return found
     column_dual, row_dual = np.array(solution.col_dual), np.array(solution.row_dual)
@@ -208,7 +207,7 @@ def _settled(solver: Any, program: Program) -> Floats:
     charged = np.array(model.col_cost_)
     solver.changeColsBounds(len(columns), columns, lower, upper)
     solver.changeRowsBounds(len(rows), rows, row_lower, row_upper)
-    solver.changeColsCost(len(columns), columns, np.concatenate([cost, np.zeros(len(columns) - n)]))
+    solver.changeColsCost(len(columns), columns, np.concatenate([cost, np.zeros(len(columns) - len(cost))]))
     solver.run()
     if solver.getModelStatus() == highspy.HighsModelStatus.kOptimal:
         found = np.array(solver.getSolution().col_value)
@@ -218,7 +217,7 @@ def _settled(solver: Any, program: Program) -> Floats:
     return found
 
 
-def _changes(program: Program) -> Floats:
+def changes_of(program: Program) -> Floats:
     """How far every decision is from today's, cell by cell, decision by decision; at most 1.
 
     A change counts for as many people as it concerns, and the more, the further they are from where today's decision
@@ -293,13 +292,13 @@ class Ray:
         self.solver.changeColCost(self.width, 0.0)
         return found
 
-    def within(self, width: float, *, settle: bool = False) -> Answer:
-        """Columns of least loss with t at most ``width``; with ``settle`` those nearest to today's decisions."""
+    def within(self, width: float, changes: Floats | None = None) -> Answer:
+        """Columns of least loss with t at most ``width``; given what each changes, those that change least."""
         self.solver.changeColCost(self.width, 0.0)
         self.solver.changeColBounds(self.width, 0.0, 0.0 if width < 1e-12 else width * (1 + 1e-12))
         found = self._run()
-        if settle:
-            found = replace(found, columns=_settled(self.solver, self.program))
+        if changes is not None:
+            found = replace(found, columns=_settled(self.solver, changes))
         self.solver.changeColBounds(self.width, 0.0, math.inf)
         return found
 

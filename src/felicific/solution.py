@@ -14,7 +14,7 @@ from felicific.constraints import Budget, Floor, GapRow, Row, resolve_rows
 from felicific.exceptions import InfeasibleError, SolverError
 from felicific.happiness import Component
 from felicific.moments import Moments, Outcome
-from felicific.program import TOLERANCE, Answer, Program, build, policy_of, prices_of, run_model
+from felicific.program import TOLERANCE, Answer, Program, build, changes_of, policy_of, prices_of, run_model
 from felicific.signals import ScoreCells
 
 Floats = NDArray[np.float64]
@@ -58,7 +58,7 @@ def solve_program(
     """
     moments.check_complete()
     program = build(moments, resolve_rows(moments, gap, constraints), see_group=see_group)
-    answer = run_model(program, program.rows, settle=True)
+    answer = run_model(program, program.rows, changes=changes_of(program))
     if not answer.feasible:
         answer = _within_rounding(program)
     q = policy_of(program, answer.columns)
@@ -84,7 +84,7 @@ def _within_rounding(program: Program) -> Answer:
                 wider.append(replace(row, width=row.width + extra))
             else:
                 wider.append(replace(row, lower=row.lower - extra, upper=row.upper + extra))
-        answer = run_model(program, wider, settle=True)
+        answer = run_model(program, wider, changes=changes_of(program))
         if answer.feasible:
             return answer
     raise _explain(program)

@@ -61,7 +61,7 @@ functions = {{
 components = resolve_happiness(functions, list(range(K)))
 task = Task(np.arange(K), components, "error", dict.fromkeys(functions, 0.0), (), True, "0" * 32)
 start = time.perf_counter()
-policy = fit_individual(task, People(x, y, group, proba.argmax(axis=1), proba), Individual())
+policy, _ = fit_individual(task, People(x, y, group, proba.argmax(axis=1), proba), Individual())
 print(f"{{time.perf_counter() - start:.1f}} s, {{policy.search.passes}} passes, {{policy.search.stopped}}")
 """
 

@@ -25,7 +25,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
 
 from felicific import Budget, FairClassifier, Floor, Happiness, Individual, Score, moments
-from felicific.exceptions import DataError, GroupError
+from felicific.exceptions import GroupError
 from felicific.moments import reweighted
 
 CELLS = [Score(cells=40), Score(cells=9, monotone=False), "label", "soft-label"]
@@ -84,16 +84,35 @@ def test_the_fitted_people_change_nothing(policy, happiness, n_classes):
     assert (again.predict(table) == fair.predict(table)).all()
 
 
+@pytest.mark.parametrize("happiness", [funding, "equalized_odds", {"ease": relief}], ids=str)
+def test_nothing_changes_for_the_fitted_people(happiness):
+    """Recalibrating an individual policy on the rows it was fitted on changes nothing, whatever it looks at."""
+    table, y = make_people(150, seed=2)
+    fair = fitted(table, y, happiness=happiness, gap=0.1, policy="individual")
+    again = fair.recalibrate(table)
+    assert again.policy_ is fair.policy_
+    assert (again.loss_, again.gaps_, again.share_randomized_) == (
+        fair.loss_,
+        fair.gaps_,
+        fair.share_randomized_,
+    )
+    assert (again.predict(table) == fair.predict(table)).all()
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_fitted_people_under_an_individual_policy(n_classes):
-    """With a happiness that ignores y, recalibrating on the fitted rows keeps the gap and loses no more.
+    """Recalibrating on the fitted rows changes nothing; in another order their labels are not known any more.
 
-    Without labels the mixture is optimal for expected losses, with them for real ones; so the expected loss can
-    only fall, to the optimum of the full program.
+    The mixture is then optimal for expected losses: the optimum of the full program.
     """
     table, y = make_people(90, n_classes, seed=2)
     fair = fitted(table, y, n_classes, gap=0.5, policy=Individual("none"))
+    same = fair.recalibrate(table)
+    assert same.policy_ is fair.policy_
+    assert "unchanged" in same.recalibration_["funding"]
+    table = table.iloc[::-1]
     again = fair.recalibrate(table)
+    assert again.recalibrate(table.iloc[::-1]).policy_ is not again.policy_
     assert again.gaps_["funding"] == pytest.approx(fair.gaps_["funding"], abs=1e-8)
     assert again.loss_ == again.policy_.search.plug_in_loss
     assert again.loss_ <= fair.policy_.search.plug_in_loss + 1e-9
@@ -135,12 +154,15 @@ def test_a_detour_over_other_people_leaves_no_trace(policy):
     assert detour.gaps_ == pytest.approx(direct.gaps_, abs=1e-9)
 
 
-def test_a_rounded_soft_label_is_not_recalibrated():
-    """What a rounded soft label does to people depends on their labels, so without them it is refused."""
+def test_a_rounded_soft_label_states_what_the_model_expects():
+    """What rounded soft labels do is counted where it needs no label, else expected by the model."""
     table, y = make_people(300, seed=7)
-    fair = fitted(table, y, policy="soft-label", randomize=False)
-    with pytest.raises(DataError, match="labels that are unknown"):
-        fair.recalibrate(table)
+    new, _ = make_people(400, seed=8)
+    again = fitted(table, y, policy="soft-label", randomize=False).recalibrate(new)
+    decided = again.predict_proba(new)
+    assert set(np.unique(decided)) <= {0.0, 1.0}
+    assert again.gaps_["funding"] == pytest.approx(gap_of(decided, new)[0], rel=1e-9)
+    assert again.loss_ == pytest.approx(1 - (decided * proba_of(new, 2)).sum() / len(new))
 
 
 @pytest.mark.parametrize("policy", ["score", "label"])
@@ -225,7 +247,7 @@ def test_recalibration_says_which_it_did():
     for policy in EVERY:
         fair = fitted(table, y, policy=policy, happiness=happiness, gap=None)
         assert not hasattr(fair, "recalibration_")
-        said = fair.recalibrate(table).recalibration_
+        said = fair.recalibrate(table.iloc[::-1]).recalibration_
         assert set(said) == {*exact, "ease", "hit"}
         kept = "expected by calibrated" if "ndividual" in str(policy) else "reweighted from the labelled"
         for name, words in said.items():
@@ -428,20 +450,31 @@ def test_an_unfitted_object_is_refused():
         FairClassifier(FrozenEstimator(Told()), happiness=funding).recalibrate(table)
 
 
-def test_a_blind_individual_policy_says_that_it_cannot():
-    """An individual policy that does not see the group refuses, with a remedy."""
-    table, y = make_people(200, seed=20)
+@pytest.mark.parametrize("randomize", [True, False])
+def test_a_blind_individual_policy(randomize):
+    """A policy that decides without the group meets the gap on new people whose groups are known to us."""
+    table, y = make_people(400, seed=20)
+    new, _ = make_people(500, seed=21)
     model = GaussianNB().fit(table[["p1", "loan", "wealth"]], y)
     fair = FairClassifier(
         FrozenEstimator(model),
-        happiness="statistical_parity",
-        gap=0.1,
+        happiness=funding,
+        gap=0.5,
         policy="individual",
         sensitive_features="group",
         group_at_predict=False,
+        randomize=randomize,
+        random_state=0,
     ).fit(table, y)
-    with pytest.raises(DataError, match="cannot be recalibrated"):
-        fair.recalibrate(table)
+    before, _ = gap_of(fair.predict_proba(new), new)
+    again = fair.recalibrate(new)
+    decided = again.predict_proba(new.drop(columns="group"))
+    gap, size = gap_of(decided, new)
+    assert again.gaps_["funding"] == pytest.approx(gap, abs=1e-9 * size)
+    assert before > 0.6
+    if randomize:
+        assert gap <= 0.5 + 1e-9 * size
+    assert not hasattr(again, "cost_of_blindness_")
 
 
 def test_many_batches_are_one():

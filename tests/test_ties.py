@@ -5,8 +5,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.frozen import FrozenEstimator
 
-from felicific import Score, frontier, moments, solve
+from felicific import FairClassifier, Score, frontier, generation, moments, solve
 
 POLICIES = {"label": "label", "cells": Score(12), "free cells": Score(12, monotone=False)}
 
@@ -54,6 +56,10 @@ def naive_distance(computed):
 
 
 def naive_nearest(computed, gap):
+    return two_programs(computed, naive_distance(computed), gap)
+
+
+def two_programs(computed, distance, gap):
     """Least total distance of any policy that is optimal at the gap, by two linear programs over all (z, s, d)."""
     G, S, K = computed.loss.shape
     n = G * S * K
@@ -81,9 +87,7 @@ def naive_nearest(computed, gap):
     loss = computed.loss.ravel()
     shared = {"A_eq": sums_to_one, "b_eq": np.ones(G * S), "bounds": (0, 1), "method": "highs"}
     best = linprog(loss, A_ub=upper, b_ub=limits, **shared)
-    nearest = linprog(
-        naive_distance(computed).ravel(), A_ub=[*upper, loss], b_ub=[*limits, best.fun + 1e-9], **shared
-    )
+    nearest = linprog(distance.ravel(), A_ub=[*upper, loss], b_ub=[*limits, best.fun + 1e-9], **shared)
     return nearest.fun
 
 
@@ -127,3 +131,53 @@ def test_who_is_indifferent_keeps_the_decision():
     held = computed.mass > 0
     today = np.eye(2)[computed.signal.today(2)]
     assert (q[held] == np.broadcast_to(today, q.shape)[held]).all()
+
+
+def test_individual_mixtures_change_least():
+    """Of the mixtures of its columns that are optimal on the real labels, the one that changes today least."""
+    rng = np.random.default_rng(5)
+    n = 300
+    group = rng.integers(0, 2, n)
+    score = np.clip(rng.beta(2, 3, n) + 0.15 * group, 0, 1)
+    x = np.column_stack([score, group])
+    y = (rng.random(n) < score).astype(int)
+    made = []
+
+    class Spy(generation.Generator):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            made.append(self)
+
+    original, generation.Generator = generation.Generator, Spy
+    try:
+        fair = FairClassifier(
+            FrozenEstimator(Told().fit(x, y)),
+            happiness="equalized_odds",
+            gap=0.02,
+            policy="individual",
+            sensitive_features=lambda x: x[:, 1],
+        ).fit(x, y)
+    finally:
+        generation.Generator = original
+    (found,) = made
+    cost = found.plug_in.cost
+    far = np.square(cost - cost[np.arange(n), found.crowd.own][:, None])
+    changed = (far * fair.predict_proba(x)).sum()
+    computed = found.real.moments()
+    least = two_programs(computed, np.array(found.changed).T[:, None, :], 0.02)
+    assert changed == pytest.approx(least, rel=1e-6)
+    assert computed.loss.shape[2] > 10
+
+
+class Told(ClassifierMixin, BaseEstimator):
+    """A model that reads the probability from the first column."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        return np.column_stack([1 - X[:, 0], X[:, 0]])
+
+    def predict(self, X):
+        return (X[:, 0] > 0.5).astype(int)

@@ -281,8 +281,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         best: Policy
         self.moments_: Moments | None = None
         if isinstance(kind, Individual):
-            policy = fit_individual(task, people, kind)
-            best = policy if task.see_group else fit_individual(seeing, people, kind)
+            policy, self._fitted_on = fit_individual(task, people, kind)
+            best = policy if task.see_group else fit_individual(seeing, people, kind)[0]
         else:
             policy, self.moments_ = fit_cells(task, people, kind)
             best = policy if task.see_group else fit_cells(seeing, people, kind)[0]
@@ -502,8 +502,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         expectation over the lottery. Of the loss, and of components that look at the label, the mean given signal
         and group is kept from the labelled people (pooled over neighbouring cells, then groups, where there were
         none) and weighted by where the new people are; an individual policy expects them by its calibrated
-        probabilities. So an individual policy recalibrated on the very people it was fitted on may change: it was
-        fitted to their labels, which are not looked at again.
+        probabilities. On the very people it was fitted on nothing changes.
 
         Returns
         -------
@@ -517,10 +516,13 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         fresh = self._twin()
         policy: Policy
         if isinstance(self.policy_, IndividualPolicy):
-            policy, kept = (
-                recalibrate_individual(task, people, self.policy_),
-                "expected by calibrated probabilities",
-            )
+            policy, fresh._fitted_on = recalibrate_individual(task, people, self.policy_, self._fitted_on)
+            if policy is self.policy_:
+                fresh.recalibration_ = dict.fromkeys(
+                    self.gaps_, "unchanged: it was fitted on these very people"
+                )
+                return fresh
+            kept = "expected by calibrated probabilities"
         else:
             policy, fresh.moments_ = recalibrate_cells(task, people, cast(Moments, self._labelled))
             labelled = cast(Moments, self._labelled)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -143,8 +144,8 @@ def recalibrate_cells(task: Task, people: People, labelled: Moments) -> tuple[Ce
 # Individual policies
 
 
-def fit_individual(task: Task, people: People, individual: Individual) -> IndividualPolicy:
-    """Fit a policy that sees all of x."""
+def fit_individual(task: Task, people: People, individual: Individual) -> tuple[IndividualPolicy, str]:
+    """Fit a policy that sees all of x; also a fingerprint of the people it was fitted on."""
     groups = find_groups(people.group)
     codes = encode_groups(people.group, groups)
     labels = encode(as_vector(people.y, "y"), task.classes.tolist())
@@ -162,33 +163,35 @@ def fit_individual(task: Task, people: People, individual: Individual) -> Indivi
     return _generate(task, people, groups, codes, calibration)
 
 
-def recalibrate_individual(task: Task, people: People, policy: IndividualPolicy) -> IndividualPolicy:
-    """Search again on unlabelled people, with the calibration that the labelled ones gave."""
-    if not policy.see_group:
-        raise DataError(
-            "An individual policy that does not see the group cannot be recalibrated.",
-            "Fit it again on labelled people, or use policy='score'.",
-        )
-    people = replace(people, y=None)
+def recalibrate_individual(
+    task: Task, people: People, policy: IndividualPolicy, fitted_on: str
+) -> tuple[IndividualPolicy, str]:
+    """Search again on unlabelled people, with the calibration that the labelled ones gave.
+
+    Also their fingerprint; for the very people the policy was fitted on, it is returned as it is.
+    """
     codes = encode_groups(people.group, policy.groups)
-    return _generate(task, people, policy.groups, codes, policy.calibration)
+    people = replace(people, y=None)
+    return _generate(task, people, policy.groups, codes, policy.calibration, (policy, fitted_on))
+
+
+def _fingerprint(crowd: Crowd, ledger: Ledger) -> str:
+    """A hash of all that column generation sees of people besides their labels."""
+    found = hashlib.blake2b(digest_size=16)
+    for part in (ledger.cost, ledger.value, ledger.among, crowd.weight, crowd.group, crowd.own, crowd.likely):
+        found.update(np.ascontiguousarray(part).tobytes())
+    return found.hexdigest()
 
 
 def expected_outcome(
     task: Task, people: People, policy: Policy, moments: Moments | None, decisions: Floats
 ) -> Outcome:
     """What rounded decisions about unlabelled people are expected to do."""
-    if isinstance(policy, IndividualPolicy):
+    if isinstance(policy, IndividualPolicy) or isinstance(policy.signal, SoftLabel):  # type: ignore[attr-defined]  # a CellPolicy
         codes = encode_groups(people.group, policy.groups)
-        belief = policy.calibration.apply(_checked(people, task), codes)
-        ledger = expected_ledger(policy.terms, people.x, belief, people.group, policy.origin)
-        crowd = _crowd(task, people, policy.groups, codes, policy.origin)
+        calibration = policy.calibration if isinstance(policy, IndividualPolicy) else None
+        crowd, _, ledger = _ledgers(task, replace(people, y=None), policy.groups, codes, calibration)
         return mixed_outcome(crowd, ledger, decisions)
-    if isinstance(policy.signal, SoftLabel):  # type: ignore[attr-defined]  # every other policy is a CellPolicy
-        raise DataError(
-            "A rounded soft-label policy cannot be recalibrated: what it does depends on labels that are unknown.",
-            "Use randomize=True, or another policy.",
-        )
     rounded = np.eye(len(task.classes))[policy.q.argmax(axis=2)]  # type: ignore[attr-defined]  # as above
     return moments.evaluate(rounded)  # type: ignore[union-attr]  # a CellPolicy has moments
 
@@ -212,11 +215,20 @@ def _checked(people: People, task: Task) -> Floats:
 
 
 def _generate(
-    task: Task, people: People, groups: tuple[Any, ...], codes: Codes, calibration: Calibration
-) -> IndividualPolicy:
-    crowd, plug_in, real = _ledgers(task, people, groups, codes, calibration)
+    task: Task,
+    people: People,
+    groups: tuple[Any, ...],
+    codes: Codes,
+    calibration: Calibration,
+    known: tuple[IndividualPolicy, str] | None = None,
+) -> tuple[IndividualPolicy, str]:
+    origin = None if known is None else known[0].origin
+    crowd, plug_in, real = _ledgers(task, people, groups, codes, calibration, origin)
+    fitted_on = _fingerprint(crowd, plug_in)
+    if known is not None and known[1] == fitted_on:
+        return known
     found: Generated = generate(crowd, plug_in, real, gap=task.gap, constraints=task.constraints)
-    return IndividualPolicy(
+    policy = IndividualPolicy(
         classes=task.classes,
         groups=groups,
         components=crowd.components,
@@ -231,21 +243,66 @@ def _generate(
         loss_function=task.loss,
         search=search_of(found, [component.name for component in crowd.components]),
     )
+    return policy, fitted_on
 
 
 def _ledgers(
-    task: Task, people: People, groups: tuple[Any, ...], codes: Codes, calibration: Calibration
-) -> tuple[Crowd, Ledger, Ledger | None]:
-    """The people as column generation sees them: expected values, and real ones where there are labels."""
-    terms = Terms(
-        task.classes, groups, task.happiness, resolve_loss(task.loss, task.classes)[1], task.see_group
-    )
-    origin = find_origin(terms, people.x, people.y, people.group)
-    belief = calibration.apply(_checked(people, task), codes) if task.see_group else people.joint
-    seen = people.group if task.see_group else None
-    plug_in = expected_ledger(terms, people.x, belief, seen, origin)
-    real = None if people.y is None else real_ledger(terms, people.x, people.y, people.group, codes, origin)
-    return _crowd(task, people, groups, codes, origin), plug_in, real
+    task: Task,
+    people: People,
+    groups: tuple[Any, ...],
+    codes: Codes,
+    calibration: Calibration | None,
+    origin: Floats | None = None,
+) -> tuple[Crowd, Ledger, Ledger]:
+    """The people as column generation sees them: what a policy may expect of them, and what is known of them.
+
+    Known are their labels, or without those their groups; the two ledgers are one where nothing more is known.
+    """
+    terms, belief, seen = _expectation(task, people, groups, codes, calibration)
+    if origin is None:
+        origin = find_origin(terms, people.x, people.y, people.group)
+    plug_in = known = expected_ledger(terms, people.x, belief, seen, origin)
+    if people.y is not None:
+        known = real_ledger(terms, people.x, people.y, people.group, codes, origin)
+    elif not task.see_group:
+        known = expected_ledger(terms, people.x, _given_group(belief, codes), None, origin)
+    return _crowd(task, people, groups, codes, origin), plug_in, known
+
+
+def _expectation(
+    task: Task, people: People, groups: tuple[Any, ...], codes: Codes, calibration: Calibration | None
+) -> tuple[Terms, Floats, Any]:
+    """What is valued, the belief about the label (and the group, where it is not seen), and the group if it is."""
+    cost = resolve_loss(task.loss, task.classes)[1]
+    terms = Terms(task.classes, groups, task.happiness, cost, task.see_group)
+    if not task.see_group:
+        belief = (
+            people.joint
+            if people.joint is not None
+            else _independent(_checked(people, task), codes, len(groups))
+        )
+        return terms, belief, None
+    proba = _checked(people, task)
+    return terms, proba if calibration is None else calibration.apply(proba, codes), people.group
+
+
+def _given_group(joint: Floats, codes: Codes) -> Floats:
+    """p(label, group given x and the group): all of it in the person's own group."""
+    rows = np.arange(len(codes))
+    mine = joint[rows, :, codes]
+    # Somebody in a group that x rules out is believed to have the label that x suggests.
+    held = mine.sum(axis=1, keepdims=True)
+    mine = np.where(held > 0, mine / np.where(held > 0, held, 1.0), joint.sum(axis=2))
+    found = np.zeros_like(joint)
+    found[rows, :, codes] = mine
+    return found
+
+
+def _independent(proba: Floats, codes: Codes, n_groups: int) -> Floats:
+    """p(label, group) when the group is known to us and the label is the model's guess."""
+    found = np.zeros((*proba.shape, n_groups))
+    found[np.arange(len(codes)), :, codes] = proba
+    return found
 
 
 def individual_frontier(task: Task, people: People, policy: IndividualPolicy, gap: Any) -> Frontier:

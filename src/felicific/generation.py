@@ -254,7 +254,7 @@ class Generator:
     ) -> None:
         self.crowd, self.plug_in, self.gap, self.constraints = crowd, plug_in, gap, tuple(constraints)
         self.expected = Columns.empty(crowd, plug_in)
-        self.real = self.expected if real is None else Columns.empty(crowd, real)
+        self.real = self.expected if real is None or real is plug_in else Columns.empty(crowd, real)
         self.fixed: list[int] = []
         self.alpha: list[float] = []
         self.kappa: list[Floats] = []

@@ -28,15 +28,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.compose import make_column_selector, make_column_transformer
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
 
 import felicific
 from felicific import FairClassifier, Scorer
 from felicific.datasets import Dataset, adult, financial_loans, synthetic_loans
+from felicific.studies import make_forest
+from felicific.studies import split as split_rows
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPTS = Path(__file__).resolve().parent / "peers"
@@ -45,8 +43,6 @@ LOADERS: dict[str, Callable[..., Dataset]] = {
     "adult": adult,
     "loans": financial_loans,
 }
-SPLIT = (0.20, 0.16)  # train, validation; the rest is test
-UNUSED = "ApplicationDate"  # of the loans: another value in every row
 TELLING = {"synthetic": ["sex"], "adult": ["sex"], "loans": ["age_group", "Age"]}  # hidden from a blind model
 
 UNCONSTRAINED = "unconstrained"
@@ -139,9 +135,7 @@ def load(name: str) -> Dataset:
 @cache
 def split(name: str, seed: int) -> Split:
     data = load(name)
-    order = np.random.default_rng(seed).permutation(len(data.y))
-    n_train, n_validation = (round(share * len(order)) for share in SPLIT)
-    train, validation, test = np.split(order, [n_train, n_train + n_validation])
+    train, validation, test = split_rows(len(data.y), seed)
     forest = fit_forest(data, train, seed)
     proba = forest.predict_proba(data.X)  # it takes the columns it knows
     return Split(name, seed, data, Remembered(proba, proba.argmax(axis=1)), train, validation, test)
@@ -149,13 +143,8 @@ def split(name: str, seed: int) -> Split:
 
 def fit_forest(data: Dataset, train: Any, seed: int, hidden: Iterable[str] = ()) -> Any:
     """One-hot encoding and a hundred trees, on the columns that are not hidden."""
-    names = [name for name in data.X.columns if name != UNUSED and name not in hidden]
-    text = make_column_selector(dtype_exclude="number")
-    encode = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), text), remainder="passthrough")
-    # One thread: with several, the trees' votes are summed in the order in which the threads end, and a score's
-    # last bits differ from run to run.
-    forest = RandomForestClassifier(100, random_state=seed, n_jobs=1)
-    return make_pipeline(encode, forest).fit(data.X[names].iloc[train], data.y[train])
+    X = data.X[[name for name in data.X.columns if name not in hidden]].iloc[train]
+    return make_forest(X, seed).fit(X, data.y[train])
 
 
 def progress(part: str, work: Split, start: float) -> None:

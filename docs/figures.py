@@ -9,8 +9,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
 
 from felicific import FairClassifier, plots
-from felicific.app import make_forest
 from felicific.datasets import synthetic_loans
+from felicific.studies import make_forest
 
 WAYS = ["today", "repaired on others", "recalibrated on them"]
 

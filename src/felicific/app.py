@@ -1,8 +1,10 @@
-"""The command line: ``felicific demo``."""
+"""The command line: ``felicific demo``, ``felicific reproduce``."""
 
 from __future__ import annotations
 
 import time
+from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -30,6 +32,63 @@ def demo(
     Example: felicific demo --rows 20000
     """
     _demo(rows, seed)
+
+
+class Study(StrEnum):
+    """What ``felicific reproduce`` can run."""
+
+    synthetic = "synthetic"
+    adult = "adult"
+    loans = "loans"
+    delayed = "delayed"
+    all = "all"
+
+
+@app.command()
+def reproduce(
+    study: Annotated[Study, typer.Argument(help="Which study, or all of them.")],
+    out: Annotated[
+        Path, typer.Option(help="Folder for the results; every study gets a folder of its own in it.")
+    ],
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Seeds to average over; figures are those of the first.")
+    ] = 1,
+    rows: Annotated[
+        int | None, typer.Option(min=400, help="Use this many people only, for a quick look.")
+    ] = None,
+    loans: Annotated[
+        Path | None, typer.Option(help="The Kaggle file of the loans; else FELICIFIC_LOANS, else simulated.")
+    ] = None,
+    group: Annotated[
+        str | None, typer.Option(help="Another group column of the loans; age under 40 or over by default.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace results that are there.")] = False,
+) -> None:
+    """Reproduce the paper's case studies, and one on delayed impact, from data to figures.
+
+    Example: felicific reproduce all --out studies
+    """
+    from rich.console import Console
+
+    from felicific.exceptions import FelicificError
+    from felicific.studies import STUDIES, Settings
+    from felicific.studies import reproduce as run
+
+    console = Console(highlight=False)
+    try:
+        for name in STUDIES if study is Study.all else (study.value,):
+            with console.status(name) as status:
+                folder = run(name, out, Settings(seeds, rows, loans, group), force=force, say=status.update)
+            console.print(
+                f"{out / name} is there already and is kept; --force replaces it."
+                if folder is None
+                else f"{folder}: start with results.md",
+                soft_wrap=True,
+                markup=False,
+            )
+    except FelicificError as error:
+        console.print(f"felicific: {error}", style="red", markup=False)
+        raise SystemExit(1) from None
 
 
 def _demo(rows: int, seed: int) -> None:
@@ -60,6 +119,7 @@ def _run_demo(rows: int, seed: int, say: Any) -> list[Any]:
 
     from felicific.classifier import FairClassifier
     from felicific.datasets import synthetic_loans
+    from felicific.studies import make_forest
 
     data = synthetic_loans(rows, seed=seed)
     X, X_train, y, y_train = train_test_split(data.X, data.y, test_size=0.20, random_state=seed)
@@ -96,18 +156,6 @@ def _run_demo(rows: int, seed: int, say: Any) -> list[Any]:
         _table(f"{len(y_test):,} people it has never seen", new),
         _reading(fair, again, new),
     ]
-
-
-def make_forest(X: Any, seed: int) -> Any:
-    """One-hot encoding and a random forest."""
-    from sklearn.compose import make_column_transformer
-    from sklearn.ensemble import RandomForestClassifier
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OneHotEncoder
-
-    text = [name for name in X.columns if X[name].to_numpy().dtype == object]
-    encoder = make_column_transformer((OneHotEncoder(), text), remainder="passthrough")
-    return make_pipeline(encoder, RandomForestClassifier(random_state=seed, n_jobs=-1))
 
 
 def _measure(fair: Any, X: Any, y: Any, decisions: Any) -> dict[str, str]:

@@ -1,11 +1,13 @@
-"""The one way a file is written: whole or not at all."""
+"""The one way a file, or a folder of files, is written: whole or not at all."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import stat
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 
@@ -28,6 +30,33 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
+
+
+@contextlib.contextmanager
+def folder_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A folder to write files to, which takes the name ``path`` when all are written.
+
+    When anything goes wrong before, it is removed, and what was at ``path`` is as it was. A folder that is replaced
+    loses the files that have a namesake among the new ones; others move to the new folder.
+    """
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{target.name[:40]}.", dir=target.parent) as room:
+        new, old = Path(room) / "new", Path(room) / "old"
+        new.mkdir()
+        yield new
+        if not target.exists():
+            os.replace(new, target)
+            return
+        for file in target.iterdir():
+            if not (new / file.name).exists():
+                (shutil.copytree if file.is_dir() else shutil.copy2)(file, new / file.name)
+        os.replace(target, old)
+        try:
+            os.replace(new, target)
+        except BaseException:
+            os.replace(old, target)
+            raise
 
 
 def _mode(target: Path) -> int:

@@ -139,7 +139,7 @@ def test_every_group_has_the_same_cells(policy):
     fair = fitted(table, y, policy, gap=0.1)
     q = fair.policy_.q
     assert (q == q[:1]).all()
-    rules = fair.policy_._rules()
+    rules = fair.policy_.rules()
     assert rules
     assert all(rule.startswith("In any group, ") for rule in rules)
     assert fair.policy_.see_group is False
@@ -149,7 +149,7 @@ def test_every_group_has_the_same_cells(policy):
 def test_an_individual_policy_reads_as_blind():
     """The sentences of a blind individual policy speak of any group, and weigh each group's happiness."""
     table, y = make_signs()
-    rules = fitted(table, y, "individual").policy_._rules()
+    rules = fitted(table, y, "individual").policy_.rules()
     assert rules
     assert all(rule.startswith("In any group, ") for rule in rules)
     assert any("if the person is of group 'a'" in rule for rule in rules)

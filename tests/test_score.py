@@ -721,7 +721,7 @@ WHO = re.compile(
 def rules_of(policy):
     """What the sentences say, as (group, label, low, high, {decision: probability})."""
     found = []
-    for sentence in policy._rules():
+    for sentence in policy.rules():
         match = WHO.fullmatch(sentence)
         assert match, sentence
         low = -math.inf if match["low"] is None else float(match["low"])

@@ -25,6 +25,7 @@ from felicific.fitting import (
     People,
     Task,
     achieved,
+    decide,
     expected_outcome,
     fit_cells,
     fit_individual,
@@ -298,7 +299,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """What a policy does to these people; of a rounded one, what its rounded decisions do."""
         if policy.randomize:
             return policy.outcome
-        return achieved(task, people, _decide(policy, people), policy.groups)
+        return achieved(task, people, decide(policy, people), policy.groups)
 
     def _finish(self, task: Task, people: People) -> None:
         """State what the policy does to these people, and keep them if moving along the frontier needs them."""
@@ -448,7 +449,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             return
         people, task = self._kept_people(), self._task(policy.salt)
         if not policy.randomize:
-            decisions = _decide(policy, people)
+            decisions = decide(policy, people)
             outcome = (
                 expected_outcome(task, people, policy, self.moments_, decisions)
                 if policy.expected
@@ -466,7 +467,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         line = self.frontier_
         people = self._scored(X, sensitive_features, np.asarray(y))
         task = self._task(self.policy_.salt)
-        outcomes = [achieved(task, people, _decide(policy, people), line.groups) for policy in line.policies]
+        outcomes = [achieved(task, people, decide(policy, people), line.groups) for policy in line.policies]
         codes = encode(as_vector(people.predicted, "predictions"), self.classes_.tolist())
         today = achieved(task, people, np.eye(len(self.classes_))[codes], line.groups)
         return curve(line, outcomes, today)
@@ -538,7 +539,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             fresh.__dict__.pop(name, None)
         if not fresh.policy_.randomize:
             rounded = expected_outcome(
-                task, people, fresh.policy_, fresh.moments_, _decide(fresh.policy_, people)
+                task, people, fresh.policy_, fresh.moments_, decide(fresh.policy_, people)
             )
             fresh.policy_ = replace(fresh.policy_, outcome=rounded)
         fresh._people = people if _needs_people(fresh.policy_) else None
@@ -701,7 +702,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             predicted = np.asarray(self.estimator_.predict(features))
         if not self.policy_.see_group and isinstance(self.policy_, IndividualPolicy):
             joint = self.joint_.belief(features, np.asarray(proba))
-        return X, _decide(self.policy_, People(X, None, group, predicted, proba, joint=joint))
+        return X, decide(self.policy_, People(X, None, group, predicted, proba, joint=joint))
 
     def _scored(self, X_new: Table, sensitive_features: Any, y: Array | None = None) -> People:
         """Other people, with their groups and everything the model says about them."""
@@ -743,18 +744,10 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         return tags
 
 
-def _decide(policy: Policy, people: People) -> Floats:
-    """Decision probabilities of a policy for people whom the model has scored."""
-    scores = people.proba if policy.needs_proba else people.predicted
-    if people.joint is not None and not policy.see_group and isinstance(policy, IndividualPolicy):
-        scores = people.joint.reshape(len(people.joint), -1)
-    return policy.apply(scores, people.group, people.x)
-
-
 def _drawn(policy: Policy, people: People) -> float:
     """Share of people whose decision is drawn by lottery."""
     weight = None if people.weight is None else as_vector(people.weight, "sample_weight")
-    return float(np.average(faces_lottery(_decide(policy, people)), weights=weight))
+    return float(np.average(faces_lottery(decide(policy, people)), weights=weight))
 
 
 def _needs_people(policy: Policy) -> bool:

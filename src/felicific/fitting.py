@@ -64,6 +64,14 @@ class People:
         return np.ones(len(self.group)) if self.weight is None else np.asarray(self.weight, dtype=np.float64)
 
 
+def decide(policy: Policy, people: People) -> Floats:
+    """Decision probabilities of a policy for people whom the model has scored."""
+    scores = people.proba if policy.needs_proba else people.predicted
+    if people.joint is not None and not policy.see_group and isinstance(policy, IndividualPolicy):
+        scores = people.joint.reshape(len(people.joint), -1)
+    return policy.apply(scores, people.group, people.x)
+
+
 def achieved(task: Task, people: People, decisions: Floats, groups: tuple[Any, ...] | None = None) -> Outcome:
     """Loss, group means and gaps of given decision probabilities.
 

@@ -226,7 +226,7 @@ class _OneSignal:
     def check(self, n_classes: int) -> None:
         return None
 
-    def describe(self, first: int, last: int, classes: list[Any]) -> str:
+    def describe(self, first: int, last: int, classes: list[Any], digits: int = 12) -> str:
         return "a person"
 
 

@@ -99,7 +99,8 @@ class IndividualPolicy(Policy):
         cost = resolve_loss(self.loss_function, self.classes)[1]
         return Terms(self.classes, self.groups, self.happiness, cost, self.see_group)
 
-    def _rules(self) -> list[str]:
+    def rules(self, digits: int = 12) -> list[str]:
+        """One sentence for every group and policy that is mixed."""
         found = []
         for z, group in enumerate(self.groups if self.see_group else ("any",)):
             who = f"In group {group!r}" if self.see_group else "In any group"
@@ -112,10 +113,12 @@ class IndividualPolicy(Policy):
                     what = "is the class that the model finds likeliest" if fixed == LIKELY else what
                     found.append(f"{who}, {often} the decision {what}.")
                     continue
-                found.append(f"{who}, {often} that decision is taken which has the least {self._aim(m, z)}.")
+                found.append(
+                    f"{who}, {often} that decision is taken which has the least {self._aim(m, z, min(digits, 6))}."
+                )
         return found
 
-    def _aim(self, m: int, z: int) -> str:
+    def _aim(self, m: int, z: int, digits: int) -> str:
         parts = ["expected loss"] if self.mixture.alpha[m] else ["value of zero"]
         for y, group in enumerate(self.groups):
             if self.see_group and y != z:
@@ -125,7 +128,9 @@ class IndividualPolicy(Policy):
                 weight = self.mixture.kappa[m, y, j]
                 if weight:
                     sign, unit = ("less" if weight > 0 else "plus"), component.unit or "unit"
-                    parts.append(f"{sign} {abs(weight):.6g} per {unit} of expected {component.name!r}{whose}")
+                    parts.append(
+                        f"{sign} {abs(weight):.{digits}g} per {unit} of expected {component.name!r}{whose}"
+                    )
         return " ".join(parts)
 
     # -----------------------------------------------------------------------------------------------------

@@ -93,8 +93,8 @@ class Policy(ABC):
         """Probability of every decision, before any rounding."""
 
     @abstractmethod
-    def _rules(self) -> list[str]:
-        """Sentences that say what is decided about whom."""
+    def rules(self, digits: int = 12) -> list[str]:
+        """Sentences that say what is decided about whom, with numbers of so many digits."""
 
     @abstractmethod
     def _content(self) -> dict[str, Any]:
@@ -190,7 +190,7 @@ class Policy(ABC):
 
     def sentences(self) -> list[str]:
         """Spell the whole policy out in plain sentences, and what it achieved."""
-        return self._rules() + self._achieved()
+        return self.rules() + self._achieved()
 
     def _achieved(self) -> list[str]:
         whom = (
@@ -324,7 +324,8 @@ class CellPolicy(Policy):
             decisions += chosen if share is None else share[:, None] * chosen
         return decisions
 
-    def _rules(self) -> list[str]:
+    def rules(self, digits: int = 12) -> list[str]:
+        """One sentence for every group and stretch of signals that is treated alike."""
         classes = self.classes.tolist()
         today = self.signal.today(len(classes))
         found = []
@@ -337,16 +338,16 @@ class CellPolicy(Policy):
                 whole = "of the group" if self.see_group else "of all"
                 share = f"{here / weight:.1%} {whole}" if weight > 0 else "nobody"
                 found.append(
-                    f"{who}, {self._person(first, last)} ({share}) "
+                    f"{who}, {self._person(first, last, digits)} ({share}) "
                     f"{self._treatment(self.q[z, first], today[first : last + 1])}."
                 )
         return found
 
-    def _person(self, first: int, last: int) -> str:
+    def _person(self, first: int, last: int, digits: int) -> str:
         if not self.randomize and isinstance(self.signal, SoftLabel):
             label = self.classes.tolist()[first]
             return f"the part of a person's probabilities that is for the label {label!r}"
-        return self.signal.describe(first, last, self.classes.tolist())
+        return self.signal.describe(first, last, self.classes.tolist(), digits)
 
     def _alike(self, z: int) -> list[tuple[int, int]]:
         """First and last signal of every stretch that is treated alike."""

@@ -76,7 +76,7 @@ class Signal(Protocol):
     def check(self, n_classes: int) -> None:
         """Raise if it makes no sense for that many classes."""
 
-    def describe(self, first: int, last: int, classes: list[Any]) -> str:
+    def describe(self, first: int, last: int, classes: list[Any], digits: int = 12) -> str:
         """Say who has one of these signals: "a person whom ..."."""
 
 
@@ -116,7 +116,7 @@ class SoftLabel(_Unordered):
         n, k = proba.shape
         return [(np.full(n, s), proba[:, s]) for s in range(k)]
 
-    def describe(self, first: int, last: int, classes: list[Any]) -> str:
+    def describe(self, first: int, last: int, classes: list[Any], digits: int = 12) -> str:
         """Say who has this signal."""
         return f"a person for whom the label {classes[first]!r} is drawn from the model's probabilities"
 
@@ -132,7 +132,7 @@ class Label(_Unordered):
         """Every row falls into its predicted label."""
         return [(_required(proba, self.kind).argmax(axis=1) if predicted is None else predicted, None)]
 
-    def describe(self, first: int, last: int, classes: list[Any]) -> str:
+    def describe(self, first: int, last: int, classes: list[Any], digits: int = 12) -> str:
         """Say who has this signal."""
         return f"a person whom the model labels {classes[first]!r}"
 
@@ -197,10 +197,10 @@ class Score:
             return []
         return [(run, 1 if n_classes == 2 else k) for k, run in enumerate(self.runs(n_classes))]
 
-    def describe(self, first: int, last: int, classes: list[Any]) -> str:
+    def describe(self, first: int, last: int, classes: list[Any], digits: int = 12) -> str:
         """Say who is in these bins."""
         return ScoreCells(tuple(range(1, self.size(len(classes)))), self.monotone, self.boundary).describe(
-            first, last, classes
+            first, last, classes, digits
         )
 
     def check(self, n_classes: int) -> None:
@@ -308,7 +308,7 @@ class ScoreCells:
             found.append((owner, low, 1.0 if high <= low else min(high, 1.0)))
         return found
 
-    def describe(self, first: int, last: int, classes: list[Any]) -> str:
+    def describe(self, first: int, last: int, classes: list[Any], digits: int = 12) -> str:
         """Say whose score lies from the first of these cells to the last."""
         starts, k = self._starts, len(classes)
         low = _lower_edge(int(starts[first]), k, self.boundary)
@@ -323,8 +323,10 @@ class ScoreCells:
         if low < 0 and high >= 1:
             return f"{who} with any {score}"
         if low < 0:
-            return f"{who} with a {score} of at most {high:.12g}"
-        return f"{who} with a {score} above {low:.12g}" + ("" if high >= 1 else f" and at most {high:.12g}")
+            return f"{who} with a {score} of at most {high:.{digits}g}"
+        return f"{who} with a {score} above {low:.{digits}g}" + (
+            "" if high >= 1 else f" and at most {high:.{digits}g}"
+        )
 
 
 def _check_boundary(boundary: Any, monotone: Any) -> None:

@@ -341,8 +341,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         policy, self._certificate = certify(
             self.frontier_,
             resolve_gap(task.gap, self.policy_.components),
-            lambda policy: persons_of(task, others, _decide(policy, others), groups),
-            persons_of(task, people, _decide(self.policy_, people), groups),
+            lambda policy: persons_of(task, others, decide(policy, others), groups),
+            persons_of(task, people, decide(self.policy_, people), groups),
             check_confidence(self.confidence),
             lambda policy: replace(policy, salt=task.salt, randomize=bool(self.randomize)),
         )
@@ -482,7 +482,44 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         people = self._scored(X, sensitive_features, np.asarray(y))
         task, line = self._task(self.policy_.salt), self.frontier_
         return band_of(
-            line, lambda policy: persons_of(task, people, _decide(policy, people), line.groups), confidence
+            line, lambda policy: persons_of(task, people, decide(policy, people), line.groups), confidence
+        )
+
+    def report(self, X: Table, y: Any, *, sensitive_features: Any = None, **options: Any) -> Any:
+        """What the person who signs looks at: one page with the groups, the whole trade-off and the policy.
+
+        Parameters
+        ----------
+        X, y :
+            People with labels, best not those on whom the model or the policy was fitted.
+        sensitive_features : array, table, column name(s) or callable, optional
+            The groups, when the constructor does not name them.
+        **options
+            ``title``, ``command`` (how the report was made) and ``confidence``.
+
+        Returns
+        -------
+        Report
+            Shown in a notebook as it is; ``.save("report.html")``, ``.to_html()``, ``.to_dict()``.
+        """
+        from importlib import import_module
+
+        named = self.sensitive_features
+        inner = getattr(self.estimator_, "estimator", self.estimator_)
+        steps = getattr(inner, "steps", None)
+        about = {
+            "grouped_by": " and ".join(map(str, named)) if isinstance(named, list | tuple) else named,
+            "model": type(steps[-1][1] if steps else inner).__name__,
+            "certificate": getattr(self, "certificate_", None),
+        }
+        if not isinstance(about["grouped_by"], str):
+            about["grouped_by"] = None
+        return import_module("felicific.report").choice_report(
+            self._task(self.policy_.salt),
+            self._scored(X, sensitive_features, as_vector(y, "y")),
+            self.frontier_,
+            self.policy_,
+            **(about | options),
         )
 
     def _twin(self) -> Self:

@@ -152,6 +152,13 @@ class Audit:
             "notes": list(self.notes),
         }
 
+    def to_html(self, **options: Any) -> str:
+        """One HTML page that needs no other file; ``title`` and ``command`` are said on it."""
+        from importlib import import_module
+
+        page: str = import_module("felicific.report").audit_report(self, **options).to_html()
+        return page
+
     def _lines(self) -> list[dict[str, Any]]:
         """One line per mean, corrected mean, gap and the loss."""
         lines = []

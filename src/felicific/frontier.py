@@ -192,7 +192,7 @@ class Frontier:
         slopes = -np.diff(self.loss) / np.diff(self.tau)
         return np.column_stack([np.append(slopes, 0.0), np.append([math.inf], slopes)])
 
-    def at(self, *, gap: Any = None, loss: float | None = None) -> Policy:
+    def at(self, *, gap: Any = None, loss: float | None = None, tau: float | None = None) -> Policy:
         """The policy of least loss at a gap, or of least gap at a loss; no further program is solved.
 
         Parameters
@@ -201,11 +201,20 @@ class Frontier:
             The gap allowed; with several components a number allows it for each.
         loss : number
             The loss allowed.
+        tau : number
+            Or the position on the ray itself, from that of the first breakpoint on.
         """
-        if (gap is None) == (loss is None):
+        if [gap, loss, tau].count(None) != 2:
             raise ConstraintError(
-                "A place on the frontier is a gap or a loss.", "Give one of gap= and loss=."
+                "A place on the frontier is a gap, a loss or a tau.", "Give one of gap=, loss= and tau=."
             )
+        if tau is not None:
+            if not tau >= self.points[0].tau:
+                raise ConstraintError(
+                    f"tau is {tau!r}, and the frontier begins at {self.points[0].tau!r}.",
+                    "Give at least that.",
+                )
+            return self._at(float(tau))
         if loss is not None:
             return self._at(self._tau_of_loss(float(loss)))
         return self._at(self._tau_of_gap(gap))

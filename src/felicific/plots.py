@@ -17,6 +17,7 @@ import numpy as np
 
 from felicific.exceptions import DataError
 from felicific.files import write_whole
+from felicific.findings import Audit
 from felicific.frontier import Frontier, tau_of
 from felicific.happiness import Component
 from felicific.policy import CellPolicy, Policy
@@ -41,9 +42,10 @@ class Theme:
     faint: str = "#d9dde2"
     accent: str = "#5b3ea8"
     paper: str = "#ffffff"
+    halo: str = "#ffffff"
     groups: tuple[str, ...] = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#4d4d4d")
     shapes: tuple[str, ...] = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
-    font: str = "system-ui, -apple-system, 'Segoe UI', 'Helvetica Neue', 'Liberation Sans', Arial, sans-serif"
+    font: str = "-apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', 'Liberation Sans', Arial, sans-serif"
     size: int = 12
 
     def colours(self, n: int) -> list[str]:
@@ -81,7 +83,13 @@ class Theme:
                 "labelLimit": 260,
             },
             "legend": {**text, "orient": "top", "title": None, "labelLimit": 260, "symbolStrokeWidth": 0},
-            "title": {"color": self.ink, "fontSize": self.size + 1, "anchor": "start", "fontWeight": "bold"},
+            "title": {
+                "color": self.ink,
+                "fontSize": self.size + 1,
+                "anchor": "start",
+                "frame": "group",
+                "fontWeight": "bold",
+            },
             "text": {"color": self.ink, "fontSize": self.size},
         }
 
@@ -119,7 +127,7 @@ def frontier(
     )
     y = alt.Y(
         "loss:Q",
-        title="accuracy" if accuracy else "loss per person",
+        title=None,
         axis=alt.Axis(tickCount=5, domain=False, ticks=False, format="%" if accuracy else alt.Undefined),
         scale=alt.Scale(zero=False),
     )
@@ -131,15 +139,16 @@ def frontier(
     reach = max(now["gap"], points[-1]["gap"]) or 1.0
     # Beyond the last breakpoint a larger gap buys nothing.
     flat = [*points, {"gap": 1.06 * reach, "loss": points[-1]["loss"]}]
-    line = _values(flat).mark_line(color=theme.accent, strokeWidth=2.5, strokeJoin="round").encode(x=x, y=y)
-    dots = _values(points if len(points) <= 60 else [points[0], points[-1]])
+    line = values(flat).mark_line(color=theme.accent, strokeWidth=2.5, strokeJoin="round").encode(x=x, y=y)
+    dots = values(points if len(points) <= 60 else [points[0], points[-1]])
     dots = dots.mark_circle(color=theme.accent, size=42, opacity=1).encode(x=x, y=y)
-    today = _values([{**now, "text": "today"}])
+    today = values([{**now, "text": "today"}])
     mark = today.mark_point(shape="diamond", filled=True, color=theme.ink, size=130, opacity=1).encode(
         x=x, y=y
     )
     text = today.mark_text(align="right", dx=-9, dy=13, fontWeight="bold").encode(x=x, y=y, text="text:N")
-    return _themed(alt.layer(line, dots, mark, text), theme).properties(width=width, height=0.5 * width)
+    chart = alt.layer(line, dots, mark, text).properties(width=width, height=0.5 * width)
+    return themed(chart.properties(title="accuracy" if accuracy else "loss per person"), theme)
 
 
 def policy(policy: Policy, *, theme: Theme = LIGHT, width: int = 560) -> Chart:
@@ -149,29 +158,57 @@ def policy(policy: Policy, *, theme: Theme = LIGHT, width: int = 560) -> Chart:
     at each threshold, and the model's own boundary as a dashed line. With more classes, and with labels: of the
     people whom the model gives each label, how many get which decision; what is not as the label says stands out.
     """
+    return steps(policy_steps(policy), theme=theme, width=width)
+
+
+def policy_steps(policy: Policy) -> dict[str, Any]:
+    """What a chart of the policy shows, as plain data.
+
+    ``rows`` are stretches of scores that are treated alike: the group, the model's label, from which score to which,
+    and the probability of every decision.
+    """
     if not isinstance(policy, CellPolicy):
         raise DataError(
             f"A policy of kind {type(policy).__name__} sees all of x, which no chart of signals shows.",
             "Read its sentences().",
         )
+    k, signal = len(policy.classes), policy.signal
     names = labels(policy.groups) if policy.see_group else ["everybody"]
-    if isinstance(policy.signal, ScoreCells) and len(policy.classes) == 2:
-        return _by_score(policy, policy.signal, names, theme, width)
-    return _by_class(policy, names, theme, width)
+    decisions = labels(policy.classes.tolist())
+    line = k == 2 and isinstance(signal, ScoreCells)
+    ranges = signal.ranges(k) if isinstance(signal, ScoreCells) else [(s, 0.0, 1.0) for s in range(k)]
+    rows = []
+    for z, name in enumerate(names):
+        for owner in range(1 if line else k):
+            mine = [s for s in range(len(ranges)) if line or ranges[s][0] == owner]
+            found = _changes([(ranges[s][1], policy.q[z, s].tolist()) for s in mine])
+            rows += [
+                {"group": name, "label": decisions[owner], "low": low, "high": high, "q": q}
+                for low, high, q in _between(found)
+            ]
+    return {
+        "groups": names,
+        "decisions": decisions,
+        "signal": signal.kind,
+        "boundary": float(signal.boundary) if line and isinstance(signal, ScoreCells) else None,
+        "rows": rows,
+    }
 
 
-def _by_score(policy: CellPolicy, signal: ScoreCells, names: list[str], theme: Theme, width: int) -> Chart:
+def steps(content: dict[str, Any], *, theme: Theme = LIGHT, width: int = 560) -> Chart:
+    """Draw what :func:`policy_steps` found."""
+    return (_by_class if content["boundary"] is None else _by_score)(content, theme, width)
+
+
+def _by_score(content: dict[str, Any], theme: Theme, width: int) -> Chart:
     """Steps of the probability along the score, one row per group."""
     import altair as alt
 
-    ranges = signal.ranges(2)
-    rows = []
-    for z, name in enumerate(names):
-        chances = policy.q[z, :, 1].tolist()
-        steps = [(low, q) for (_, low, _), q in zip(ranges, chances, strict=True)]
-        rows += [{"group": name, "score": low, "chance": q} for low, q in _changes(steps)]
-        rows.append({"group": name, "score": 1.0, "chance": chances[-1]})
-    decision = labels(policy.classes.tolist())[1]
+    names, decision, rows = content["groups"], content["decisions"][1], []
+    for row in content["rows"]:
+        rows.append({"group": row["group"], "score": row["low"], "chance": row["q"][1]})
+        if row["high"] == 1.0:
+            rows.append({"group": row["group"], "score": 1.0, "chance": row["q"][1]})
     x = alt.X("score:Q", title=f"score for {decision}", axis=alt.Axis(grid=False, tickCount=6))
     x = x.scale(domain=[0, 1])
     y = alt.Y("chance:Q", title=None, scale=alt.Scale(domain=[0, 1]))
@@ -182,56 +219,87 @@ def _by_score(policy: CellPolicy, signal: ScoreCells, names: list[str], theme: T
     area = base.mark_area(interpolate="step-after", opacity=0.25)
     line = base.mark_line(interpolate="step-after", strokeWidth=2)
     boundary = alt.Chart().mark_rule(color=theme.muted, strokeDash=[4, 3])
-    boundary = boundary.encode(x=alt.XDatum(float(signal.boundary)))
+    boundary = boundary.encode(x=alt.XDatum(content["boundary"]))
     chart = alt.layer(area, line, boundary, data=_inline(rows)).properties(width=width, height=46)
     facet = chart.facet(row=_rows("group", names), spacing=12)
     title = f"Probability of being decided {decision}, by score; dashed: the model's own boundary"
-    return _themed(facet.properties(title=title), theme)
+    return themed(facet.properties(title=title), theme)
 
 
-def _by_class(policy: CellPolicy, names: list[str], theme: Theme, width: int) -> Chart:
+def _by_class(content: dict[str, Any], theme: Theme, width: int) -> Chart:
     """Shares of the decisions, groups down and the model's labels across; what is changed stands out.
 
     A score adds the probability of the label along each panel; a label by itself has nothing along it.
     """
     import altair as alt
 
-    decisions, scored = labels(policy.classes.tolist()), isinstance(policy.signal, ScoreCells)
-    ranges = [(s, 0.0, 1.0) for s in range(len(decisions))]
-    if scored:
-        ranges = policy.signal.ranges(len(decisions))  # type: ignore[attr-defined]  # a score
-    rows = []
-    for z, name in enumerate(names):
-        for k, label in enumerate(decisions):
-            steps = [
-                (low, tuple(policy.q[z, s].tolist()))
-                for s, (owner, low, _) in enumerate(ranges)
-                if owner == k
-            ]
-            for low, high, q in _between(_changes(steps)):
-                tops = np.cumsum([0.0, *q]).tolist()
-                rows += [
-                    {"group": name, "label": label, "low": low, "high": high, "decision": decisions[d],
-                     "from": tops[d], "to": tops[d + 1], "strength": 0.2 if d == k else 0.95}
-                    for d in range(len(decisions)) if q[d] > 0
-                ]  # fmt: skip
-    panel = max(60, (width - 20 * len(decisions)) // len(decisions))
+    decisions, rows = content["decisions"], []
+    for row in content["rows"]:
+        tops = np.cumsum([0.0, *row["q"]]).tolist()
+        rows += [
+            {"group": row["group"], "label": row["label"], "low": row["low"], "high": row["high"],
+             "decision": decision, "from": tops[d], "to": tops[d + 1],
+             "strength": 0.2 if decision == row["label"] else 0.95}
+            for d, decision in enumerate(decisions) if row["q"][d] > 0
+        ]  # fmt: skip
     x = alt.X("low:Q", scale=alt.Scale(domain=[0, 1]), title="probability of it", axis=None)
-    if scored:
+    if content["signal"] == "score":
         x = x.axis(grid=False, tickCount=3)
     y = alt.Y("from:Q", title=None, axis=None, scale=alt.Scale(domain=[0, 1]))
     scale = alt.Scale(domain=decisions, range=theme.colours(len(decisions)))
     colour = alt.Color("decision:N", scale=scale, legend=alt.Legend(title="decided", titleOrient="left"))
     strength = alt.Opacity("strength:Q", scale=None, legend=None)
-    chart = _values(rows).mark_rect()
+    chart = values(rows).mark_rect()
     chart = chart.encode(x=x, x2="high:Q", y=y, y2="to:Q", color=colour, opacity=strength)
-    drawn = policy.signal.kind == "soft-label"
+    drawn = content["signal"] == "soft-label"
     title = (
         "a label drawn from the model's probabilities is ..." if drawn else "the model labels a person ..."
     )
     column = alt.Column("label:N", sort=decisions, title=title)
-    chart = chart.properties(width=panel, height=30)
-    return _themed(chart.facet(row=_rows("group", names), column=column, spacing=6), theme)
+    chart = chart.properties(width=max(60, (width - 20 * len(decisions)) // len(decisions)), height=30)
+    return themed(chart.facet(row=_rows("group", content["groups"]), column=column, spacing=6), theme)
+
+
+def groups(
+    audit: Audit,
+    after: Audit | None = None,
+    *,
+    component: str | None = None,
+    ways: tuple[str, str] = ("today", "under the policy"),
+    theme: Theme = LIGHT,
+    width: int = 480,
+) -> Chart:
+    """Mean happiness of every group with its interval, of one audit or of two, before and after.
+
+    Parameters
+    ----------
+    audit, after : Audit
+        What was found; both of the same components.
+    component : str, optional
+        The one to draw; by default all, below each other.
+    ways : two strings
+        What to call the two audits.
+    """
+    import altair as alt
+
+    names = [found.component.name for found in audit.components]
+    if component is not None and component not in names:
+        raise _no_component(component, names)
+    charts = []
+    for found in audit.components:
+        if component in (None, found.component.name):
+            parts = [found] if after is None else [found, after[found.component.name]]
+            rows = [
+                {"way": way, "group": group, "mean": mean.estimate, "low": mean.low, "high": mean.high}
+                for way, part in zip(ways, parts, strict=False)
+                for group, mean in part.means.items()
+            ]
+            charts.append(_means(rows, f"mean {measure(found.component)}", theme, width))
+    if len(charts) == 1:
+        return themed(charts[0], theme)
+    return themed(
+        alt.vconcat(*charts, spacing=28).resolve_scale(color="independent", shape="independent"), theme
+    )
 
 
 def means(rows: Sequence[dict[str, Any]], *, title: str, theme: Theme = LIGHT, width: int = 480) -> Chart:
@@ -244,6 +312,10 @@ def means(rows: Sequence[dict[str, Any]], *, title: str, theme: Theme = LIGHT, w
     title : str
         What the means are means of, with the unit.
     """
+    return themed(_means(rows, title, theme, width), theme)
+
+
+def _means(rows: Sequence[dict[str, Any]], title: str, theme: Theme, width: int) -> Chart:
     import altair as alt
 
     ways, groups = _ordered(row["way"] for row in rows), _ordered(row["group"] for row in rows)
@@ -277,7 +349,7 @@ def means(rows: Sequence[dict[str, Any]], *, title: str, theme: Theme = LIGHT, w
         dot.transform_filter("isValid(datum.mean)"),
     ]
     chart = alt.layer(*parts, data=table).properties(width=width, height=alt.Step(22))
-    return _themed(chart.facet(row=_rows("way", [way_names[way] for way in ways]), spacing=16), theme)
+    return chart.facet(row=_rows("way", [way_names[way] for way in ways]), spacing=16)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -288,7 +360,7 @@ def svg(chart: Chart) -> str:
     """The chart as SVG text: the same chart always gives the same text."""
     import vl_convert
 
-    return str(vl_convert.vegalite_to_svg(chart.to_dict(), vl_version=_vega_lite()))
+    return str(vl_convert.vegalite_to_svg(_specification(chart), vl_version=_vega_lite()))
 
 
 def save(chart: Chart, path: str | os.PathLike[str], *, scale: float = 2.0) -> None:
@@ -307,12 +379,18 @@ def save(chart: Chart, path: str | os.PathLike[str], *, scale: float = 2.0) -> N
     if kind == ".svg":
         write_whole(path, svg(chart))
     elif kind == ".png":
-        picture = vl_convert.vegalite_to_png(chart.to_dict(), vl_version=_vega_lite(), scale=scale)
+        picture = vl_convert.vegalite_to_png(_specification(chart), vl_version=_vega_lite(), scale=scale)
         write_whole(path, picture)
     else:
         raise DataError(
             f"A chart is not written as {kind!r} ({os.fspath(path)!r}).", "End the name in .png or .svg."
         )
+
+
+def _specification(chart: Chart) -> dict[str, Any]:
+    # Altair checked the parts when they were made; checking the whole takes longer than drawing it.
+    content: dict[str, Any] = chart.to_dict(validate=False)
+    return content
 
 
 def _vega_lite() -> str:
@@ -355,20 +433,23 @@ def _ray(frontier: Frontier, component: str | None) -> tuple[float, str]:
     if component is None and len(names) > 1:
         return 1.0, "allowed gaps, all components in proportion"
     if component is not None and component not in names:
-        raise DataError(
-            f"The frontier has no component {component!r}.", f"Name one of {', '.join(map(repr, names))}."
-        )
+        raise _no_component(component, names)
     j = 0 if component is None else names.index(component)
     if not 0 < frontier.ray[j] < math.inf:
         raise DataError(f"The gap of {names[j]!r} is not part of this frontier.", "Name another component.")
     return float(frontier.ray[j]), f"allowed gap in {measure(frontier.components[j])}"
 
 
+def _no_component(component: str, names: list[str]) -> DataError:
+    return DataError(f"There is no component {component!r}.", f"Name one of {', '.join(map(repr, names))}.")
+
+
 def _good(loss: float, accuracy: bool) -> float:
     return 1.0 - loss if accuracy else loss
 
 
-def _values(rows: list[dict[str, Any]]) -> Chart:
+def values(rows: list[dict[str, Any]]) -> Chart:
+    """A chart of these rows, yet to be drawn."""
     import altair as alt
 
     return alt.Chart(_inline(rows))
@@ -380,7 +461,8 @@ def _inline(rows: list[dict[str, Any]]) -> Any:
     return alt.InlineData(values=rows)
 
 
-def _themed(chart: Chart, theme: Theme) -> Chart:
+def themed(chart: Chart, theme: Theme) -> Chart:
+    """The chart with the theme's fonts and colours."""
     return chart.properties(config=theme.config(), padding=4)
 
 

@@ -1,0 +1,370 @@
+"""What a report says, as plain data: everything is computed here, and nothing after it."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import platform
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from importlib import import_module
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from felicific.audit import audit
+from felicific.comparison import compare
+from felicific.findings import Audit, plain
+from felicific.fitting import People, Task, achieved, decide
+from felicific.frames import Array, as_vector, column_names, encode, is_frame, take_column
+from felicific.frontier import Frontier, tau_of
+from felicific.groups import encode_groups
+from felicific.happiness import CRITERIA, Happiness
+from felicific.individual import IndividualPolicy
+from felicific.moments import Outcome
+from felicific.plots import labels, policy_steps
+from felicific.policy import Policy
+
+Floats = NDArray[np.float64]
+
+FORMAT, VERSION = "felicific report", 1
+
+#: Most round numbers among the positions of the slider; at least two fifths of them.
+POSITIONS = 60
+
+#: Most sentences that a position spells out.
+SENTENCES = 60
+
+#: What the criteria mean, in words.
+CRITERIA_WORDS = {
+    "statistical_parity": "the share of people who get each decision",
+    "overall_accuracy": "the share of people whose decision is their true label",
+    "equalized_odds": "the share of people with each true label who get each decision",
+    "equal_opportunity": "the share who are decided favourably among those whose true label is the favourable one",
+    "predictive_equality": "the share who are decided favourably among those whose true label is another one",
+}
+
+
+def describe_choice(
+    task: Task,
+    people: People,
+    line: Frontier,
+    policy: Policy,
+    *,
+    confidence: float = 0.95,
+    title: str | None = None,
+    grouped_by: Any = None,
+    model: str | None = None,
+    command: str | None = None,
+    certificate: Any = None,
+) -> dict[str, Any]:
+    """Everything a report says about a policy, the frontier it lies on and some people, as plain data.
+
+    Parameters
+    ----------
+    task : Task
+        What is asked.
+    people : People
+        With labels and everything the model says about them; best not those the policy was fitted on.
+    line : Frontier
+        All the policies there are to choose from.
+    policy : Policy
+        The one that is proposed.
+    """
+    before, after = (
+        _audited(task, people, decisions, policy.groups, confidence)
+        for decisions in (_one_hot(people.predicted, task.classes), decide(policy, people))
+    )
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "kind": "choice",
+        "title": title,
+        "confidence": confidence,
+        "decisions": [plain(decision) for decision in task.classes.tolist()],
+        "model": model,
+        "grouped_by": plain(grouped_by) if isinstance(grouped_by, str | None) else str(grouped_by),
+        "groups": _groups(people, policy.groups),
+        "components": [_component(happiness) for happiness in task.happiness],
+        "loss": line.loss_name,
+        "today": before.to_dict(),
+        "after": after.to_dict(),
+        "change": compare(before, after).to_dict(),
+        "policy": _policy(task, policy),
+        "frontier": _frontier(task, people, line, policy),
+        "certificate": None if certificate is None else str(certificate),
+        "reproduce": reproduce(people, command),
+    }
+
+
+def describe_audit(found: Audit, *, title: str | None = None, command: str | None = None) -> dict[str, Any]:
+    """What a report says about an audit alone."""
+    counts = np.bincount(found.persons.codes, weights=found.persons.weight, minlength=len(found.groups))
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "kind": "audit",
+        "title": title,
+        "confidence": found.confidence,
+        "groups": [
+            {"name": plain(group), "people": float(count)}
+            for group, count in zip(found.groups, counts.tolist(), strict=True)
+        ],
+        "components": [
+            {"name": part.component.name, "unit": part.component.unit, "words": "", "among": ""}
+            for part in found.components
+        ],
+        "today": found.to_dict(),
+        "reproduce": {
+            "versions": versions(),
+            "fingerprint": f"{found.persons.fingerprint:08x}",
+            "command": command,
+        },
+    }
+
+
+# ---------------------------------------------------------------------------------------------------------
+# What is decided, about whom
+
+
+def _groups(people: People, groups: tuple[Any, ...]) -> list[dict[str, Any]]:
+    counts = np.bincount(
+        encode_groups(as_vector(people.group, "group"), groups), weights=people.weights, minlength=len(groups)
+    )
+    return [
+        {"name": plain(group), "people": count} for group, count in zip(groups, counts.tolist(), strict=True)
+    ]
+
+
+def _component(happiness: Happiness) -> dict[str, Any]:
+    """A component and what it means: the words of its function, as far as it has any."""
+    return {
+        "name": str(happiness.name),
+        "unit": str(happiness.unit),
+        "words": _words(happiness.function, happiness.family),
+        "among": "" if happiness.among is None else _words(happiness.among, None) or "some of the people",
+        "looks_at_y": happiness.looks_at_y,
+        "bounds": None if happiness.bounds is None else list(happiness.bounds),
+    }
+
+
+def _words(function: Any, family: Any) -> str:
+    """What a function says of itself: the text of an expression, a criterion's meaning, or its first sentence."""
+    if family in CRITERIA:
+        return CRITERIA_WORDS[family]
+    text = getattr(function, "text", None)
+    if isinstance(text, str):
+        return text
+    described = hasattr(function, "__name__") or type(function).__module__.split(".")[0] != "felicific"
+    doc = (getattr(function, "__doc__", None) or "") if described else ""
+    return " ".join(doc.strip().split("\n\n")[0].split())
+
+
+def _policy(task: Task, policy: Policy) -> dict[str, Any]:
+    gap = task.gap if isinstance(task.gap, dict) or task.gap is None else {"": task.gap}
+    seen = isinstance(policy, IndividualPolicy)
+    return {
+        "kind": "individual" if seen else policy.signal.kind,  # type: ignore[attr-defined]  # a CellPolicy
+        "gaps_allowed": None if gap is None else {str(name): plain(width) for name, width in gap.items()},
+        "constraints": [str(constraint) for constraint in task.constraints],
+        "see_group": policy.see_group,
+        "randomize": policy.randomize,
+        "sentences": sentences(policy),
+        "steps": None if seen else policy_steps(policy),
+    }
+
+
+def sentences(policy: Policy) -> list[str]:
+    """The policy in words, with names cut to a readable length."""
+    names = labels(component.name for component in policy.components)
+    shown = replace(
+        policy,
+        groups=tuple(_quoted(policy.groups)),
+        classes=np.array([*_quoted(policy.classes.tolist()), None], dtype=object)[:-1],
+        components=tuple(replace(c, name=name) for c, name in zip(policy.components, names, strict=True)),
+    )
+    found = shown.rules(digits=4)
+    left = len(found) - SENTENCES
+    return (
+        found
+        if left <= 0
+        else [*found[:SENTENCES], f"And {left} more such sentences; see the policy's file."]
+    )
+
+
+class _Shown(str):
+    """A name that is quoted as a reader expects it."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _quoted(names: Iterable[Any]) -> list[_Shown]:
+    """Text in quotation marks, numbers without."""
+    values = list(names)
+    return [
+        _Shown(
+            f"\N{LEFT DOUBLE QUOTATION MARK}{text}\N{RIGHT DOUBLE QUOTATION MARK}"
+            if isinstance(value, str)
+            else text
+        )
+        for value, text in zip(values, labels(values), strict=True)
+    ]
+
+
+# ---------------------------------------------------------------------------------------------------------
+# The choice
+
+
+def _frontier(task: Task, people: People, line: Frontier, policy: Policy) -> dict[str, Any]:
+    """The frontier, and everything about the positions that the slider can take."""
+    today = _one_hot(people.predicted, task.classes)
+    now = achieved(task, people, today, policy.groups)
+    crossing = Crossing.of(people, policy.groups, today)
+    tau_today, tau_policy = tau_of(line.today, line.ray), tau_of(policy.outcome, line.ray)
+    least, most = line.points[0].tau, line.points[-1].tau
+    reach = max(tau_today, tau_policy, most)
+    marked = {"least gap": least, "half of today's gap": tau_today / 2, "today's gap": tau_today}
+    marked |= {"this policy": tau_policy, "least loss": most}
+    # What is less than the least gap, or differs from it by rounding alone, is the least gap.
+    marked = {name: least if tau <= least + 1e-9 * reach else tau for name, tau in marked.items()}
+    found = []
+    for tau in positions(list(marked.values()), reach):
+        place = (
+            policy if tau == marked["this policy"] else replace(line.at(tau=tau), randomize=policy.randomize)
+        )
+        decisions = decide(place, people)
+        outcome = achieved(task, people, decisions, policy.groups)
+        found.append(
+            {
+                "tau": tau,
+                "names": [name for name, where in marked.items() if where == tau],
+                "allowed": _numbers(tau * line.ray),
+                "fitted": _outcome(place.outcome),
+                **_outcome(outcome),
+                "price": _price(line, tau),
+                "moves": crossing.count(decisions),
+                "sentences": sentences(place),
+            }
+        )
+    return {
+        "ray": _numbers(line.ray),
+        "tolerance": line.tolerance,
+        "breakpoints": [{"tau": point.tau, **_outcome(point.outcome)} for point in line.points],
+        "today": {"tau": tau_today, "fitted": _outcome(line.today), **_outcome(now)},
+        "positions": found,
+    }
+
+
+def _price(line: Frontier, tau: float) -> float:
+    """Loss given up per unit of tau: the slope of the frontier, at a breakpoint that towards larger gaps."""
+    return float(line.prices[int(np.searchsorted(line.tau, tau, side="right")) - 1, 0])
+
+
+def positions(marked: list[float], reach: float) -> list[float]:
+    """Places for the slider: round numbers from the least gap to the largest, and those that have a name."""
+    low = min(marked)
+    if reach <= low:
+        return [low]
+    step = round_step((reach - low) / POSITIONS)
+    first, last = math.ceil(low / step), math.floor(reach / step)
+    even = [float(f"{i * step:.12g}") for i in range(first, last + 1)]
+    near = 1e-9 * reach
+    kept = [tau for tau in even if low + near < tau < reach and min(abs(tau - m) for m in marked) > near]
+    return sorted({*kept, *marked, reach})
+
+
+def round_step(width: float) -> float:
+    """The least of 1, 2 and 5 times a power of ten that is at least ``width``."""
+    power = 10.0 ** math.floor(math.log10(width))
+    return next(float(f"{m * power:.12g}") for m in (1, 2, 5, 10) if m * power >= width * (1 - 1e-12))
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """Counts how many people of each group move from which decision to which, in expectation over the lottery."""
+
+    groups: int
+    classes: int
+    cells: NDArray[np.intp]
+    weights: Floats
+
+    @classmethod
+    def of(cls, people: People, groups: tuple[Any, ...], today: Floats) -> Crossing:
+        """The people, by group and today's decision."""
+        codes = encode_groups(as_vector(people.group, "group"), groups)
+        k = today.shape[1]
+        return cls(len(groups), k, codes * k + today.argmax(axis=1), people.weights)
+
+    def count(self, decisions: Floats) -> list[Any]:
+        """counts[group][decision today][decision then]."""
+        size = self.groups * self.classes
+        found = [np.bincount(self.cells, self.weights * then, minlength=size) for then in decisions.T]
+        table: list[Any] = np.stack(found, axis=-1).reshape(self.groups, self.classes, -1).tolist()
+        return table
+
+
+def _audited(
+    task: Task, people: People, decisions: Floats, groups: tuple[Any, ...], confidence: float
+) -> Audit:
+    return audit(
+        decisions,
+        people.x,
+        people.y,
+        happiness=list(task.happiness),
+        sensitive_features=people.group,
+        loss=task.loss,
+        gap=task.gap,
+        classes=task.classes,
+        sample_weight=people.weight,
+        confidence=confidence,
+    )
+
+
+def _one_hot(predicted: Any, classes: Array) -> Floats:
+    codes = encode(as_vector(predicted, "predictions"), classes.tolist())
+    return np.asarray(np.eye(len(classes))[codes])
+
+
+def _outcome(outcome: Outcome) -> dict[str, Any]:
+    return {"loss": outcome.loss, "means": outcome.means.tolist(), "gaps": outcome.gaps.tolist()}
+
+
+def _numbers(values: Floats) -> list[float | None]:
+    return [value if math.isfinite(value) else None for value in values.tolist()]
+
+
+# ---------------------------------------------------------------------------------------------------------
+# How to make it again
+
+
+def reproduce(people: People, command: str | None) -> dict[str, Any]:
+    """Versions, a fingerprint of the people, and the command."""
+    return {"versions": versions(), "fingerprint": fingerprint(people), "command": command}
+
+
+def versions() -> dict[str, str]:
+    """What the numbers depend on."""
+    found = {"felicific": import_module("felicific").__version__, "Python": platform.python_version()}
+    return found | {name: version(name) for name in ("numpy", "highspy", "scikit-learn")}
+
+
+def fingerprint(people: People) -> str:
+    """SHA-256 of the people: every column, the groups, the labels, the model's decisions and the weights."""
+    digest = hashlib.sha256()
+    table = people.x
+    columns: list[tuple[str, Any]] = [
+        (name, getattr(people, name)) for name in ("group", "y", "predicted", "weight")
+    ]
+    if is_frame(table):
+        columns += [(f"x.{name}", take_column(table, name, "the report")) for name in column_names(table)]
+    else:
+        columns.append(("x", table.toarray() if hasattr(table, "tocsr") else table))
+    for name, values in columns:
+        texts = [] if values is None else map(repr, np.asarray(values).ravel().tolist())
+        digest.update("\x1f".join([name, *texts, ""]).encode("utf-8", "backslashreplace"))
+    return digest.hexdigest()

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from felicific.audit import audit
+from felicific.certificates import Certificate
 from felicific.comparison import compare
 from felicific.findings import Audit, plain
 from felicific.fitting import People, Task, achieved, decide
@@ -58,7 +59,7 @@ def describe_choice(
     grouped_by: Any = None,
     model: str | None = None,
     command: str | None = None,
-    certificate: Any = None,
+    certificate: Certificate | None = None,
 ) -> dict[str, Any]:
     """Everything a report says about a policy, the frontier it lies on and some people, as plain data.
 
@@ -94,7 +95,7 @@ def describe_choice(
         "change": compare(before, after).to_dict(),
         "policy": _policy(task, policy),
         "frontier": _frontier(task, people, line, policy),
-        "certificate": None if certificate is None else str(certificate),
+        "certificate": None if certificate is None else certificate.to_dict(),
         "reproduce": reproduce(people, command),
     }
 

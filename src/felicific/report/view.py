@@ -82,7 +82,7 @@ def make_view(content: Content) -> dict[str, Any]:
         "tables": [_means_table(content, ways, names, j) for j in range(len(names.components))],
         "sure": _sure(ways, names),
         "caveats": _caveats(content, ways),
-        "certificate": content.get("certificate"),
+        "certificate": _certificate(content.get("certificate")),
         "versions": list(content["reproduce"]["versions"].items()),
         "fingerprint": content["reproduce"]["fingerprint"],
         "command": content["reproduce"]["command"],
@@ -268,6 +268,11 @@ def _means_table(content: Content, ways: list[Any], names: Names, j: int) -> dic
     columns = [way for way, _ in ways] + ([] if change is None else ["change"])
     gap = {"name": "gap", "cells": cells(lambda part: part["gap"])}
     return {"name": names.components[j], "ways": columns, "rows": rows, "gap": gap}
+
+
+def _certificate(found: dict[str, Any] | None) -> str:
+    """What was certified, cut where a name in it is endless."""
+    return "" if found is None else clean(found["sentence"], 900)
 
 
 def _sure(ways: list[Any], names: Names) -> list[str]:

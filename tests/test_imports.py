@@ -151,6 +151,11 @@ def test_moments_is_the_function(first):
     assert run(code) == ["function"] * 5
 
 
+def test_policies_of_every_kind_can_be_read():
+    """Whoever imports ``Policy`` alone can read the files of individual policies too."""
+    assert "individual" in run("from felicific import Policy\nprint(*Policy.kinds)")
+
+
 def test_moments_survive_pickle_beside_the_function():
     """Objects of the submodule that the function ``moments`` shadows can be pickled and read elsewhere."""
     code = """

@@ -1,16 +1,18 @@
 """The studies: small runs of all of them, the tie rule and the numbers against naive second computations."""
 
+import contextlib
 import csv
+import io
 import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.optimize import linprog
-from typer.testing import CliRunner
 
 from felicific import frontier
-from felicific.app import app
+from felicific.app import run as command_line
 from felicific.datasets import fico
 from felicific.files import folder_whole
 from felicific.happiness import Happiness
@@ -23,7 +25,10 @@ ROWS = 2_000
 
 
 def run(*arguments):
-    return CliRunner().invoke(app, ["reproduce", *map(str, arguments)], env={"COLUMNS": "200"})
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
+        code = command_line(["reproduce", *map(str, arguments)])
+    return SimpleNamespace(exit_code=code, output=output.getvalue())
 
 
 def read(file):

@@ -77,9 +77,9 @@ _HOME = {
     "findings": ["Audit"],
     "frontier": ["Curve", "Frontier", "frontier"],
     "happiness": ["CRITERIA", "Happiness"],
-    "individual": ["IndividualPolicy"],
+    "individual": ["IndividualPolicy", "Policy"],  # so that files of every kind of policy can be read
     "moments": ["Moments"],
-    "policy": ["CellPolicy", "Policy", "solve"],
+    "policy": ["CellPolicy", "solve"],
     "scoring": ["Scorer"],
     "signals": ["Individual", "Label", "Score", "SoftLabel"],
     "tables": ["moments"],

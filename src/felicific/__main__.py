@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+import _thread
 import sys
+from typing import Any
 
 
 def main() -> None:
     """Run the command line, or say what to install for it."""
+    sys.unraisablehook = _ask_again
     try:
-        from felicific.app import app
-    except ModuleNotFoundError as error:
-        sys.exit(f"felicific: the command line needs {error.name}. Install it: pip install 'felicific[app]'")
-    app()
+        try:
+            from felicific.app import run
+        except ModuleNotFoundError as error:
+            sys.exit(
+                f"felicific: the command line needs {error.name}. Install it: pip install 'felicific[app]'"
+            )
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:
+        print("felicific: interrupted; no file is half-written.", file=sys.stderr)
+        code = 130
+    sys.exit(code)
+
+
+def _ask_again(ignored: Any) -> None:
+    """Interrupt again when Ctrl-C arrived where Python has to ignore exceptions."""
+    if isinstance(ignored.exc_value, KeyboardInterrupt):
+        _thread.interrupt_main()
+    else:
+        sys.__unraisablehook__(ignored)
 
 
 if __name__ == "__main__":

@@ -78,6 +78,17 @@ class Expression:
         _read(self.text)
 
     @property
+    def columns(self) -> frozenset[str | int]:
+        """Columns of ``x`` that it looks at."""
+        tree = _read(self.text)
+        quoted = {
+            node.slice.value  # type: ignore[attr-defined]  # checked to be a constant
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Subscript)
+        }
+        return frozenset(_names(tree) - {*OWN_NAMES, "x"} | quoted)
+
+    @property
     def __signature__(self) -> inspect.Signature:
         by_name = inspect.Parameter.KEYWORD_ONLY
         return inspect.Signature([inspect.Parameter(name, by_name) for name in _arguments(self.text)])

@@ -12,23 +12,34 @@ from pathlib import Path
 
 
 def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
-    """Write ``content`` to ``path`` so that a reader sees the old file or the new one, never a part.
+    """Write ``content`` to ``path`` so that a reader sees the old file or the new one, never a part."""
+    with whole_file(path) as temporary:
+        temporary.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
 
-    The bytes go to a temporary file in the same folder, are flushed to disk, and take the name in one step.
+
+@contextlib.contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A file to write to, which takes the name ``path`` when it is written and flushed to disk.
+
+    It lies in the same folder, so that it takes the name in one step. When anything goes wrong before, it is removed,
+    and what was at ``path`` is as it was.
     """
     target = Path(path)
-    data = content.encode("utf-8") if isinstance(content, str) else content
-    descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name[:40]}.", dir=target.parent)
     try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(data)
-            stream.flush()
+        descriptor, name = tempfile.mkstemp(prefix=f".{target.name[:40]}.", dir=target.parent)
+    except OSError as error:
+        error.filename = os.fspath(target)  # the name that the user knows
+        raise
+    os.close(descriptor)
+    temporary = Path(name)
+    try:
+        yield temporary
+        with temporary.open("rb") as stream:
             os.fsync(stream.fileno())
-        os.chmod(temporary, _mode(target))
+        temporary.chmod(_mode(target))
         os.replace(temporary, target)
     except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
+        temporary.unlink(missing_ok=True)
         raise
 
 

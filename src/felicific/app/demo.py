@@ -1,28 +1,13 @@
-"""The command line: ``felicific demo``, ``felicific reproduce``."""
+"""``felicific demo``: the paper's loans, from data to a repaired classifier."""
 
 from __future__ import annotations
 
 import time
-from enum import StrEnum
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-app = typer.Typer(
-    name="felicific",
-    help="What a classifier's decisions do to groups of people, and the cheapest way to bring them together.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
 
-
-@app.callback()
-def root() -> None:
-    """What a classifier's decisions do to groups of people, and the cheapest way to bring them together."""
-
-
-@app.command()
 def demo(
     rows: Annotated[int, typer.Option(min=1_000, help="People to simulate.")] = 48_842,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the simulation, the forest and the lottery.")] = 0,
@@ -34,77 +19,14 @@ def demo(
     _demo(rows, seed)
 
 
-class Study(StrEnum):
-    """What ``felicific reproduce`` can run."""
-
-    synthetic = "synthetic"
-    adult = "adult"
-    loans = "loans"
-    delayed = "delayed"
-    all = "all"
-
-
-@app.command()
-def reproduce(
-    study: Annotated[Study, typer.Argument(help="Which study, or all of them.")],
-    out: Annotated[
-        Path, typer.Option(help="Folder for the results; every study gets a folder of its own in it.")
-    ],
-    seeds: Annotated[
-        int, typer.Option(min=1, help="Seeds to average over; figures are those of the first.")
-    ] = 1,
-    rows: Annotated[
-        int | None, typer.Option(min=400, help="Use this many people only, for a quick look.")
-    ] = None,
-    loans: Annotated[
-        Path | None, typer.Option(help="The Kaggle file of the loans; else FELICIFIC_LOANS, else simulated.")
-    ] = None,
-    group: Annotated[
-        str | None, typer.Option(help="Another group column of the loans; age under 40 or over by default.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace results that are there.")] = False,
-) -> None:
-    """Reproduce the paper's case studies, and one on delayed impact, from data to figures.
-
-    Example: felicific reproduce all --out studies
-    """
-    from rich.console import Console
-
-    from felicific.exceptions import FelicificError
-    from felicific.studies import STUDIES, Settings
-    from felicific.studies import reproduce as run
-
-    console = Console(highlight=False)
-    try:
-        for name in STUDIES if study is Study.all else (study.value,):
-            with console.status(name) as status:
-                folder = run(name, out, Settings(seeds, rows, loans, group), force=force, say=status.update)
-            console.print(
-                f"{out / name} is there already and is kept; --force replaces it."
-                if folder is None
-                else f"{folder}: start with results.md",
-                soft_wrap=True,
-                markup=False,
-            )
-    except FelicificError as error:
-        console.print(f"felicific: {error}", style="red", markup=False)
-        raise SystemExit(1) from None
-
-
 def _demo(rows: int, seed: int) -> None:
     """Run the demonstration and print it."""
     from rich.console import Console
 
-    from felicific.exceptions import FelicificError
-
     console = Console()
     start = time.perf_counter()
-    try:
-        with console.status("Simulating loans ...") as status:
-            results = _run_demo(rows, seed, status.update)
-    except FelicificError as error:
-        console.print(f"felicific: {error}", style="red", markup=False)
-        raise SystemExit(1) from None
+    with console.status("Simulating loans ...") as status:
+        results = _run_demo(rows, seed, status.update)
     for part in results:
         console.print(part)
     console.print(f"Done in {time.perf_counter() - start:.1f} s.", style="dim")

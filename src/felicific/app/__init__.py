@@ -1,0 +1,128 @@
+"""The command line: every command is a function in a module of its own.
+
+Nothing heavy is imported here: ``felicific --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from felicific.app.apply import apply
+from felicific.app.audit import audit
+from felicific.app.demo import demo
+from felicific.app.fit import fit
+from felicific.app.frontier import frontier
+from felicific.app.reproduce import reproduce
+from felicific.app.sample_size import sample_size
+
+EXIT_CODES = """
+Exit codes: 0 done; 1 not possible, one line says why; 2 typed wrongly; 3 no policy meets what was asked;
+4 `audit --require`: the gap is not shown to be small enough; 130 interrupted.
+"""
+
+INTERRUPTED = "felicific: interrupted; no file is half-written."
+
+#: What is raised when a command was typed wrongly: click's class, which some versions of typer carry along themselves.
+USAGE: Any = typer.BadParameter.__base__
+
+app = typer.Typer(
+    name="felicific",
+    help="What a classifier's decisions do to groups of people, and the cheapest way to bring them together.",
+    epilog=EXIT_CODES,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+for command in (demo, audit, frontier, fit, apply, sample_size, reproduce):
+    app.command()(command)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from felicific import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error; anywhere on the line.")
+    ] = False,
+) -> None:
+    """What a classifier's decisions do to groups of people, and the cheapest way to bring them together."""
+
+
+def run(arguments: list[str]) -> int:
+    """Run a command line and return its exit code; an error is one clear message, without a traceback."""
+    debug = "--debug" in arguments
+    try:
+        _note_warnings()
+        command = typer.main.get_command(app)
+        kept = [argument for argument in arguments if argument != "--debug"]
+        found = command.main(kept, prog_name="felicific", standalone_mode=False)
+        if found == 130:
+            raise KeyboardInterrupt  # typer took it for an ordinary end
+        sys.stdout.flush()
+        return int(found or 0)
+    except BaseException as error:
+        if debug and not isinstance(error, KeyboardInterrupt | SystemExit):
+            raise
+        code, message = explain(error)
+        if message:
+            print(message, file=sys.stderr)
+        return code
+
+
+def explain(error: BaseException) -> tuple[int, str]:
+    """Exit code and message of whatever ended a command."""
+    from felicific.exceptions import FelicificError, InfeasibleError
+
+    in_a_query = type(error).__name__ == "InterruptException" or str(error) == "Query interrupted"
+    match error:
+        case _ if in_a_query or isinstance(error, KeyboardInterrupt | typer.Abort):
+            return 130, INTERRUPTED
+        case SystemExit():
+            return error.code if isinstance(error.code, int) else 1, ""
+        case _ if isinstance(error, USAGE):
+            path = error.ctx.command_path if error.ctx else "felicific"
+            return 2, f"felicific: {error.format_message().rstrip('.')}. Try '{path} --help'."
+        case InfeasibleError():
+            return 3, f"felicific: {error}"
+        case FelicificError():
+            return 1, f"felicific: {error}"
+        case BrokenPipeError():
+            # Whoever read the output has left: nothing more to say, not even when Python flushes at the end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 1, ""
+        case ModuleNotFoundError():
+            return 1, f"felicific: this needs {error.name}. Install it: pip install 'felicific[app,report]'"
+        case OSError():
+            what = error.strerror or str(error)
+            where = f": {os.fspath(error.filename)!r}" if error.filename is not None else ""
+            return 1, f"felicific: {what}{where}. Nothing was written."
+        case MemoryError():
+            return 1, "felicific: out of memory. Keep fewer columns or rows, or use a larger machine."
+        case _ if type(error).__module__.split(".")[0] in ("_duckdb", "duckdb", "pyarrow"):
+            return 1, f"felicific: {' '.join(str(error).split())[:300]}"
+    return (
+        1,
+        f"felicific: unexpected {type(error).__name__}: {error}. `--debug` shows where; please report it.",
+    )
+
+
+def _note_warnings() -> None:
+    """Say a warning in one line, as everything else is said."""
+    import warnings
+
+    def show(message: Warning | str, *rest: object) -> None:
+        print(f"felicific: note: {message}", file=sys.stderr)
+
+    warnings.showwarning = show  # type: ignore[assignment]  # the rest of its arguments says where, which is no help here

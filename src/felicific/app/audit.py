@@ -1,0 +1,127 @@
+"""``felicific audit``: what decisions do to groups of people, with intervals."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from felicific.app import options
+
+
+def audit(
+    file: options.File,
+    group: options.Group,
+    happiness: options.HappinessText,
+    decision: options.Decision = None,
+    policy: Annotated[
+        Path | None,
+        typer.Option(
+            "--policy-file",
+            metavar="FILE",
+            help="Audit what this policy decides, by its probabilities.",
+            rich_help_panel=options.DATA,
+        ),
+    ] = None,
+    proba: options.Proba = None,
+    label: options.OptionalLabel = None,
+    weight: options.Weight = None,
+    sampling: Annotated[
+        bool,
+        typer.Option(
+            "--sampling",
+            help="Weights are sampling weights: they add no evidence.",
+            rich_help_panel=options.DATA,
+        ),
+    ] = False,
+    table: options.Table = None,
+    name: options.Name = None,
+    unit: options.Unit = None,
+    among: options.Among = None,
+    loss: options.Loss = "error",
+    favourable: options.Favourable = None,
+    gap: options.Gap = None,
+    require: Annotated[
+        bool,
+        typer.Option("--require", help="Exit with 4 unless every gap is shown to be at most --gap."),
+    ] = False,
+    confidence: Annotated[
+        float, typer.Option(metavar="NUMBER", help="With which every interval is to hold the truth.")
+    ] = 0.95,
+    method: Annotated[
+        str,
+        typer.Option(
+            metavar="METHOD", help="How intervals are made: auto, t, hall, exact, bernstein or betting."
+        ),
+    ] = "auto",
+    simultaneous: Annotated[
+        bool, typer.Option("--simultaneous", help="All gaps are to hold together.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Also write it to this .json or .csv file.", rich_help_panel=options.ANSWER
+        ),
+    ] = None,
+    as_json: options.Json = False,
+    force: options.Force = False,
+) -> None:
+    """Measure what decisions do to groups of people, with intervals.
+
+    Example: felicific audit loans.csv --decision approved --group sex --happiness "decision * loan" --unit $
+    """
+    from felicific.app.inputs import read_gap, read_happiness
+    from felicific.app.outputs import check_target, print_json, working
+    from felicific.app.people import People
+    from felicific.audit import audit as measure
+    from felicific.exceptions import DataError
+    from felicific.files import write_whole
+    from felicific.frames import take_column
+
+    check_target(out, [".json", ".csv"], force=force)
+    if require and not gap:
+        raise DataError("--require does not say how large a gap may be.", "Add --gap.")
+    with working(f"Auditing {file} ..."):
+        people = People.find(
+            file,
+            table=table,
+            group=group,
+            label=label,
+            proba=proba,
+            decision=decision,
+            weight=weight,
+            happiness=read_happiness(happiness, name, unit, among),
+            loss=loss,
+            favourable=favourable,
+            policy=policy,
+        )
+        rows = people.rows()
+        found = measure(
+            people.decisions(rows),
+            rows,
+            None if label is None else take_column(rows, label, "--label"),
+            happiness=people.happiness,
+            sensitive_features=people.sensitive_features,
+            loss=people.loss,
+            gap=read_gap(gap),
+            classes=people.classes,
+            favourable=people.favourable,
+            sample_weight=None if weight is None else take_column(rows, weight, "--weight"),
+            weights="sampling" if sampling else "frequency",
+            confidence=confidence,
+            method=method,
+            simultaneous=simultaneous,
+        )
+    if out is not None:
+        write_whole(out, _as_file(found, out.suffix.lower()))
+    print_json(found.to_dict()) if as_json else print(found)
+    if require and any(part.test is None or part.test.verdict != "at most" for part in found.components):
+        raise typer.Exit(4)
+
+
+def _as_file(found: Any, kind: str) -> str:
+    if kind == ".json":
+        return json.dumps(found.to_dict(), indent=1, allow_nan=False) + "\n"
+    return str(found.to_frame().to_csv(index=False, lineterminator="\n"))

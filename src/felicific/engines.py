@@ -297,6 +297,8 @@ class DaskEngine(Engine):
                 f"Dask's workers died again and again while working on one partition ({error}).",
                 "Give the workers more memory, or the table smaller partitions (repartition).",
             )
+        if not isinstance(error, KeyError):
+            return self.failure(error)
         import dask
 
         known = dask.compute(*[dask.delayed(_names_of)(part) for part in self.table.to_delayed()])

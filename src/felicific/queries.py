@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from felicific.columns import NUMERIC, Column, ColumnTable, NotAColumn, as_column
 from felicific.engines import Engine, Place, as_floats, as_list
 from felicific.exceptions import BatchWarning, DataError, EngineError, FelicificError, HappinessError
-from felicific.frames import Array, Table, column_names, count_rows, null_rows, select_columns, take_column
+from felicific.frames import Array, Table, count_rows, null_rows, take_column
 from felicific.groups import encode_groups, find_groups, groups_of_present, name_groups
 from felicific.happiness import ARGUMENTS, Batch, Happiness, arguments_of, evaluate, evaluate_among
 from felicific.moments import Moments
@@ -88,14 +88,14 @@ def engine_moments(engine: Engine, ask: Ask) -> Moments:
             BatchWarning,
             stacklevel=4,
         )
-        return _batchwise(engine, ask, engine.names, plan.used)
+        return _batchwise(engine, ask, plan)
     if not engine.has_queries:
-        return _batchwise(engine, ask, plan.used, plan.used)
+        return _batchwise(engine, ask, plan)
     try:
         return _Query(engine, ask, plan).moments()
     except Exception as error:
         # Go through the rows: that says what is wrong with which of them.
-        _batchwise(engine, ask, plan.used, plan.used)
+        _batchwise(engine, ask, plan)
         if isinstance(error, FelicificError):
             raise
         raise EngineError(
@@ -141,13 +141,19 @@ def _labels(y: str, weight: str | None, table: Table, place: Place) -> set[Any]:
 # Batch by batch
 
 
-def _batchwise(engine: Engine, ask: Ask, names: Sequence[str], used: Sequence[str]) -> Moments:
-    """Sum up batches of rows with the code for tables in memory."""
+def _batchwise(engine: Engine, ask: Ask, plan: _Plan) -> Moments:
+    """Sum up batches of rows with the code for tables in memory.
+
+    Functions that could be expressions get arrays, so that they mean the same as on every engine; the others get the
+    library's own rows, with every column.
+    """
+    step = partial(_rows_moments, ask, plan.used, plan.reason is None)
+    names = plan.used if plan.reason is None else engine.names
     try:
-        found: Moments | None = engine.fold(partial(_rows_moments, ask, tuple(used)), add_groups, list(names))
+        found: Moments | None = engine.fold(step, add_groups, list(names))
     except FelicificError as error:
         if not isinstance(error, EngineError):
-            _refuse_missing(engine, ask, used)
+            _refuse_missing(engine, ask, plan.used)
         raise
     if found is None or not found.rows.sum():
         raise DataError("The table has no rows.", "Pass at least one row of every group.")
@@ -155,8 +161,10 @@ def _batchwise(engine: Engine, ask: Ask, names: Sequence[str], used: Sequence[st
     return found
 
 
-def _rows_moments(ask: Ask, used: tuple[str, ...], table: Table, place: Place) -> Moments:
+def _rows_moments(ask: Ask, used: tuple[str, ...], arrays: bool, table: Table, place: Place) -> Moments:
     """Moments of some rows of the table."""
+    if arrays:
+        table = {name: take_column(table, name, ask.named.get(name, "the happiness")) for name in used}
     missing = _missing(ask, used, table, place)
     if missing.counts:
         missing.refuse()
@@ -244,11 +252,8 @@ def _missing(ask: Ask, used: tuple[str, ...], table: Table, place: Place) -> _Mi
     absent = None
     if ask.weight is not None:
         absent = take_column(table, ask.weight, "sample_weight") == 0
-    known = column_names(table)
     for name in used:
-        if name not in known:
-            select_columns(table, [name], ask.named.get(name, "the happiness"))
-        rows = null_rows(take_column(table, name, "the moments"))
+        rows = null_rows(take_column(table, name, ask.named.get(name, "the happiness")))
         if absent is not None:
             rows = rows[~absent[rows]]
         if len(rows):

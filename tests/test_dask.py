@@ -1,0 +1,178 @@
+"""Dask: moments on a real cluster of worker processes, one of which dies; errors name the partition."""
+
+import os
+import signal
+import warnings
+
+import numpy as np
+import pytest
+from functions import BATCHWISE, EVERYDAY, as_pandas, asked, assert_same, people, write_parquet
+
+from felicific import Happiness, moments
+from felicific.exceptions import BatchWarning, DataError, EngineError, GroupError, HappinessError
+
+dask = pytest.importorskip("dask")
+dd = pytest.importorskip("dask.dataframe")
+distributed = pytest.importorskip("distributed")
+
+PARTS = 6
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Two worker processes; a task may lose its worker once."""
+    settings = {
+        "distributed.scheduler.allowed-failures": 1,
+        "distributed.worker.daemon": False,
+        "distributed.comm.timeouts.connect": "20s",
+        "distributed.admin.log-format": "%(message)s",
+    }
+    with (
+        dask.config.set(settings),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+        ) as started,
+        distributed.Client(started) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def table():
+    return people(1800)
+
+
+def lay(table, parts=PARTS):
+    return dd.from_pandas(as_pandas(table), npartitions=parts, sort=False)
+
+
+def test_everyday_functions_agree_with_pandas(cluster, table):
+    """All everyday functions give the moments of the same rows in pandas, on worker processes, without a notice."""
+    assert_same(moments(lay(table), **asked()), moments(as_pandas(table), **asked()))
+
+
+@pytest.mark.parametrize("scheduler", ["threads", "synchronous"])
+def test_without_a_cluster(table, scheduler):
+    """Dask's own schedulers do as well; classes and groups that only some partitions hold are found."""
+    order = np.lexsort((table["y"], table["z"]))
+    table = {name: column[order] for name, column in table.items()}
+    ask = asked(proba=["p0", "p1", "p2"], sample_weight="w")
+    with dask.config.set(scheduler=scheduler):
+        assert_same(moments(lay(table), **ask), moments(as_pandas(table), **ask))
+
+
+def test_parquet_is_read_partition_by_partition(cluster, table, tmp_path):
+    """A Parquet file with row groups gives the same, reading only what is used."""
+    path = write_parquet(table, tmp_path / "people.parquet", 300)
+    ask = asked(happiness=EVERYDAY["times"])
+    assert_same(
+        moments(dd.read_parquet(path, split_row_groups=True), **ask), moments(as_pandas(table), **ask)
+    )
+
+
+def test_other_functions_run_on_partitions_with_a_notice(cluster, table):
+    """A function that is no expression of columns runs on the partitions all the same."""
+    ask = asked(happiness=Happiness(BATCHWISE["array"], name="array"))
+    with pytest.warns(BatchWarning, match="'array'"):
+        found = moments(lay(table), **ask)
+    assert_same(found, moments(as_pandas(table), **ask))
+
+
+class Deadly:
+    """A happiness that kills the worker it runs on, the first ``times`` times."""
+
+    def __init__(self, folder, times):
+        self.folder, self.times = str(folder), times
+
+    def __call__(self, decision, x):
+        if (
+            isinstance(x["marker"], np.ndarray) and 1234 in x["marker"]
+        ):  # not while it is read as an expression
+            for attempt in range(self.times):
+                try:
+                    os.close(os.open(os.path.join(self.folder, str(attempt)), os.O_CREAT | os.O_EXCL))
+                except FileExistsError:
+                    continue
+                os.kill(os.getpid(), signal.SIGKILL)
+        return decision * x["loan"] + 0 * x["marker"]
+
+
+def test_a_worker_that_dies_once_changes_nothing(cluster, table, tmp_path):
+    """A worker killed during the run costs time and nothing else."""
+    table = table | {"marker": np.arange(1800.0)}
+    found = moments(lay(table), **asked(happiness={"h": Deadly(tmp_path, 1)}))
+    assert len(list(tmp_path.iterdir())) == 1
+    assert_same(found, moments(as_pandas(table), **asked(happiness={"h": EVERYDAY["times"]})))
+
+
+def test_a_worker_that_dies_again_is_an_error(cluster, table, tmp_path, refuses):
+    """A partition that kills every worker is an error, not a partial result."""
+    table = table | {"marker": np.arange(1800.0)}
+    with refuses(EngineError, "workers died", remedy="memory"):
+        moments(lay(table), **asked(happiness={"h": Deadly(tmp_path, 9)}))
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_missing_values_are_counted_over_all_partitions(cluster, table, refuses):
+    """Null or NaN is counted over the whole table; its first rows are named with their partition."""
+    loan = table["loan"].copy()
+    loan[[3, 700, 1799]] = np.nan
+    words = ["'loan'", "3 of 1800 rows", "rows 3 of partition 0, 100 of partition 2, 299 of partition 5"]
+    with refuses(DataError, *words, remedy="Fill it in"):
+        moments(lay(table | {"loan": loan}), **asked(happiness=EVERYDAY["times"]))
+
+
+def test_impossible_values_name_row_and_partition(cluster, table, refuses):
+    """What is wrong with one row names it and its partition."""
+    proba = table["p1"].copy()
+    proba[650] = 7.0
+    with refuses(DataError, "probabilities of row 50", "partition 2"):
+        moments(lay(table | {"p1": proba}), **asked(happiness=EVERYDAY["times"]))
+    income = table["income"].copy()
+    income[650] = 0.0
+    with refuses(HappinessError, "'h'", "row 50", "partition 2"):
+        moments(lay(table | {"income": income}), **asked(happiness={"h": EVERYDAY["ratio"]}))
+
+
+def test_an_unseen_group_in_one_partition_is_named(table, refuses):
+    """A group outside of groups= in one partition only is an error that names both."""
+    group = table["z"].copy()
+    group[650] = "q"
+    with refuses(GroupError, "'q'", "partition 2"):
+        moments(lay(table | {"z": group}), **asked(happiness=EVERYDAY["times"], groups=["a", "b", "c"]))
+
+
+def test_empty_partitions_are_nothing(table):
+    """Partitions without rows, the first one too, change nothing; only empty ones are no table."""
+    frame = lay(table)
+    some = frame[(frame["hours"] > 95) & (frame["id"] > 10_700)]
+    ask = asked(happiness=EVERYDAY["times"])
+    rows = (table["hours"] > 95) & (table["id"] > 10_700)
+    assert_same(
+        moments(some, **ask),
+        moments(as_pandas({name: column[rows] for name, column in table.items()}), **ask),
+    )
+    with pytest.raises(DataError, match="no rows"):
+        moments(frame[frame["hours"] > 200], **ask)
+
+
+def test_a_column_missing_in_one_partition_is_named(table, refuses):
+    """A partition that lacks a column is an error that names both."""
+    pieces = [as_pandas({name: column[i::3] for name, column in table.items()}) for i in range(3)]
+    pieces[1] = pieces[1].drop(columns="loan")
+    frame = dd.from_delayed(
+        [dask.delayed(piece) for piece in pieces], meta=pieces[0].iloc[:0], verify_meta=False
+    )
+    with refuses(DataError, "Partition 1", "'loan'", remedy="same columns"):
+        moments(frame, **asked(happiness=EVERYDAY["times"]))
+
+
+def test_a_truncated_file_is_refused(table, tmp_path, refuses):
+    """A Parquet file that is damaged after Dask has seen it gives an error and no moments."""
+    path = write_parquet(table, tmp_path / "people.parquet", 300)
+    frame = dd.read_parquet(path, split_row_groups=True)
+    path.write_bytes(path.read_bytes()[:2000])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with refuses(EngineError, "Dask", remedy="cut"):
+            moments(frame, **asked(happiness=EVERYDAY["times"]))

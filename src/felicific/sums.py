@@ -116,7 +116,7 @@ def compute_moments(
         share = None if proba is None else check_proba(proba[part], len(classes), rows[part])
         own = decided[part] if decided is not None else share.argmax(axis=1)  # type: ignore[union-attr]
         mine = None if labels is None else labels[part]
-        with np.errstate(over="ignore", invalid="ignore"):  # sums that overflow are refused by name
+        with np.errstate(all="ignore"):  # what is not finite, or overflows, is refused by name
             sums.add(batch, mine, group_codes[part], None if weight is None else weight[part], share, own)
     return sums.moments()
 

@@ -97,20 +97,22 @@ def test_workflow_is_the_librarys(folder, works, scores):
         FIT.replace("fit", "frontier").replace(" --seed 0", "") + " --out frontier.csv --chart frontier.svg"
     )
     table = pd.read_csv("frontier.csv")
-    assert table["loss"].tolist() == line.loss.tolist()
-    assert table[f"gap of {FUNDING}"].tolist() == line.gaps[:, 0].tolist()
+    np.testing.assert_allclose(table["loss"], line.loss, rtol=1e-12)
+    np.testing.assert_allclose(table[f"gap of {FUNDING}"], line.gaps[:, 0], rtol=1e-9, atol=1e-6)
     assert Path("frontier.svg").read_text("utf-8").startswith("<svg")
 
     policy = solve(sums, gap=200.0, random_state=0)
     assert str(policy) in works(f"{FIT} --gap 200")
-    assert Path("policy.json").read_text("utf-8") == policy.to_json()
+    written = Policy.load("policy.json")
+    assert (written.salt, written.groups, written.signal) == (policy.salt, policy.groups, policy.signal)
+    np.testing.assert_allclose(written.q, policy.q, rtol=0, atol=1e-9)
 
     works(f"{APPLY} --out decided.csv")
     decided = pd.read_csv("decided.csv", dtype={"id": str, "note": str})
-    assert decided.pop("decision").tolist() == policy.decide(proba, scores["sex"], scores["id"]).tolist()
+    assert decided.pop("decision").tolist() == written.decide(proba, scores["sex"], scores["id"]).tolist()
     pd.testing.assert_frame_equal(decided, scores)
 
-    again = audit(policy.apply(proba, scores["sex"]), scores, **common, gap=200.0, classes=[0, 1])
+    again = audit(written.apply(proba, scores["sex"]), scores, **common, gap=200.0, classes=[0, 1])
     command = f"audit decided.csv --policy-file policy.json --proba score --group sex --happiness '{FUNDING}'"
     assert works(f"{command} --unit $ --gap 200 --out after.json") == f"{again}\n"
     assert json.loads(Path("after.json").read_text("utf-8")) == again.to_dict()
@@ -230,6 +232,48 @@ def test_three_classes(folder, works, felicific):
         code, _, err = felicific(f"fit three.csv {wrong} {rest} --out other.json")
         assert code == 1, wrong
         assert err.count("\n") == 1
+
+
+def test_confidence(folder, works, felicific, scores):
+    """With --confidence only a policy whose gap is shown on rows held out is written, with what was shown."""
+    found = json.loads(works(f"{FIT} --gap 5000 --confidence 0.9 --json"))
+    assert found["certificate"]["basis"] == "held-out test"
+    assert found["certificate"]["gaps"][FUNDING] <= 5000
+    assert Policy.load("policy.json").gap <= 5000
+    works(
+        FIT.replace("--proba score", "--decision approved") + " --gap 5000 --confidence 0.9 --out label.json"
+    )
+    for gap, word in (("0", "never"), ("1", "rows")):
+        code, _, err = felicific(f"{FIT} --gap {gap} --confidence 0.9 --out none.json")
+        assert code in (1, 3)
+        assert word in err
+        assert not Path("none.json").exists()
+
+
+def test_bounds(folder, works, felicific):
+    """Known bounds give intervals that assume nothing else; values outside are refused."""
+    found = json.loads(works(f"{AUDIT} --bounds 0,1000000 --json"))
+    assert found["components"][0]["bounds"] == [0.0, 1e6]
+    for wrong in ("0,1", "5", "a,b", "3,2"):
+        code, _, err = felicific(f"{AUDIT} --bounds {wrong}")
+        assert (code, err.count("\n")) == (1, 1), wrong
+
+
+def test_reports(folder, works, felicific, scores):
+    """A report is a page about people the policy was not fitted on; an audit can be a page too."""
+    line = FIT.replace("fit", "report") + " --gap 500"
+    works(line)
+    page = Path("report.html").read_text("utf-8")
+    assert page.startswith("<!")
+    assert "300 people" in page
+    make_scores(200, seed=1).to_csv("others.csv", index=False)
+    works(f"{line} --test others.csv --title 'Who gets a loan' --out other.html")
+    page = Path("other.html").read_text("utf-8")
+    assert "200 people" in page
+    assert "Who gets a loan" in page
+    scores.assign(sex=["Female"] + ["Male"] * 599).to_csv("scores.csv", index=False)
+    code, _, err = felicific(f"{line} --out none.html")
+    assert (code, "--test" in err) == (1, True)
 
 
 def test_json_everywhere(folder, works):

@@ -50,16 +50,27 @@ def test_every_link_of_the_documents_leads_somewhere():
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
-def test_the_demo_prints_before_and_after():
-    """The demo shows every group today, repaired and recalibrated, and the repaired gaps are 0 where they must be."""
+def test_the_demo_prints_before_and_after(tmp_path, monkeypatch):
+    """The demo shows every group today, repaired and recalibrated, what it costs, and writes a report."""
+    monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, ["demo", "--rows", "3000"], env={"COLUMNS": "160"})
     assert result.exit_code == 0, result.output
-    for word in ("mean funding, Female", "mean funding, Male", "recalibrated", "accuracy", "by lottery"):
+    for word in (
+        "mean funding, Female",
+        "mean funding, Male",
+        "recalibrated",
+        "accuracy",
+        "by lottery",
+        "costs",
+    ):
         assert word in result.output
-    gaps = [
-        re.findall(r"([\d,]+) \$", line) for line in result.output.split("\n") if line.startswith("│ gap")
-    ]
-    assert [row[-1] for row in gaps] == ["0", "0"]
+    gaps = next(line for line in result.output.split("\n") if line.startswith("│ gap"))
+    today, repaired, recalibrated = (float(cell.replace(",", "")) for cell in gaps.split("│")[2:5])
+    assert recalibrated == 0
+    assert min(today, repaired) >= 0
+    assert (tmp_path / "felicific-demo.html").read_text("utf-8").startswith("<!")
+    kept = CliRunner().invoke(app, ["demo", "--rows", "1000"], env={"COLUMNS": "160"})
+    assert "is kept" in kept.output
 
 
 def test_the_demo_refuses_too_few_people():

@@ -101,8 +101,8 @@ class Expression:
 
 
 def is_name(text: str) -> bool:
-    """Whether the text is a lone name, as criteria have."""
-    return text.strip().isidentifier()
+    """Whether the text is a lone name, as criteria have, and not that of an argument."""
+    return text.strip().isidentifier() and text.strip() not in OWN_NAMES
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from felicific.app.audit import audit
 from felicific.app.demo import demo
 from felicific.app.fit import fit
 from felicific.app.frontier import frontier
+from felicific.app.report import report
 from felicific.app.reproduce import reproduce
 from felicific.app.sample_size import sample_size
 
@@ -36,7 +37,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for command in (demo, audit, frontier, fit, apply, sample_size, reproduce):
+for command in (demo, audit, frontier, fit, apply, report, sample_size, reproduce):
     app.command()(command)
 
 

@@ -40,6 +40,7 @@ def audit(
     name: options.Name = None,
     unit: options.Unit = None,
     among: options.Among = None,
+    bounds: options.Bounds = None,
     loss: options.Loss = "error",
     favourable: options.Favourable = None,
     gap: options.Gap = None,
@@ -62,7 +63,9 @@ def audit(
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="Also write it to this .json or .csv file.", rich_help_panel=options.ANSWER
+            metavar="FILE",
+            help="Also write it to this .json, .csv or .html file.",
+            rich_help_panel=options.ANSWER,
         ),
     ] = None,
     as_json: options.Json = False,
@@ -80,7 +83,7 @@ def audit(
     from felicific.files import write_whole
     from felicific.frames import take_column
 
-    check_target(out, [".json", ".csv"], force=force)
+    check_target(out, [".json", ".csv", ".html"], force=force)
     if require and not gap:
         raise DataError("--require does not say how large a gap may be.", "Add --gap.")
     with working(f"Auditing {file} ..."):
@@ -92,7 +95,7 @@ def audit(
             proba=proba,
             decision=decision,
             weight=weight,
-            happiness=read_happiness(happiness, name, unit, among),
+            happiness=read_happiness(happiness, name, unit, among, bounds),
             loss=loss,
             favourable=favourable,
             policy=policy,
@@ -124,4 +127,8 @@ def audit(
 def _as_file(found: Any, kind: str) -> str:
     if kind == ".json":
         return json.dumps(found.to_dict(), indent=1, allow_nan=False) + "\n"
+    if kind == ".html":
+        from felicific.app.outputs import command_line
+
+        return str(found.to_html(command=command_line()))
     return str(found.to_frame().to_csv(index=False, lineterminator="\n"))

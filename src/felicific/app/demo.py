@@ -1,44 +1,61 @@
-"""``felicific demo``: the paper's loans, from data to a repaired classifier."""
+"""``felicific demo``: the paper's loans, from data to a repaired classifier and a report."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from felicific.app import options
 
 
 def demo(
     rows: Annotated[int, typer.Option(min=1_000, help="People to simulate.")] = 48_842,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the simulation, the forest and the lottery.")] = 0,
+    out: Annotated[
+        Path,
+        typer.Option(metavar="FILE", help="Where the report is written.", rich_help_panel=options.ANSWER),
+    ] = Path("felicific-demo.html"),
+    force: options.Force = False,
 ) -> None:
-    """Simulate the paper's loans, train a forest, audit it, repair it at gap 0, compare.
+    """Simulate the paper's loans, train a forest, audit it, trace the trade-off, repair it at gap 0, report.
 
     Example: felicific demo --rows 20000
     """
-    _demo(rows, seed)
-
-
-def _demo(rows: int, seed: int) -> None:
-    """Run the demonstration and print it."""
     from rich.console import Console
 
-    console = Console()
+    console = Console(highlight=False)
     start = time.perf_counter()
     with console.status("Simulating loans ...") as status:
-        results = _run_demo(rows, seed, status.update)
-    for part in results:
+        found = _run(rows, seed, status.update)
+        status.update("Writing the report ...")
+        written = _report(found, out, force)
+    for part in (_introduction(rows), _before_after(found), _trade_off(found), _reading(found)):
         console.print(part)
+    console.print(written, markup=False, soft_wrap=True)
     console.print(f"Done in {time.perf_counter() - start:.1f} s.", style="dim")
 
 
-def _run_demo(rows: int, seed: int, say: Any) -> list[Any]:
-    """Compute everything the demonstration prints."""
-    import numpy as np
-    from rich.text import Text
+@dataclass(frozen=True)
+class _Found:
+    """Everything the demonstration shows: the classifier, the people it has never seen, and what is done to them."""
+
+    fair: Any
+    again: Any
+    X: Any
+    y: Any
+    audits: dict[str, Any]
+
+
+def _run(rows: int, seed: int, say: Callable[[str], None]) -> _Found:
     from sklearn.frozen import FrozenEstimator
     from sklearn.model_selection import train_test_split
 
+    from felicific.audit import audit
     from felicific.classifier import FairClassifier
     from felicific.datasets import synthetic_loans
     from felicific.studies import make_forest
@@ -49,77 +66,104 @@ def _run_demo(rows: int, seed: int, say: Any) -> list[Any]:
     say(f"Training a random forest on {len(y_train):,} people ...")
     model = make_forest(X_train, seed).fit(X_train, y_train)
     say(f"Solving the linear program on {len(y_val):,} other people ...")
-    fair = FairClassifier(
-        FrozenEstimator(model),
-        happiness=data.happiness,
-        gap=0.0,
-        sensitive_features=data.sensitive_features,
-        random_state=seed,
-    ).fit(X_val, y_val)
+    asked: dict[str, Any] = {"happiness": data.happiness, "sensitive_features": data.sensitive_features}
+    fair = FairClassifier(FrozenEstimator(model), gap=0.0, random_state=seed, **asked).fit(X_val, y_val)
     say(f"Recalibrating on {len(y_test):,} people without their labels ...")
     again = fair.recalibrate(X_test)
-    say("Measuring ...")
-    fitted = {
-        "today": _measure(fair, X_val, y_val, np.eye(2)[model.predict(X_val)]),
-        "repaired": _measure(fair, X_val, y_val, fair.predict_proba(X_val)),
+    say("Auditing ...")
+    audits = {
+        "today": audit(model.predict(X_test), X_test, y_test, **asked),
+        "repaired": audit(fair, X_test, y_test),
+        "recalibrated": audit(again, X_test, y_test),
     }
-    new = {
-        "today": _measure(fair, X_test, y_test, np.eye(2)[model.predict(X_test)]),
-        "repaired": _measure(fair, X_test, y_test, fair.predict_proba(X_test)),
-        "recalibrated": _measure(fair, X_test, y_test, again.predict_proba(X_test)),
-    }
-    return [
-        Text(
-            f"{rows:,} simulated loan applications. Women ask for 50,000 $ more than men who are as creditworthy. "
-            "Happiness is the dollars a person is lent. A random forest decides today; felicific changes its "
-            "decisions as little as needed to bring the groups together (gap 0).\n"
-        ),
-        _table(f"{len(y_val):,} people the policy was fitted on", fitted),
-        _table(f"{len(y_test):,} people it has never seen", new),
-        _reading(fair, again, new),
-    ]
+    return _Found(fair, again, X_test, y_test, audits)
 
 
-def _measure(fair: Any, X: Any, y: Any, decisions: Any) -> dict[str, str]:
-    """Group means, gap and accuracy of some decisions on some people, as text."""
-    from felicific.fitting import People, Task, achieved
-    from felicific.groups import resolve_groups
-    from felicific.happiness import resolve_happiness
+def _report(found: _Found, out: Path, force: bool) -> str:
+    """Write the report, unless there is one or its libraries are missing; say what was done."""
+    from felicific.app.outputs import command_line
 
-    components = resolve_happiness(fair.happiness, fair.classes_.tolist())
-    task = Task(fair.classes_, components, "error", None, (), True, "")
-    group = resolve_groups(X, fair.sensitive_features)
-    outcome = achieved(task, People(X, y, group, decisions.argmax(axis=1)), decisions, fair.groups_)
-    unit = components[0].unit
-    means = zip(fair.groups_, outcome.means[:, 0].tolist(), strict=True)
-    found = {f"mean funding, {group}": f"{mean:,.0f} {unit}" for group, mean in means}
-    return found | {"gap": f"{outcome.gaps[0]:,.0f} {unit}", "accuracy": f"{1 - outcome.loss:.2%}"}
+    if out.exists() and not force:
+        return f"{out} is there already and is kept; --force replaces it."
+    try:
+        page = found.fair.report(found.X, found.y, title="Simulated loans", command=command_line())
+    except ModuleNotFoundError as error:
+        return f"The report needs {error.name}: pip install 'felicific[report]'."
+    page.save(out)
+    return f"The report for the person who signs: {out}"
 
 
-def _table(title: str, measured: dict[str, dict[str, str]]) -> Any:
-    """One column per way of deciding, one row per number."""
+# ---------------------------------------------------------------------------------------------------------
+# What is printed
+
+
+def _introduction(rows: int) -> Any:
+    from rich.text import Text
+
+    return Text(
+        f"{rows:,} simulated loan applications. Women ask for 50,000 $ more than men who are as creditworthy. "
+        "Happiness is the dollars a person is lent. A random forest decides today; felicific changes its "
+        "decisions as little as needed to bring the groups together.\n"
+    )
+
+
+def _before_after(found: _Found) -> Any:
+    """One column per way of deciding, one row per number with its interval."""
     from rich.table import Table
 
+    part = found.audits["today"].components[0]
+    name, unit = part.component.name, part.component.unit
+    title = f"{len(found.y):,} people nobody was fitted on, with 95 % intervals"
     table = Table("", title=title, title_justify="left", title_style="bold")
-    for column in measured:
-        table.add_column(column, justify="right")
-    for name in measured["today"]:
-        if name == "gap":
-            table.add_section()
-        table.add_row(name, *(numbers[name] for numbers in measured.values()))
+    for way in found.audits:
+        table.add_column(way, justify="right")
+
+    def interval(number: Any) -> str:
+        return f"{number.estimate:,.0f}\n({number.low:,.0f} to {number.high:,.0f})"
+
+    parts = [audit.components[0] for audit in found.audits.values()]
+    for group in part.means:
+        table.add_row(f"mean {name}, {group}\n({unit})", *(interval(p.means[group]) for p in parts))
+    table.add_section()
+    table.add_row(f"gap, {unit}", *(interval(p.gap) for p in parts))
+    table.add_row("accuracy", *(f"{1 - audit.loss.estimate:.2%}" for audit in found.audits.values()))
     return table
 
 
-def _reading(fair: Any, again: Any, new: dict[str, dict[str, str]]) -> Any:
+def _trade_off(found: _Found) -> Any:
+    """What a smaller gap costs, on the people the policy was fitted on."""
+    from rich.table import Table
+
+    line = found.fair.frontier_
+    largest, unit = float(line.gaps[-1, 0]), line.components[0].unit
+    table = Table(
+        "allowed gap", title="What closing the gap costs,\non the fitted people", title_justify="left",
+        title_style="bold",
+    )  # fmt: skip
+    table.add_column("accuracy", justify="right")
+    table.add_column("change", justify="right")
+    free = line.loss[-1]
+    for share in (1.0, 0.5, 0.25, 0.0):
+        loss = line.at(gap=share * largest).loss
+        table.add_row(
+            f"{share * largest:,.0f} {unit}", f"{1 - loss:.2%}", f"{100 * (free - loss):+.3f} points"
+        )
+    return table
+
+
+def _reading(found: _Found) -> Any:
     from rich.text import Text
 
+    fair, again = found.fair, found.again
+    gap = {way: f"{audit.components[0].gap.estimate:,.0f} $" for way, audit in found.audits.items()}
     lines = ["The policy, as fitted:", *(f"- {sentence}" for sentence in fair.policy_.sentences())]
     lines.append(f"- Decided by lottery: {fair.share_randomized_:.2%} of these people.")
     lines.append("")
     lines.append(
         "On the people it was fitted on the gap is 0. On people it has never seen it is "
-        f"{new['repaired']['gap']}: sampling noise, in the fit and among them. Recalibrated on them, which needs no "
-        f"labels, it is {new['recalibrated']['gap']} in expectation over the lottery "
-        f"({again.share_randomized_:.2%} of them face one)."
+        f"{gap['repaired']}: sampling noise, in the fit and among them. Recalibrated on them, which needs no "
+        f"labels, it is {gap['recalibrated']} in expectation over the lottery "
+        f"({again.share_randomized_:.2%} of them face one). The intervals say what that tells about people "
+        "who are not in the table.\n"
     )
     return Text("\n".join(lines))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -22,12 +22,14 @@ def fit(
     name: options.Name = None,
     unit: options.Unit = None,
     among: options.Among = None,
+    bounds: options.Bounds = None,
     loss: options.Loss = "error",
     favourable: options.Favourable = None,
     gap: options.Gap = None,
     floor: options.FloorText = None,
     budget: options.BudgetText = None,
     kind: options.Kind = None,
+    confidence: options.SafeConfidence = None,
     seed: options.Seed = None,
     out: Annotated[
         Path,
@@ -39,8 +41,9 @@ def fit(
     """Find the policy of least loss whose gap is small enough, and write it to a file.
 
     Example: felicific fit scores.csv --proba score --label repaid --group sex --happiness "decision * loan" --gap 500
+    --confidence 0.95
     """
-    from felicific.app.inputs import read_constraints, read_gap, read_happiness
+    from felicific.app.inputs import read_happiness
     from felicific.app.outputs import check_target, print_json, working
     from felicific.app.people import People
 
@@ -54,40 +57,54 @@ def fit(
             proba=proba,
             decision=decision,
             weight=weight,
-            happiness=read_happiness(happiness, name, unit, among),
+            happiness=read_happiness(happiness, name, unit, among, bounds),
             loss=loss,
             favourable=favourable,
         )
-        allowed = read_gap(gap)
-        task = {
-            "gap": 0.0 if allowed is None else allowed,
-            "constraints": read_constraints(floor, budget, people.happiness),
-            "random_state": seed,
-        }
-        policy, today = _individual(people, task) if kind == "individual" else _cells(people, kind, task)
-    policy.save(out)
+        task = people.task(gap, floor, budget) | {"random_state": seed}
+        found = _fitted(people, kind, confidence, task)
+    found.policy.save(out)
     if as_json:
-        print_json(_summary(policy, today, out))
+        print_json(_summary(found, out))
         return
-    print(policy)
-    print(f"Today the loss per person is {today.loss:.6g}.")
-    for j, component in enumerate(policy.components):
-        print(f"Today the gap of {component.name!r} is {component.quantity(float(today.gaps[j]))}.")
+    print(found.policy)
+    print(f"Today the loss per person is {found.today.loss:.4g}.")
+    for j, component in enumerate(found.policy.components):
+        print(f"Today the gap of {component.name!r} is {component.quantity(float(found.today.gaps[j]))}.")
+    if found.certificate is not None:
+        print(found.certificate)
     print(f"Written to {out}.")
+
+
+class _Found(NamedTuple):
+    """A policy, what is decided without it, and what can be promised of it."""
+
+    policy: Any
+    today: Any
+    certificate: Any = None
+
+
+def _fitted(people: Any, kind: str | None, confidence: float | None, task: dict[str, Any]) -> _Found:
+    """Fit by the sums alone where they are enough, which works at any size."""
+    if kind != "individual" and confidence is None:
+        from felicific.policy import solve
+
+        moments = sums(people, kind)
+        return _Found(solve(moments, **task), moments.today)
+    from felicific.app.model import classifier
+
+    kind = kind or ("score" if people.proba else "label")
+    fair = classifier(people, people.source.read(pandas=True), policy=kind, confidence=confidence, **task)
+    return _Found(fair.policy_, fair.frontier_.today, None if confidence is None else fair.certificate_)
 
 
 def sums(people: Any, kind: str | None) -> Any:
     """The moments of all rows."""
-    from felicific.exceptions import DataError
     from felicific.tables import moments
 
-    if people.proba is None and people.decision is None:
-        raise DataError(
-            "Nobody said what the model thinks of a person.",
-            "Name the column(s) of its probabilities, --proba, or of its decisions, --decision.",
-        )
+    people.check_signal()
     return moments(
-        people.rows(),
+        people.source.relation,
         proba=people.proba,
         predicted=people.decision,
         y=people.label,
@@ -101,29 +118,16 @@ def sums(people: Any, kind: str | None) -> Any:
     )
 
 
-def _cells(people: Any, kind: str | None, task: dict[str, Any]) -> tuple[Any, Any]:
-    from felicific.policy import solve
-
-    moments = sums(people, kind)
-    return solve(moments, **task), moments.today
-
-
-def _individual(people: Any, task: dict[str, Any]) -> tuple[Any, Any]:
-    from felicific.app.model import classifier
-
-    fair = classifier(people, policy="individual", **task)
-    return fair.policy_, fair.frontier_.today
-
-
-def _summary(policy: Any, today: Any, out: Path) -> dict[str, Any]:
+def _summary(found: _Found, out: Path) -> dict[str, Any]:
+    policy = found.policy
     names = [component.name for component in policy.components]
 
-    def outcome(found: Any) -> dict[str, Any]:
+    def outcome(reached: Any) -> dict[str, Any]:
         return {
-            "loss": found.loss,
-            "gaps": dict(zip(names, found.gaps.tolist(), strict=True)),
+            "loss": reached.loss,
+            "gaps": dict(zip(names, reached.gaps.tolist(), strict=True)),
             "means": [
-                {"component": name, "group": group, "mean": float(found.means[z, j])}
+                {"component": name, "group": group, "mean": float(reached.means[z, j])}
                 for j, name in enumerate(names)
                 for z, group in enumerate(policy.groups)
             ],
@@ -133,5 +137,6 @@ def _summary(policy: Any, today: Any, out: Path) -> dict[str, Any]:
         "policy": str(out),
         "sentences": policy.sentences(),
         "fitted": outcome(policy.outcome),
-        "today": outcome(today),
+        "today": outcome(found.today),
+        "certificate": None if found.certificate is None else found.certificate.to_dict(),
     }

@@ -49,7 +49,7 @@ def frontier(
     Example: felicific frontier scores.csv --proba score --label repaid --group sex --happiness "decision * loan"
     --out frontier.csv --chart frontier.svg
     """
-    from felicific.app.inputs import read_constraints, read_happiness
+    from felicific.app.inputs import read_happiness
     from felicific.app.outputs import check_target, print_json, working
     from felicific.app.people import People
     from felicific.files import write_whole
@@ -69,7 +69,7 @@ def frontier(
             loss=loss,
             favourable=favourable,
         )
-        found = _trace(people, kind, read_constraints(floor, budget, people.happiness))
+        found = _trace(people, kind, people.task(None, floor, budget)["constraints"])
         content = _content(found)
         if chart is not None:
             from felicific import plots
@@ -88,7 +88,8 @@ def _trace(people: Any, kind: str | None, constraints: list[Any]) -> Any:
     if kind == "individual":
         from felicific.app.model import classifier
 
-        return classifier(people, policy=kind, gap=None, constraints=constraints).frontier_
+        rows = people.source.read(pandas=True)
+        return classifier(people, rows, policy=kind, gap=None, constraints=constraints).frontier_
     from felicific.app.fit import sums
     from felicific.frontier import frontier as trace
 

@@ -171,11 +171,16 @@ def _load(path: str, name: str, option: str) -> Any:
 
 
 def read_happiness(
-    texts: Sequence[str], name: str | None = None, unit: str | None = None, among: str | None = None
+    texts: Sequence[str],
+    name: str | None = None,
+    unit: str | None = None,
+    among: str | None = None,
+    bounds: str | None = None,
 ) -> Any:
-    """Everything that ``--happiness``, ``--name``, ``--unit`` and ``--among`` say."""
+    """Everything that ``--happiness``, ``--name``, ``--unit``, ``--among`` and ``--bounds`` say."""
     found = [read_function(text, "happiness") for text in texts]
     details: dict[str, Any] = {"name": name, "unit": unit, "among": among and read_function(among, "among")}
+    details["bounds"] = bounds and tuple(_number(part, "bounds") for part in bounds.split(","))
     details = {what: value for what, value in details.items() if value is not None}
     if not details:
         return found if len(found) > 1 else found[0]

@@ -86,6 +86,24 @@ Among = Annotated[
         rich_help_panel=MEANING,
     ),
 ]
+Bounds = Annotated[
+    str | None,
+    typer.Option(
+        metavar="LOW,HIGH",
+        help="Range that happiness is known to lie in, for guarantees that assume nothing else.",
+        rich_help_panel=MEANING,
+    ),
+]
+SafeConfidence = Annotated[
+    float | None,
+    typer.Option(
+        "--confidence",
+        metavar="NUMBER",
+        help="Return only a policy whose gap is shown, with this confidence, to be at most --gap for people like "
+        "these: half of every group is held out to test it on.",
+        rich_help_panel=MEANING,
+    ),
+]
 Loss = Annotated[
     str,
     typer.Option(

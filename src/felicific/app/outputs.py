@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -39,6 +40,11 @@ def working(text: str) -> Iterator[None]:
 
     with Console(stderr=True).status(text):
         yield
+
+
+def command_line() -> str:
+    """What was typed, for those who want to do it again."""
+    return shlex.join(["felicific", *sys.argv[1:]])
 
 
 def print_json(content: Any) -> None:

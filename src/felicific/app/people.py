@@ -14,7 +14,9 @@ from felicific.app.inputs import (
     needed_columns,
     open_source,
     read_class,
+    read_constraints,
     read_function,
+    read_gap,
     read_proba,
 )
 from felicific.exceptions import DataError
@@ -132,6 +134,16 @@ class People:
         """The group as the library takes it."""
         return self.group[0] if len(self.group) == 1 else self.group
 
+    def task(
+        self, gap: list[str] | None, floor: list[str] | None, budget: list[str] | None
+    ) -> dict[str, Any]:
+        """What is asked of a policy; a gap of 0 when nothing is said."""
+        allowed = read_gap(gap)
+        return {
+            "gap": 0.0 if allowed is None else allowed,
+            "constraints": read_constraints(floor, budget, self.happiness),
+        }
+
     def rows(self) -> Any:
         """All rows, in memory."""
         return self.source.read(pandas=self.pandas)
@@ -140,12 +152,19 @@ class People:
         """What the policy, or the model, says about some rows: probabilities, or labels where there are none."""
         if self.proba is not None:
             return np.column_stack([take_column(rows, name, "--proba") for name in self.proba.values()])
-        if self.decision is None or (self.policy is not None and self.policy.needs_proba):
+        if self.policy is not None and self.policy.needs_proba:
+            raise DataError("This policy looks at probabilities.", "Name their column(s) with --proba.")
+        self.check_signal()
+        assert self.decision is not None, "checked"
+        return take_column(rows, self.decision, "--decision")
+
+    def check_signal(self) -> None:
+        """Insist on probabilities or decisions."""
+        if self.proba is None and self.decision is None:
             raise DataError(
                 "Nobody said what the model thinks of a person.",
                 "Name the column(s) of its probabilities, --proba, or of its decisions, --decision.",
             )
-        return take_column(rows, self.decision, "--decision")
 
     def chances(self, rows: Any) -> Array:
         """Probability of every decision that the policy takes about some rows."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,18 +14,22 @@ from felicific.findings import Audit, ComponentAudit, GapTest, Interval
 from felicific.frames import Table, as_vector, count_rows, select_columns, take_rows
 from felicific.gaps import (
     chance_gap,
-    gap_name,
+    limits_name,
     limits_p_values,
     range_interval,
+    range_name,
     range_p_values,
     spread_of,
 )
 from felicific.groups import resolve_groups
 from felicific.happiness import ARGUMENTS, arguments_of, resolve_happiness
-from felicific.intervals import METHODS, Sample, check_confidence
+from felicific.intervals import Sample, check_confidence
 from felicific.measures import Measure, measure_component, measure_loss, summary
 from felicific.persons import Persons, as_decisions, find_values
 from felicific.sums import check_weights, resolve_loss
+
+#: What ``method=`` may say.
+ASKED = ("auto", "t", "hall", "exact", "bernstein", "betting")
 
 
 def audit(
@@ -88,8 +92,8 @@ def audit(
     Intervals speak of people like these: independent, and not those on whom the model or the policy was fitted.
     """
     confidence = check_confidence(confidence)
-    if method != "auto" and method not in METHODS:
-        raise DataError(f"There is no method {method!r}.", f"Choose one of 'auto', {_listed(METHODS)}.")
+    if method not in ASKED:
+        raise DataError(f"There is no method {method!r}.", f"Choose one of {', '.join(map(repr, ASKED))}.")
     if weights not in ("frequency", "sampling"):
         raise DataError(f"weights is {weights!r}.", "Say 'frequency' or 'sampling'.")
     asked = _Asked(happiness, sensitive_features, loss, gap, favourable, classes)
@@ -239,25 +243,32 @@ def _audit_component(
     widest = math.inf if found.bounds is None else found.bounds[1] - found.bounds[0]
     gap = Interval(
         float(sample.mean.max() - sample.mean.min()),
-        min(span[0], widest),
-        min(span[1], widest),
+        min(float(span[0]), widest),
+        min(float(span[1]), widest),
         float(sample.n.min()),
-        gap_name("t" if by_range else found.method, n_groups, found.words),
+        range_name(n_groups, rate=found.rate) if by_range else limits_name(found.words),
     )
     test = None
     if math.isfinite(allowed):
         p = (
-            range_p_values(sample, allowed)
+            range_p_values(found.pairs, allowed)
             if by_range
             else limits_p_values(found.limits, n_groups, allowed, together)
         )
         test = GapTest(allowed, *p, _verdict(*p, together))
     means = dict(zip(persons.groups, intervals_of(found, apart), strict=True))
-    corrected = {}
-    if found.method == "t" and found.skewed.any():
-        better = intervals_of(found.by("hall"), apart)
-        corrected = {persons.groups[z]: better[z] for z in np.flatnonzero(found.skewed)}
-    return ComponentAudit(persons.components[j], means, gap, min(chance_gap(sample), widest), test, corrected)
+    bias = min(chance_gap(found.pairs), widest)
+    part = ComponentAudit(persons.components[j], means, gap, bias, test)
+    if found.method != "t" or not found.skewed.any():
+        return part
+    better = intervals_of(found.by("hall"), apart)
+    low, high = range_interval(sample, together, corrected=True)
+    words = f"{gap.method}, widened for skewness"
+    return replace(
+        part,
+        corrected={persons.groups[z]: better[z] for z in np.flatnonzero(found.skewed)},
+        corrected_gap=replace(gap, low=float(low), high=min(float(high), widest), method=words),
+    )
 
 
 def intervals_of(found: Measure, alpha: float) -> list[Interval]:
@@ -303,7 +314,3 @@ def _notes(persons: Persons, components: tuple[ComponentAudit, ...]) -> list[str
     if any(found.test is not None and found.test.at_most == 0.0 for found in components):
         notes.append("A gap of exactly 0 can be refuted and never shown.")
     return notes
-
-
-def _listed(names: Any) -> str:
-    return ", ".join(map(repr, names))

@@ -68,9 +68,9 @@ class Band:
     def gaps(self, tau: float) -> dict[str, tuple[float, float]]:
         """Least and largest gap of every component that the band leaves open at a position."""
         low, high = self.limits(tau)
-        return {
-            component.name: spread_of((low[:, j], high[:, j])) for j, component in enumerate(self.components)
-        }
+        spreads = (spread_of((low[:, j], high[:, j])) for j in range(len(self.components)))
+        names = (component.name for component in self.components)
+        return {name: (float(a), float(b)) for name, (a, b) in zip(names, spreads, strict=True)}
 
     def losses(self, tau: float) -> tuple[float, float]:
         """Limits of the mean loss at a position."""

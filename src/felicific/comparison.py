@@ -166,7 +166,9 @@ def compare(before: Audit, after: Audit, *, confidence: float | None = None) -> 
     change = other.values - one.values + shift
     if one.inside is not None:
         change = np.where(one.inside, change, 0.0)
-    paired = replace(other, values=change, origin=np.zeros(len(shift)))
+    paired = replace(
+        other, values=change, origin=np.zeros(len(shift)), binary=np.zeros(len(shift), dtype=bool)
+    )
     samples = [summary(persons) for persons in (one, other, paired)]
     alpha = 1.0 - level
     return Comparison(
@@ -206,7 +208,11 @@ def _change(
     component = paired.components[j]
     span = _width(component.bounds)
     found = _by_span(measure_component(paired, samples[2], j, "t"), span, paired.countable)
-    one, other, change = (sample.take(j) for sample in samples)
+    one, other = (
+        measure_component(audit.persons, sample, j, "t").pairs
+        for audit, sample in zip(audits, samples[:2], strict=True)
+    )
+    change = samples[2].take(j)
     low, high = change_interval(one, other, change, alpha)
     before, after = (audit.components[j] for audit in audits)
     widest = math.inf if span is None else span

@@ -80,6 +80,8 @@ class ComponentAudit:
         Whether the gap is at most what was allowed, if something was.
     corrected : dict of group to Interval
         For groups whose values are so skewed that the t interval covers too rarely: a corrected one.
+    corrected_gap : Interval or None
+        Likewise for the gap, if there are such groups.
     """
 
     component: Component
@@ -88,6 +90,7 @@ class ComponentAudit:
     bias: float
     test: GapTest | None = None
     corrected: dict[Any, Interval] = field(default_factory=dict)
+    corrected_gap: Interval | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,6 +181,8 @@ class Audit:
                     | {"verdict": test.verdict}
                 )
             )
+            if found.corrected_gap is not None:
+                lines.append(line_of(name, unit, "corrected gap", "", found.corrected_gap))
         if self.loss is not None:
             lines.append(line_of("loss", "", "loss", "", self.loss))
         return lines
@@ -237,6 +242,7 @@ def _component_to_dict(found: ComponentAudit) -> dict[str, Any]:
         "means": listed(found.means),
         "corrected": listed(found.corrected),
         "gap": interval_to_dict(found.gap) | {"bias": plain(found.bias)},
+        "corrected_gap": None if found.corrected_gap is None else interval_to_dict(found.corrected_gap),
         "test": None
         if test is None
         else {
@@ -299,7 +305,8 @@ def row_of(name: str, interval: Interval) -> tuple[str, ...]:
 def _rows_of(found: ComponentAudit) -> list[tuple[str, ...]]:
     rows = [row_of(str(group), interval) for group, interval in found.means.items()]
     rows += [row_of(f"{group}, corrected", interval) for group, interval in found.corrected.items()]
-    return [*rows, row_of("gap", found.gap)]
+    rows.append(row_of("gap", found.gap))
+    return rows if found.corrected_gap is None else [*rows, row_of("gap, corrected", found.corrected_gap)]
 
 
 HEADER = ("group", "n", "mean", "low", "high", "method")

@@ -11,12 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from felicific.intervals import Limits, Sample
+from felicific.intervals import Limits, Sample, hall_inverse
 
 Floats = NDArray[np.float64]
 
@@ -85,35 +84,62 @@ def range_quantile(alpha: float, n_groups: int, df: float) -> float:
     return high
 
 
-def _pairs(sample: Sample) -> tuple[Floats, Floats, Floats, float]:
-    """Differences of all ordered pairs, their standard errors, Welch's degrees of freedom, and the fewest of those."""
-    one, other = np.nonzero(~np.eye(len(sample.n), dtype=bool))
+def _pairs(sample: Sample) -> tuple[Floats, Floats, Floats, Floats]:
+    """Differences of all ordered pairs, their standard errors, Welch's degrees of freedom, and the fewest of those.
+
+    Groups are the last axis of a sample here; others, of many data sets at once, may come before it.
+    """
+    one, other = _ordered(sample.n.shape[-1])
     variance = sample.error**2
-    sums = variance[one] + variance[other]
+    sums = variance[..., one] + variance[..., other]
     known = np.isfinite(sums)
-    df = np.ones(len(sums))
     with np.errstate(invalid="ignore", divide="ignore"):
         parts = variance**2 / np.maximum(sample.n - 1.0, 1e-300)
-        df[known] = (sums**2 / (parts[one] + parts[other]))[known]
-    # A hundredth of a percent fewer, and far fewer different numbers to find quantiles for.
-    fewest = float(df[known].min()) if known.any() else 1.0
-    fewest = fewest if len(sample.n) == 2 else math.floor(fewest) if fewest < 1e3 else 1e3
-    return sample.mean[one] - sample.mean[other], np.sqrt(sums), df, max(fewest, 1.0)
+        df = np.where(known, sums**2 / (parts[..., one] + parts[..., other]), 1.0)
+    fewest = np.where(known, df, math.inf).min(axis=-1)
+    fewest = np.maximum(np.where(np.isfinite(fewest), fewest, 1.0), 1.0)
+    if sample.n.shape[-1] > 2:
+        # Rounded down to two digits: quantiles hardly change, and far fewer of them have to be found.
+        digit = 10.0 ** (np.floor(np.log10(fewest)) - 1.0)
+        fewest = np.maximum(np.floor(fewest / digit) * digit, np.floor(fewest / 1.0).clip(max=10.0))
+    return sample.mean[..., one] - sample.mean[..., other], np.sqrt(sums), df, fewest
 
 
-def pair_limits(sample: Sample, alpha: float) -> tuple[Floats, Floats]:
-    """Differences of all ordered pairs of group means, and half-widths that hold for all of them together.
+def _ordered(n_groups: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    one, other = np.nonzero(~np.eye(n_groups, dtype=bool))
+    return one, other
 
-    By the studentised range, for groups of any sizes and spreads (Games and Howell 1976).
+
+def _quantiles(alpha: float, n_groups: int, df: Floats) -> Floats:
+    from scipy.special import stdtrit
+
+    if n_groups == 2:
+        return np.asarray(math.sqrt(2.0) * stdtrit(df, 1.0 - alpha / 2.0))
+    different, place = np.unique(df, return_inverse=True)
+    return np.array([range_quantile(alpha, n_groups, float(one)) for one in different])[place].reshape(
+        df.shape
+    )
+
+
+def pair_limits(sample: Sample, alpha: float, *, corrected: bool = False) -> Limits:
+    """Limits of the differences of all ordered pairs of group means that hold for all of them together.
+
+    By the studentised range, for groups of any sizes and spreads (Games and Howell 1976). If ``corrected``, widened
+    where Hall's correction for skewness asks for it.
     """
     difference, error, _, df = _pairs(sample)
-    return difference, range_quantile(alpha, len(sample.n), df) / math.sqrt(2.0) * error
+    q = (_quantiles(alpha, sample.n.shape[-1], df) / math.sqrt(2.0))[..., None] * np.ones_like(error)
+    below = above = q
+    if corrected:
+        g = _pair_skewness(sample, error)
+        below, above = np.maximum(q, hall_inverse(q, g)), np.maximum(q, -hall_inverse(-q, g))
+    return difference - below * error, difference + above * error
 
 
-def range_interval(sample: Sample, alpha: float) -> tuple[float, float]:
+def range_interval(sample: Sample, alpha: float, *, corrected: bool = False) -> Limits:
     """Interval for the gap by the studentised range."""
-    difference, half = pair_limits(sample, alpha)
-    return max(0.0, float((difference - half).max())), float((difference + half).max())
+    low, high = pair_limits(sample, alpha, corrected=corrected)
+    return np.maximum(low.max(axis=-1), 0.0), high.max(axis=-1)
 
 
 def range_p_values(sample: Sample, at_most: float) -> tuple[float, float]:
@@ -128,7 +154,7 @@ def range_p_values(sample: Sample, at_most: float) -> tuple[float, float]:
     known = np.isfinite(error)
     t = np.where(known, difference - at_most, 0.0) / np.where(known, error, 1.0)
     excess = float(t[known].max(initial=-math.inf))
-    more = range_tail(math.sqrt(2.0) * excess, len(sample.n), fewest) if excess > 0 else 1.0
+    more = range_tail(math.sqrt(2.0) * excess, len(sample.n), float(fewest)) if excess > 0 else 1.0
     g = _pair_skewness(sample, np.where(known, error, math.inf))
     corrected = t + g / 3.0 * t**2 + g**2 / 27.0 * t**3 + g / 6.0
     within = np.where(known, stdtr(df, np.maximum(t, corrected)), 1.0)
@@ -137,9 +163,9 @@ def range_p_values(sample: Sample, at_most: float) -> tuple[float, float]:
 
 def _pair_skewness(sample: Sample, error: Floats) -> Floats:
     r"""Skewness of the difference of two means, :math:`(\mu_{3a}/n_a^2 - \mu_{3b}/n_b^2) / \mathrm{se}^3`."""
-    one, other = np.nonzero(~np.eye(len(sample.n), dtype=bool))
+    one, other = _ordered(sample.n.shape[-1])
     third = sample.skewness * sample.sd**3 / np.maximum(sample.n, 1.0) ** 2
-    return np.asarray((third[one] - third[other]) / error**3)
+    return np.asarray((third[..., one] - third[..., other]) / error**3)
 
 
 def chance_gap(sample: Sample) -> float:
@@ -168,25 +194,23 @@ def change_interval(before: Sample, after: Sample, change: Sample, alpha: float)
     :math:`b_p` of it, so the gap grows by at most the largest :math:`a_p - b_p` among these; likewise downwards. Where
     that is worse than comparing the two gaps' own intervals, those are compared.
     """
-    (b, hb), (a, ha), (d, hd) = (pair_limits(sample, alpha / 3.0) for sample in (before, after, change))
-    top, bottom = a + ha >= (a - ha).max(), b + hb >= (b - hb).max()
-    most, least = float((d + hd)[top].max()), float((d - hd)[bottom].min())
-    gaps_before, gaps_after = ((max(0.0, (x - h).max()), (x + h).max()) for x, h in ((b, hb), (a, ha)))
-    return (
-        max(least, float(gaps_after[0] - gaps_before[1])),
-        min(most, float(gaps_after[1] - gaps_before[0])),
-    )
+    b, a, d = (pair_limits(sample, alpha / 3.0) for sample in (before, after, change))
+    top, bottom = a[1] >= a[0].max(), b[1] >= b[0].max()
+    most, least = float(d[1][top].max()), float(d[0][bottom].min())
+    unpaired = max(0.0, a[0].max()) - b[1].max(), a[1].max() - max(0.0, b[0].max())
+    return max(least, float(unpaired[0])), min(most, float(unpaired[1]))
 
 
 # ---------------------------------------------------------------------------------------------------------
 # Limits of every group's mean
 
 
-def spread_of(limits: Limits) -> tuple[float, float]:
+def spread_of(limits: Limits) -> Limits:
     """Least and largest gap that limits of the group means leave open."""
     low, high = limits
-    one, other = np.nonzero(~np.eye(len(low), dtype=bool))
-    return max(0.0, float((low[one] - high[other]).max())), float((high[one] - low[other]).max())
+    one, other = _ordered(low.shape[-1])
+    least, most = low[..., one] - high[..., other], high[..., one] - low[..., other]
+    return np.maximum(least.max(axis=-1), 0.0), most.max(axis=-1)
 
 
 def limits_p_values(
@@ -198,10 +222,10 @@ def limits_p_values(
     """
 
     def more(level: float) -> bool:
-        return spread_of(limits(level / (2.0 * n_groups)))[0] > at_most
+        return bool(spread_of(limits(level / (2.0 * n_groups)))[0] > at_most)
 
     def within(level: float) -> bool:
-        return spread_of(limits(level / 2.0))[1] <= at_most
+        return bool(spread_of(limits(level / 2.0))[1] <= at_most)
 
     return _least_level(more, alpha), _least_level(within, alpha)
 
@@ -219,8 +243,11 @@ def _least_level(rejects: Callable[[float], bool], alpha: float) -> float:
     return high
 
 
-def gap_name(method: str, n_groups: int, words: Any) -> str:
-    """How a gap's interval was made, in words."""
-    if method in ("t", "hall"):
-        return WELCH if n_groups == 2 else RANGE
+def range_name(n_groups: int, *, rate: bool) -> str:
+    """The studentised range in words; for two groups it is Welch's t."""
+    return (WELCH if n_groups == 2 else RANGE) + (", a success and a failure added" if rate else "")
+
+
+def limits_name(words: str) -> str:
+    """Limits of every group's mean in words."""
     return f"limits of all group means together, {words}"

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from felicific.exceptions import DataError, HappinessError
-from felicific.intervals import METHODS, Limits, Sample, mean_limits, summarise
+from felicific.intervals import METHODS, Limits, Sample, mean_limits, summarise, with_added
 from felicific.persons import Persons
 
 Floats = NDArray[np.float64]
@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 BETTING_ROWS = 100_000
 
 #: With fewer successes or failures than this in some group, a rate is not treated as normal.
-FEWEST = 10
+FEWEST = 5
 
 #: Cochran's (1977) rule: a t interval may be trusted from 25 times the squared skewness on.
 COCHRAN = 25.0
@@ -40,6 +40,8 @@ class Measure:
         Known range, relative to the origin.
     values : callable
         The values of a group, relative to the origin, as often as there are people.
+    rate : bool
+        Whether all values are 0 or 1; the origin is then 0.
     """
 
     sample: Sample
@@ -47,18 +49,20 @@ class Measure:
     method: str
     bounds: tuple[float, float] | None
     values: Callable[[int], Floats]
+    rate: bool = False
+
+    @property
+    def pairs(self) -> Sample:
+        """The sample to compare groups by: of rates, with a success and a failure added to each."""
+        return with_added(self.sample, 1.0) if self.rate else self.sample
 
     def limits(self, tail: float) -> Limits:
         """Limits of every group's mean, relative to the origin."""
         return mean_limits(self.method, self.sample, tail, self.bounds, self.values)
 
     def cautious(self, tail: float) -> Limits:
-        """The same; of a large sample the wider of t and of its correction for skewness."""
-        low, high = self.limits(tail)
-        if self.method != "t":
-            return low, high
-        other = mean_limits("hall", self.sample, tail, self.bounds)
-        return np.minimum(low, other[0]), np.maximum(high, other[1])
+        """The same; of a large sample with the correction for skewness."""
+        return (self.by("hall") if self.method == "t" else self).limits(tail)
 
     def by(self, method: str) -> Measure:
         """The same people by another method."""
@@ -78,19 +82,17 @@ class Measure:
     @property
     def normal(self) -> bool:
         """Whether differences of the means may be treated as normal."""
-        if self.sample.silent.any():
-            return False
-        if self.method == "exact":
-            hits = self.sample.n * (self.sample.mean + self.origin)
+        if self.rate:
+            hits = self.sample.n * self.sample.mean
             return bool((np.minimum(hits, self.sample.n - hits) >= FEWEST).all())
-        return not bool(self.skewed.any())
+        return not bool(self.sample.silent.any() or self.skewed.any())
 
     def notes(self) -> list[str]:
         """What to beware of in every group's mean; empty if nothing."""
         sample, notes = self.sample, []
         for z in range(len(sample.n)):
             note = ""
-            if self.method != "exact" and sample.n[z] < 2:
+            if self.method not in ("exact", "added") and sample.n[z] < 2:
                 note = "one person says nothing of the others"
             elif self.method in ("t", "hall") and sample.silent[z]:
                 note = "all values are equal, so nothing is known of their spread"
@@ -123,16 +125,17 @@ def measure_component(persons: Persons, everything: Sample, j: int, method: str 
         return kept[z]
 
     sample, origin = everything.take(j), float(persons.origin[j])
-    chosen = _choose(method, persons, j, sample.n)
-    bounds = persons.bounds(j)
-    if chosen == "exact":
-        # Of a rate the origin is 0, 1 or one half, so nothing is lost by adding it.
-        sample, origin, bounds = replace(sample, mean=sample.mean + origin), 0.0, (0.0, 1.0)
-    return Measure(sample, origin, chosen, bounds, values)
+    chosen, rate = _choose(method, persons, j, sample.n), bool(persons.binary[j])
+    if not rate:
+        return Measure(sample, origin, chosen, persons.bounds(j), values)
+    # Of a rate the origin is 0, 1 or one half, so nothing is lost by adding it.
+    sample = replace(sample, mean=sample.mean + origin)
+    chosen = "added" if chosen == "t" else chosen
+    return Measure(sample, 0.0, chosen, (0.0, 1.0), lambda z: values(z) + origin, rate)
 
 
 def measure_loss(persons: Persons, losses: Floats, bounds: tuple[float, float] | None) -> Measure:
-    """The loss of all people together: Clopper-Pearson for an error rate, else t."""
+    """The loss of all people together: Clopper-Pearson for a rate of errors, else t."""
     everyone = np.zeros(len(losses), dtype=np.intp)
     sample = summarise(losses[:, None], everyone, 1, None, persons.weight, sampling=persons.sampling).take(0)
     rate = persons.countable and bool(((losses == 0.0) | (losses == 1.0)).all())

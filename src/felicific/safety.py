@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from felicific.certificates import Certificate, tested
 from felicific.exceptions import CertificateError, ConstraintError, DataError
 from felicific.frontier import Frontier
-from felicific.gaps import WELCH, gap_name, range_p_values, range_quantile, spread_of
+from felicific.gaps import limits_name, range_name, range_p_values, range_quantile, spread_of
 from felicific.intervals import Sample
 from felicific.measures import Measure, measure_component, measure_loss, summary
 from felicific.persons import Persons
@@ -37,6 +37,9 @@ STEPS, REACH = 21, 3.0
 
 #: Share of the error probability that is spent on the statement about the loss.
 LOSS_SHARE = 0.1
+
+#: In the place of a method.
+TOO_SKEWED = "too skewed"
 
 #: Share of the rows that are held out.
 HELD_OUT = 0.5
@@ -182,7 +185,7 @@ def _try(persons: Persons, allowed: list[float], gamma: float, candidates: int) 
         if not math.isfinite(width):
             continue
         found = measure_component(persons, sample, j)
-        part = found.sample
+        part = found.pairs
         shown, method = shown_at_most(found, width, level)
         passed = passed and shown
         gaps.append(float(part.mean.max() - part.mean.min()))
@@ -195,11 +198,13 @@ def shown_at_most(found: Measure, width: float, level: float) -> tuple[bool, str
     """Whether a gap is shown, at this level, to be at most so wide; and by which method.
 
     By large samples where these are trustworthy, else by exact or distribution-free limits where they can be had.
+    Values that are too skewed, without known bounds, show nothing.
     """
-    if found.method == "t" or found.normal:
-        return range_p_values(found.sample, width)[1] <= level, WELCH
-    shown = spread_of(found.limits(level / 2.0))[1] <= width
-    return shown, gap_name(found.method, len(found.sample.n), found.words)
+    if found.method == "t" and not found.normal:
+        return False, TOO_SKEWED
+    if found.normal:
+        return range_p_values(found.pairs, width)[1] <= level, range_name(2, rate=found.rate)
+    return bool(spread_of(found.limits(level / 2.0))[1] <= width), limits_name(found.words)
 
 
 def _loss_bound(persons: Persons, tail: float) -> float | None:
@@ -233,6 +238,11 @@ def _refused(
             "Pass more rows of the smallest group, or bounds= of the happiness.",
         )
     problem += f" with a standard error of {component.quantity(float(f'{error:.3g}'))}."
+    if trial.methods[worst] == TOO_SKEWED:
+        return CertificateError(
+            f"{problem} The values are so skewed that a test by large samples cannot be trusted with so few.",
+            "Say Happiness(..., bounds=(low, high)), or pass more rows.",
+        )
     could = component.quantity(float(f"{gap + (z + 0.3) * error:.3g}"))
     if room <= 0:
         return CertificateError(

@@ -26,10 +26,13 @@ from felicific.happiness import (
     evaluate,
     evaluate_among,
 )
-from felicific.sums import BATCH, check_proba, encode_labels, resolve_loss
+from felicific.sums import check_proba, encode_labels, resolve_loss
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
+
+#: Rows per batch: one decision is looked at at a time, so that more fit into the processor's cache than of moments.
+ROWS = 65_536
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,11 +123,12 @@ def find_values(
     labels = None if y is None else encode_labels(y, classes, "label", rows)
     cost = resolve_loss(loss, classes)[1]
     lossless = y is None and (not callable(cost) or "y" in arguments_of(cost, "The loss", ARGUMENTS))
-    values, losses = np.zeros((n, j)), None if lossless else np.zeros(n)
-    inside = np.ones((n, j), dtype=bool) if any(h.among is not None for h in happiness) else None
+    # Component by component in memory: that is how they are summed up later.
+    values, losses = np.zeros((j, n)).T, None if lossless else np.zeros(n)
+    inside = np.ones((j, n), dtype=bool).T if any(h.among is not None for h in happiness) else None
     sums = _Values(classes.tolist(), happiness, cost)
-    for start in range(0, n, BATCH):
-        part = slice(start, min(start + BATCH, n))
+    for start in range(0, n, ROWS):
+        part = slice(start, min(start + ROWS, n))
         batch = Batch(
             slice_rows(x, start, part.stop), None if y is None else y[part], group[part], rows[part]
         )

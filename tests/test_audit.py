@@ -103,9 +103,11 @@ def test_outputs(people, decided):
     assert "<script>" not in page
     assert "\x1b" not in text
     assert max(map(len, text.splitlines())) < 500
+    assert found.plot(found).to_dict()["$schema"]
     frame = found.to_frame()
     assert len(frame) == 4  # two means, the gap, the loss
     assert frame["estimate"].tolist()[2] == found.gaps[HOSTILE]
+    assert found.gap == found.gaps[HOSTILE]
     assert "Welch" in text
     assert "loss per person" in text
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from felicific.exceptions import ConstraintError
 from felicific.frames import table_maker
 from felicific.happiness import Component
 from felicific.persons import Persons
@@ -136,6 +137,15 @@ class Audit:
         return {found.component.name: found.gap.estimate for found in self.components}
 
     @property
+    def gap(self) -> float:
+        """The gap, when there is one component."""
+        if len(self.components) != 1:
+            raise ConstraintError(
+                f"There are {len(self.components)} components, so there is no single gap.", "Read .gaps."
+            )
+        return self.components[0].gap.estimate
+
+    @property
     def means(self) -> dict[str, dict[Any, float]]:
         """Mean happiness, by component and group."""
         return {
@@ -154,6 +164,15 @@ class Audit:
             "loss": None if self.loss is None else interval_to_dict(self.loss),
             "notes": list(self.notes),
         }
+
+    def plot(self, after: Audit | None = None, **options: Any) -> Any:
+        """Group means with their intervals as an Altair chart, and those of another audit beside them.
+
+        See :func:`felicific.plots.groups`.
+        """
+        from importlib import import_module
+
+        return import_module("felicific.plots").groups(self, after, **options)
 
     def to_html(self, **options: Any) -> str:
         """One HTML page that needs no other file; ``title`` and ``command`` are said on it."""

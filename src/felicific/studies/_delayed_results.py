@@ -18,6 +18,7 @@ ASSUMPTIONS = (
     "Four groups, weighted by their published sizes; Liu et al. compare two.",
     "Policies are monotone in the score: a higher score never has a lower chance. A lottery may decide at some scores, "
     "the more so where people of a higher score repay less often, as the tables have it here and there.",
+    "Of equally profitable policies the one nearest to today's decisions is taken, as everywhere on a frontier.",
     "The tables are the population: nothing is sampled, so there are no standard errors. Shares are printed with two "
     "decimals of a per cent, so a mean change is good to about 0.01 points.",
     "Points of change are those of a scale of 300 to 850, whereas the tables grade people from 0 to 100; no score is "
@@ -115,13 +116,11 @@ def harm_sentences(lender: dict[str, Any]) -> list[str]:
             ("They are worse off than today", now, "eps at which that group passes today's change"),
             ("Their scores fall", 0.0, "eps at which that group's change passes 0"),
         ):
-            ways = (
-                [f"below a gap of {min(facts[key]):.4f}"]
-                if facts[key] and end["change"][group] < level
-                else []
-            )
+            ways = []
+            if facts[key] and end["change"][group] < level:
+                ways.append(f"at gaps below {plain(min(facts[key]))}")
             if facts[key] and facts["least loss"]["change"][group] < level:
-                ways.append(f"above one of {max(facts[key]):.4f}")
+                ways.append(f"at gaps above {plain(max(facts[key]))}")
             text += f" {what} {' and '.join(ways)}." if ways else ""
         found.append(text)
     return found

@@ -1,7 +1,8 @@
 """The ladder of policies on three data sets, recalibration without labels, and three peers.
 
     pip install -e ".[pandas]" altair vl-convert-python
-    python benchmarks/policies.py [--seeds 5] [--peer-seeds 4] [--only ladder|recalibrate|blind|peers] [--out docs]
+    python benchmarks/policies.py [--seeds 5] [--peer-seeds 4] [--first-seed 0]
+        [--only ladder|recalibrate|blind|peers] [--out docs]
 
 Every number is measured on test rows by decision probabilities, so the lottery adds no noise of its own, and every
 comparison is paired by seed. The tables replace what stands between the markers of ``policies.md`` in the folder
@@ -235,9 +236,9 @@ def blind(seeds: int) -> list[Record]:
     return found
 
 
-def peers(seeds: int, environments: Path) -> tuple[list[Record], dict[str, Any]]:
+def peers(seeds: range, environments: Path) -> tuple[list[Record], dict[str, Any]]:
     """Run felicific and the three peers on the peers' own criteria; also what each peer is."""
-    tasks = [(name, seed) for name in LOADERS for seed in range(seeds)]
+    tasks = [(name, seed) for name in LOADERS for seed in seeds]
     with tempfile.TemporaryDirectory() as folder:
         write_tasks(Path(folder), tasks)
         about = run_peers(Path(folder), environments)
@@ -326,6 +327,7 @@ def judge(work: Split, criterion: str, bound: float, method: str, decided: tuple
         "accuracy": float(np.where(y == 1, new, 1.0 - new).mean()),
         "in sample": rate_gap(fitted, work, work.validation, criterion),
         "gap": rate_gap(new, work, work.test, criterion),
+        "drawn": float(((new > 1e-9) & (new < 1.0 - 1e-9)).mean()),
     }
 
 
@@ -483,20 +485,23 @@ def cell_title(name: str, criterion: str, bound: float) -> str:
 
 
 def methods_table(records: list[Record]) -> str:
-    """Accuracy, gap in sample (worst seed) and gap on test (mean) of every method in every cell."""
+    """Accuracy, gap in sample (worst seed), gap on test and share of lotteries (means) of every method and cell."""
     rows = []
     for cell in cells():
         wanted = dict(zip(("data", "criterion", "bound"), cell, strict=True))
         row = [cell_title(*cell)]
         for method in (*DEPLOYED, *PEERS):
-            accuracy, fitted, new = (
-                series(records, field, method=method, **wanted) for field in ("accuracy", "in sample", "gap")
+            accuracy, fitted, new, drawn = (
+                series(records, field, method=method, **wanted)
+                for field in ("accuracy", "in sample", "gap", "drawn")
             )
             if not len(accuracy):
                 row.append("not offered")
                 continue
             mark = "" if meets(fitted, cell[2]) else " ✗"
-            row.append(f"{100 * accuracy.mean():.2f} ({fitted.max():.3f}{mark}, {new.mean():.3f})")
+            row.append(
+                f"{100 * accuracy.mean():.2f} ({fitted.max():.3f}{mark}, {new.mean():.3f}, {drawn.mean():.0%})"
+            )
         rows.append(row)
     return table(["data, criterion and bound", *DEPLOYED, *PEERS], rows)
 
@@ -654,6 +659,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--peer-seeds", type=int, default=4)
+    parser.add_argument("--first-seed", type=int, default=0, help="of the comparison with peers")
     parser.add_argument("--only", choices=("ladder", "recalibrate", "blind", "peers"))
     parser.add_argument("--out", type=Path, default=ROOT / "docs")
     parser.add_argument("--envs", type=Path, default=ROOT / ".venv-peers")
@@ -674,7 +680,8 @@ def main() -> None:
     if asked.only in (None, "blind"):
         fill(page, "blind", f"{blind_table(blind(asked.seeds))}\n\n{setting(asked.seeds)}")
     if asked.only in (None, "peers"):
-        found, about = peers(asked.peer_seeds, asked.envs.resolve())
+        seeds = range(asked.first_seed, asked.first_seed + asked.peer_seeds)
+        found, about = peers(seeds, asked.envs.resolve())
         fill(page, "peers", f"{methods_table(found)}\n\n{peers_setting(asked.peer_seeds, about)}")
         fill(page, "duels", f"{duel_table(found)}\n\n{duel_summary(found)}")
     print(f"{time.perf_counter() - start:.0f} s in all")

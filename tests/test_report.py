@@ -15,7 +15,7 @@ from conftest import make_people
 from felicific import FairClassifier, Floor, Happiness, audit, plots
 from felicific.exceptions import DataError
 from felicific.report.content import positions, round_step
-from felicific.report.words import Quantity, count, listed, points
+from felicific.report.words import Quantity, count, listed, points, proportion
 
 HOSTILE = (
     "</script><script>alert(1)</script>",
@@ -128,6 +128,20 @@ def test_the_report_holds_the_audits(fair, people, found):
     assert found.content["today"] == today.to_dict()
     start = next(p for p in found.content["frontier"]["positions"] if "this policy" in p["names"])
     assert start["loss"] == pytest.approx(found.content["after"]["loss"]["estimate"])
+
+
+def test_the_bounds_are_those_of_the_band(fair, people, found):
+    """At a breakpoint the bound is as wide as one vertex more in the union makes it; the policy has one of its own."""
+    X, y = people.table("pandas"), people.y
+    band = fair.frontier_band(X, y)
+    for place in found.content["frontier"]["positions"]:
+        low, high = place["bound"]["gaps"][0]
+        assert low <= place["gaps"][0] <= high
+        least, most = band.gaps(min(place["tau"], band.tau[-1]))["loan"]
+        # One policy more, the fitted one, shares the error: a little wider, never narrower.
+        assert low <= least + 1e-9
+        assert most - 1e-9 <= high <= 1.1 * most
+        assert place["bound"]["loss"][0] <= place["loss"] <= place["bound"]["loss"][1]
 
 
 def test_the_positions_have_names_where_people_look(fair, found):
@@ -401,6 +415,15 @@ def test_spans_counts_and_lists():
     assert dollars.span(None, 2.0) == "at most $2"
     assert dollars.span(1.0, None) == "at least $1"
     assert dollars.span(None, None) == "nothing is known"
+    assert Quantity("share", 1).span(0.1, 0.2) == "10.0 to 20.0\N{NO-BREAK SPACE}%"
+    years = Quantity("years", 1)
+    assert (years.span(1.0, 2.0), years.cell(2.0), years.heading) == (
+        "1.0 to 2.0\N{NO-BREAK SPACE}years",
+        "2.0",
+        " (years)",
+    )
+    assert (dollars.cell(2.0), dollars.heading, years.cell(None)) == ("$2", "", "unknown")
+    assert (proportion(0.5), proportion(0.125)) == ("50\N{NO-BREAK SPACE}%", "12.5\N{NO-BREAK SPACE}%")
     assert (dollars.change(2.0), dollars.change(-2.0), dollars.change(0.1)) == (
         "+$2",
         "\N{MINUS SIGN}$2",

@@ -86,6 +86,8 @@ class Band:
         if right >= len(self.tau):
             return np.asarray(numbers[0])
         share = np.clip((tau - self.tau[right - 1]) / (self.tau[right] - self.tau[right - 1]), 0.0, 1.0)
+        if share in (0.0, 1.0):
+            return np.asarray(numbers[right - 1 + int(share)])  # an infinite limit times zero would be none
         return np.asarray((1.0 - share) * numbers[right - 1] + share * numbers[right])
 
     def to_dict(self) -> dict[str, list[Any]]:
@@ -171,15 +173,23 @@ def band(
 
 def band_of(line: Frontier, persons_of: Callable[[Policy], Persons], confidence: float) -> Band:
     """The band, given what each policy does to people it was not fitted on."""
+    return band_along(line, line.tau, line.policies, persons_of, confidence)
+
+
+def band_along(
+    line: Frontier,
+    tau: Floats,
+    policies: list[Policy],
+    persons_of: Callable[[Policy], Persons],
+    confidence: float,
+) -> Band:
+    """Limits for some policies at increasing positions, which hold for all of them and all between together."""
     alpha = 1.0 - check_confidence(confidence)
-    policies = line.policies
     statements = len(policies) * (len(line.groups) * len(line.components) + 1)
     tail = alpha / (2.0 * statements)
     found = [_vertex(persons_of(policy), tail) for policy in policies]
     means, low, high, loss, loss_low, loss_high = (np.array(part) for part in zip(*found, strict=True))
-    return Band(
-        line.components, line.groups, line.tau, means, low, high, loss, loss_low, loss_high, confidence
-    )
+    return Band(line.components, line.groups, tau, means, low, high, loss, loss_low, loss_high, confidence)
 
 
 def _vertex(persons: Persons, tail: float) -> tuple[Floats, Floats, Floats, float, float, float]:

@@ -84,8 +84,9 @@ def _panel(
     now = values([{**today, "text": "today"}])
     point = now.mark_point(shape="diamond", filled=True, color=theme.ink, size=120, opacity=1)
     text = now.encode(x=x, y=y, text=alt.Text("text:N"))
-    halo = text.mark_text(align="left", dx=11, dy=12, fontWeight="bold", stroke=theme.halo, strokeWidth=4)
-    word = text.mark_text(align="left", dx=11, dy=12, fontWeight="bold")
+    style: Any = {"align": "left", "dx": 10, "dy": -11 if which == "good" else 14, "fontWeight": "bold"}
+    halo = text.mark_text(stroke=theme.halo, strokeWidth=4, **style)
+    word = text.mark_text(**style)
     return [*layers, line.encode(x=x, y=y), point.encode(x=x, y=y), halo, word]
 
 

@@ -15,16 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from felicific.audit import audit
+from felicific.bands import Band, band_along
 from felicific.certificates import Certificate
 from felicific.comparison import compare
 from felicific.findings import Audit, plain
-from felicific.fitting import People, Task, achieved, decide
+from felicific.fitting import People, Task, achieved, decide, persons_of
 from felicific.frames import Array, as_vector, column_names, encode, is_frame, take_column
 from felicific.frontier import Frontier, tau_of
 from felicific.groups import encode_groups
 from felicific.happiness import CRITERIA, Happiness
 from felicific.individual import IndividualPolicy
 from felicific.moments import Outcome
+from felicific.persons import Persons
 from felicific.plots import labels, policy_steps
 from felicific.policy import Policy
 
@@ -94,7 +96,7 @@ def describe_choice(
         "after": after.to_dict(),
         "change": compare(before, after).to_dict(),
         "policy": _policy(task, policy),
-        "frontier": _frontier(task, people, line, policy),
+        "frontier": _frontier(task, people, line, policy, confidence),
         "certificate": None if certificate is None else certificate.to_dict(),
         "reproduce": reproduce(people, command),
     }
@@ -221,7 +223,9 @@ def _quoted(names: Iterable[Any]) -> list[_Shown]:
 # The choice
 
 
-def _frontier(task: Task, people: People, line: Frontier, policy: Policy) -> dict[str, Any]:
+def _frontier(
+    task: Task, people: People, line: Frontier, policy: Policy, confidence: float
+) -> dict[str, Any]:
     """The frontier, and everything about the positions that the slider can take."""
     today = _one_hot(people.predicted, task.classes)
     now = achieved(task, people, today, policy.groups)
@@ -233,11 +237,14 @@ def _frontier(task: Task, people: People, line: Frontier, policy: Policy) -> dic
     marked |= {"this policy": tau_policy, "least loss": most}
     # What is less than the least gap, or differs from it by rounding alone, is the least gap.
     marked = {name: least if tau <= least + 1e-9 * reach else tau for name, tau in marked.items()}
+    band = _band(task, people, line, policy, confidence)
     found = []
     for tau in positions(list(marked.values()), reach):
-        place = (
-            policy if tau == marked["this policy"] else replace(line.at(tau=tau), randomize=policy.randomize)
-        )
+        place = replace(line.at(tau=tau), randomize=policy.randomize)
+        bound = None if band is None else _bound(band, min(tau, most))
+        if tau == marked["this policy"]:
+            # Of equally good policies the fitted one need not be the frontier's; the band speaks of both.
+            place, bound = policy, None if band is None else _bound(band, float(band.tau[-1]))
         decisions = decide(place, people)
         outcome = achieved(task, people, decisions, policy.groups)
         found.append(
@@ -247,6 +254,7 @@ def _frontier(task: Task, people: People, line: Frontier, policy: Policy) -> dic
                 "allowed": _numbers(tau * line.ray),
                 "fitted": _outcome(place.outcome),
                 **_outcome(outcome),
+                "bound": bound,
                 "price": _price(line, tau),
                 "moves": crossing.count(decisions),
                 "sentences": sentences(place),
@@ -259,6 +267,27 @@ def _frontier(task: Task, people: People, line: Frontier, policy: Policy) -> dic
         "today": {"tau": tau_today, "fitted": _outcome(line.today), **_outcome(now)},
         "positions": found,
     }
+
+
+def _band(task: Task, people: People, line: Frontier, policy: Policy, confidence: float) -> Band | None:
+    """Limits that hold along the whole frontier, and for the policy, which stands behind its end.
+
+    Rounded decisions have none: they are no mixtures of those at the breakpoints.
+    """
+    if not policy.randomize:
+        return None
+
+    def persons(place: Policy) -> Persons:
+        return persons_of(task, people, decide(place, people), line.groups)
+
+    beyond = 2.0 * line.tau[-1] + 1.0
+    return band_along(line, np.append(line.tau, beyond), [*line.policies, policy], persons, confidence)
+
+
+def _bound(band: Band, tau: float) -> dict[str, Any]:
+    """Limits of the gaps and the loss at a position."""
+    gaps = [_numbers(np.array(limits)) for limits in band.gaps(tau).values()]
+    return {"gaps": gaps, "loss": _numbers(np.array(band.losses(tau)))}
 
 
 def _price(line: Frontier, tau: float) -> float:

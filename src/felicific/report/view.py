@@ -8,7 +8,7 @@ from typing import Any
 
 from felicific.plots import clean, labels
 from felicific.report.content import round_step
-from felicific.report.words import Quantity, count, listed, percent, points
+from felicific.report.words import Quantity, count, listed, percent, points, proportion
 
 Content = dict[str, Any]
 
@@ -39,12 +39,16 @@ class Names:
     @classmethod
     def of(cls, content: Content) -> Names:
         """Names without anything a page could trip over, and as many decimals as the gaps deserve."""
-        quantities = []
+        scales: dict[str, float] = {}
         for j, component in enumerate(content["components"]):
             parts = [content[when]["components"][j] for when in ("today", "after") if when in content]
             sizes = [abs(mean["estimate"]) for part in parts for mean in part["means"]]
             scale = max(part["gap"]["estimate"] for part in parts) or max(sizes)
-            quantities.append(Quantity.of(clean(component["unit"], 16) if component["unit"] else "", scale))
+            scales[component["unit"]] = max(scale, scales.get(component["unit"], 0.0))
+        quantities = [
+            Quantity.of(clean(component["unit"], 16) if component["unit"] else "", scales[component["unit"]])
+            for component in content["components"]
+        ]
         return cls(
             labels(group["name"] for group in content["groups"]),
             labels(content.get("decisions", ())),
@@ -56,6 +60,11 @@ class Names:
     def good(self, loss: float) -> str:
         """The loss, or the accuracy if that is what is lost."""
         return percent(1.0 - loss) if self.accuracy else f"{loss:,.4g}"
+
+    @property
+    def heads(self) -> list[str]:
+        """Components as headings of tables, with the unit where the numbers do not say it."""
+        return [name + q.heading for name, q in zip(self.components, self.quantities, strict=True)]
 
     @property
     def aim(self) -> str:
@@ -101,7 +110,7 @@ def _title(content: Content, names: Names) -> str:
     found = names.components
     what = found[0] if len(found) == 1 else listed(found) if len(found) < 4 else f"{len(found)} measures"
     by = content.get("grouped_by")
-    return what[0].upper() + what[1:] + (f" by {clean(by)}" if by else " of every group")
+    return what[0].upper() + what[1:] + (f" by {clean(by)}" if by else f" in {len(names.groups)} groups")
 
 
 def _about(content: Content, names: Names) -> list[str]:
@@ -326,11 +335,12 @@ def _choice(content: Content, names: Names) -> dict[str, Any]:
         "now": cells[start],
         "rules": places[start]["sentences"],
         "marked": marked,
-        "bounded": "bound" in places[0],
+        "bounded": _bounded(places),
+        "whole": _whole(content, names),
         "rows": _table_rows(places, cells),
         "now_today": {
             "good": names.good(line["today"]["loss"]),
-            "gaps": [q(gap) for q, gap in zip(names.quantities, line["today"]["gaps"], strict=True)],
+            "gaps": [q.cell(gap) for q, gap in zip(names.quantities, line["today"]["gaps"], strict=True)],
         },
         "picture": _picture(content, names),
         "embedded": {
@@ -349,11 +359,21 @@ def _axis(content: Content, names: Names) -> int | None:
     return on[0] if len(on) == 1 else None
 
 
+def _whole(content: Content, names: Names) -> str:
+    """With several gaps to close: what all of it, 100 per cent, stands for."""
+    if _axis(content, names) is not None:
+        return ""
+    ray = content["frontier"]["ray"]
+    parts = [f"{names.quantities[j](width)} in {names.components[j]}" for j, width in enumerate(ray) if width]
+    return (
+        f"Several gaps are closed together, in proportion: 100 % stands for {listed(parts)}." if parts else ""
+    )
+
+
 def _cells(content: Content, names: Names, place: dict[str, Any]) -> dict[str, str]:
     """Every text that changes with the slider, by the name the page gives it."""
     today, axis = content["frontier"]["today"], _axis(content, names)
-    share = Quantity("share", 1)
-    allowed = share(place["tau"]) if axis is None else names.quantities[axis](place["allowed"][axis])
+    allowed = proportion(place["tau"]) if axis is None else names.quantities[axis](place["allowed"][axis])
     moved = [_moved(table) for table in place["moves"]]
     total = sum(group["people"] for group in content["groups"])
     cells = {
@@ -367,15 +387,20 @@ def _cells(content: Content, names: Names, place: dict[str, Any]) -> dict[str, s
         if content["frontier"]["ray"][j] is None:
             cells[f"allowed-{j}"] = "any"
         else:
-            cells[f"allowed-{j}"] = quantity(place["allowed"][j])
-        cells[f"gap-{j}"] = quantity(place["gaps"][j])
-        if "bound" in place:
-            cells[f"bound-{j}"] = quantity(place["bound"]["gaps"][j])
+            cells[f"allowed-{j}"] = quantity.cell(place["allowed"][j])
+        cells[f"gap-{j}"] = quantity.cell(place["gaps"][j])
+        if _bounded(content["frontier"]["positions"]):
+            cells[f"bound-{j}"] = quantity.cell(
+                None if place["bound"] is None else place["bound"]["gaps"][j][1]
+            )
     for z, row in enumerate(place["means"]):
         for j, quantity in enumerate(names.quantities):
-            cells[f"mean-{z}-{j}"] = quantity(row[j])
+            cells[f"mean-{z}-{j}"] = quantity.cell(row[j])
         cells[f"flow-{z}"] = _flows(place["moves"][z], names.decisions)
-    gaps = listed(f"{cells[f'gap-{j}']} in {name}" for j, name in enumerate(names.components[:3]))
+    gaps = listed(
+        f"{quantity(place['gaps'][j])} in {names.components[j]}"
+        for j, quantity in enumerate(names.quantities[:3])
+    )
     cells["say"] = f"Allowed gap {allowed}: {names.aim} {cells['good']}, gap {gaps}."
     return cells
 
@@ -415,6 +440,22 @@ def _table_rows(places: list[dict[str, Any]], cells: list[dict[str, str]]) -> li
     return [{"names": places[i]["names"], "cells": cells[i]} for i in kept]
 
 
+def _bounded(places: list[dict[str, Any]]) -> bool:
+    return any(place["bound"] is not None for place in places)
+
+
+def _limits(
+    bound: dict[str, Any] | None, ray: list[float | None]
+) -> tuple[list[float], list[float], list[float]] | None:
+    """Least and largest gaps, and the ends of the loss, when all that the chart shows are known."""
+    if bound is None or None in bound["loss"]:
+        return None
+    if any(None in limits for limits, width in zip(bound["gaps"], ray, strict=True) if width):
+        return None
+    low, high = ([limits[end] or 0.0 for limits in bound["gaps"]] for end in (0, 1))
+    return low, high, bound["loss"]
+
+
 def _good(loss: float, names: Names) -> float:
     return 1.0 - loss if names.accuracy else loss
 
@@ -435,10 +476,10 @@ def _picture(content: Content, names: Names) -> dict[str, Any]:
         shown["gap"] = reached(found["gaps"])
         shown["good_fitted"] = _good(found["fitted"]["loss"], names)
         shown["gap_fitted"] = reached(found["fitted"]["gaps"])
-        if "bound" in found:
-            shown["gap_low"], shown["gap_high"] = 0.0, reached(found["bound"]["gaps"])
-            ends = found["bound"]["loss"]
-            shown["good_low"], shown["good_high"] = (1 - ends[1], 1 - ends[0]) if names.accuracy else ends
+        limits = _limits(found.get("bound"), ray)
+        if limits is not None:
+            shown["gap_low"], shown["gap_high"] = (reached(gaps) for gaps in limits[:2])
+            shown["good_low"], shown["good_high"] = sorted(_good(loss, names) for loss in limits[2])
         return shown
 
     if axis is None:
@@ -449,8 +490,12 @@ def _picture(content: Content, names: Names) -> dict[str, Any]:
         name = names.components[axis]
         titles = {"allowed": f"gap allowed in {name}{unit}", "gap": f"gap on these people{unit}"}
     shares = axis is None or names.quantities[axis].unit == "share"
+    rows = [row(place["tau"], place) for place in line["positions"]]
+    if not all("gap_high" in shown for shown in rows):
+        known = ("allowed", "good", "gap", "good_fitted", "gap_fitted")
+        rows = [{name: shown[name] for name in known} for shown in rows]
     return {
-        "rows": [row(place["tau"], place) for place in line["positions"]],
+        "rows": rows,
         "today": row(line["today"]["tau"], line["today"]),
         "titles": titles | {"good": names.aim},
         "percent": (["good"] if names.accuracy else []) + (["allowed", "gap"] if shares else []),

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 CURRENCIES = "$€£¥₹"
 SPACE = "\N{NO-BREAK SPACE}"
 MINUS = "\N{MINUS SIGN}"
-DASH = "\N{EN DASH}"
 
 
 @dataclass(frozen=True)
@@ -38,13 +37,28 @@ class Quantity:
         """The number with its unit."""
         if number is None or not math.isfinite(number):
             return "unknown"
+        return self._bare(number) + self._after
+
+    def cell(self, number: float | None) -> str:
+        """For a table whose heading says the unit: without it, unless it is a currency or per cent."""
+        unknown = number is None or not math.isfinite(number)
+        return self(number) if unknown or not self.heading else self._bare(float(number or 0.0))
+
+    @property
+    def heading(self) -> str:
+        """What the heading of a table has to say of the unit."""
+        return "" if self.unit == "share" or not self._after else f" ({self.unit})"
+
+    @property
+    def _after(self) -> str:
+        unit = "%" if self.unit == "share" else self.unit
+        return f"{SPACE}{unit}" if unit and unit not in CURRENCIES else ""
+
+    def _bare(self, number: float) -> str:
+        """Without a unit that follows."""
         text = f"{abs(number) * (100.0 if self.unit == 'share' else 1.0):,.{self.decimals}f}"
         sign = MINUS if number < 0 and float(text.replace(",", "")) else ""
-        if self.unit == "share":
-            return f"{sign}{text}{SPACE}%"
-        if self.unit and self.unit in CURRENCIES:
-            return f"{sign}{self.unit}{text}"
-        return f"{sign}{text}{SPACE}{self.unit}" if self.unit else f"{sign}{text}"
+        return f"{sign}{self.unit}{text}" if self.unit and self.unit in CURRENCIES else f"{sign}{text}"
 
     def change(self, number: float | None) -> str:
         """The number with its sign, also when it is positive."""
@@ -57,12 +71,17 @@ class Quantity:
             return "nothing is known"
         if low is None or high is None:
             return f"at most {self(high)}" if low is None else f"at least {self(low)}"
-        return f"{self(low)} to {self(high)}"
+        return f"{self._bare(low)} to {self(high)}"
 
 
 def percent(share: float, decimals: int = 2) -> str:
     """A share in per cent."""
     return Quantity("share", decimals)(share)
+
+
+def proportion(share: float) -> str:
+    """A share in per cent, with a decimal only if it needs one."""
+    return percent(share, 0 if abs(100 * share - round(100 * share)) < 1e-6 else 1)
 
 
 def points(share: float) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from functions import BATCHWISE, EVERYDAY, as_pandas, asked, assert_same, people, write_parquet
 
-from felicific import Happiness, moments
+from felicific import Happiness, moments, solve
 from felicific.exceptions import BatchWarning, DataError, EngineError, GroupError, HappinessError
 
 dask = pytest.importorskip("dask")
@@ -165,6 +165,23 @@ def test_a_column_missing_in_one_partition_is_named(table, refuses):
     )
     with refuses(DataError, "Partition 1", "'loan'", remedy="same columns"):
         moments(frame, **asked(happiness=EVERYDAY["times"]))
+
+
+def test_decisions_are_a_lazy_column(cluster, table):
+    """A policy's decisions, lots included, are those of Python; an unknown group raises when they are computed."""
+    policy = solve(
+        moments(as_pandas(table), **asked(happiness="statistical_parity")), gap=0.02, random_state=3
+    )
+    proba = np.column_stack([table[f"p{k}"] for k in range(3)])
+    roles = {"proba": {k: f"p{k}" for k in range(3)}, "sensitive_features": "z", "key": "id"}
+    found = policy.apply(lay(table), **roles)
+    assert isinstance(found, dd.DataFrame)
+    assert found["decision"].dtype == np.int64
+    assert found["decision"].compute().tolist() == policy.decide(proba, table["z"], table["id"]).tolist()
+    group = table["z"].copy()
+    group[650] = "q"
+    with pytest.raises(GroupError, match="'q'"):
+        policy.apply(lay(table | {"z": group}), **roles).compute()
 
 
 def test_a_truncated_file_is_refused(table, tmp_path, refuses):

@@ -30,6 +30,8 @@ ORDER = (
     "solution",
     "generation",
     "lottery",
+    "sql",
+    "decisions",
     "documents",
     "policy",
     "frontier",

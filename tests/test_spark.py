@@ -1,5 +1,6 @@
 """Spark: moments on a local cluster of two workers."""
 
+import json
 import os
 import sys
 
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 from functions import BATCHWISE, EVERYDAY, as_pandas, asked, assert_same, people, write_parquet
 
-from felicific import Happiness, Score, moments
+from felicific import Happiness, Score, moments, solve
 from felicific.exceptions import BatchWarning, DataError, EngineError, GroupError, HappinessError
 
 pyspark = pytest.importorskip("pyspark")
@@ -125,6 +126,50 @@ def test_hostile_names(lay, table):
         happiness={"h": lambda decision, x: decision * x['a"b']},
     )
     assert_same(found, moments(as_pandas(table), **asked(happiness={"h": EVERYDAY["times"]})))
+
+
+@pytest.mark.parametrize("signal", ["score", "soft-label"])
+def test_decisions_are_a_lazy_column(lay, spark, table, signal):
+    """A policy's decisions are those of Python, as a column and as exported SQL with hostile names and groups."""
+    groups = {"a": "a' OR 1=1 --", "b": "b\\", "c": "c`"}
+    people = table | {"z": np.array([groups[z] for z in table["z"]], dtype=object)}
+    policy = solve(
+        moments(as_pandas(people), **asked(happiness="statistical_parity", policy=signal)),
+        gap=0.02,
+        random_state=3,
+    )
+    proba = np.column_stack([table[f"p{k}"] for k in range(3)])
+    expected = policy.decide(proba, people["z"], people["id"]).tolist()
+    roles = {"proba": {k: f"p{k}" for k in range(3)}, "sensitive_features": "z", "key": "id"}
+    found = policy.apply(lay(people), **roles)
+    assert found.columns == [*people, "decision"]
+    assert [row["decision"] for row in found.orderBy("id").collect()] == expected
+    names = {"p0": "p`0", "p1": "p.1", "z": "z'; --"}
+    hostile = lay({names.get(name, name): column for name, column in people.items()})
+    hostile.createOrReplaceTempView("people")
+    roles = {"proba": {0: "p`0", 1: "p.1", 2: "p2"}, "sensitive_features": "z'; --", "key": "id"}
+    text = policy.to_sql("spark", **roles)
+    rows = spark.sql(f"SELECT {text} AS decision FROM people ORDER BY id").collect()
+    assert [row["decision"] for row in rows] == expected
+    with pytest.raises(Exception, match="none of those that were fitted: [abc]"):
+        policy.apply(
+            lay(table), **roles | {"proba": {k: f"p{k}" for k in range(3)}, "sensitive_features": "z"}
+        ).collect()
+
+
+def test_lottery_vectors(spark):
+    """The lottery's numbers in Spark are those of the file of test vectors, bit by bit."""
+    path = os.path.join(os.path.dirname(__file__), "lottery_vectors.json")
+    with open(path, encoding="utf-8") as file:
+        vectors = json.load(file)["uniforms"]
+    frame = spark.createDataFrame(
+        [(i, v["salt"], v["key"]) for i, v in enumerate(vectors)], "i int, salt string, k string"
+    )
+    digits = "substring(sha2(concat(salt, ':', CAST(k AS STRING)), 256), 1, 13)"
+    rows = frame.selectExpr(
+        "i", f"CAST(conv({digits}, 16, 10) AS DOUBLE) / 4503599627370496.0e0 AS u"
+    ).collect()
+    assert {row["i"]: row["u"].hex() for row in rows} == {i: v["u"] for i, v in enumerate(vectors)}
 
 
 def test_a_truncated_file_is_refused(spark, table, tmp_path, refuses):

@@ -208,7 +208,7 @@ class DuckEngine(Engine):
         indices = [self.names.index(name) for name in names]
         with self._renamed(indices).to_arrow_reader(BATCH_ROWS) as reader:
             for batch in reader:
-                yield _in_memory(batch, names)
+                yield in_memory(batch, names)
 
 
 class ArrowEngine(Engine):
@@ -234,7 +234,7 @@ class ArrowEngine(Engine):
         """As pandas dataframes where pandas is installed, else as Arrow tables."""
         for batch in self.table.to_batches(columns=list(names), batch_size=BATCH_ROWS):
             if batch.num_rows:
-                yield _in_memory(batch, names)
+                yield in_memory(batch, names)
 
 
 def _arrow_schema(nw: Any, schema: Any) -> tuple[list[Any], list[Any]]:
@@ -242,7 +242,7 @@ def _arrow_schema(nw: Any, schema: Any) -> tuple[list[Any], list[Any]]:
     return list(frame.columns), list(frame.schema.values())
 
 
-def _in_memory(batch: Any, names: Sequence[Any]) -> Table:
+def in_memory(batch: Any, names: Sequence[Any]) -> Table:
     """An Arrow batch under the user's names: in pandas, which most people write for, or in Arrow."""
     import pyarrow as pa
 
@@ -398,7 +398,7 @@ class _SparkWork:
         partition = 0 if context is None else context.partitionId()
         found, start = None, 0
         for batch in batches:
-            table = _in_memory(batch, self.names)
+            table = in_memory(batch, self.names)
             here = _located(self.step, table, Place(start, partition))
             found = here if found is None else _joined(self.combine, [found, here])
             start += batch.num_rows

@@ -198,6 +198,21 @@ def select_columns(table: Table, names: Sequence[Hashable], purpose: str) -> Tab
     return table[:, list(names)]
 
 
+def add_column(table: Table, name: str, values: Array) -> Table:
+    """The table with one more column, in the same library."""
+    if is_mapping(table):
+        return {**table, name: values}
+    if not is_frame(table):
+        raise DataError("An array has no names for a further column.", "Pass a table with named columns.")
+    if hasattr(table, "iloc"):
+        return table.assign(**{name: values})
+    import narwhals as nw
+
+    frame = _eager(table)
+    series = nw.new_series(name, values.tolist(), backend=frame.implementation)
+    return frame.with_columns(series).to_native()
+
+
 def as_vector(values: Any, what: str) -> Array:
     """``values`` as a 1-D NumPy array (a column of shape (n, 1) is flattened)."""
     array = np.asarray(values)

@@ -7,14 +7,16 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from felicific.constraints import Budget, Floor
+from felicific.decisions import Roles, decide_table
 from felicific.documents import (
     check_shape,
     plain,
@@ -38,6 +40,7 @@ from felicific.lottery import check_keys, draw, keys_as_text, make_salt
 from felicific.moments import Moments, Outcome
 from felicific.signals import SIGNALS, Signal, SoftLabel, signal_from_json, signal_to_json
 from felicific.solution import solve_program
+from felicific.sql import case_expression, quote_name
 from felicific.sums import check_proba, encode_labels
 
 Floats = NDArray[np.float64]
@@ -136,8 +139,53 @@ class Policy(ABC):
     # -----------------------------------------------------------------------------------------------------
     # Use
 
-    def apply(self, scores: Any, group: Any = None, x: Table = None) -> Floats:
-        """Probability of every decision for every person.
+    @overload
+    def apply(self, scores: Any, group: Any = None, x: Table = None) -> Floats: ...
+
+    @overload
+    def apply(
+        self,
+        scores: Any,
+        group: None = None,
+        x: None = None,
+        *,
+        proba: Any,
+        predicted: str | None = ...,
+        sensitive_features: Any = ...,
+        key: str | None = ...,
+        column: str = ...,
+    ) -> Any: ...
+
+    @overload
+    def apply(
+        self,
+        scores: Any,
+        group: None = None,
+        x: None = None,
+        *,
+        predicted: str,
+        sensitive_features: Any = ...,
+        key: str | None = ...,
+        column: str = ...,
+    ) -> Any: ...
+
+    def apply(
+        self,
+        scores: Any,
+        group: Any = None,
+        x: Table = None,
+        *,
+        proba: Any = None,
+        predicted: str | None = None,
+        sensitive_features: Any = None,
+        key: str | None = None,
+        column: str = "decision",
+    ) -> Any:
+        """Probability of every decision for every person; or a table with the decisions as one more column.
+
+        With ``proba=`` or ``predicted=``, the first argument is a table (in memory, lazy, or the path of Parquet
+        files) and the keywords name its columns. What returns is the table with the column ``column``; a lazy table
+        stays lazy, and draws the same lots as Python, whatever its engine.
 
         Parameters
         ----------
@@ -148,7 +196,16 @@ class Policy(ABC):
             The groups; one that was never fitted is an error. Not needed by a policy that does not see them.
         x : table of n rows
             The people; only an individual policy looks at them.
+        proba, predicted : {class: column} or list of columns, column
+            Where the model's probabilities, or its own decisions, are.
+        sensitive_features, key : column(s), column
+            Where the groups are, and what identifies a person (strings or integers).
+        column : str
+            How the column of decisions is called.
         """
+        if proba is not None or predicted is not None:
+            roles = Roles.of(self, proba, predicted, sensitive_features, key)
+            return decide_table(scores, self, roles, column)
         array = scores.to_numpy() if hasattr(scores, "to_numpy") else np.asarray(scores)
         codes = None
         if self.see_group:
@@ -184,6 +241,26 @@ class Policy(ABC):
             )
         codes = draw(proba, lambda rows: keys_as_text(keys[rows]), self.salt)
         return np.asarray(self.classes[codes])
+
+    def to_sql(
+        self,
+        dialect: str = "duckdb",
+        *,
+        proba: Any = None,
+        predicted: str | None = None,
+        sensitive_features: Any = None,
+        key: str | None = None,
+    ) -> str:
+        """Write the policy as one SQL ``CASE`` expression that draws the same lots, for DuckDB or Spark.
+
+        ``SELECT *, <the expression> AS decision FROM people``. The arguments name columns as in :meth:`apply`; names
+        and values are quoted, whatever they hold. A row about which nothing may be decided (an unknown group,
+        impossible probabilities, no key) raises inside the database. Several group columns must be text or whole
+        numbers. Only for policies that see a signal.
+        """
+        raise DataError(
+            "This policy decides by functions of x, which have no SQL.", "Use policy.apply(table, ...)."
+        )
 
     # -----------------------------------------------------------------------------------------------------
     # Words
@@ -323,6 +400,19 @@ class CellPolicy(Policy):
             chosen = self.q[codes, cell]
             decisions += chosen if share is None else share[:, None] * chosen
         return decisions
+
+    def to_sql(
+        self,
+        dialect: str = "duckdb",
+        *,
+        proba: Any = None,
+        predicted: str | None = None,
+        sensitive_features: Any = None,
+        key: str | None = None,
+    ) -> str:
+        """Write the policy as SQL; see :meth:`Policy.to_sql`."""
+        roles = Roles.of(self, proba, predicted, sensitive_features, key)
+        return case_expression(self, roles.placed(partial(quote_name, dialect=dialect)), dialect)
 
     def rules(self, digits: int = 12) -> list[str]:
         """One sentence for every group and stretch of signals that is treated alike."""

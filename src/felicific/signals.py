@@ -304,16 +304,16 @@ class ScoreCells:
         stops = [*starts[1:], Score(2, boundary=self.boundary).size(n_classes)]
         found = []
         for owner, start, stop in zip(self.today(n_classes).tolist(), starts, stops, strict=True):
-            low, high = (_lower_edge(edge, n_classes, self.boundary) for edge in (start, stop))
+            low, high = (lower_edge(edge, n_classes, self.boundary) for edge in (start, stop))
             found.append((owner, low, 1.0 if high <= low else min(high, 1.0)))
         return found
 
     def describe(self, first: int, last: int, classes: list[Any], digits: int = 12) -> str:
         """Say whose score lies from the first of these cells to the last."""
         starts, k = self._starts, len(classes)
-        low = _lower_edge(int(starts[first]), k, self.boundary)
+        low = lower_edge(int(starts[first]), k, self.boundary)
         stop = int(starts[last + 1]) if last + 1 < len(starts) else Score(2, boundary=self.boundary).size(k)
-        high = _lower_edge(stop, k, self.boundary)
+        high = lower_edge(stop, k, self.boundary)
         if k == 2:
             who, score = "a person", f"score for {classes[1]!r}"
         else:
@@ -354,7 +354,7 @@ def fine_bins(proba: Floats, boundary: float) -> Codes:
     return np.asarray(top * (fine + 1) + bins.clip(max=fine))
 
 
-def _lower_edge(start: int, n_classes: int, boundary: float) -> float:
+def lower_edge(start: int, n_classes: int, boundary: float) -> float:
     """Score that every person in bin ``start`` or above exceeds; negative when there is none."""
     if n_classes > 2:
         fine = fine_per_class(n_classes)

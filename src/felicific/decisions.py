@@ -1,0 +1,270 @@
+"""Decisions: what a policy decides about every row of a table, as one more column; lazy where the table is lazy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from felicific.engines import (
+    ArrowEngine,
+    DaskEngine,
+    DuckEngine,
+    Engine,
+    PolarsEngine,
+    SparkEngine,
+    find_engine,
+    in_memory,
+)
+from felicific.exceptions import DataError, FelicificError, GroupError
+from felicific.frames import Array, Table, add_column, column_names, refuse_missing_columns, take_column
+from felicific.groups import resolve_groups
+from felicific.sql import Names, case_expression, quote_name
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What the columns of a table are to a policy."""
+
+    proba: tuple[str, ...] | None
+    predicted: str | None
+    group: tuple[str, ...]
+    key: str | None
+
+    @classmethod
+    def of(cls, policy: Any, proba: Any, predicted: Any, sensitive_features: Any, key: Any) -> Roles:
+        """Check the names against what the policy sees."""
+        group = () if sensitive_features is None else sensitive_features
+        group = tuple(group) if isinstance(group, list | tuple) else (group,)
+        if policy.see_group and not group:
+            raise GroupError("This policy sees the group.", "Name its column in sensitive_features=.")
+        roles = cls(
+            _ordered(proba, policy.classes.tolist()), predicted, group if policy.see_group else (), key
+        )
+        wrong = [name for name in roles.names if not isinstance(name, str)]
+        if wrong:
+            raise DataError(
+                f"{type(wrong[0]).__name__} {str(wrong[0])[:40]!r} names no column.",
+                "Name columns of the table in proba=, predicted=, sensitive_features= and key=.",
+            )
+        if roles.proba is None and (policy.needs_proba or predicted is None):
+            what = "probabilities" if policy.needs_proba else "probabilities or predictions"
+            raise DataError(f"The policy sees {what}.", "Name their columns in proba= (or predicted=).")
+        return roles
+
+    @property
+    def names(self) -> list[str]:
+        """All columns that have a role."""
+        single = [name for name in (self.predicted, self.key) if name is not None]
+        return [*(self.proba or ()), *single, *self.group]
+
+    def placed(self, place: Callable[[str], str]) -> Names:
+        """The columns as SQL text."""
+        return Names(
+            proba=None if self.proba is None else tuple(map(place, self.proba)),
+            predicted=None if self.predicted is None else place(self.predicted),
+            group=tuple(map(place, self.group)),
+            key=None if self.key is None else place(self.key),
+        )
+
+
+def _ordered(proba: Any, classes: list[Any]) -> tuple[str, ...] | None:
+    if proba is None:
+        return None
+    if isinstance(proba, Mapping):
+        if set(proba) != set(classes):
+            raise DataError(
+                f"There are probabilities for {list(proba)}, and the classes are {classes}.",
+                "Name one column for every class.",
+            )
+        proba = [proba[choice] for choice in classes]
+    if not isinstance(proba, list | tuple) or len(proba) != len(classes):
+        raise DataError(
+            f"proba names {proba!r}, and the classes are {classes}.", "Name one column for every class."
+        )
+    return tuple(proba)
+
+
+def decide_rows(policy: Any, roles: Roles, table: Table) -> Array:
+    """Decisions about rows in memory."""
+    if policy.needs_proba or roles.predicted is None:
+        scores = np.column_stack([take_column(table, name, "proba") for name in roles.proba or ()])
+    else:
+        scores = take_column(table, roles.predicted, "predicted")
+    group = resolve_groups(table, list(roles.group), columns_only=True) if policy.see_group else None
+    if not policy.randomize:
+        return np.asarray(policy.classes[policy.apply(scores, group, table).argmax(axis=1)])
+    return np.asarray(policy.decide(scores, group, take_column(table, str(roles.key), "key"), table))
+
+
+def decide_table(table: Any, policy: Any, roles: Roles, column: str) -> Any:
+    """The table with one more column, the decisions; a lazy table stays lazy."""
+    engine = find_engine(table)
+    names = column_names(table) if engine is None else engine.names
+    refuse_missing_columns(names, roles.names, "the policy")
+    if policy.randomize and roles.key is None:
+        raise DataError(
+            "The policy decides by lottery, and there is no key.",
+            "Name the column that identifies a person in key=.",
+        )
+    if column in names:
+        raise DataError(f"The table has a column {column!r} already.", "Choose another name in column=.")
+    if engine is None:
+        return add_column(table, column, decide_rows(policy, roles, table))
+    _check_kinds(engine, roles)
+    return _DECIDERS[type(engine)](engine, policy, roles, column)
+
+
+def _check_kinds(engine: Engine, roles: Roles) -> None:
+    for name in roles.proba or ():
+        if engine.kind(name, "proba") not in ("bool", "whole", "real"):
+            raise DataError(f"The column {name!r}, needed for proba, holds no numbers.", "Name another.")
+    if roles.key is not None and engine.kind(roles.key, "key") not in ("whole", "text"):
+        raise DataError(
+            f"The keys in {roles.key!r} are neither strings nor integers.",
+            "Floats change their text from one system to the next: use the person's identifier.",
+        )
+    for name in roles.group if len(roles.group) > 1 else ():
+        if engine.kind(name, "the groups") not in ("whole", "text"):
+            raise DataError(
+                f"The group column {name!r} is neither text nor whole numbers.",
+                "Of several group columns, each must be; write it as text first.",
+            )
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Engine by engine. A policy that sees a signal is an expression in SQL; any other decides batches of rows.
+
+
+def _is_cells(policy: Any) -> bool:
+    return hasattr(policy, "signal")
+
+
+def _type_of(policy: Any, names: dict[str, str]) -> str:
+    """What an engine calls the type of the classes."""
+    return names[{"b": "b", "i": "i", "u": "i", "f": "f"}.get(policy.classes.dtype.kind, "U")]
+
+
+def _by_duckdb(engine: Engine, policy: Any, roles: Roles, column: str) -> Any:
+    kind = _type_of(policy, {"b": "BOOLEAN", "i": "BIGINT", "f": "DOUBLE", "U": "VARCHAR"})
+    if _is_cells(policy):
+
+        def place(name: str) -> str:
+            return f"#{engine.names.index(name) + 1}"
+
+        text = case_expression(policy, roles.placed(place), "duckdb")
+        return engine.table.project(f"*, CAST({text} AS {kind}) AS {quote_name(column, 'duckdb')}")
+    import duckdb
+    import pyarrow as pa
+
+    # Python code cannot be a part of somebody else's relation, so the rows flow through: the result is read once.
+    batches = _decided_batches(engine, policy, roles, column)
+    first = next(batches)
+    reader = pa.RecordBatchReader.from_batches(first.schema, _chained(first, batches))
+    return duckdb.connect().from_arrow(reader)
+
+
+def _decided_batches(engine: Engine, policy: Any, roles: Roles, column: str) -> Iterator[Any]:
+    import pyarrow as pa
+
+    with engine.table.to_arrow_reader() as reader:
+        schema = reader.schema.append(pa.field(column, pa.array(policy.classes.tolist()[:1]).type))
+        yield pa.RecordBatch.from_pylist([], schema=schema)
+        for batch in reader:
+            table = in_memory(batch, engine.names)
+            decisions = pa.array(decide_rows(policy, roles, table).tolist(), type=schema.field(column).type)
+            yield pa.RecordBatch.from_arrays([*batch.columns, decisions], schema=schema)
+
+
+def _chained(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
+    yield first
+    yield from rest
+
+
+def _by_spark(engine: Engine, policy: Any, roles: Roles, column: str) -> Any:
+    from pyspark.sql import functions
+
+    renamed = engine.frame().to_native()
+    kind = _type_of(policy, {"b": "boolean", "i": "bigint", "f": "double", "U": "string"})
+    if _is_cells(policy):
+
+        def place(name: str) -> str:
+            return f"c{engine.names.index(name)}"
+
+        text = case_expression(policy, roles.placed(place), "spark")
+        decided = renamed.withColumn("decided", functions.expr(f"CAST({text} AS {kind})"))
+    else:
+        from pyspark.sql.types import StructField, StructType, _parse_datatype_string
+
+        schema = StructType([*renamed.schema.fields, StructField("decided", _parse_datatype_string(kind))])
+        work = _SparkDecisions(policy, roles, tuple(engine.names))
+        decided = renamed.mapInArrow(work, schema)
+    return decided.toDF(*engine.names, column)
+
+
+@dataclass(frozen=True)
+class _SparkDecisions:
+    """What a Spark worker does with batches of people."""
+
+    policy: Any
+    roles: Roles
+    names: tuple[str, ...]
+
+    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
+        """The batches, each with its decisions."""
+        import pyarrow as pa
+
+        for batch in batches:
+            decided = decide_rows(self.policy, self.roles, in_memory(batch, self.names))
+            yield batch.append_column("decided", pa.array(decided.tolist()))
+
+
+def _by_polars(engine: Engine, policy: Any, roles: Roles, column: str) -> Any:
+    import polars as pl
+
+    names = engine.names if not _is_cells(policy) else [name for name in engine.names if name in roles.names]
+    fields = [pl.nth(engine.names.index(name)).alias(f"c{i}") for i, name in enumerate(names)]
+    dtype = _type_of(policy, {"b": "Boolean", "i": "Int64", "f": "Float64", "U": "String"})
+    decide = partial(_decide_struct, policy, roles, tuple(names), dtype)
+    decided = pl.struct(fields).map_batches(decide, return_dtype=getattr(pl, dtype), is_elementwise=True)
+    return engine.table.with_columns(decided.alias(column))
+
+
+def _decide_struct(policy: Any, roles: Roles, names: tuple[str, ...], dtype: str, rows: Any) -> Any:
+    import polars as pl
+
+    table = rows.struct.unnest().rename(lambda name: names[int(name[1:])])
+    try:
+        decided = decide_rows(policy, roles, table)
+    except FelicificError as error:
+        raise ValueError(str(error)) from error  # Polars makes a new exception of it, out of its text
+    return pl.Series(decided.tolist(), dtype=getattr(pl, dtype))
+
+
+def _by_dask(engine: Engine, policy: Any, roles: Roles, column: str) -> Any:
+    decide = partial(_decide_partition, policy, roles, column)
+    empty = engine.table._meta
+    meta = add_column(empty, column, policy.classes[:0])
+    return engine.table.map_partitions(decide, meta=meta)
+
+
+def _decide_partition(policy: Any, roles: Roles, column: str, part: Table) -> Table:
+    return add_column(part, column, decide_rows(policy, roles, part) if len(part) else policy.classes[:0])
+
+
+def _by_arrow(engine: Engine, policy: Any, roles: Roles, column: str) -> Any:
+    import duckdb
+
+    return _by_duckdb(DuckEngine(duckdb.connect().from_arrow(engine.table)), policy, roles, column)
+
+
+_DECIDERS: dict[type[Engine], Any] = {
+    DuckEngine: _by_duckdb,
+    SparkEngine: _by_spark,
+    PolarsEngine: _by_polars,
+    DaskEngine: _by_dask,
+    ArrowEngine: _by_arrow,
+}

@@ -1,0 +1,285 @@
+"""Decisions as a column of any table, and as SQL: the very decisions of Python, lots included."""
+
+import json
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+from functions import as_arrow, as_duckdb, as_lazy, as_pandas, asked, people, write_parquet
+
+from felicific import Label, Score, SoftLabel, lookup, moments, solve
+from felicific.exceptions import DataError, GroupError
+from felicific.fitting import People, Task, fit_individual
+from felicific.happiness import resolve_happiness
+from felicific.lottery import uniforms
+from felicific.signals import Individual
+
+VECTORS = json.loads((Path(__file__).parent / "lottery_vectors.json").read_text("utf-8"))
+
+
+def collected(table):
+    """Columns of a lazy or eager table as lists, sorted by the person's identifier."""
+    if hasattr(table, "collect"):
+        table = table.collect()
+    if hasattr(table, "to_arrow_table"):
+        table = table.to_arrow_table()
+    if hasattr(table, "compute"):
+        table = table.compute()
+    columns = table if isinstance(table, dict) else {name: table[name] for name in _names(table)}
+    found = {name: np.array(list(_listed(column)), dtype=object) for name, column in columns.items()}
+    order = np.argsort(found["id"].astype(np.int64))
+    return {name: column[order].tolist() for name, column in found.items()}
+
+
+def _names(table):
+    return getattr(table, "column_names", None) or list(table.columns)
+
+
+def _listed(column):
+    return (
+        column.to_pylist()
+        if hasattr(column, "to_pylist")
+        else column.tolist()
+        if hasattr(column, "tolist")
+        else column
+    )
+
+
+TABLES = {
+    "pandas": lambda table, folder: as_pandas(table),
+    "polars": lambda table, folder: as_lazy(table).collect(),
+    "arrow": lambda table, folder: as_arrow(table),
+    "dict": lambda table, folder: dict(table),
+    "polars lazy": lambda table, folder: as_lazy(table),
+    "duckdb": lambda table, folder: as_duckdb(table),
+    "path": lambda table, folder: str(write_parquet(table, folder / "people.parquet")),
+    "dataset": lambda table, folder: __import__("pyarrow.dataset").dataset.dataset(
+        write_parquet(table, folder / "people.parquet")
+    ),
+}
+
+
+@pytest.fixture(params=TABLES)
+def lay(request, tmp_path):
+    return lambda table: TABLES[request.param](table, tmp_path)
+
+
+def solved(table, policy="score", classes=3, gap=0.02, see_group=True, **changes):
+    """A policy with lotteries."""
+    ask = asked(classes, policy=policy, happiness="statistical_parity", **changes)
+    return solve(moments(as_pandas(table), **ask), gap=gap, see_group=see_group, random_state=7)
+
+
+ROLES = {"proba": {0: "p0", 1: "p1", 2: "p2"}, "sensitive_features": "z", "key": "id"}
+
+
+@pytest.mark.parametrize("signal", ["score", "label", "soft-label", Score(cells=40, monotone=False)])
+@pytest.mark.parametrize("see_group", [True, False])
+def test_the_column_is_what_python_decides(lay, signal, see_group):
+    """Every table and engine gets the very decisions of ``decide``, lotteries included; other columns stay."""
+    table = people(2000)
+    policy = solved(table, signal, see_group=see_group, gap=0.02 if see_group else 0.2)
+    proba = np.column_stack([table[f"p{k}"] for k in range(3)])
+    expected = policy.decide(proba, table["z"], table["id"])
+    assert len(set(expected.tolist())) == 3
+    found = collected(policy.apply(lay(table), **ROLES))
+    assert found["decision"] == expected.tolist()
+    assert found["loan"] == table["loan"].tolist()
+    assert set(found) == {*table, "decision"}
+
+
+@pytest.mark.parametrize("classes", ["text", "truth"])
+def test_two_classes_of_any_type(lay, classes):
+    """Thresholds and lots of a binary policy, with text keys and classes that are no numbers."""
+    table = people(2000, classes=2)
+    names = ["it's no", 'y"es\\'] if classes == "text" else [False, True]
+    table["y"] = np.array(names, dtype=object if classes == "text" else bool)[table["y"]]
+    table["p1"][:50] = np.arange(50) / 4096
+    table["p0"] = 1 - table["p1"]
+    proba = dict(zip(names, ["p0", "p1"], strict=True))
+    policy = solved(table, Score(boundary=0.4), proba=proba, sensitive_features=["z", "sex"])
+    table["who"] = np.array([f"person {i}; 'x' é" for i in table["id"]], dtype=object)
+    group = np.array([f"{z} & {sex}" for z, sex in zip(table["z"], table["sex"], strict=True)])
+    expected = policy.decide(np.column_stack([table["p0"], table["p1"]]), group, table["who"])
+    roles = {"proba": proba, "sensitive_features": ["z", "sex"], "key": "who"}
+    assert collected(policy.apply(lay(table), **roles))["decision"] == expected.tolist()
+
+
+@pytest.mark.parametrize("rounded", ["score", "soft-label"])
+def test_rounded_policies_need_no_key(lay, rounded):
+    """Without a lottery nobody needs a key."""
+    from dataclasses import replace
+
+    table = people(500)
+    policy = replace(solved(table, rounded), randomize=False)
+    proba = np.column_stack([table[f"p{k}"] for k in range(3)])
+    expected = policy.classes[policy.apply(proba, table["z"]).argmax(axis=1)]
+    roles = {name: value for name, value in ROLES.items() if name != "key"}
+    assert collected(policy.apply(lay(table), **roles, column="d"))["d"] == expected.tolist()
+
+
+def test_predicted_labels_are_enough_for_a_label_policy(lay):
+    """A policy of labels reads the model's decisions."""
+    table = people(800)
+    table["own"] = np.column_stack([table[f"p{k}"] for k in range(3)]).argmax(axis=1)
+    policy = solved(table, Label(), proba=None, predicted="own")
+    expected = policy.decide(table["own"], table["z"], table["id"])
+    found = collected(policy.apply(lay(table), predicted="own", sensitive_features="z", key="id"))
+    assert found["decision"] == expected.tolist()
+
+
+def individual(table):
+    functions = {
+        "funding": lambda decision, x: decision * x["loan"] / 1e4,
+        "school": lambda decision, x: decision * lookup(x["school"], {"Master": 1.0}, 0.0),
+    }
+    happiness = resolve_happiness(functions, [0, 1, 2])
+    proba = np.column_stack([table[f"p{k}"] for k in range(3)])
+    task = Task(np.arange(3), happiness, "error", dict.fromkeys(functions, 0.1), (), True, "0" * 32)
+    x = as_pandas({name: table[name] for name in ("loan", "school")})
+    return fit_individual(task, People(x, table["y"], table["z"], proba.argmax(axis=1), proba), Individual())[
+        0
+    ]
+
+
+def test_individual_policies_decide_batches(lay):
+    """A policy that sees all of x decides on every engine too, and has no SQL."""
+    table = people(700)
+    policy = individual(table)
+    proba = np.column_stack([table[f"p{k}"] for k in range(3)])
+    expected = policy.decide(proba, table["z"], table["id"], as_pandas(table))
+    assert collected(policy.apply(lay(table), **ROLES))["decision"] == expected.tolist()
+    with pytest.raises(DataError, match="no SQL"):
+        policy.to_sql("duckdb", **ROLES)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# SQL and the lottery
+
+
+def test_lottery_vectors():
+    """The lottery's numbers are those of the file of test vectors, in Python."""
+    for vector in VECTORS["uniforms"]:
+        assert uniforms(vector["salt"], [vector["key"]])[0].hex() == vector["u"]
+
+
+def test_lottery_vectors_in_sql():
+    """And in DuckDB: the expression's own hash gives the same numbers, bit by bit."""
+    for vector in VECTORS["uniforms"]:
+        key = duckdb.ConstantExpression(vector["key"])
+        relation = duckdb.sql("SELECT 1 AS one").select(key.alias("k"))
+        digits = f"left(sha256('{vector['salt']}:' || CAST(k AS VARCHAR)), 13)"
+        text = f"CAST('0x' || {digits} AS UBIGINT) / 4503599627370496.0e0"
+        assert relation.project(text).fetchall()[0][0].hex() == vector["u"]
+
+
+HOSTILE = {
+    "p0": 'p"0',
+    "p1": 'p1", (SELECT 1)) --',
+    "p2": "p.2",
+    "z": "z'; DROP TABLE people; --",
+    "id": 'i"d\n',
+}
+
+
+@pytest.mark.parametrize("signal", ["score", "soft-label"])
+def test_the_exported_expression_quotes_hostile_names(signal):
+    """Names and groups full of quotes are data in the exported text, never SQL."""
+    table = people(900)
+    groups = {"a": "a' OR 1=1 --", "b": 'b"; DROP TABLE people', "c": "c\\"}
+    table["z"] = np.array([groups[z] for z in table["z"]], dtype=object)
+    policy = solved(table, signal)
+    proba = np.column_stack([table[f"p{k}"] for k in range(3)])
+    expected = policy.decide(proba, table["z"], table["id"])
+    hostile = {HOSTILE.get(name, name): column for name, column in table.items()}
+    text = policy.to_sql(
+        "duckdb",
+        proba={k: HOSTILE[f"p{k}"] for k in range(3)},
+        sensitive_features=HOSTILE["z"],
+        key=HOSTILE["id"],
+    )
+    connection = duckdb.connect()
+    connection.from_arrow(as_arrow(hostile)).create("people")
+    found = connection.sql(f'SELECT {text} AS decision FROM people ORDER BY "i""d\n"').fetchall()
+    assert [row[0] for row in found] == expected.tolist()
+    assert connection.sql("SELECT count(*) FROM people").fetchall() == [(900,)]
+
+
+def test_the_expression_reads_as_thresholds():
+    """With two classes the text names groups, thresholds and decisions, and is short."""
+    text = solved(people(2000, classes=2), classes=2, gap=0.0).to_sql(
+        proba={0: "p0", 1: "p1"}, sensitive_features="z", key="id"
+    )
+    assert text.startswith("CASE\n  WHEN ")
+    assert text.endswith("END")
+    assert "\"z\" = 'a'" in text
+    assert len(text.splitlines()) < 16
+
+
+BAD_ROWS = {
+    "group": ("z", "q", "group"),
+    "null group": ("z", None, "group"),
+    "probability": ("p1", 3.0, "probabilities"),
+    "negative": ("p1", -0.5, "probabilities"),
+    "NaN": ("p1", np.nan, "probabilities"),
+}
+
+
+@pytest.mark.parametrize("bad", BAD_ROWS)
+def test_nothing_is_decided_about_bad_rows(lay, bad):
+    """An unknown or missing group and impossible probabilities raise when the table is read, on every engine."""
+    name, value, words = BAD_ROWS[bad]
+    table = people(600)
+    policy = solved(table)
+    column = table[name].astype(object if value is None or value == "q" else float)
+    column[17] = value
+    with pytest.raises(Exception, match=words):
+        collected(policy.apply(lay(table | {name: column}), **ROLES))
+
+
+def test_a_missing_key_raises(tmp_path):
+    """A person without a key gets no decision by default, on engines whose integers can be null."""
+    table = people(600)
+    policy = solved(table)
+    key = table["id"].astype(object)
+    key[17] = None
+    for name in ("duckdb", "polars lazy", "path"):
+        with pytest.raises(Exception, match="key"):
+            collected(policy.apply(TABLES[name](table | {"id": key}, tmp_path), **ROLES))
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "words"),
+    [
+        ({"proba": {0: "p0", 1: "p1"}}, DataError, ["[0, 1]", "[0, 1, 2]"]),
+        ({"proba": ["p0", "p1"]}, DataError, ["p0"]),
+        ({"proba": {0: "p0", 1: "p1", 2: "nope"}}, DataError, ["'nope'"]),
+        ({"sensitive_features": None}, GroupError, ["sees the group"]),
+        ({"sensitive_features": "zz"}, DataError, ["'zz'"]),
+        ({"key": "who"}, DataError, ["'who'"]),
+        ({"key": "loan"}, DataError, ["string"]),
+        ({"column": "loan"}, DataError, ["'loan'", "already"]),
+        ({"key": None}, DataError, ["lottery", "no key"]),
+        ({"key": np.arange(3)}, DataError, ["names no column"]),
+    ],
+)
+def test_what_cannot_be_applied(lay, changes, error, words, refuses):
+    """Names that do not fit the policy or the table are clear errors, before any row is read where that is possible."""
+    table = people(600)
+    policy = solved(table, SoftLabel())
+    roles = ROLES | changes
+    with refuses(error, *words):
+        collected(policy.apply(lay(table), **roles))
+
+
+def test_dialects(refuses):
+    """A dialect that does not exist is refused; Spark quotes with backticks and writes hostile groups as bytes."""
+    table = people(600)
+    table["z"] = np.array([z if z != "a" else "a'\\" for z in table["z"]], dtype=object)
+    policy = solved(table)
+    with refuses(DataError, "'oracle'", remedy="duckdb"):
+        policy.to_sql("oracle", **ROLES)
+    text = policy.to_sql("spark", **ROLES | {"sensitive_features": "a`b"})
+    assert "`a``b`" in text
+    assert f"decode(unhex('{bytes(chr(97) + chr(39) + chr(92), 'utf-8').hex()}'), 'UTF-8')" in text

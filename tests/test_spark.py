@@ -151,7 +151,7 @@ def test_decisions_are_a_lazy_column(lay, spark, table, signal):
     text = policy.to_sql("spark", **roles)
     rows = spark.sql(f"SELECT {text} AS decision FROM people ORDER BY id").collect()
     assert [row["decision"] for row in rows] == expected
-    with pytest.raises(Exception, match="none of those that were fitted: [abc]"):
+    with pytest.raises(Exception, match=r"none of those that were fitted: [abc]"):
         policy.apply(
             lay(table), **roles | {"proba": {k: f"p{k}" for k in range(3)}, "sensitive_features": "z"}
         ).collect()

@@ -1,4 +1,4 @@
-"""Documents: the JSON that policies are kept in, written with a checksum and read with suspicion."""
+"""Documents: the JSON that policies and moments are kept in, written with a checksum and read with suspicion."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ def refused(reason: str) -> PolicyFileError:
     )
 
 
-def write_document(content: dict[str, Any]) -> str:
+def write_document(content: dict[str, Any], form: str = FORMAT, indent: int | None = 1) -> str:
     """JSON with format, version and checksum."""
-    whole = {"format": FORMAT, "version": VERSION, **content}
+    whole = {"format": form, "version": VERSION, **content}
     whole["sha256"] = _digest(whole)
-    return json.dumps(whole, indent=1, allow_nan=False) + "\n"
+    return json.dumps(whole, indent=indent, allow_nan=False) + "\n"
 
 
-def read_document(text: str) -> dict[str, Any]:
+def read_document(text: str, form: str = FORMAT) -> dict[str, Any]:
     """The content of a document that is whole, unaltered and of this version."""
     try:
         content = json.loads(text, parse_constant=_no_constant)
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise refused(f"its format is not {FORMAT!r}")
+        if not isinstance(content, dict) or content.get("format") != form:
+            raise refused(f"its format is not {form!r}")
         if content.get("version") != VERSION:
             raise PolicyFileError(
                 f"The policy file has version {content.get('version')!r}; this felicific reads version {VERSION}.",

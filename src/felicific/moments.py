@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import os
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from felicific.exceptions import GroupError, HappinessError, MomentsError
+from felicific.documents import (
+    check_shape,
+    plain,
+    read_classes,
+    read_component,
+    read_document,
+    read_numbers,
+    read_values,
+    refused,
+    write_classes,
+    write_document,
+)
+from felicific.exceptions import GroupError, HappinessError, MomentsError, PolicyFileError
+from felicific.files import write_whole
 from felicific.frames import (
     Array,
 )
 from felicific.happiness import (
     Component,
 )
-from felicific.signals import Score, Signal
+from felicific.signals import Label, Score, Signal, SoftLabel, signal_from_json, signal_to_json
 
 Floats = NDArray[np.float64]
 
@@ -160,9 +175,168 @@ class Moments:
             today_value=add(self.today_value),
         )
 
+    # -----------------------------------------------------------------------------------------------------
+    # Sites that may not share rows
+
+    def merged(self, least: float) -> Moments:
+        """With every cell of fewer than ``least`` people merged into a neighbour of the same group.
+
+        Nobody is dropped, so the sums of every group stay what they were; only where people stand along the score is
+        blurred. A neighbour is the nearest cell on the same side of the model's own boundary, if there is one.
+        """
+        if not least >= 1:
+            raise MomentsError(
+                f"The least number of people in a cell is {least!r}.", "Give a number of 1 or more."
+            )
+        today = self.signal.today(len(self.classes))
+        place = np.tile(np.arange(self.mass.shape[1]), (len(self.groups), 1))
+        for z, group in enumerate(self.groups):
+            if 0 < self.mass[z].sum() < least:
+                raise GroupError(
+                    f"The group {group!r} has {self.mass[z].sum():g} people, fewer than {least:g}.",
+                    "Merge it with another group before summing up.",
+                )
+            if isinstance(self.signal, Label | SoftLabel) and (self.mass[z] < least)[self.mass[z] > 0].any():
+                raise MomentsError(
+                    f"In the group {group!r} some label has fewer than {least:g} people, and labels have no "
+                    "neighbours.",
+                    "Use policy='score', or merge the group with another.",
+                )
+            place[z] = _merge(self.mass[z], today, least)
+
+        def move(array: Floats) -> Floats:
+            found = np.zeros_like(array)
+            for z in range(len(self.groups)):
+                np.add.at(found[z], place[z], array[z])
+            return found
+
+        moved: dict[str, Any] = {name: move(getattr(self, name)) for name in _SUMS}
+        return replace(self, **moved)
+
+    def to_json(self) -> str:
+        """Write the moments as text that :meth:`from_json` reads: sums only, no row and no function."""
+        cells = np.argwhere(self.mass > 0)
+        index = tuple(cells.T)
+        return write_document(
+            {
+                "classes": write_classes(self.classes),
+                "groups": plain(list(self.groups), "group"),
+                "components": [asdict(component) for component in self.components],
+                "signal": signal_to_json(self.signal),
+                "loss_name": self.loss_name,
+                "origin": self.origin.tolist(),
+                "rows": self.rows.tolist(),
+                "cells": cells.tolist(),
+                **{name: getattr(self, name)[index].tolist() for name in _SUMS},
+            },
+            _FORMAT,
+            indent=None,
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the moments to a file, whole or not at all."""
+        write_whole(path, self.to_json())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Moments:
+        """Read moments from a file; see :meth:`from_json`."""
+        try:
+            text = Path(path).read_text("utf-8")
+        except UnicodeDecodeError as error:
+            raise _no_moments(f"{os.fspath(path)!r} is not text") from error
+        return cls.from_json(text)
+
+    @classmethod
+    def from_json(cls, text: str) -> Moments:
+        """Read moments, refusing whatever is not exactly some."""
+        try:
+            content = read_document(text, _FORMAT)
+            found = _parsed(content)
+            extra = set(content) - {*_SUMS, "cells", *(part.name for part in fields(found))}
+        except PolicyFileError as error:
+            raise MomentsError(
+                error.problem.replace("policy file", "file of moments"), error.remedy
+            ) from error
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+            raise _no_moments(f"a part is missing or of another type ({error!r})") from error
+        if extra:
+            raise _no_moments(f"it holds {sorted(extra)}, which no moments have")
+        return found
+
     def _outcome(self, loss: float, relative: Floats) -> Outcome:
         gaps = relative.max(axis=0) - relative.min(axis=0)
         return Outcome(loss / self.total, relative + self.origin, gaps)
+
+
+#: The sums that stand in cells: arrays of shape (groups, signals, ...).
+_SUMS = ("mass", "loss", "value", "among", "today_loss", "today_value")
+
+_FORMAT = "felicific moments"
+
+
+def _no_moments(reason: str) -> MomentsError:
+    return MomentsError(
+        f"This is no file of moments: {reason}.", "Get the file again from the site that wrote it."
+    )
+
+
+def _merge(mass: Floats, today: NDArray[np.intp], least: float) -> NDArray[np.intp]:
+    """Where each cell of one group goes, so that every cell that holds people holds at least ``least``."""
+    place = np.arange(len(mass))
+    clusters: list[list[int]] = []
+    for side in np.unique(today):
+        mine: list[list[int]] = []
+        for s in np.flatnonzero((mass > 0) & (today == side)).tolist():
+            if mine and mass[mine[-1]].sum() < least:
+                mine[-1].append(s)
+            else:
+                mine.append([s])
+        if len(mine) > 1 and mass[mine[-1]].sum() < least:
+            mine[-2:] = [mine[-2] + mine[-1]]
+        clusters += mine
+    large = [cluster for cluster in clusters if mass[cluster].sum() >= least]
+    for cluster in clusters:
+        # A side with too few people altogether goes to the nearest cluster of another.
+        home = cluster if cluster in large else min(large, key=lambda other: abs(other[0] - cluster[0]))
+        place[cluster] = max(home, key=lambda s: mass[s])
+    return place
+
+
+def _parsed(content: dict[str, Any]) -> Moments:
+    """Moments out of a document, each part of the type and shape it must have."""
+    classes = read_classes(content["classes"])
+    groups = tuple(read_values(content["groups"], "group"))
+    components = tuple(read_component(component) for component in content["components"])
+    signal, loss_name = signal_from_json(content["signal"]), content["loss_name"]
+    g, k, j, size = len(groups), len(classes), len(components), signal.size(len(classes))
+    signal.check(k)
+    if type(loss_name) is not str or len(set(groups)) < g or len({c.name for c in components}) < j or k < 2:
+        raise refused("its loss, groups, components or classes are none")
+    cells = read_numbers(content["cells"], "cells").astype(np.intp).reshape(-1, 2)
+    if len(np.unique(cells, axis=0)) < len(cells) or (cells < 0).any() or (cells >= (g, size)).any():
+        raise refused("a cell occurs twice, or is none")
+    sums = {}
+    for name, shape in zip(_SUMS, ((), (k,), (k, j), (j,), (), (j,)), strict=True):
+        numbers = (
+            read_numbers(content[name], name).reshape(-1, *shape) if len(cells) else np.zeros((0, *shape))
+        )
+        array = np.zeros((g, size, *shape))
+        array[tuple(cells.T)] = check_shape(name, numbers, (len(cells), *shape))
+        sums[name] = array
+    if (sums["mass"] < 0).any() or (sums["among"] < 0).any():
+        raise refused("some mass is negative")
+    rows = check_shape("rows", read_numbers(content["rows"], "rows"), (g,)).astype(np.int64)
+    origin = check_shape("origin", read_numbers(content["origin"], "origin"), (j,))
+    return Moments(
+        classes=classes,
+        groups=groups,
+        components=components,
+        signal=signal,
+        loss_name=loss_name,
+        origin=origin,
+        rows=rows,
+        **sums,
+    )
 
 
 def _difference(mine: Any, theirs: Any) -> str:

@@ -142,6 +142,59 @@ def test_equal_values_give_no_false_certainty():
     assert found.test.verdict == "undecided"
 
 
+def test_simultaneous_intervals_share_the_error():
+    """Together, the gaps of J components are those at an error J times smaller, group means J times G times."""
+    people = make_people(300, 4)
+    decided = np.random.default_rng(0).integers(0, 2, 300)
+    asked = {"happiness": [funding, "equalized_odds"], "sensitive_features": "group"}
+    table = people.table("pandas")
+    together = audit(decided, table, people.y, simultaneous=True, **asked)
+    gaps = audit(decided, table, people.y, confidence=1 - 0.05 / 5, **asked)
+    means = audit(decided, table, people.y, confidence=1 - 0.05 / 10, **asked)
+    for j in range(5):
+        gap, alone = together.components[j].gap, gaps.components[j].gap
+        assert (gap.low, gap.high) == pytest.approx((alone.low, alone.high))
+        for z in (0, 1):
+            mean, alone = together.components[j].means[z], means.components[j].means[z]
+            assert (mean.low, mean.high) == pytest.approx((alone.low, alone.high))
+    assert "all gaps together" in str(together)
+
+
+def test_skewness_is_said_and_corrected():
+    """A group too small for its skewness is named, and wider intervals stand beside the usual ones."""
+    rng = np.random.default_rng(0)
+    group, loan = np.repeat(["a", "b"], [60, 600]), rng.lognormal(0.0, 1.3, 660)
+    loan[:60] *= 3.0
+    decided = np.ones(660, dtype=int)
+    found = audit(decided, {"loan": loan}, None, happiness=funding, sensitive_features=group, classes=[0, 1])[
+        "funding"
+    ]
+    assert "skewness" in found.means["a"].note
+    assert found.corrected["a"].high > found.means["a"].high
+    assert found.corrected_gap.high > found.gap.high
+    assert found.corrected_gap.low <= found.gap.low
+    calm = audit(
+        decided, {"loan": rng.random(660)}, None, happiness=funding, sensitive_features=group, classes=[0, 1]
+    )["funding"]
+    assert not calm.corrected
+    assert calm.corrected_gap is None
+
+
+def test_rare_rates_are_compared_exactly():
+    """With few successes the gap of a rate rests on exact limits; with enough, on the studentised range."""
+    group, y = np.repeat([0, 1], 400), np.zeros(800, dtype=int)
+    for hits, words in ((2, "Clopper-Pearson"), (30, "Welch")):
+        decided = np.zeros(800, dtype=int)
+        decided[:hits] = decided[400 : 400 + 2 * hits] = 1
+        found = audit(
+            decided, None, y, happiness="equal_opportunity", favourable=0, sensitive_features=group,
+            classes=[0, 1], gap=0.5,
+        )["equal_opportunity"]  # fmt: skip
+        assert words in found.gap.method
+        assert found.gap.low <= hits / 400 <= found.gap.high
+        assert found.test.verdict == "at most"
+
+
 def test_weights():
     """Frequencies are repeated rows; sampling weights add no evidence."""
     people = make_people(200, 3)
@@ -239,6 +292,17 @@ def test_bad_input(people, decided):
             decided, None, people.y, happiness="statistical_parity", sensitive_features=people["group"],
             method="exact", weights="sampling", sample_weight=np.ones(400),
         )  # fmt: skip
+    for nothing in (None, decided[:0]):
+        with refused(DataError, "no decisions"):
+            audit(nothing, None, None, **asked)
+    with refused(DataError, "decisions are", "labels int"):
+        audit(np.where(decided == 1, "yes", "no"), table, people.y, **asked)
+    for size, word in ((1e200, "large"), (1e-200, "small")):
+        with refused(HappinessError, f"too {word} to audit", remedy="unit"):
+            audit(
+                decided, table, people.y, sensitive_features="group",
+                happiness={"h": lambda decision, x, size=size: size * decision * x["loan"]},
+            )  # fmt: skip
     without = audit(decided, table, None, **asked)
     assert without.loss is None
     assert "needs labels" in without.notes[0]

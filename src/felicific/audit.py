@@ -131,6 +131,8 @@ def _find_persons(
             for name in ("happiness", "sensitive_features", "loss", "gap", "favourable"):
                 if getattr(asked, name) is None:
                     setattr(asked, name, getattr(settings, name))
+    if decisions is None:
+        raise DataError("There are no decisions.", "Pass a fitted classifier, or an array of decisions.")
     n = len(decisions) if X is None else count_rows(X)
     q, classes = as_decisions(decisions, y, asked.classes, n)
     table = np.empty((n, 0)) if X is None else X

@@ -157,6 +157,7 @@ def find_values(
         fingerprint=fingerprint,
     )
     _check_complete(persons)
+    _check_size(persons)
     return persons
 
 
@@ -238,6 +239,22 @@ def _check_complete(persons: Persons) -> None:
             )
 
 
+def _check_size(persons: Persons) -> None:
+    """Refuse values whose squares and cubes a computer cannot hold."""
+    losses = persons.losses if persons.losses is not None else np.zeros(1)
+    sizes = [
+        *np.abs(persons.values).max(axis=0, initial=0.0).tolist(),
+        float(np.abs(losses).max(initial=0.0)),
+    ]
+    names = [f"happiness {component.name!r}" for component in persons.components] + ["loss"]
+    for name, size in zip(names, sizes, strict=True):
+        if size and not 1e-70 < size < 1e70:
+            raise HappinessError(
+                f"The {name} is of the size {size:.3g}, which is too {'large' if size > 1 else 'small'} to audit.",
+                "Use another unit (thousands or thousandths of it, say).",
+            )
+
+
 def as_decisions(
     decisions: Any, y: Array | None, classes: Any, rows: int | None = None
 ) -> tuple[Floats, Array]:
@@ -253,6 +270,8 @@ def as_decisions(
             f"The decisions have shape {array.shape}.",
             "Pass one decision per person, or probabilities of shape (n, classes).",
         )
+    if not len(array):
+        raise DataError("There are no decisions.", "Pass at least one row of every group.")
     if rows is not None and len(array) != rows:
         raise DataError(f"There are {len(array)} decisions for {rows} rows.", "Pass one for every row.")
     known = _classes(array, y, classes)
@@ -278,6 +297,11 @@ def _classes(array: Array, y: Array | None, classes: Any) -> Array:
             raise DataError(
                 "The decisions are fractions.",
                 "Probabilities of decisions have one column per class; decisions are classes.",
+            )
+        if y is not None and (held.dtype.kind in "OU") != (y.dtype.kind in "OU"):
+            raise DataError(
+                f"The decisions are {held.dtype} and the labels {y.dtype}.",
+                "Use the same values for both, or pass classes=.",
             )
         known = distinct(held if y is None else np.concatenate([held, y]))
     if len(known) < 2 or len(set(known)) < len(known):

@@ -2,15 +2,16 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from conftest import refused
 from scipy.optimize import linprog
 
-from felicific import precision, sample_size
+from felicific import Happiness, moments, precision, sample_size
 from felicific.bounds import log_maps, log_policies
-from felicific.exceptions import DataError
+from felicific.exceptions import DataError, HappinessError
 from felicific.signals import Label, Score, ScoreCells, SoftLabel
 
 
@@ -173,3 +174,14 @@ def test_bad_input():
         sample_size(delta={"a": 1}, span={"b": 1})
     with refused(DataError, "rows"):
         precision(0)
+
+
+def test_values_outside_their_bounds_are_refused_by_moments_too():
+    """A bound in advance rests on the bounds that were stated, so the rows it rests on are checked."""
+    table = {"v": np.array([1.0, 2.0, 3.0, 11.0]), "g": np.array([0, 0, 1, 1])}
+    happiness = Happiness(lambda decision, x: decision * x["v"], name="h", bounds=(0, 10))
+    asked = {"predicted": np.array([0, 1, 0, 1]), "y": np.array([0, 1, 0, 1]), "sensitive_features": "g"}
+    with refused(HappinessError, "is 11 in row 3", "outside its bounds 0 to 10", remedy="Widen bounds="):
+        moments(table, happiness=happiness, **asked)
+    some = replace(happiness, among=lambda x: x["v"] < 10)
+    assert moments(table, happiness=some, **asked).rows.sum() == 4

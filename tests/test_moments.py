@@ -611,7 +611,7 @@ def test_what_does_not_match_refuses_to_add(what, changes, words):
 
 @pytest.mark.parametrize(
     "changes",
-    [{"unit": "$"}, {"bounds": (0.0, 100.0)}, {"function": lambda decision, x, y: x[f"eta0_{decision}"]}],
+    [{"unit": "$"}, {"bounds": (-1e6, 1e6)}, {"function": lambda decision, x, y: x[f"eta0_{decision}"]}],
     ids=["unit", "bounds", "looks at y"],
 )
 def test_components_of_one_name_and_different_meaning_refuse_to_add(changes):

@@ -267,6 +267,32 @@ def evaluate_among(happiness: Happiness, batch: Batch) -> NDArray[np.bool_] | No
     return np.asarray(counted == 1.0)
 
 
+def check_bounds(
+    happiness: Happiness,
+    values: NDArray[np.float64],
+    counted: NDArray[np.bool_] | None,
+    batch: Batch,
+    decision: Any,
+) -> None:
+    """Refuse values outside the bounds that were stated, but for rounding."""
+    if happiness.bounds is None or not len(values):
+        return
+    low, high = happiness.bounds
+    slack = 1e-9 * (high - low)
+    if values.min() >= low - slack and values.max() <= high + slack:
+        return
+    wrong = (values < low - slack) | (values > high + slack)
+    if counted is not None:
+        wrong &= counted
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        raise HappinessError(
+            f"The happiness {happiness.name!r} of the decision {decision!r} is {values[i]:.6g} in {batch.row(i)}, "
+            f"outside its bounds {low:.6g} to {high:.6g}.",
+            "Widen bounds=, or leave it out: what relies on wrong bounds is wrong.",
+        )
+
+
 # ---------------------------------------------------------------------------------------------------------
 # Criteria: each is a row of one table. The functions are small frozen objects so that they pickle.
 

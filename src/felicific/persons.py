@@ -23,6 +23,7 @@ from felicific.happiness import (
     Component,
     Happiness,
     arguments_of,
+    check_bounds,
     evaluate,
     evaluate_among,
 )
@@ -182,7 +183,7 @@ class _Values:
         found = np.zeros(len(q))
         for d, decision in enumerate(self.decisions):
             worth = evaluate(happiness.function, what, batch, decision, counted)
-            self._check(happiness, worth, counted, batch, decision)
+            check_bounds(happiness, worth, counted, batch, decision)
             self.fingerprint = _checksum(worth, self.fingerprint)
             if self.origin[j] is None and (counted is None or counted.any()):
                 self.origin[j] = float(np.median(worth if counted is None else worth[counted]))
@@ -200,26 +201,6 @@ class _Values:
             return np.asarray(np.einsum("ik,ik->i", q, self.cost[labels]))
         losses = (evaluate(self.cost, "The loss", batch, decision) for decision in self.decisions)
         return np.asarray(sum(q[:, d] * loss for d, loss in enumerate(losses)))
-
-    @staticmethod
-    def _check(
-        happiness: Happiness, worth: Floats, counted: NDArray[np.bool_] | None, batch: Batch, decision: Any
-    ) -> None:
-        """Refuse values outside the bounds that were stated, but for rounding."""
-        if happiness.bounds is None:
-            return
-        low, high = happiness.bounds
-        slack = 1e-9 * (high - low)
-        wrong = (worth < low - slack) | (worth > high + slack)
-        if counted is not None:
-            wrong &= counted
-        if wrong.any():
-            i = int(np.argmax(wrong))
-            raise HappinessError(
-                f"The happiness {happiness.name!r} of the decision {decision!r} is {worth[i]:.6g} in {batch.row(i)}, "
-                f"outside its bounds {low:.6g} to {high:.6g}.",
-                "Widen bounds=, or leave it out: an interval that relies on wrong bounds is wrong.",
-            )
 
 
 def _check_complete(persons: Persons) -> None:

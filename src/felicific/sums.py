@@ -23,7 +23,15 @@ from felicific.frames import (
     widener,
 )
 from felicific.groups import encode_groups, find_groups
-from felicific.happiness import ARGUMENTS, Batch, Happiness, arguments_of, evaluate, evaluate_among
+from felicific.happiness import (
+    ARGUMENTS,
+    Batch,
+    Happiness,
+    arguments_of,
+    check_bounds,
+    evaluate,
+    evaluate_among,
+)
 from felicific.moments import Moments
 from felicific.signals import Signal
 
@@ -196,6 +204,8 @@ class _Sums:
                 for decision in self.classes.tolist()
             ]
         )
+        for decision, worth in zip(self.classes.tolist(), values, strict=True):
+            check_bounds(happiness, worth, counted, batch, decision)
         seen = values if counted is None else values[:, counted]
         if self.origin[j] is None and seen.size:
             self.origin[j] = float(np.median(seen))

@@ -126,8 +126,27 @@ def test_the_report_holds_the_audits(fair, people, found):
         model, X, y, happiness=fair.happiness, sensitive_features="group", gap=fair.gap, classes=[0, 1]
     )
     assert found.content["today"] == today.to_dict()
-    start = next(p for p in found.content["frontier"]["positions"] if "this policy" in p["names"])
+    start = next(p for p in found.content["frontier"]["positions"] if "proposed policy" in p["names"])
     assert start["loss"] == pytest.approx(found.content["after"]["loss"]["estimate"])
+
+
+def test_weights_are_repetitions(fair, people):
+    """Weight 2 is the row twice and weight 0 the row absent, in every number of the report."""
+    X, y = people.table("pandas"), people.y
+    weight = np.arange(len(y)) % 3
+    rows = np.repeat(np.arange(len(y)), weight)
+    weighted = fair.report(X, y, sample_weight=weight).content
+    repeated = fair.report(X.iloc[rows], y[rows]).content
+    assert weighted["groups"] == repeated["groups"]
+    for when in ("today", "after"):
+        for one, other in zip(weighted[when]["components"], repeated[when]["components"], strict=True):
+            assert one["gap"]["estimate"] == pytest.approx(other["gap"]["estimate"])
+            assert one["gap"]["high"] == pytest.approx(other["gap"]["high"])
+    for one, other in zip(weighted["frontier"]["positions"], repeated["frontier"]["positions"], strict=True):
+        assert one["loss"] == pytest.approx(other["loss"])
+        assert np.array(one["means"]) == pytest.approx(np.array(other["means"]))
+        assert np.array(one["moves"]) == pytest.approx(np.array(other["moves"]))
+        assert np.array(one["bound"]["gaps"]) == pytest.approx(np.array(other["bound"]["gaps"]))
 
 
 def test_the_bounds_are_those_of_the_band(fair, people, found):
@@ -152,9 +171,10 @@ def test_the_positions_have_names_where_people_look(fair, found):
     now = float(fair.frontier_.today.gaps[0])
     assert places["least gap"] == fair.frontier_.tau[0]
     assert places["least loss"] == fair.frontier_.tau[-1]
-    assert places["half of today's gap"] == now / 2
-    assert places["today's gap"] == now
-    assert places["this policy"] == pytest.approx(0.5)
+    last = fair.frontier_.tau[-1]
+    assert places["half of today's gap"] == min(now / 2, last)
+    assert places.get("today's gap") == (now if now < last else None)
+    assert places["proposed policy"] == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(

@@ -279,7 +279,7 @@ def test_without_javascript_the_page_can_be_read(tab, reports):
     assert not page.locator("#slider").is_visible()
     assert page.locator("noscript .note").is_visible()
     start = next(
-        p for p in reports[1]["usual"].content["frontier"]["positions"] if "this policy" in p["names"]
+        p for p in reports[1]["usual"].content["frontier"]["positions"] if "proposed policy" in p["names"]
     )
     assert page.locator("#rules li").all_inner_texts() == start["sentences"]
     table = page.get_by_role("region", name="Table of positions")

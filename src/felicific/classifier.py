@@ -485,7 +485,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             line, lambda policy: persons_of(task, people, decide(policy, people), line.groups), confidence
         )
 
-    def report(self, X: Table, y: Any, *, sensitive_features: Any = None, **options: Any) -> Any:
+    def report(
+        self, X: Table, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None, **options: Any
+    ) -> Any:
         """What the person who signs looks at: one page with the groups, the whole trade-off and the policy.
 
         Parameters
@@ -494,6 +496,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             People with labels, best not those on whom the model or the policy was fitted.
         sensitive_features : array, table, column name(s) or callable, optional
             The groups, when the constructor does not name them.
+        sample_weight : array of shape (n,), optional
+            Frequencies: weight 2 is the row twice.
         **options
             ``title``, ``command`` (how the report was made) and ``confidence``.
 
@@ -504,19 +508,24 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """
         from importlib import import_module
 
-        named = self.sensitive_features
-        inner = getattr(self.estimator_, "estimator", self.estimator_)
+        y = as_vector(y, "y")
+        weight = check_weights(sample_weight, len(y))
+        if weight is not None and not weight.all():
+            # Weight 0 is the row absent.
+            rows, n = np.flatnonzero(weight), len(y)
+            X, y, weight = take_rows(X, rows), y[rows], weight[rows]
+            sensitive_features = part_of(sensitive_features, rows, n)
+        named, inner = self.sensitive_features, getattr(self.estimator_, "estimator", self.estimator_)
+        named = " and ".join(map(str, named)) if isinstance(named, list | tuple) else named
         steps = getattr(inner, "steps", None)
         about = {
-            "grouped_by": " and ".join(map(str, named)) if isinstance(named, list | tuple) else named,
+            "grouped_by": named if isinstance(named, str) else None,
             "model": type(steps[-1][1] if steps else inner).__name__,
-            "certificate": getattr(self, "certificate_", None),
+            "certificate": self.certificate_,
         }
-        if not isinstance(about["grouped_by"], str):
-            about["grouped_by"] = None
         return import_module("felicific.report").choice_report(
             self._task(self.policy_.salt),
-            self._scored(X, sensitive_features, as_vector(y, "y")),
+            replace(self._scored(X, sensitive_features, y), weight=weight),
             self.frontier_,
             self.policy_,
             **(about | options),

@@ -84,6 +84,10 @@ def report(
             people, rows, policy=kind or "score", random_state=seed, confidence=confidence,
             **people.task(gap, floor, budget),
         )  # fmt: skip
-        said = {"command": command_line()} | ({} if title is None else {"title": title})
+        said: dict[str, Any] = {"command": command_line(), "model": None} | (
+            {} if title is None else {"title": title}
+        )
+        if weight is not None:
+            said["sample_weight"] = take_column(others, weight, "--weight")
         fair.report(others, take_column(others, label, "--label"), **said).save(out)
     print(f"Written to {out}.")

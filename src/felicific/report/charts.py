@@ -84,7 +84,9 @@ def _panel(
     now = values([{**today, "text": "today"}])
     point = now.mark_point(shape="diamond", filled=True, color=theme.ink, size=120, opacity=1)
     text = now.encode(x=x, y=y, text=alt.Text("text:N"))
-    style: Any = {"align": "left", "dx": 10, "dy": -11 if which == "good" else 14, "fontWeight": "bold"}
+    left = today["allowed"] > 0.8 * max(row["allowed"] for row in rows)
+    style: Any = {"align": "right" if left else "left", "dx": -10 if left else 10, "fontWeight": "bold"}
+    style["dy"] = -11 if which == "good" else 14
     halo = text.mark_text(stroke=theme.halo, strokeWidth=4, **style)
     word = text.mark_text(**style)
     return [*layers, line.encode(x=x, y=y), point.encode(x=x, y=y), halo, word]

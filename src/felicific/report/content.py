@@ -232,17 +232,21 @@ def _frontier(
     crossing = Crossing.of(people, policy.groups, today)
     tau_today, tau_policy = tau_of(line.today, line.ray), tau_of(policy.outcome, line.ray)
     least, most = line.points[0].tau, line.points[-1].tau
-    reach = max(tau_today, tau_policy, most)
-    marked = {"least gap": least, "half of today's gap": tau_today / 2, "today's gap": tau_today}
-    marked |= {"this policy": tau_policy, "least loss": most}
-    # What is less than the least gap, or differs from it by rounding alone, is the least gap.
+    reach = max(most, tau_policy)
+    marked = {
+        "least gap": least,
+        "half of today's gap": min(tau_today / 2, most),
+        "proposed policy": tau_policy,
+    }
+    marked |= {"least loss": most} | ({"today's gap": tau_today} if tau_today < most else {})
+    # What differs from the least gap by rounding alone is the least gap.
     marked = {name: least if tau <= least + 1e-9 * reach else tau for name, tau in marked.items()}
     band = _band(task, people, line, policy, confidence)
     found = []
     for tau in positions(list(marked.values()), reach):
         place = replace(line.at(tau=tau), randomize=policy.randomize)
         bound = None if band is None else _bound(band, min(tau, most))
-        if tau == marked["this policy"]:
+        if tau == marked["proposed policy"]:
             # Of equally good policies the fitted one need not be the frontier's; the band speaks of both.
             place, bound = policy, None if band is None else _bound(band, float(band.tau[-1]))
         decisions = decide(place, people)

@@ -152,7 +152,9 @@ def _measures(content: Content, names: Names) -> list[dict[str, str]]:
             "unit": {"share": "a share, in per cent"}.get(component["unit"], clean(component["unit"], 24))
             if component["unit"]
             else "",
-            "words": clean(component["words"], 400) if component["words"] else "",
+            "words": clean(component["words"], 400)
+            if component["words"] not in ("", component["name"])
+            else "",
             "among": clean(component["among"], 200) if component["among"] else "",
         }
         for name, component in zip(names.components, content["components"], strict=True)
@@ -220,7 +222,7 @@ def _halving(content: Content, names: Names) -> dict[str, Any]:
 
 
 def _who(content: Content, names: Names) -> dict[str, Any]:
-    place = next(place for place in content["frontier"]["positions"] if "this policy" in place["names"])
+    place = next(place for place in content["frontier"]["positions"] if "proposed policy" in place["names"])
     moved = [_moved(table) for table in place["moves"]]
     total = sum(group["people"] for group in content["groups"])
     most = sorted(range(len(moved)), key=lambda z: -moved[z])[:3]
@@ -280,8 +282,8 @@ def _means_table(content: Content, ways: list[Any], names: Names, j: int) -> dic
 
 
 def _certificate(found: dict[str, Any] | None) -> str:
-    """What was certified, cut where a name in it is endless."""
-    return "" if found is None else clean(found["sentence"], 900)
+    """What was certified, if something was; cut where a name in it is endless."""
+    return "" if found is None or found["basis"] == "none" else clean(found["sentence"], 900)
 
 
 def _sure(ways: list[Any], names: Names) -> list[str]:
@@ -314,6 +316,9 @@ def _caveats(content: Content, ways: list[Any]) -> list[str]:
         found.append(
             "The policy decides by group. For some purposes, in some places, that is unlawful: ask first."
         )
+    certificate = content.get("certificate")
+    if certificate is not None and certificate["basis"] == "none":
+        notes.append("The policy carries no certificate. " + clean(certificate["sentence"], 600))
     return list(dict.fromkeys([*found, *notes]))
 
 
@@ -327,7 +332,7 @@ def _choice(content: Content, names: Names) -> dict[str, Any]:
     cells = [_cells(content, names, place) for place in places]
     texts = list(dict.fromkeys(text for place in places for text in place["sentences"]))
     where = {text: i for i, text in enumerate(texts)}
-    start = next(i for i, place in enumerate(places) if "this policy" in place["names"])
+    start = next(i for i, place in enumerate(places) if "proposed policy" in place["names"])
     marked = [(name, i) for i, place in enumerate(places) for name in place["names"]]
     return {
         "start": start,

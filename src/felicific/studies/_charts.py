@@ -71,15 +71,16 @@ def place_labels(
         strangers = np.concatenate([*(some for key, some in drawn.items() if key != name), *other])
         half, best = LETTER * len(name) / 2, (math.inf, 0.0, 0.0)
         beside = half + 10
-        corners = [(-beside, -8.0), (beside, -8.0), (-beside, 8.0), (beside, 8.0)]
+        corners = [(-beside, -11.0), (beside, -11.0), (-beside, 11.0), (beside, 11.0)]
         for i in range(0, len(seen), max(len(seen) // 60, 1)):
             for offset in [*AROUND, (-beside, 0.0), (beside, 0.0), *(corners if i == 0 else [])]:
                 x, y = (seen[i] + offset).tolist()
                 if offset[0] == 0.0:
                     x = min(max(x, half + 2), frame.width - half - 2)
                 box = (x - half, y - LINE / 2, x + half, y + LINE / 2)
-                # Of equally good places, the one nearest to where the line begins.
-                cost = _cost(box, points, strangers, taken, frame) + 0.01 * i + 0.2 * abs(offset[1])
+                # Near the line, and of equally good places the one nearest to where the line begins.
+                far = 0.5 * abs(offset[1]) + (10.0 if abs(offset[1]) > 20 else 0.0)
+                cost = _cost(box, points, strangers, taken, frame) + 0.01 * i + far
                 best = min(best, (cost, x, y))
         taken.append((best[1] - half, best[2] - LINE / 2, best[1] + half, best[2] + LINE / 2))
         found[name] = frame.data(best[1], best[2])
@@ -117,9 +118,8 @@ def _cost(
         x, y = points.T
         return int(((x > left - room) & (x < right + room) & (y > top - room) & (y < bottom + room)).sum())
 
-    return float(
-        1000 * outside + 1000 * clash + 3 * inside(own, 1) + 3 * inside(strangers, 1) + inside(strangers, 8)
-    )
+    covered = 6 * inside(own, 1) + 6 * inside(strangers, 1) + 0.5 * inside(strangers, 8)
+    return 1000.0 * (outside + clash) + covered
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ def trade_off(run: Run, policy: str, theme: Theme = LIGHT) -> Any:
         [*(track.accuracy for track in shown), *(np.array([w["accuracy"]]) for w in whole.values())], 0.06
     )
     top = max([*(float(track.gap.max()) for track in shown), *(w["gap"] for w in whole.values())])
-    frame = Frame(x, (-0.03 * top, 1.12 * top))
+    frame = Frame(x, (-0.10 * top, 1.12 * top))
     happiness, unit = run.data.happiness.name, run.data.happiness.unit
     title, number = (f"gap in {happiness}", "$,.0f") if unit == "$" else (f"gap in {happiness} ({unit})", ",")
     panels = []
@@ -311,7 +311,7 @@ def delayed_change(credit: Credit, theme: Theme = LIGHT) -> Any:
     group = credit.groups[credit.lowest]
     note = (
         f"Mean change of the credit score; purple: {group}, the group approved least often today. Dashed: its change "
-        "today. Circles: where it passes that, or zero.",
+        "today. Circles: from here on it is worse off than today, or its scores fall.",
         "From left to right the criterion is tightened: from the gap that the most profitable policy leaves to the "
         "least one. A default costs the lender "
         f"{credit.ratio:g} repaid loans.",
@@ -338,7 +338,12 @@ def _change_panel(
         for row in _rows(x=left, y=change[:, g], group=name, colour=colours[name])
     ]
     ends = _rows(x=float(left[0]), y=change[0, order], colour=[colours[name] for name in names])
-    passed = [(place, level) for level in (now, 0.0) for place in crossings(left, change[:, z], level)]
+    # From here to the tight end the group is worse off.
+    passed = [
+        (min(crossings(left, change[:, z], level)), level)
+        for level in (now, 0.0)
+        if change[0, z] < level - 1e-9 and change[:, z].max() > level
+    ]
     layers = [
         _chart(_rows(x=[1.0, 0.0], y=0.0), x, y).mark_line(color=theme.muted, strokeWidth=1),
         _chart(_rows(x=[1.0, 0.0], y=now), x, y).mark_line(

@@ -11,6 +11,7 @@ from scipy import stats
 from felicific.gaps import (
     chance_gap,
     limits_p_values,
+    pair_limits,
     range_interval,
     range_p_values,
     range_quantile,
@@ -208,6 +209,18 @@ def test_p_values_and_intervals_agree():
             more, within = limits_p_values(limits, 3, at_most, 0.1)
             assert (more <= 0.1) == (spread_of(limits(0.1 / 6))[0] > at_most)
             assert (within <= 0.1) == (spread_of(limits(0.05))[1] <= at_most)
+
+
+def test_pairs_are_mirror_images():
+    """The limits of one group minus another are those of the other minus the one, turned around."""
+    found = samples_of(np.random.default_rng(11).lognormal(size=(1, 3, 20)))
+    found = Sample(found.n[0], found.mean[0], found.sd[0], found.skewness[0])
+    one, other = np.nonzero(~np.eye(3, dtype=bool))
+    for corrected in (False, True):
+        low, high = pair_limits(found, 0.05, corrected=corrected)
+        for p in range(6):
+            q = int(np.flatnonzero((one == other[p]) & (other == one[p]))[0])
+            assert low[p] == pytest.approx(-high[q])
 
 
 def test_many_data_sets_at_once():

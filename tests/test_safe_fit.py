@@ -9,7 +9,7 @@ from conftest import make_people, refused
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-from felicific import FairClassifier, Happiness, Score
+from felicific import FairClassifier, Happiness, Score, audit
 from felicific.bounds import precision
 from felicific.exceptions import CertificateError, ConstraintError, DataError
 from felicific.groups import encode_groups
@@ -59,6 +59,22 @@ def test_held_out_rows_do_not_shape_the_candidates(crowd):
     ).fit(crowd.table("pandas"), y)
     np.testing.assert_array_equal(fair.frontier_.loss, other.frontier_.loss)
     assert fair.certificate_.loss != other.certificate_.loss
+
+
+def test_what_is_returned_passed_the_test(crowd):
+    """On the rows held out, an audit shows the gap of the returned policy at the level that was spent; today's not."""
+    gap, gamma = 0.1, 0.1
+    fair = fitted(crowd, gap=gap, confidence=1 - gamma)
+    _, held = split(encode_groups(crowd["group"], (0, 1)), (0, 1), None, fair.policy_.salt)
+    rows = np.flatnonzero(held)
+    table = crowd.table("pandas").iloc[rows]
+    for found in audit(fair, table, crowd.y[rows]).components:
+        assert found.test.p_exceeds <= 0.9 * gamma
+    # The policy that was asked for would have failed: a margin is kept.
+    loosest = fair.at(gap=gap)
+    assert any(
+        found.test.p_exceeds > 0.9 * gamma for found in audit(loosest, table, crowd.y[rows]).components
+    )
 
 
 def test_a_looser_gap_costs_less(crowd):

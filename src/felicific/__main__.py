@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import _thread
+import os
 import sys
 from typing import Any
 
 
 def main() -> None:
     """Run the command line, or say what to install for it."""
+    for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")  # small matrices only: on a busy machine threads wait for each other
     sys.unraisablehook = _ask_again
     try:
         try:

@@ -237,7 +237,10 @@ def null_rows(values: Array) -> NDArray[np.intp]:
         return np.flatnonzero(np.isnat(values))
     if values.dtype.kind != "O":
         return np.empty(0, dtype=np.intp)
-    return np.array([i for i, value in enumerate(values.tolist()) if is_null(value)], dtype=np.intp)
+    plain = values.tolist()
+    if set(map(type, plain)) <= {str, int, bool}:  # no value of these types is missing
+        return np.empty(0, dtype=np.intp)
+    return np.array([i for i, value in enumerate(plain) if is_null(value)], dtype=np.intp)
 
 
 def is_null(value: Any) -> bool:

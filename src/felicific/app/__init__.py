@@ -78,13 +78,15 @@ def run(arguments: list[str]) -> int:
             raise
         code, message = explain(error)
         if message:
-            print(message, file=sys.stderr)
+            # A name out of a file may hold what a terminal would obey.
+            safe = "".join(letter if letter.isprintable() or letter == "\n" else " " for letter in message)
+            print(safe, file=sys.stderr)
         return code
 
 
 def explain(error: BaseException) -> tuple[int, str]:
     """Exit code and message of whatever ended a command."""
-    from felicific.exceptions import FelicificError, InfeasibleError
+    from felicific.exceptions import CertificateError, FelicificError, InfeasibleError
 
     in_a_query = type(error).__name__ == "InterruptException" or str(error) == "Query interrupted"
     match error:
@@ -95,7 +97,7 @@ def explain(error: BaseException) -> tuple[int, str]:
         case _ if isinstance(error, USAGE):
             path = error.ctx.command_path if error.ctx else "felicific"
             return 2, f"felicific: {error.format_message().rstrip('.')}. Try '{path} --help'."
-        case InfeasibleError():
+        case InfeasibleError() | CertificateError():
             return 3, f"felicific: {error}"
         case FelicificError():
             return 1, f"felicific: {error}"

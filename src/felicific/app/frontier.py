@@ -125,6 +125,7 @@ def _lines(found: Any) -> list[str]:
     import numpy as np
 
     from felicific.findings import table_lines
+    from felicific.plots import clean
 
     last = len(found) - 1
     shown = sorted({round(i) for i in np.linspace(0, last, min(last + 1, 10))})
@@ -132,7 +133,7 @@ def _lines(found: Any) -> list[str]:
     header = (
         "",
         "accuracy" if accuracy else "loss",
-        *(f"gap of {c.name[:30]}" for c in found.components),
+        *(f"gap of {clean(c.name)}" for c in found.components),
         "",
     )
 

@@ -15,6 +15,7 @@ from conftest import make_people
 from felicific import FairClassifier, Floor, Happiness, audit, plots
 from felicific.exceptions import DataError
 from felicific.report.content import positions, round_step
+from felicific.report.page import embedded
 from felicific.report.words import Quantity, count, listed, points, proportion
 
 HOSTILE = (
@@ -315,6 +316,15 @@ def check_page(page):
 def test_the_page_needs_nothing_else(found):
     """No address, no image, no event attribute; a policy that forbids every request and every other script."""
     check_page(found.to_html())
+
+
+def test_the_embedded_data_cannot_end_its_element():
+    """Whatever the texts are, the JSON inside the page holds no character of markup, and reads back as it was."""
+    texts = [*HOSTILE, "</script ", "<!--<script", "]]>", "&lt;", "\u2028"]
+    written = embedded(texts)
+    assert not set("<>&") & set(written)
+    assert written.isascii()
+    assert json.loads(written) == texts
 
 
 def test_hostile_names_stay_text():

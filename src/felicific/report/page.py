@@ -26,7 +26,7 @@ def render(content: dict[str, Any]) -> str:
         script=script,
         security=_security(script),
         charts=charts,
-        data=_embedded(view["embedded"]) if view["chosen"] else None,
+        data=embedded(view["embedded"]) if view["chosen"] else None,
         **view,
     )
     # A lone surrogate in a name has no place in a file of UTF-8.
@@ -61,7 +61,7 @@ def _security(script: str) -> str:
     )
 
 
-def _embedded(data: Any) -> str:
+def embedded(data: Any) -> str:
     """JSON that can end neither its script element nor begin another one."""
     text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

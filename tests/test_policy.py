@@ -484,7 +484,7 @@ def test_save_replaces(tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o666 & ~mask
 
 
-@pytest.mark.parametrize("fails", ["os.fsync", "os.replace", "os.fdopen"])
+@pytest.mark.parametrize("fails", ["os.fsync", "os.replace", "pathlib.Path.write_bytes"])
 @pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()], ids=["full", "interrupt"])
 def test_interrupted_save(tmp_path, monkeypatch, fails, error):
     """A write that is interrupted leaves the old file as it was, and no litter."""

@@ -125,7 +125,7 @@ def test_few_people_draw_lots_under_expected_values(calibration):
     fair = FairClassifier(
         model, happiness=funding, policy=Individual(calibration), sensitive_features="group", random_state=0
     ).fit(table, y)
-    assert fair.recalibrate(table).share_randomized_ * 600 <= 2 + 1e-9
+    assert fair.recalibrate(table.iloc[::-1]).share_randomized_ * 600 <= 2 + 1e-9
 
 
 @kinds

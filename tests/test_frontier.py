@@ -144,6 +144,145 @@ def test_least_gap_above_zero_is_the_first_point():
     assert frontier(computed).tau[0] == pytest.approx(0.0, abs=1e-9)
 
 
+@pytest.mark.parametrize("unit", [1e-15, 1e-12, 1e12, 1e15])
+@pytest.mark.parametrize("case", ["label", "monotone cells", "two components"])
+def test_units_change_nothing(case, unit):
+    """In any unit of happiness the frontier has the same losses, at gaps of that unit."""
+
+    def line(unit):
+        rng = np.random.default_rng(1)
+        group, J = rng.integers(0, 2, 300), CASES[case].get("J", 1)
+        x, score = rng.normal(size=(300, J)) + 0.3 * group[:, None], rng.beta(2, 3, 300)
+        return frontier(
+            moments(
+                x,
+                proba=np.column_stack([1 - score, score]),
+                y=(rng.random(300) < score).astype(int),
+                sensitive_features=group,
+                happiness={
+                    f"h{j}": lambda decision, x, j=j: unit * decision * np.exp(x[:, j]) for j in range(J)
+                },
+                policy=CASES[case]["policy"],
+            )
+        )
+
+    plain, found = line(1.0), line(unit)
+    assert found.loss == pytest.approx(plain.loss, abs=1e-9)
+    assert found.gaps / unit == pytest.approx(plain.gaps, abs=1e-9)
+
+
+def alike(happiness, seed=0, **options):
+    """Two groups with the same numbers in another order: sums over them differ by rounding alone."""
+    rng = np.random.default_rng(seed)
+    half, score = np.pi * rng.normal(size=100), np.tile(rng.beta(2, 3, 100), 2)
+    x = np.column_stack([np.concatenate([half, rng.permutation(half)]), rng.normal(size=200)])
+    return moments(
+        x,
+        proba=np.column_stack([1 - score, score]),
+        y=(rng.random(200) < score).astype(int),
+        sensitive_features=np.repeat([0, 1], 100),
+        happiness=happiness,
+        **options,
+    )
+
+
+@pytest.mark.parametrize("policy", ["label", Score()], ids=str)
+def test_a_gap_of_rounding_alone_bends_no_ray(policy):
+    """A component whose gap is 1e-17 whatever is decided leaves the frontier of the others as it is."""
+    happiness = {
+        "same": lambda decision, x: np.abs(x[:, 0]) / 3 + 1.7,
+        "own": lambda decision, x: decision * np.exp(x[:, 1]),
+    }
+    both = alike(happiness, policy=policy)
+    line, alone = frontier(both), frontier(both, gap=["own"])
+    assert len(alone) > 1
+    assert line.loss == pytest.approx(alone.loss, abs=1e-12)
+    assert line.gaps[:, 1] == pytest.approx(alone.gaps[:, 1], abs=1e-12)
+    assert line.at(gap=0.0).gaps["own"] == pytest.approx(0.0, abs=1e-9)
+    assert solve(both, gap=0.0).loss == pytest.approx(line.loss[0], abs=1e-9)
+
+
+def test_a_floor_of_today_is_kept_where_no_decision_matters():
+    """Today's mean of a happiness that nothing changes is met by every policy, not missed by its rounding."""
+    for seed in range(40):
+        same = alike({"same": lambda decision, x: np.abs(x[:, 0]) / 3 + 1.7}, seed)
+        assert solve(same, gap=None, constraints=[Floor("same", "today")]).loss == solve(same, gap=None).loss
+
+
+def test_points_that_tie_are_one():
+    """Costs that differ by nine orders of magnitude leave no point that is no better than the one before."""
+    for seed in (78, 166, 270, 333):  # found by trying 400
+        rng = np.random.default_rng(seed)
+        cost = rng.random((3, 3)) * 10.0 ** rng.uniform(-9, 0, (3, 3))
+        np.fill_diagonal(cost, 0.0)
+        proba = np.rint(5 * rng.dirichlet(np.ones(3), 150)) + 0.2
+        line = frontier(
+            moments(
+                x := np.rint(rng.normal(size=(150, 2))),
+                proba=proba / proba.sum(axis=1, keepdims=True),
+                y=rng.integers(0, 3, 150),
+                sensitive_features=(x[:, 0] > 0).astype(int),
+                happiness={f"h{j}": lambda decision, x, j=j: (decision == j) * x[:, 1] for j in range(3)},
+                policy=Score(20),
+                loss=cost,
+            )
+        )
+        assert (np.diff(line.loss) < 0).all()
+        assert (np.diff(line.tau) > 0).all()
+
+
+@pytest.mark.parametrize("gap", [{"h0": 0.2}, ["h0"], {"h0": 0.0}], ids=str)
+def test_of_one_gap_the_position_is_the_gap_and_the_price_its_own(gap):
+    """However one gap among two is named, tau is that gap, and the price is loss per unit of it."""
+    computed = people(3, J=2, policy="label")
+    line = frontier(computed, gap=gap)
+    assert line.tau == pytest.approx(line.gaps[:, 0], abs=1e-12)
+    middle = float(line.tau[:2].mean())
+    asked = solve(computed, gap={"h0": middle})
+    assert line.at(gap=middle).prices == {"h0": pytest.approx(asked.prices["h0"], rel=1e-6)}
+
+
+def test_a_gap_that_is_not_closed_cannot_be_asked_for():
+    """A frontier of one gap does not pretend to close another."""
+    line = frontier(people(3, J=2, policy="label"), gap=["h0"])
+    with pytest.raises(ConstraintError, match="'h1' is measured and not closed"):
+        line.at(gap={"h0": 0.5, "h1": 0.0})
+    assert line.at(gap={"h0": 0.5, "h1": np.inf}).loss == line.at(gap=0.5).loss
+
+
+def test_the_least_gap_is_told_of_the_component_that_was_asked():
+    """Out of reach is the gap that cannot be met, not whichever shrinks fastest."""
+    line = frontier(
+        moments(
+            np.array([[0.0], [1.0], [0.0], [1.0]]),
+            y=[0, 1, 0, 1],
+            predicted=[0, 1, 0, 1],
+            sensitive_features=[0, 0, 1, 1],
+            happiness={
+                "small": lambda decision, group: 0.001 * (1 + decision) * group,
+                "large": lambda decision, group: 5.0 * group + decision,
+            },
+        )
+    )
+    with pytest.raises(InfeasibleError, match="of 'large'") as caught:
+        line.at(gap={"large": 1.0})
+    assert line.at(gap={"large": caught.value.least_gap}).loss == line.loss[0]
+
+
+@pytest.mark.parametrize("gap", [np.float32(0.25), np.int64(1), {"h0": np.float32(0.25)}], ids=str)
+def test_numbers_of_numpy_are_numbers(gap):
+    """Whatever fit takes for a gap, at takes too."""
+    line = frontier(people(8, policy="label"))
+    assert line.at(gap=gap).loss == line.at(gap=float(gap["h0"] if isinstance(gap, dict) else gap)).loss
+
+
+@pytest.mark.parametrize("gap", [0.1, "h0", {"nothing": 1.0}, ["nothing"], {"h0": -1.0}], ids=str)
+def test_gaps_to_close_that_are_none(gap):
+    """What is no list of components is refused."""
+    with pytest.raises(ConstraintError):
+        frontier(people(8, policy="label"), gap=gap)
+
+
 def test_nothing_is_solved_before_it_is_looked_at():
     """A frontier is cheap until it is used, and then solved once."""
     line = frontier(people(6))
@@ -166,6 +305,8 @@ def test_table_of_breakpoints():
         ({"gap": 0.1, "loss": 0.1}, ConstraintError),
         ({"gap": -1.0}, ConstraintError),
         ({"gap": np.nan}, ConstraintError),
+        ({"gap": True}, ConstraintError),
+        ({"gap": "0.1"}, ConstraintError),
         ({"gap": {"nothing": 0.1}}, ConstraintError),
         ({"loss": -1.0}, InfeasibleError),
         ({"loss": np.nan}, InfeasibleError),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from felicific.calibration import Calibration, fit_calibration
 from felicific.exceptions import DataError
 from felicific.frames import Array, Table, as_vector, encode
-from felicific.frontier import Frontier, Line, ray_of
+from felicific.frontier import Frontier, Line, ray_of, tau_rounding
 from felicific.generation import Crowd, Generated, Generator, Ledger, generate, likeliest, mixed_outcome
 from felicific.groups import encode_groups, find_groups
 from felicific.happiness import Happiness
@@ -341,7 +341,8 @@ def individual_frontier(task: Task, people: People, policy: IndividualPolicy, ga
             )
             return replace(policy, mixture=generator.mixture(q), outcome=outcome, prices={}, search=search)
 
-        return Line(ray_of(pool.program), pool.points, moments.today, moments.evaluate, mixed)
+        rounding = tau_rounding(pool.program)
+        return Line(ray_of(pool.program), pool.points, moments.today, moments.evaluate, mixed, rounding)
 
     loss_name = resolve_loss(task.loss, task.classes)[0]
     return Frontier(policy.components, policy.groups, loss_name, POOL_TOLERANCE, find)

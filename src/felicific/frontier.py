@@ -26,8 +26,8 @@ from felicific.happiness import Component
 from felicific.lottery import make_salt
 from felicific.moments import Moments, Outcome
 from felicific.policy import CellPolicy, Policy
-from felicific.program import Program, Ray, build, changes_of, policy_of
-from felicific.solution import solve_program
+from felicific.program import Program, Ray, build, changes_of, policy_of, rounding_of
+from felicific.solution import rounded_up, solve_program
 
 Floats = NDArray[np.float64]
 
@@ -60,6 +60,8 @@ class Line:
         What a policy's probabilities do.
     policy : callable
         The policy of some probabilities, given what they do.
+    rounding : float
+        How far apart two positions may be without being told from each other.
     """
 
     ray: Floats
@@ -67,6 +69,7 @@ class Line:
     today: Outcome
     evaluate: Callable[[Floats], Outcome]
     policy: Callable[[Floats, Outcome], Policy]
+    rounding: float
 
 
 def trace(
@@ -198,7 +201,8 @@ class Frontier:
         Parameters
         ----------
         gap : number, or dict of component or criterion to number
-            The gap allowed; with several components a number allows it for each.
+            The gap allowed; a number allows it for each component that is closed. With several, the loosest position
+            on the ray at which all are kept: off the ray there may be policies of less loss.
         loss : number
             The loss allowed.
         tau : number
@@ -219,28 +223,21 @@ class Frontier:
             return self._at(self._tau_of_loss(float(loss)))
         return self._at(self._tau_of_gap(gap))
 
-    @property
-    def _on_ray(self) -> list[int]:
-        return np.flatnonzero((self.ray > 0) & np.isfinite(self.ray)).tolist()
-
     def _tau_of_gap(self, gap: Any) -> float:
-        allowed = dict(gap) if isinstance(gap, Mapping) else {c.name: gap for c in self.components}
-        taus = []
-        for name, width in allowed.items():
-            if not isinstance(width, int | float) or math.isnan(width) or width < 0:
-                raise ConstraintError(f"The gap is {width!r}.", "Give a number of 0 or more.")
-            found = [j for j, c in enumerate(self.components) if name in (c.name, c.family)]
-            if not found:
-                raise ConstraintError(f"There is no component {name!r}.", "Name one of the frontier's.")
-            taus += [
-                width / self.ray[j] if self.ray[j] > 0 else math.inf for j in found if self.ray[j] < math.inf
-            ]
-        tau, least = min(taus, default=math.inf), self.points[0].tau
-        # The least gap is known to the rounding of the means it is the difference of.
-        noise = max((np.abs(self.means[0, :, j]).max() / self.ray[j] for j in self._on_ray), default=0.0)
-        if tau < least - 1e-9 * self.points[-1].tau - 1e-12 * noise:
-            j = int(np.argmin(np.where(self.ray < math.inf, self.ray, math.inf)))
-            reached = self.components[j].quantity(least * self.ray[j])
+        closed = np.isfinite(self.ray)
+        allowed = np.array(resolve_gap(gap, self.components))
+        if isinstance(gap, Mapping):
+            for j in np.flatnonzero(np.isfinite(allowed) & ~closed)[:1]:
+                raise ConstraintError(
+                    f"The gap of {self.components[j].name!r} is measured and not closed on this frontier.",
+                    "Ask for that gap when fitting, or name it in the frontier's gap=.",
+                )
+        on = closed & (self.ray > 0)
+        taus = np.where(on, allowed, math.inf) / np.where(on, self.ray, 1.0)
+        j = int(taus.argmin())
+        tau, least = float(taus[j]), self.points[0].tau
+        if tau < least - 1e-9 * self.points[-1].tau - self._line.rounding:
+            reached = self.components[j].quantity(rounded_up(least * self.ray[j]))
             raise InfeasibleError(
                 f"No policy on this frontier reaches that gap; the least is {reached} of {self.components[j].name!r}.",
                 "Allow at least that gap, or let the policy see more.",
@@ -258,18 +255,20 @@ class Frontier:
         return float(np.interp(-loss, -losses, taus))
 
     def _at(self, tau: float) -> Policy:
-        taus, prices = self.tau, self.prices
+        taus = self.tau
         right = int(np.searchsorted(taus, tau, side="right"))
         left = right - 1
-        point, price = self.points[left], float(prices[left, 0])
+        point, price = self.points[left], float(self.prices[left, 0])
         q, outcome = point.q, point.outcome
         if right < len(taus) and tau > taus[left]:
             share = (tau - taus[left]) / (taus[right] - taus[left])
             q = (1 - share) * point.q + share * self.points[right].q
             outcome = self._line.evaluate(q)
         policy = self._line.policy(q, outcome)
-        # With several components the price is of all their gaps together, and belongs to none of them.
-        return replace(policy, prices={self.components[0].name: price} if len(self.components) == 1 else {})
+        # The price of several gaps together belongs to none of them.
+        closed = np.flatnonzero(np.isfinite(self.ray)).tolist()
+        prices = {self.components[j].name: price / float(self.ray[j]) for j in closed if self.ray[j] > 0}
+        return replace(policy, prices=prices if len(closed) == 1 else {})
 
     @property
     def policies(self) -> list[Policy]:
@@ -461,6 +460,7 @@ def frontier(
     joined = moments.joined()
     joined.check_complete()
     salt, constraints = make_salt(random_state), check_constraints(constraints)
+    resolve_gap(_closed(gap), joined.components)  # what is wrong with it is said now
 
     def policy(q: Floats, outcome: Outcome) -> Policy:
         return CellPolicy(
@@ -480,9 +480,8 @@ def frontier(
         free = solve_program(joined, None, constraints, see_group=see_group)
         rows = resolve_rows(joined, directions(joined, gap, free.outcome), constraints)
         program = build(joined, rows, see_group=see_group)
-        return Line(
-            ray_of(program), breakpoints(program, changes_of(program)), joined.today, joined.evaluate, policy
-        )
+        points = breakpoints(program, changes_of(program))
+        return Line(ray_of(program), points, joined.today, joined.evaluate, policy, tau_rounding(program))
 
     return Frontier(joined.components, joined.groups, joined.loss_name, EXACT, find)
 
@@ -502,7 +501,8 @@ def breakpoints(program: Program, changes: Floats) -> list[Point]:
     first, last = point(model.least().columns), point(model.weighted(0.0).columns)
     unit = program.cost_scale
     found = trace(first, last, lambda weight: point(model.weighted(weight / unit).columns))
-    return [point(model.within(corner.tau, changes).columns) for corner in found]
+    settled = [point(model.within(corner.tau, changes).columns) for corner in found]
+    return _hull(settled, EXACT * (first.outcome.loss - last.outcome.loss))
 
 
 def ray_of(program: Program) -> Floats:
@@ -520,14 +520,36 @@ def tau_of(outcome: Outcome, ray: Floats) -> float:
     return float((outcome.gaps[on] / ray[on]).max(initial=0.0))
 
 
+def tau_rounding(program: Program) -> float:
+    """How far apart two positions on the ray may be by rounding alone."""
+    ray = ray_of(program)
+    on = (ray > 0) & np.isfinite(ray)
+    return float((rounding_of(program.moments)[on] / ray[on]).max(initial=0.0))
+
+
 def directions(moments: Moments, gap: Any, free: Outcome) -> dict[str, float]:
     """Width of each gap at tau 1; ``free`` is what happens when nothing is asked."""
-    if isinstance(gap, Mapping):
-        return dict(gap)
-    wanted = resolve_gap(None if gap is None else dict.fromkeys(gap, 0.0), moments.components)
+    widths = resolve_gap(_closed(gap), moments.components)
+    if not isinstance(gap, Mapping):
+        # A gap that is nothing but rounding has no direction: it stays closed.
+        apart = np.where(free.gaps > rounding_of(moments), free.gaps, 0.0)
+        widths = [float(apart[j]) if width < math.inf else width for j, width in enumerate(widths)]
     found = {
-        component.name: float(free.gaps[j])
-        for j, component in enumerate(moments.components)
-        if gap is None or wanted[j] == 0.0
+        component.name: width
+        for component, width in zip(moments.components, widths, strict=True)
+        if width < math.inf
     }
     return dict.fromkeys(found, 1.0) if len(found) == 1 else found
+
+
+def _closed(gap: Any) -> Any:
+    """Which gaps are closed, as a gap of each: everything, those listed, or as it is written."""
+    if gap is None:
+        return 0.0
+    if isinstance(gap, Mapping):
+        return gap
+    if isinstance(gap, str) or not isinstance(gap, Iterable):
+        raise ConstraintError(
+            f"The gaps to close are {gap!r}.", "Pass a list of components, or a dict of component to number."
+        )
+    return dict.fromkeys(gap, 0.0)

@@ -277,11 +277,17 @@ class Generator:
         self.real.moments().check_complete()
 
     def _swing(self) -> Floats:
-        """The largest swing of a mean that decisions can cause: the natural unit of each component."""
+        """The largest swing of a mean that decisions can cause: the natural unit of each component.
+
+        Of one that no decision changes, how large it is.
+        """
         value = self.plug_in.value
         spread = value.max(axis=1) - value.min(axis=1)
-        swing = (_per_group(self.crowd, spread) / self.expected.counted.clip(min=1e-300)).max(axis=0)
-        return np.where(swing > 0, swing, 1.0)
+        swing, size = (
+            (_per_group(self.crowd, part) / self.expected.counted.clip(min=1e-300)).max(axis=0)
+            for part in (spread, np.abs(value[:, 0]))
+        )
+        return np.where(swing > 0, swing, np.where(size > 0, size, 1.0))
 
     def decide(self, alpha: float, kappa: Floats) -> Codes:
         """Decisions of one deterministic policy about everybody."""

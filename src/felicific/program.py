@@ -36,6 +36,9 @@ Floats = NDArray[np.float64]
 #: Primal and dual tolerance of the solver, and of the check of its answer, relative to the scaled rows.
 TOLERANCE = 1e-9
 
+#: Rounding error of a sum, relative to the sum of its terms' sizes.
+ROUNDING = 1e-13
+
 #: A dual above this says that something binds; regrets are scaled to 1.
 TIE = 1e-9
 
@@ -86,9 +89,10 @@ def build(
     coefficients = (moments.value - base) / counted[:, None, None, :]
     if scales is None:
         scales = np.abs(coefficients).max(axis=(0, 1, 2), initial=0.0)
-        # Where no decision matters, what is between the groups is all there is to measure by.
-        level = base.sum(axis=(1, 2)) / counted
-        scales = np.where(scales > 0, scales, level.max(axis=0) - level.min(axis=0))
+        # Where no decision matters, what is between the groups is all there is to measure by, or failing that its size.
+        level, noise = base.sum(axis=(1, 2)) / counted, rounding_of(moments)
+        apart = level.max(axis=0) - level.min(axis=0)
+        scales = np.where(scales > 0, scales, np.where(apart > noise, apart, noise / ROUNDING))
         scales[scales == 0.0] = 1.0
     return Program(
         moments=moments,
@@ -102,6 +106,12 @@ def build(
         scales=scales,
         see_group=see_group,
     )
+
+
+def rounding_of(moments: Moments) -> Floats:
+    """Differences between group means that may be nothing but rounding, by component."""
+    size = np.abs(moments.value).max(axis=2).sum(axis=1) / moments.counted
+    return np.asarray(ROUNDING * size.max(axis=0))
 
 
 @dataclass(frozen=True)
@@ -253,12 +263,22 @@ def changes_of(program: Program) -> Floats:
 class Ray:
     """The program in which every gap may grow together: gap j at most ``t`` times its row's width.
 
-    One model, solved again and again with another weight of ``t``: each solve starts from the last one's vertex.
+    One model, solved again and again with another weight of ``t``: each solve starts from the last one's vertex. Its
+    last column is t in units of its own, so that it is as large as the others whatever happiness is counted in.
     """
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.model, self.written = _model(program, program.rows, elastic=True, ray=True)
+        steepest = max(
+            (row.width / float(program.scales[row.j]) for row in program.rows if isinstance(row, GapRow)),
+            default=0.0,
+        )
+        self.unit = 1.0 / steepest if steepest > 0 else 1.0
+        rows = [
+            replace(row, width=row.width * self.unit) if isinstance(row, GapRow) else row
+            for row in program.rows
+        ]
+        self.model, self.written = _model(program, rows, elastic=True, ray=True)
         self.width = len(self.model.col_cost_) - 1
         self.solver = _solver(self.model, "simplex", "off")
 
@@ -294,6 +314,9 @@ class Ray:
 
     def within(self, width: float, changes: Floats | None = None) -> Answer:
         """Columns of least loss with t at most ``width``; given what each changes, those that change least."""
+        return self._within(width / self.unit, changes)
+
+    def _within(self, width: float, changes: Floats | None = None) -> Answer:
         self.solver.changeColCost(self.width, 0.0)
         self.solver.changeColBounds(self.width, 0.0, 0.0 if width < 1e-12 else width * (1 + 1e-12))
         found = self._run()
@@ -304,11 +327,11 @@ class Ray:
 
     def least(self) -> Answer:
         """Columns of least t, and of least loss among those."""
-        return self.within(float(self.least_width().columns[self.width]))
+        return self._within(float(self.least_width().columns[self.width]))
 
     def weighted(self, weight: float) -> Answer:
         """Columns that minimise the (scaled) loss plus ``weight`` times t."""
-        self.solver.changeColCost(self.width, weight)
+        self.solver.changeColCost(self.width, weight * self.unit)
         return self._run()
 
 
@@ -407,12 +430,9 @@ def _mean_rows(program: Program, row: MeanRow, position: int, excess: int | None
     constant, scale = float(shares @ program.constants[:, row.j]), float(program.scales[row.j])
     lower, upper = row.lower / scale - constant, row.upper / scale - constant
     # A row of its own stakes: those of other groups may be larger by orders of magnitude.
-    sides_seen = [abs(side) for side in (lower, upper) if math.isfinite(side)]
-    own = (
-        float(np.abs(numbers).max())
-        if len(numbers)
-        else max([side for side in sides_seen if side > 0] or [1.0])
-    )
+    noise = float(rounding_of(program.moments)[row.j]) / scale
+    sides_seen = [abs(side) for side in (lower, upper) if math.isfinite(side) and abs(side) > noise]
+    own = float(np.abs(numbers).max()) if len(numbers) else max(sides_seen, default=1.0)
     numbers, lower, upper, scale = numbers / own, lower / own, upper / own, scale * own
     if excess is None:
         return [_ModelRow(columns, numbers, lower, upper, position, shares, scale)]

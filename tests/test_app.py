@@ -304,6 +304,10 @@ def test_decisions_belong_to_people(folder, works, monkeypatch, scores):
     assert whole.index[7] == "00007"
     assert whole.sort_index().equals(parts.sort_index().astype(whole.dtype))
     assert (whole != scores.set_index("id")["approved"]).sum() > 0
+    works(f"{APPLY} --out typed.parquet")
+    typed = pd.read_parquet("typed.parquet")
+    assert typed["id"].tolist() == scores["id"].tolist()
+    assert typed["decision"].tolist() == whole.tolist()
 
 
 def test_without_a_key_the_row_decides(folder, works, scores):

@@ -385,6 +385,41 @@ def test_same_policy_as_the_function(people, library, policy):
     assert found[0] == found[1]
 
 
+LAZY = [
+    "decision * loan",
+    "(y == decision) * loan",
+    "loan if wealth > 0 else -region",
+    "decision * min(loan, 20, 30 * score)",
+    "abs(wealth) * max(decision, score)",
+    "log(loan) + exp(wealth) * decision - sqrt(loan) ** 2 / 3",
+    "decision and wealth > 0",
+    "not wealth > 0 or y == 1",
+    "-1 < wealth <= 0.5",
+    "region in (1, 2) and decision",
+    "region not in [0] and group == 1",
+    "loan if decision else score",
+    "decision",
+]
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
+def test_the_same_on_engines(people, engine):
+    """Every construct runs inside the engine of a lazy table, without a notice, and gives the means of memory."""
+    arrow = people.table("arrow", y=people.y, decided=(people["score"] > 0).astype(int))
+    if engine == "polars":
+        lazy = __import__("polars").from_arrow(arrow).lazy()
+    else:
+        lazy = __import__("duckdb").connect().from_arrow(arrow)
+    arguments = {"predicted": "decided", "y": "y", "sensitive_features": "group", "happiness": LAZY}
+    found, expected = moments(lazy, **arguments), moments(arrow, **arguments)
+    for decision in range(2):
+        q = np.zeros((2, 2, 2))
+        q[:, :, decision] = 1
+        np.testing.assert_allclose(
+            found.evaluate(q).means, expected.evaluate(q).means, rtol=1e-11, atol=1e-12
+        )
+
+
 def test_mapping_names_expressions(people):
     """A dict gives expressions their names; a list keeps their texts."""
     arguments = {"predicted": people["group"], "y": people.y, "sensitive_features": "region"}

@@ -310,6 +310,14 @@ def test_decisions_belong_to_people(folder, works, monkeypatch, scores):
     assert typed["decision"].tolist() == whole.tolist()
 
 
+def test_keys_that_look_like_numbers(folder, works, scores):
+    """Keys of a CSV are what is written: 1.10 and 1.1 are two people, and no key is a rounded number."""
+    scores.assign(id=[f"{i // 10}.{i % 10}0" for i in range(len(scores))]).to_csv("scores.csv", index=False)
+    works(f"{FIT} --gap 100")
+    works(f"{APPLY} --out typed.parquet")
+    assert pd.read_parquet("typed.parquet")["id"].tolist()[11] == "1.10"
+
+
 def test_without_a_key_the_row_decides(folder, works, scores):
     """Without a key equal rows are decided alike, whatever their place in the file."""
     works(f"{FIT} --gap 100")

@@ -265,9 +265,9 @@ class Policy(ABC):
     # -----------------------------------------------------------------------------------------------------
     # Words
 
-    def sentences(self) -> list[str]:
-        """Spell the whole policy out in plain sentences, and what it achieved."""
-        return self.rules() + self._achieved()
+    def sentences(self, digits: int = 12) -> list[str]:
+        """Spell the whole policy out in plain sentences, thresholds with so many digits, and what it achieved."""
+        return self.rules(digits) + self._achieved()
 
     def _achieved(self) -> list[str]:
         whom = (
@@ -289,7 +289,7 @@ class Policy(ABC):
         return found
 
     def __str__(self) -> str:
-        return "\n".join(self.sentences())
+        return "\n".join(self.sentences(digits=4))
 
     # -----------------------------------------------------------------------------------------------------
     # Files

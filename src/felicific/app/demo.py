@@ -156,7 +156,7 @@ def _reading(found: _Found) -> Any:
 
     fair, again = found.fair, found.again
     gap = {way: f"{audit.components[0].gap.estimate:,.0f} $" for way, audit in found.audits.items()}
-    lines = ["The policy, as fitted:", *(f"- {sentence}" for sentence in fair.policy_.sentences())]
+    lines = ["The policy, as fitted:", *(f"- {sentence}" for sentence in fair.policy_.sentences(digits=4))]
     lines.append(f"- Decided by lottery: {fair.share_randomized_:.2%} of these people.")
     lines.append("")
     lines.append(

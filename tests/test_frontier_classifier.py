@@ -1,5 +1,6 @@
 """The frontier of a fitted classifier: every policy kind, other people, and moving along it."""
 
+import copy
 import pickle
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
-from felicific import FairClassifier, Floor, Individual, frontier, moments
+from felicific import FairClassifier, Floor, Happiness, Individual, Policy, frontier, moments
 from felicific.exceptions import DataError, InfeasibleError
 from felicific.frontier import _kinks
 
@@ -249,6 +250,140 @@ def test_stored_classifiers_keep_no_people(policy):
         return
     moved = again.at(gap=0.1)
     assert np.array_equal(moved.predict(table), expected.predict(table))
+
+
+@pytest.mark.parametrize("policy", KINDS)
+def test_showing_a_classifier_solves_nothing_and_never_fails(policy):
+    """In a notebook every attribute is evaluated: fitted, stored, recalibrated or moved, none is dear or raises."""
+    fair, table, y = fitted(policy)
+    moved = fair.at(gap=0.1)
+    for shown in (
+        clone(fair).fit(table, y),
+        pickle.loads(pickle.dumps(fair)),
+        fair.recalibrate(population(3)[0]),
+        moved,
+    ):
+        assert "frontier_" in shown._repr_html_()
+        assert "loss_" in dir(shown)
+        assert shown is moved or "_line" not in vars(shown.frontier_)
+
+
+@pytest.mark.parametrize("policy", KINDS)
+def test_copies_in_memory_move_on(policy):
+    """A copy has the people too, and is left alone by what happens to the original."""
+    fair, table, y = fitted(policy)
+    expected = fair.at(gap=0.1).predict(table)
+    shallow, deep = copy.copy(fair), copy.deepcopy(fair)
+    fair.set_params(gap=0.3).fit(table[::-1], y)
+    for other in (shallow, deep):
+        assert (other.at(gap=0.1).predict(table) == expected).all()
+
+
+@pytest.mark.parametrize("policy", KINDS)
+def test_moving_forgets_no_gap(policy):
+    """Moved by one of two gaps or by a loss, the classifier's own gap names both, and a refit gets there."""
+    fair, table, y = fitted(policy, happiness=[funding, right, "statistical_parity"], gap=asked(0.3, 0.1))
+    line = fair.frontier_
+    for place in ({"gap": {"funding": 0.15}}, {"gap": 0.03}, {"loss": float(line.loss.mean())}):
+        moved = fair.at(**place)
+        assert set(moved.gap) == {
+            "funding",
+            "statistical_parity(decision=0)",
+            "statistical_parity(decision=1)",
+        }
+        assert all(moved.gaps_[name] <= width + 1e-9 for name, width in moved.gap.items())
+        assert moved.gap["statistical_parity(decision=0)"] == pytest.approx(moved.gap["funding"] / 3)
+        if policy != "individual":
+            assert clone(moved).fit(table, y).loss_ == pytest.approx(moved.loss_, abs=1e-9)
+        new, _ = population(3)
+        again = moved.recalibrate(new)
+        assert all(again.gaps_[name] <= width + 1e-9 for name, width in moved.gap.items())
+
+
+def right(decision, y):
+    return (decision == y) * 1.0
+
+
+def asked(funding, parity):
+    return {"funding": funding, "statistical_parity": parity}
+
+
+def test_an_infinite_gap_is_not_closed():
+    """A component that may have any gap is measured, on the frontier as in the fit."""
+    fair, _, _ = fitted(
+        "score", happiness=[funding, "statistical_parity"], gap={"funding": 0.2, "statistical_parity": np.inf}
+    )
+    assert np.isfinite(fair.frontier_.ray).tolist() == [True, False, False]
+    assert fair.at(gap=0.2).loss_ == pytest.approx(fair.loss_, abs=1e-9)
+
+
+@pytest.mark.parametrize("policy", KINDS)
+def test_policies_on_the_frontier_do_what_they_state(policy):
+    """Also when the classifier rounds, those of the frontier are lotteries, with the outcome of lotteries."""
+    fair, table, y = fitted(policy, randomize=False)
+    line = fair.frontier_
+    scores = fair.estimator_.predict_proba(table[["score", "size"]])
+    scores = fair.estimator_.predict(table[["score", "size"]]) if policy == "label" else scores
+    for place, loss in zip(line.policies, line.loss, strict=True):
+        chance = place.apply(scores, table["group"], table)
+        assert (1 - chance[np.arange(len(y)), y]).mean() == pytest.approx(loss, abs=1e-12)
+        assert place.loss == loss
+        assert place.salt == fair.policy_.salt
+    assert all(place.expected for place in fair.recalibrate(population(3)[0]).frontier_.policies)
+
+
+class Timid(LogisticRegression):
+    """A model that is right more often than it dares to say."""
+
+    def predict_proba(self, X):
+        return 0.5 + 0.05 * (super().predict_proba(X) - 0.5)
+
+
+def test_what_the_probabilities_call_out_of_reach_has_a_frontier():
+    """A floor that the real labels meet, and the probabilities do not, is kept all along, as the fit keeps it."""
+    table, y = population(1)
+    fair = FairClassifier(
+        FrozenEstimator(Timid().fit(table[["score", "size"]], y)),
+        happiness=funding,
+        policy=Individual("none"),
+        constraints=[Floor(Happiness(right), 0.65)],
+        gap=0.1,
+        sensitive_features="group",
+    ).fit(table, y)
+    assert fair.policy_.search.stopped == "out of reach by the probabilities"
+    line = fair.frontier_
+    assert (line.means[:, :, 1] >= 0.65 - 1e-9).all()
+    moved = fair.at(gap=0.1)
+    assert moved.loss_ <= fair.loss_ + 1e-12
+    assert moved.policy_.search.duality_gap is None
+    assert Policy.from_json(moved.policy_.to_json(), happiness=[funding, right]).loss == moved.loss_
+
+
+def test_looking_at_a_frontier_draws_nothing():
+    """A generator given as random_state is drawn from by fitting alone."""
+    fair, _, _ = fitted("score")
+    fair.random_state = np.random.RandomState(3)
+    fair.frontier_  # noqa: B018  # it must not draw
+    assert fair.random_state.randint(1 << 30) == np.random.RandomState(3).randint(1 << 30)
+
+
+@pytest.mark.parametrize("policy", KINDS)
+def test_weights_of_other_people_are_frequencies(policy):
+    """Weight 2 is the row twice, and weight 0 the row absent, of whatever group."""
+    fair, _, _ = fitted(policy)
+    table, y = population(9)
+    weight = np.arange(len(y)) % 3
+    hidden = table.assign(group=np.where(weight == 0, "nobody", table["group"]))
+    found = fair.frontier_on(hidden, y, sample_weight=weight)
+    rows = np.repeat(np.arange(len(y)), weight)
+    expected = fair.frontier_on(table.iloc[rows], y[rows])
+    assert found.loss == pytest.approx(expected.loss, abs=1e-12)
+    assert found.gaps == pytest.approx(expected.gaps, abs=1e-12)
+    assert found.today.loss == pytest.approx(expected.today.loss, abs=1e-12)
+    band = fair.frontier_band(hidden, y, sample_weight=weight)
+    assert band.loss == pytest.approx(fair.frontier_band(table.iloc[rows], y[rows]).loss, abs=1e-12)
+    with pytest.raises(DataError, match="labels y for"):
+        fair.frontier_on(table, y[:-1], sample_weight=weight[:-1])
 
 
 def test_below_the_least_gap_is_refused():

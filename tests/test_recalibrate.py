@@ -91,6 +91,7 @@ def test_nothing_changes_for_the_fitted_people(happiness):
     fair = fitted(table, y, happiness=happiness, gap=0.1, policy="individual")
     again = fair.recalibrate(table)
     assert again.policy_ is fair.policy_
+    assert not hasattr(again, "certificate_")
     assert (again.loss_, again.gaps_, again.share_randomized_) == (
         fair.loss_,
         fair.gaps_,
@@ -126,6 +127,15 @@ def test_the_fitted_people_under_an_individual_policy(n_classes):
         2,
     )
     assert again.loss_ == pytest.approx(least_loss(units, Asked({0: 0.5})), abs=1e-7)
+
+
+def test_a_recalibrated_classifier_has_a_report():
+    """The page for the person who signs can be made without a certificate too."""
+    table, y = make_people(300, seed=2)
+    new, labels = make_people(300, seed=3)
+    again = fitted(table, y).recalibrate(new)
+    assert not hasattr(again, "certificate_")
+    assert again.report(new, labels).to_dict()
 
 
 def test_recalibrating_twice_changes_nothing_more():

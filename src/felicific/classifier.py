@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy, deepcopy
 from dataclasses import replace
 from types import FunctionType
 from typing import Any, Self, cast
@@ -30,6 +31,7 @@ from felicific.fitting import (
     fit_cells,
     fit_individual,
     individual_frontier,
+    kept_people,
     persons_of,
     recalibrate_cells,
     recalibrate_individual,
@@ -49,7 +51,7 @@ from felicific.frames import (
     take_column,
     take_rows,
 )
-from felicific.frontier import Curve, Frontier, curve, frontier
+from felicific.frontier import Curve, Frontier, cell_frontier, curve
 from felicific.groups import encode_groups, find_groups, resolve_groups
 from felicific.happiness import CRITERIA, Happiness, resolve_happiness
 from felicific.individual import IndividualPolicy
@@ -212,7 +214,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             Routed to the estimator's ``fit``.
         """
         # A fit that fails must leave the object as it was: everything happens to a copy.
-        trial = self._twin()
+        trial = copy(self)
         for name in [name for name in vars(trial) if name.endswith("_") or name in FOUND]:
             delattr(trial, name)
         trial._fit(X, y, sensitive_features, sample_weight, fit_params)
@@ -358,13 +360,13 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         classifier has none.
         """
         check_is_fitted(self, "policy_")
-        if "_certificate" in vars(self):
-            return self._certificate
-        level = 0.95 if self.confidence is None else check_confidence(self.confidence)
-        if self.policy_.expected:
+        if "recalibration_" in vars(self):
             raise AttributeError(
                 "A recalibrated classifier has no certificate: it was fitted to people without labels."
             )
+        if "_certificate" in vars(self):
+            return self._certificate
+        level = 0.95 if self.confidence is None else check_confidence(self.confidence)
         if not isinstance(self.estimator, FrozenEstimator):
             return no_certificate("the model was fitted to the same rows as the policy.", level)
         return a_priori(self.policy_, self.moments_, self.loss, level)
@@ -390,27 +392,19 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             str(found.name)
             for found in resolve_happiness(self.happiness, task.classes.tolist(), self.favourable)
         ]
-        asked = dict.fromkeys(own) if task.gap is None else dict(task.gap)
-        given = len(asked) > 1 and all(width is not None and 0 < width < np.inf for width in asked.values())
-        direction = asked if given else list(asked)
+        asked = {name: width for name, width in (task.gap or {}).items() if width < np.inf}
+        given = len(asked) > 1 and all(width > 0 for width in asked.values())
+        direction = asked if given else list(asked or own)
         if isinstance(self.policy_, IndividualPolicy):
-            return individual_frontier(task, self._kept_people(), self.policy_, direction)
-        return frontier(
+            return individual_frontier(task, vars(self).get("_people"), self.policy_, direction)
+        return cell_frontier(
             cast(Moments, self.moments_),
-            gap=direction,
-            constraints=task.constraints,
+            direction,
+            task.constraints,
             see_group=task.see_group,
-            random_state=self.random_state,
+            salt=self.policy_.salt,
+            expected=self.policy_.expected,
         )
-
-    def _kept_people(self) -> People:
-        people = vars(self).get("_people")
-        if people is None:
-            raise DataError(
-                "Moving along this frontier needs the people it was fitted on, and a stored classifier has none.",
-                "Fit it again, or use policy='score'.",
-            )
-        return cast(People, people)
 
     def at(self, *, gap: Any = None, loss: float | None = None) -> Self:
         """Move along the frontier, without fitting anything again.
@@ -418,20 +412,29 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         Parameters
         ----------
         gap : number, or dict of component or criterion to number
-            The gap allowed.
+            The gap allowed. Gaps that are closed together stay in the proportions of ``frontier_``: the loosest place
+            there at which all are kept.
         loss : number
             Or the loss allowed.
 
         Returns
         -------
         FairClassifier
-            A new fitted object with the policy of least loss at that gap, or of least gap at that loss.
+            A new fitted object with the policy of least loss at that gap, or of least gap at that loss; its ``gap`` is
+            what it would take to get there by fitting. It carries no certificate of a test.
         """
-        place = self.frontier_.at(gap=gap, loss=loss)
-        fresh = self._twin()
-        fresh.gap = place.gaps if gap is None else gap
-        old = self.policy_
-        fresh.policy_ = replace(place, salt=old.salt, randomize=old.randomize, expected=old.expected)
+        line = self.frontier_
+        tau = line.position(gap=gap, loss=loss)
+        fresh = copy(self)
+        fresh.gap = gap
+        if gap is None or np.isfinite(line.ray).sum() > 1:
+            # What every gap that is closed may be here, so that no later fit or recalibration forgets one.
+            fresh.gap = {
+                component.name: tau * float(width)
+                for component, width in zip(line.components, line.ray, strict=True)
+                if width < np.inf
+            }
+        fresh.policy_ = replace(line.at(tau=tau), randomize=self.policy_.randomize)
         for name in ("cost_of_blindness_", "_certificate"):
             fresh.__dict__.pop(name, None)
         fresh._settle()
@@ -447,7 +450,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             lots = faces_lottery(policy.q.reshape(-1, len(policy.classes))).reshape(policy.mass.shape)
             self._state(float(policy.mass[lots].sum() / policy.mass.sum()) if policy.randomize else 0.0)
             return
-        people, task = self._kept_people(), self._task(policy.salt)
+        people, task = kept_people(vars(self).get("_people")), self._task(policy.salt)
         if not policy.randomize:
             decisions = decide(policy, people)
             outcome = (
@@ -458,14 +461,15 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             self.policy_ = replace(policy, outcome=outcome)
         self._state(_drawn(self.policy_, people))
 
-    def frontier_on(self, X: Table, y: Any, *, sensitive_features: Any = None) -> Curve:
+    def frontier_on(
+        self, X: Table, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
+    ) -> Curve:
         """What the policies of ``frontier_`` do to other people, who have labels.
 
         Group means and loss are straight lines between breakpoints; gaps are computed from them, with the kinks where
-        groups change places.
+        groups change places. ``sample_weight`` are frequencies, as in ``fit``.
         """
-        line = self.frontier_
-        people = self._scored(X, sensitive_features, np.asarray(y))
+        people, line = self._others(X, y, sensitive_features, sample_weight), self.frontier_
         task = self._task(self.policy_.salt)
         outcomes = [achieved(task, people, decide(policy, people), line.groups) for policy in line.policies]
         codes = encode(as_vector(people.predicted, "predictions"), self.classes_.tolist())
@@ -473,17 +477,37 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         return curve(line, outcomes, today)
 
     def frontier_band(
-        self, X: Table, y: Any, *, sensitive_features: Any = None, confidence: float = 0.95
+        self,
+        X: Table,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
+        confidence: float = 0.95,
     ) -> Band:
         """Limits of group means, gaps and loss along ``frontier_``, from people it was not fitted on.
 
-        They hold at every position together, so also at one that is chosen by looking at them.
+        They hold at every position together, so also at one that is chosen by looking at them. ``sample_weight`` are
+        frequencies, as in ``fit``.
         """
-        people = self._scored(X, sensitive_features, np.asarray(y))
-        task, line = self._task(self.policy_.salt), self.frontier_
+        people, line = self._others(X, y, sensitive_features, sample_weight), self.frontier_
+        task = self._task(self.policy_.salt)
         return band_of(
             line, lambda policy: persons_of(task, people, decide(policy, people), line.groups), confidence
         )
+
+    def _others(self, X: Table, y: Any, sensitive_features: Any, sample_weight: Any) -> People:
+        """Other people, with labels and frequencies; weight 0 is the row absent."""
+        check_is_fitted(self, "policy_")
+        y = as_vector(y, "y")
+        n, weight = count_rows(X), check_weights(sample_weight, len(y))
+        if len(y) != n:
+            raise DataError(f"There are {len(y)} labels y for {n} rows.", "Pass one for every row.")
+        if weight is not None and not weight.all():
+            rows = np.flatnonzero(weight)
+            X, y, weight = take_rows(X, rows), y[rows], weight[rows]
+            sensitive_features = part_of(sensitive_features, rows, n)
+        return replace(self._scored(X, sensitive_features, y), weight=weight)
 
     def report(
         self, X: Table, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None, **options: Any
@@ -508,33 +532,32 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """
         from importlib import import_module
 
-        y = as_vector(y, "y")
-        weight = check_weights(sample_weight, len(y))
-        if weight is not None and not weight.all():
-            # Weight 0 is the row absent.
-            rows, n = np.flatnonzero(weight), len(y)
-            X, y, weight = take_rows(X, rows), y[rows], weight[rows]
-            sensitive_features = part_of(sensitive_features, rows, n)
         named, inner = self.sensitive_features, getattr(self.estimator_, "estimator", self.estimator_)
         named = " and ".join(map(str, named)) if isinstance(named, list | tuple) else named
         steps = getattr(inner, "steps", None)
         about = {
             "grouped_by": named if isinstance(named, str) else None,
             "model": type(steps[-1][1] if steps else inner).__name__,
-            "certificate": self.certificate_,
+            "certificate": getattr(self, "certificate_", None),  # a recalibrated one has none
         }
         return import_module("felicific.report").choice_report(
             self._task(self.policy_.salt),
-            replace(self._scored(X, sensitive_features, y), weight=weight),
+            self._others(X, y, sensitive_features, sample_weight),
             self.frontier_,
             self.policy_,
             **(about | options),
         )
 
-    def _twin(self) -> Self:
+    def __copy__(self) -> Self:
         """A copy that shares everything, what a stored classifier leaves out too."""
         twin = type(self).__new__(type(self))
         twin.__dict__.update(self.__dict__)
+        return twin
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        twin = type(self).__new__(type(self))
+        memo[id(self)] = twin
+        twin.__dict__.update(deepcopy(self.__dict__, memo))
         return twin
 
     def __getstate__(self) -> dict[str, Any]:
@@ -560,7 +583,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         check_is_fitted(self, "policy_")
         people = self._scored(X_new, sensitive_features)
         task = self._task(self.policy_.salt)
-        fresh = self._twin()
+        fresh = copy(self)
         policy: Policy
         if isinstance(self.policy_, IndividualPolicy):
             policy, fresh._fitted_on = recalibrate_individual(task, people, self.policy_, self._fitted_on)

@@ -313,17 +313,26 @@ def _independent(proba: Floats, codes: Codes, n_groups: int) -> Floats:
     return found
 
 
-def individual_frontier(task: Task, people: People, policy: IndividualPolicy, gap: Any) -> Frontier:
+def kept_people(people: People | None) -> People:
+    """The people that a classifier was fitted on, when it still has them."""
+    if people is None:
+        raise DataError(
+            "Moving along this frontier needs the people it was fitted on, and a stored classifier has none.",
+            "Fit it again, or use policy='score'.",
+        )
+    return people
+
+
+def individual_frontier(task: Task, fitted: People | None, policy: IndividualPolicy, gap: Any) -> Frontier:
     """The frontier of policies of the kind of ``policy``, which was fitted to these people."""
 
     def find() -> Line:
+        people = kept_people(fitted)
         codes = encode_groups(people.group, policy.groups)
-        ledgers = _ledgers(task, people, policy.groups, codes, policy.calibration)
+        ledgers = _ledgers(task, people, policy.groups, codes, policy.calibration, policy.origin)
         generator = Generator(*ledgers, gap=None, constraints=task.constraints)
-        mixture = policy.mixture
-        for fixed, alpha, kappa in zip(
-            mixture.fixed.tolist(), mixture.alpha.tolist(), mixture.kappa, strict=True
-        ):
+        old = policy.mixture
+        for fixed, alpha, kappa in zip(old.fixed.tolist(), old.alpha.tolist(), old.kappa, strict=True):
             generator.add(alpha, kappa, fixed)  # so that no point lies above the policy that was fitted
         pool = fill(generator, gap)
         moments, expected = pool.program.moments, generator.expected.moments()
@@ -333,13 +342,16 @@ def individual_frontier(task: Task, people: People, policy: IndividualPolicy, ga
             names = [component.name for component in policy.components]
             search = Search(
                 passes=generator.passes,
-                stopped=f"frontier known to {POOL_TOLERANCE:g} of its rise",
+                stopped="out of reach by the probabilities"
+                if pool.excess is None
+                else f"frontier known to {POOL_TOLERANCE:g} of its rise",
                 duality_gap=pool.excess,
                 plug_in_optimum=None,
                 plug_in_loss=plug_in.loss,
                 plug_in_gaps=dict(zip(names, plug_in.gaps.tolist(), strict=True)),
             )
-            return replace(policy, mixture=generator.mixture(q), outcome=outcome, prices={}, search=search)
+            mixture = generator.mixture(q)
+            return replace(policy, mixture=mixture, outcome=outcome, prices={}, search=search, randomize=True)
 
         rounding = tau_rounding(pool.program)
         return Line(ray_of(pool.program), pool.points, moments.today, moments.evaluate, mixed, rounding)

@@ -14,6 +14,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -208,20 +209,28 @@ class Frontier:
         tau : number
             Or the position on the ray itself, from that of the first breakpoint on.
         """
+        return self._at(self.position(gap=gap, loss=loss, tau=tau))
+
+    def position(self, *, gap: Any = None, loss: float | None = None, tau: float | None = None) -> float:
+        """The tau at which :meth:`at` finds its policy."""
         if [gap, loss, tau].count(None) != 2:
             raise ConstraintError(
                 "A place on the frontier is a gap, a loss or a tau.", "Give one of gap=, loss= and tau=."
             )
-        if tau is not None:
-            if not tau >= self.points[0].tau:
-                raise ConstraintError(
-                    f"tau is {tau!r}, and the frontier begins at {self.points[0].tau!r}.",
-                    "Give at least that.",
-                )
-            return self._at(float(tau))
+        for what, number in (("loss", loss), ("tau", tau)):
+            if number is not None and (isinstance(number, bool) or not isinstance(number, Real)):
+                raise ConstraintError(f"The {what} is {number!r}.", "Give a number.")
+        if gap is not None:
+            return self._tau_of_gap(gap)
         if loss is not None:
-            return self._at(self._tau_of_loss(float(loss)))
-        return self._at(self._tau_of_gap(gap))
+            return self._tau_of_loss(float(loss))
+        place = float(tau)  # type: ignore[arg-type]  # one of the three is given
+        if not place >= self.points[0].tau:
+            raise ConstraintError(
+                f"tau is {place!r}, and the frontier begins at {self.points[0].tau!r}.",
+                "Give at least that.",
+            )
+        return place
 
     def _tau_of_gap(self, gap: Any) -> float:
         closed = np.isfinite(self.ray)
@@ -457,9 +466,22 @@ def frontier(
     random_state : None, int or NumPy generator
         Where the lottery's salt comes from.
     """
-    joined = moments.joined()
+    salt = make_salt(random_state)
+    return cell_frontier(moments.joined(), gap, constraints, see_group=see_group, salt=salt)
+
+
+def cell_frontier(
+    joined: Moments,
+    gap: Any,
+    constraints: Any,
+    *,
+    see_group: bool,
+    salt: str,
+    expected: bool = False,
+) -> Frontier:
+    """The frontier of policies that see a signal, with this salt; their outcomes are ``expected``, or measured."""
     joined.check_complete()
-    salt, constraints = make_salt(random_state), check_constraints(constraints)
+    constraints = check_constraints(constraints)
     resolve_gap(_closed(gap), joined.components)  # what is wrong with it is said now
 
     def policy(q: Floats, outcome: Outcome) -> Policy:
@@ -471,6 +493,7 @@ def frontier(
             prices={},
             salt=salt,
             see_group=see_group,
+            expected=expected,
             signal=joined.signal,
             q=q,
             mass=joined.mass,

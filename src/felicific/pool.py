@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from felicific.constraints import Row, resolve_rows
+from felicific.exceptions import InfeasibleError
 from felicific.frontier import Point, breakpoints, directions, ray_of, tau_of, trace
 from felicific.generation import Columns, Generator
 from felicific.program import Answer, Program, Ray, multipliers, policy_of
@@ -39,18 +40,25 @@ class Pool:
     """Deterministic policies, and the frontier of their mixtures.
 
     ``points`` hold, as probabilities of shape (groups, 1, policies), how each group mixes the pool; ``program`` is the
-    one that was traced. ``excess`` bounds how far the traced losses may lie above the optimum of the plug-in ledger.
+    one that was traced. ``excess`` bounds how far the traced losses may lie above the optimum of the plug-in ledger,
+    and is None when the probabilities call the requirements out of reach.
     """
 
     search: Generator
     program: Program
     points: list[Point]
-    excess: float
+    excess: float | None
 
 
 def fill(search: Generator, gap: Any) -> Pool:
     """Find the policies that the frontier of the gaps ``gap`` needs."""
-    excess = _sweep(search, search.expected, gap)
+    excess: float | None = None
+    try:
+        excess = _sweep(search, search.expected, gap)
+    except InfeasibleError:
+        if search.real is search.expected:
+            raise
+        # What the probabilities say is out of reach may still be met on the real labels.
     if search.real is not search.expected:
         # Pricing never sees a label, so on the real ledger the sweep is a search and no proof.
         _sweep(search, search.real, gap)

@@ -195,6 +195,21 @@ def test_rare_rates_are_compared_exactly():
         assert found.test.verdict == "at most"
 
 
+def test_the_gap_of_rates_has_the_successes_and_failures_it_speaks_of():
+    """One of each is added to both groups before Welch's interval is made (Agresti and Caffo 2000)."""
+    group, decided = np.repeat([0, 1], [60, 90]), np.zeros(150, dtype=int)
+    decided[:6] = decided[60:90] = 1
+    asked = {"happiness": "statistical_parity", "favourable": 1, "sensitive_features": group, "classes": [0, 1]}
+    found = audit(decided, **asked).components[-1]
+    assert found.gap.method == "Welch's t (large sample), a success and a failure added"
+    n, rate = np.array([62, 92]), np.array([7 / 62, 31 / 92])
+    part = rate * (1.0 - rate) / (n - 1.0)
+    df = part.sum() ** 2 / (part**2 / (n - 1.0)).sum()
+    half = stats.t.ppf(0.975, df) * np.sqrt(part.sum())
+    expected = (rate[1] - rate[0] - half, rate[1] - rate[0] + half)
+    assert (found.gap.low, found.gap.high) == pytest.approx(expected, rel=1e-9)
+
+
 def test_weights():
     """Frequencies are repeated rows; sampling weights add no evidence."""
     people = make_people(200, 3)

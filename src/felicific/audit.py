@@ -240,7 +240,9 @@ def _audit_component(
     # What was asked for is used for the gap too; otherwise the studentised range, where it may be trusted.
     by_range = found.method in ("t", "hall") or (method == "auto" and found.normal)
     span = (
-        range_interval(sample, together) if by_range else spread_of(found.limits(together / (2.0 * n_groups)))
+        range_interval(found.pairs, together)
+        if by_range
+        else spread_of(found.limits(together / (2.0 * n_groups)))
     )
     widest = math.inf if found.bounds is None else found.bounds[1] - found.bounds[0]
     gap = Interval(

@@ -355,6 +355,28 @@ def test_groups_that_look_like_numbers(folder, works):
     works(f"{APPLY} --out decided.csv")
 
 
+def test_types_are_those_of_all_rows(folder, works):
+    """A CSV whose later rows are written otherwise than its first is not rounded, and groups are not True or False."""
+    first, later = 30_000, 1_000
+    table = pd.DataFrame(
+        {
+            "sex": ["F"] * first + ["M"] * later,
+            "approved": ["yes", "no"] * ((first + later) // 2),
+            "zip": ["10"] * first + ["2B"] * later,
+            "loan": ["1"] * first + ["2.5"] * later,
+            "old": [True] * first + [False] * later,
+        }
+    )
+    table.to_csv("sorted.csv", index=False)
+    line = "audit sorted.csv --decision approved --json --group"
+    found = json.loads(works(f"{line} sex --happiness '(decision == \"yes\") * loan'"))
+    means = found["components"][0]["means"]
+    assert [(mean["group"], mean["estimate"]) for mean in means] == [("F", 0.5), ("M", 1.25)]
+    found = json.loads(works(f"{line} zip --happiness 'not old'"))
+    means = found["components"][0]["means"]
+    assert [(mean["group"], mean["estimate"]) for mean in means] == [("10", 0.0), ("2B", 1.0)]
+
+
 # ---------------------------------------------------------------------------------------------------------
 # What goes wrong
 
@@ -393,7 +415,13 @@ MISTAKES = {
     AUDIT.replace(f"'{FUNDING}'", "broken.py:f"): (1, "ZeroDivisionError"),
     AUDIT.replace(f"'{FUNDING}'", "fine.py:g"): (1, "no 'g'"),
     AUDIT.replace(f"'{FUNDING}'", "fine.py:f"): (1, "KeyError"),
+    AUDIT.replace(f"'{FUNDING}'", "leaves.py:f"): (1, "SystemExit"),
+    AUDIT.replace("scores.csv", "latin.csv"): (1, "UTF-8"),
+    AUDIT.replace("scores.csv", "ragged.csv"): (1, "cannot be split into columns"),
     FIT.replace("--proba score", ""): (1, "--proba"),
+    FIT.replace("--proba score", "--proba note"): (1, "holds text, such as"),
+    FIT.replace("--proba score", "--proba score --proba loan"): (1, "--proba CLASS=COLUMN"),
+    FIT.replace("scores.csv", "header.csv"): (1, "no rows"),
     FIT.replace("--proba score", "--proba loan"): (1, "probabilities of row 0"),
     f"{FIT} --policy telepathy": (1, "telepathy"),
     f"{FIT} --floor 1e9": (3, "at least 1"),
@@ -404,6 +432,7 @@ MISTAKES = {
     "audit scores.csv --group": (2, "--group"),
     "audit scores.csv --grop sex": (2, "--group"),
     "nonsense": (2, "nonsense"),
+    "reports": (2, "'report'? Try"),
     "sample-size --delta much": (2, "--delta"),
     "sample-size --gamma 2": (1, "gamma"),
     "demo --rows 5": (2, "--rows"),
@@ -415,6 +444,9 @@ def test_mistakes_are_one_line(folder, felicific, line):
     """A mistake is one line that says what is wrong, an exit code, no output and no file."""
     Path("empty.csv").touch()
     Path("header.csv").write_text("id,sex,loan,score,approved,repaid\n")
+    Path("latin.csv").write_bytes("sex,loan,approved\nM\xe4nnlich,1,0\nWeiblich,2,1\n".encode("latin-1"))
+    Path("ragged.csv").write_text("sex,loan,approved\nM,1,0\nF,2,1,3\nF,2,1\n")
+    Path("leaves.py").write_text("raise SystemExit(0)\n")
     Path("page.html").write_text("<html><body>sex,loan</body></html>")
     Path("noise.bin").write_bytes(bytes(range(256)) * 20)
     make_scores(50).to_parquet("cut.parquet")
@@ -428,6 +460,13 @@ def test_mistakes_are_one_line(folder, felicific, line):
     assert err.count("\n") == 1
     assert out == ""
     assert [name for name in sorted(os.listdir()) if name != "__pycache__"] == before
+
+
+def test_a_policy_by_group_needs_the_group(folder, works, felicific):
+    """Without --group the message says which option is missing."""
+    works(f"{FIT} --gap 100")
+    code, _, err = felicific(f"{APPLY.replace('--group sex', '')} --out decided.csv")
+    assert (code, "--group" in err) == (1, True), err
 
 
 def test_wrong_expressions_point(folder, felicific):

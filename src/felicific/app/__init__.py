@@ -96,7 +96,8 @@ def explain(error: BaseException) -> tuple[int, str]:
             return error.code if isinstance(error.code, int) else 1, ""
         case _ if isinstance(error, USAGE):
             path = error.ctx.command_path if error.ctx else "felicific"
-            return 2, f"felicific: {error.format_message().rstrip('.')}. Try '{path} --help'."
+            said = error.format_message()
+            return 2, f"felicific: {said}{'' if said.endswith(('.', '?')) else '.'} Try '{path} --help'."
         case InfeasibleError() | CertificateError():
             return 3, f"felicific: {error}"
         case FelicificError():

@@ -54,6 +54,18 @@ class Source:
             names = [named] if isinstance(named, str) else list(named or ())
             check_columns(dict.fromkeys(self.columns, ()), names, f"--{option}")
 
+    def check_number(self, column: str, option: str) -> None:
+        """Refuse a column of text, showing one of its values."""
+        chosen = self.select([column]).relation
+        first = chosen.limit(1).fetchall()
+        if not first:
+            raise _no_rows(self.path)
+        if str(chosen.types[0]) == "VARCHAR":
+            raise DataError(
+                f"The column {column!r} of --{option} holds text, such as {first[0][0]!r}.",
+                "Write numbers from 0 to 1, with a decimal point.",
+            )
+
     def select(self, names: Iterable[str]) -> Source:
         """Only these columns, each once."""
         import duckdb
@@ -80,8 +92,12 @@ class Source:
         """The rows as an Arrow table, or as a dataframe of pandas for functions of the user's."""
         table = self.relation.to_arrow_table()
         if table.num_rows == 0:
-            raise DataError(f"{self.path!r} has no rows.", "Pass a file with at least one.")
+            raise _no_rows(self.path)
         return table.to_pandas() if pandas else table
+
+
+def _no_rows(path: str) -> DataError:
+    return DataError(f"{path!r} has no rows.", "Pass a file with at least one.")
 
 
 def open_source(path: str, table: str | None = None, text: Sequence[str] = ()) -> Source:
@@ -97,9 +113,57 @@ def open_source(path: str, table: str | None = None, text: Sequence[str] = ()) -
     connection = duckdb.connect()
     if kind == "parquet":
         return Source(path, connection.read_parquet(path), connection)
-    relation = connection.read_csv(path)
-    kept = {name: "VARCHAR" for name in text if name in relation.columns}
-    return Source(path, connection.read_csv(path, dtype=kept) if kept else relation, connection)
+    return Source(path, _read_csv(connection, path, text), connection)
+
+
+#: What must hold of every value for DuckDB's guess of a column's type, made from the first rows, to be right. Without
+#: it 2.5 in a late row would be rounded to an integer, and a group F or a label "no" would be False.
+_GUESSES = {
+    "BIGINT": "try_cast({0} as bigint) = try_cast({0} as double)",
+    "DOUBLE": "try_cast({0} as double) is not null",
+    "BOOLEAN": "lower({0}) in ('true', 'false')",
+}
+
+
+def _read_csv(connection: Any, path: str, text: Sequence[str]) -> Any:
+    """A CSV whose types are those of all of its rows; the columns ``text`` as they are written."""
+    import duckdb
+
+    try:
+        guess = connection.read_csv(path, header=True)
+        _check_split(path, guess.columns)
+        types = dict(zip(guess.columns, map(str, guess.types), strict=True))
+        doubtful = [name for name, kind in types.items() if kind in _GUESSES and name not in text]
+        changed = {name: "VARCHAR" for name in text if name in types}
+        if doubtful:
+            written = connection.read_csv(path, header=True, dtype=dict.fromkeys(types, "VARCHAR"))
+            tests = [_exceptions(name, kind) for name in doubtful for kind in (types[name], "DOUBLE")]
+            found = iter(written.aggregate(", ".join(tests)).fetchall()[0])
+            for name, wrong, no_number in zip(doubtful, found, found, strict=True):
+                if wrong:
+                    changed[name] = "VARCHAR" if no_number else "DOUBLE"
+        return connection.read_csv(path, header=True, dtype=changed) if changed else guess
+    except duckdb.InvalidInputException as error:
+        if "utf-8" not in str(error):
+            raise
+        raise DataError(
+            f"{path!r} is not written in UTF-8.",
+            "Save it again as UTF-8; iconv -f latin1 -t utf-8 may do it.",
+        ) from error
+
+
+def _exceptions(name: str, kind: str) -> str:
+    """SQL that counts the values of a column which are not written like a type."""
+    quoted = '"' + name.replace('"', '""') + '"'
+    return f"count(*) filter (where {quoted} is not null and not coalesce({_GUESSES[kind].format(quoted)}, false))"
+
+
+def _check_split(path: str, columns: Sequence[str]) -> None:
+    if len(columns) == 1 and any(sign in columns[0] for sign in ",;|\t"):
+        raise DataError(
+            f"{path!r} cannot be split into columns: not every row has as many values as its first, {columns[0]!r}.",
+            "Repair the rows that have more or fewer.",
+        )
 
 
 def _kind(path: str) -> str:
@@ -159,7 +223,7 @@ def _load(path: str, name: str, option: str) -> Any:
     sys.path.insert(0, str(Path(path).parent.resolve()))
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise HappinessError(
             f"--{option}: {path!r} raised {type(error).__name__}: {error}.", "Repair it; does Python run it?"
         ) from error
@@ -284,6 +348,7 @@ def read_proba(
         return source, None
     if len(texts) == 1 and (texts[0] in source.columns or "=" not in texts[0]):
         source.check(proba=texts)
+        source.check_number(texts[0], "proba")
         if len(classes) != 2:
             raise DataError(
                 f"There are {len(classes)} classes ({', '.join(map(str, classes[:10]))}) and one column of "
@@ -296,8 +361,11 @@ def read_proba(
         return source, {value: texts[0] if value == best else complement for value in (other, best)}
     found = {}
     for text in texts:
-        name, _, column = text.partition("=")
+        name, sign, column = text.partition("=")
+        if not sign:
+            raise DataError(f"--proba {text} does not say of which class.", "Write --proba CLASS=COLUMN.")
         source.check(proba=column)
+        source.check_number(column, "proba")
         found[read_class(name, classes, "proba")] = column
     missing = [value for value in classes if value not in found]
     if missing:

@@ -169,6 +169,8 @@ class People:
     def chances(self, rows: Any) -> Array:
         """Probability of every decision that the policy takes about some rows."""
         assert self.policy is not None, "only a policy has chances"
+        if self.policy.see_group and not self.group:
+            raise DataError("This policy looks at the group.", "Name its column(s) with --group.")
         group = resolve_groups(rows, self.sensitive_features) if self.policy.see_group else None
         return self.policy.apply(self.scores(rows), group, rows)
 

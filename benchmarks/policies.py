@@ -15,9 +15,7 @@ import argparse
 import json
 import os
 import platform
-import re
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable
@@ -28,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from shared import ROOT, SCRIPTS, environment, fill, table
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.frozen import FrozenEstimator
 
@@ -37,8 +36,6 @@ from felicific.datasets import Dataset, adult, financial_loans, synthetic_loans
 from felicific.studies import make_forest
 from felicific.studies import split as split_rows
 
-ROOT = Path(__file__).resolve().parent.parent
-SCRIPTS = Path(__file__).resolve().parent / "peers"
 LOADERS: dict[str, Callable[..., Dataset]] = {
     "synthetic": synthetic_loans,
     "adult": adult,
@@ -279,17 +276,6 @@ def run_peers(folder: Path, environments: Path) -> dict[str, Any]:
     return about
 
 
-def environment(folder: Path, packages: Iterable[str]) -> Path:
-    """Return the interpreter of an environment that holds these packages, made on first use."""
-    python = folder / "bin" / "python"
-    if not (folder / "ready").exists():
-        print(f"  making {folder} for {', '.join(packages)}", flush=True)
-        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        subprocess.run([python, "-m", "pip", "install", "-qq", *packages], check=True)
-        (folder / "ready").touch()
-    return python
-
-
 Decided = dict[str, tuple[Any, Any]]
 
 
@@ -364,11 +350,6 @@ def points(difference: Any) -> str:
 
 def verdict(passed: bool) -> str:
     return "PASS" if passed else "**FAIL**"
-
-
-def table(head: list[str], rows: list[list[str]]) -> str:
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def amount(value: float, name: str) -> str:
@@ -587,18 +568,6 @@ def peers_setting(seeds: int, about: dict[str, Any]) -> str:
         if facts["refused"]
     )
     return f"{versions}. {refused}.\n\n{setting(seeds)}"
-
-
-def fill(page: Path, block: str, text: str) -> None:
-    """Put a text between two markers of the page, and print it."""
-    print(f"\n{block}\n\n{text}\n", flush=True)
-    if not page.exists():
-        return
-    pattern = re.compile(rf"(<!-- {block} -->\n).*?(<!-- end of {block} -->)", re.DOTALL)
-    content, count = pattern.subn(lambda found: f"{found[1]}{text}\n{found[2]}", page.read_text())
-    if count != 1:
-        sys.exit(f"{page} has {count} blocks called {block!r}; it should have one.")
-    page.write_text(content)
 
 
 def draw(records: list[Record], file: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from error_parity import RelaxedThresholdOptimizer
 from error_parity.classifiers import BinaryClassifier, BinaryClassifierAtROCDiagonal, RandomizedClassifier
+from error_parity.evaluation import evaluate_predictions_bootstrap
 from exchange import run
 
 NAMES = {"statistical_parity": "demographic_parity", "equalized_odds": "equalized_odds"}
@@ -40,5 +41,25 @@ def _expected(classifier, X: np.ndarray, chance: float) -> np.ndarray:
     return np.full(len(X), chance)
 
 
+def steps(rows: dict):
+    X, y, group = rows["score"][:, None], rows["y"], rows["group"]
+
+    def fitted(tolerance):
+        optimizer = RelaxedThresholdOptimizer(
+            predictor=lambda X: X[:, 0], constraint="demographic_parity", tolerance=tolerance
+        )
+        return optimizer.fit(X, y, group=group)
+
+    kept = {}
+    return {
+        "fit": lambda: kept.update(fit=fitted(0.0)),
+        "predict": lambda: kept.update(decisions=kept["fit"](X, group=group)),
+        "intervals": lambda: evaluate_predictions_bootstrap(
+            y, kept["decisions"].astype(float), sensitive_attribute=group, k=100, threshold=0.5
+        ),
+        "curve": lambda: [fitted(tolerance) for tolerance in (0.02, 0.04, 0.06, 0.08, 0.1)],
+    }
+
+
 if __name__ == "__main__":
-    run("error-parity", fit)
+    run("error-parity", fit, steps)

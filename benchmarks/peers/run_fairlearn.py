@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from exchange import run
+from fairlearn.metrics import MetricFrame, selection_rate
 from fairlearn.postprocessing import ThresholdOptimizer
 from sklearn.base import BaseEstimator, ClassifierMixin
 
@@ -45,5 +46,41 @@ def fit(validation: dict, test: dict, criterion: str, bound: float):
     )
 
 
+def steps(rows: dict):
+    X, y, group = rows["score"][:, None], rows["y"], rows["group"]
+
+    def fitted(tol):
+        optimizer = ThresholdOptimizer(
+            estimator=Given(),
+            constraints="demographic_parity",
+            prefit=True,
+            predict_method="predict_proba",
+            tol=tol,
+        )
+        return optimizer.fit(X, y, sensitive_features=group)
+
+    kept = {}
+
+    def intervals():
+        kept["frame"] = MetricFrame(
+            metrics=selection_rate,
+            y_true=y,
+            y_pred=kept["decisions"],
+            sensitive_features=group,
+            n_boot=100,
+            ci_quantiles=[0.025, 0.975],
+        )
+        kept["intervals"] = kept["frame"].by_group_ci
+
+    return {
+        "fit": lambda: kept.update(fit=fitted(None)),
+        "predict": lambda: kept.update(
+            decisions=kept["fit"].predict(X, sensitive_features=group, random_state=0)
+        ),
+        "intervals": intervals,
+        "curve": lambda: [fitted(tol) for tol in (0.02, 0.04, 0.06, 0.08, 0.1)],
+    }
+
+
 if __name__ == "__main__":
-    run("fairlearn", fit)
+    run("fairlearn", fit, steps)

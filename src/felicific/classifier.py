@@ -447,8 +447,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             if not policy.randomize:
                 rounded = np.eye(len(policy.classes))[policy.q.argmax(axis=2)]
                 self.policy_ = replace(policy, outcome=cast(Moments, self.moments_).evaluate(rounded))
-            lots = faces_lottery(policy.q.reshape(-1, len(policy.classes))).reshape(policy.mass.shape)
-            self._state(float(policy.mass[lots].sum() / policy.mass.sum()) if policy.randomize else 0.0)
+            self._state(_drawn(policy))
             return
         people, task = kept_people(vars(self).get("_people")), self._task(policy.salt)
         if not policy.randomize:
@@ -634,7 +633,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         if y.dtype.kind == "f" and not np.isfinite(y).all():
             row = int(np.argmin(np.isfinite(y)))
             raise DataError(f"The label of row {row} is {y[row]} (infinity).", "Leave those rows out.")
-        check_classification_targets(y)
+        if y.dtype.kind not in "biu":  # whole numbers are classes
+            check_classification_targets(y)
         labels = distinct(y)
         if len(labels) < 2:
             raise DataError(
@@ -813,8 +813,13 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         return tags
 
 
-def _drawn(policy: Policy, people: People) -> float:
+def _drawn(policy: Policy, people: People | None = None) -> float:
     """Share of people whose decision is drawn by lottery."""
+    if isinstance(policy, CellPolicy) and not _needs_people(policy):
+        # Where people are is all there is to know of them.
+        cells = faces_lottery(policy.q.reshape(-1, policy.q.shape[2]))
+        return float(np.average(cells, weights=policy.mass.ravel())) if policy.randomize else 0.0
+    people = cast(People, people)
     weight = None if people.weight is None else as_vector(people.weight, "sample_weight")
     return float(np.average(faces_lottery(decide(policy, people)), weights=weight))
 

@@ -487,5 +487,6 @@ def as_list(frame: Any, name: str) -> list[Any]:
 
 def as_floats(frame: Any, name: str) -> Any:
     """A column of a small result as 64-bit floats; null is NaN."""
-    values = frame.get_column(name).to_list()
-    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+    import narwhals as nw
+
+    return np.asarray(frame.get_column(name).cast(nw.Float64).to_numpy(), dtype=np.float64)

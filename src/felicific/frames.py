@@ -22,6 +22,10 @@ Columns = dict[str, NDArray[Any]]
 Form = Literal["auto", "pandas", "polars", False]
 
 
+#: Up to so many columns or values, a loop over them beats NumPy's general ways.
+FEW = 8
+
+
 def is_frame(table: Table) -> bool:
     """Whether the table has named columns (a dataframe or a mapping), as opposed to an array."""
     # Asked of the type: on a lazy table, looking at the attribute itself can start work.
@@ -213,6 +217,15 @@ def add_column(table: Table, name: str, values: Array) -> Table:
     return frame.with_columns(series).to_native()
 
 
+def as_objects(values: Sequence[Any]) -> Array:
+    """Python values as an array: of their own type when they share one, else of objects."""
+    if len({type(value) for value in values}) == 1 and not isinstance(values[0], str):
+        return np.asarray(values)
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
 def as_vector(values: Any, what: str) -> Array:
     """``values`` as a 1-D NumPy array (a column of shape (n, 1) is flattened)."""
     array = np.asarray(values)
@@ -256,6 +269,11 @@ def encode(values: Array, known: Sequence[Any]) -> NDArray[np.intp]:
     one_type = len({type(value) for value in known}) == 1
     if one_type and values.dtype.kind in "biufU" and values.dtype.kind == np.asarray(known).dtype.kind:
         table = np.asarray(known)
+        if len(table) <= FEW:
+            codes = np.full(len(values), -1, dtype=np.intp)
+            for position, value in enumerate(table):
+                codes += np.multiply(values == value, position + 1, dtype=np.intp)
+            return codes
         order = np.argsort(table, kind="stable")
         place = np.searchsorted(table, values, sorter=order).clip(max=len(table) - 1)
         codes = order[place]
@@ -264,8 +282,22 @@ def encode(values: Array, known: Sequence[Any]) -> NDArray[np.intp]:
     return np.fromiter((index.get(value, -1) for value in values.tolist()), np.intp, count=len(values))
 
 
+def row_argmax(array: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Position of the first largest number of every row; column by column when there are few, which is faster."""
+    if not 0 < array.shape[1] <= FEW:
+        return np.asarray(array.argmax(axis=1))
+    best, codes = array[:, 0].copy(), np.zeros(len(array), dtype=np.intp)
+    for k in range(1, array.shape[1]):
+        codes[array[:, k] > best] = k
+        np.maximum(best, array[:, k], out=best)
+    return codes
+
+
 def distinct(values: Array) -> list[Any]:
     """The distinct values as Python scalars, sorted (by type first where types do not compare)."""
+    if values.dtype.kind in "iu" and len(values) and 0 <= int(values.max()) - int(values.min()) < len(values):
+        least = values.min()  # counting beats sorting and hashing
+        return (np.flatnonzero(np.bincount((values - least).astype(np.intp))) + int(least)).tolist()
     found = set(values.tolist()) if values.dtype.kind == "O" else set(np.unique(values).tolist())
     try:
         return sorted(found)

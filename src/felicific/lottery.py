@@ -18,9 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from felicific.exceptions import DataError, LotteryWarning
-from felicific.frames import Array, Table, as_vector, column_names, is_frame, is_null, take_column
+from felicific.frames import Array, Table, as_vector, column_names, is_frame, is_null, row_argmax, take_column
 
 Floats = NDArray[np.float64]
+
+
+#: People who are looked at together: they stay in the processor's cache.
+CHUNK = 131_072
 
 
 def make_salt(random_state: Any = None) -> str:
@@ -56,8 +60,13 @@ def draw(proba: Floats, keys: Any, salt: str) -> NDArray[np.intp]:
     salt : str
         The policy's salt.
     """
-    decisions: NDArray[np.intp] = proba.argmax(axis=1)
-    open_rows = np.flatnonzero(faces_lottery(proba))
+    decisions = np.empty(len(proba), dtype=np.intp)
+    lots = []
+    for start in range(0, len(proba), CHUNK):
+        part = proba[start : start + CHUNK]
+        decisions[start : start + CHUNK] = row_argmax(part)
+        lots.append(np.flatnonzero(faces_lottery(part)) + start)
+    open_rows = np.concatenate([np.empty(0, dtype=np.intp), *lots])
     if len(open_rows):
         u = uniforms(salt, keys(open_rows))
         cumulative = cumulate(proba[open_rows])
@@ -67,7 +76,10 @@ def draw(proba: Floats, keys: Any, salt: str) -> NDArray[np.intp]:
 
 def faces_lottery(proba: Floats) -> NDArray[np.bool_]:
     """Whether more than one decision is possible, row by row."""
-    return np.asarray((proba > 0).sum(axis=1) > 1)
+    possible = np.zeros(len(proba), dtype=np.intp)
+    for k in range(proba.shape[1]):
+        possible += proba[:, k] > 0
+    return np.asarray(possible > 1)
 
 
 def cumulate(proba: Floats) -> Floats:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from felicific.columns import NUMERIC, Column, ColumnTable, NotAColumn, as_column
 from felicific.engines import Engine, Place, as_floats, as_list
 from felicific.exceptions import BatchWarning, DataError, EngineError, FelicificError, HappinessError
-from felicific.frames import Array, Table, count_rows, null_rows, take_column
+from felicific.frames import Array, Table, as_objects, count_rows, null_rows, take_column
 from felicific.groups import encode_groups, find_groups, groups_of_present, name_groups
 from felicific.happiness import ARGUMENTS, Batch, Happiness, arguments_of, evaluate, evaluate_among
 from felicific.moments import Moments
@@ -570,23 +570,13 @@ class _Query:
         label, own, fine = key % (self.k + 1), key // (self.k + 1) % (self.k + 1), key // (self.k + 1) ** 2
         if (label == self.k).any() or (own == self.k).any():
             raise DataError("Some labels are not among the classes.", "Name every class there is.")
-        group = name_groups([_objects(as_list(found, f"g{i}")) for i in range(len(self.plan.group))])
+        group = name_groups([as_objects(as_list(found, f"g{i}")) for i in range(len(self.plan.group))])
         known = self.ask.groups if self.ask.groups is not None else find_groups(group)
         counts = as_floats(found, "n")
         keys = _Keys(
             self.ask, self.plan, known, encode_groups(group, known), group, label, own, fine, counts, sums
         )
         return keys.moments(origins)
-
-
-def _objects(values: list[Any]) -> Array:
-    """Values as an array of Python objects, or of their own type when they share one."""
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    kinds = {type(value) for value in values}
-    if kinds <= {int} or kinds <= {float} or kinds <= {bool}:
-        return np.array(values)
-    return array
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from felicific.exceptions import DataError
+from felicific.frames import row_argmax
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -130,7 +131,7 @@ class Label(_Unordered):
 
     def spread(self, proba: Floats | None, predicted: Codes | None) -> Spread:
         """Every row falls into its predicted label."""
-        return [(_required(proba, self.kind).argmax(axis=1) if predicted is None else predicted, None)]
+        return [(row_argmax(_required(proba, self.kind)) if predicted is None else predicted, None)]
 
     def describe(self, first: int, last: int, classes: list[Any], digits: int = 12) -> str:
         """Say who has this signal."""
@@ -278,8 +279,10 @@ class ScoreCells:
 
     def spread(self, proba: Floats | None, predicted: Codes | None) -> Spread:
         """Every row falls into its cell."""
-        bins = fine_bins(_required(proba, self.kind), self.boundary)
-        return [(np.searchsorted(self._starts[1:], bins, side="right"), None)]
+        proba = _required(proba, self.kind)
+        every = np.arange(Score(2, boundary=self.boundary).size(proba.shape[1]))
+        cells = np.searchsorted(self._starts[1:], every, side="right")
+        return [(cells[fine_bins(proba, self.boundary)], None)]
 
     def runs(self, n_classes: int) -> list[range]:
         """Cells in the order of the score, class by class when there are more than two."""
@@ -348,7 +351,7 @@ def fine_bins(proba: Floats, boundary: float) -> Codes:
     if n_classes == 2:
         score = proba[:, 1]
         return np.asarray(np.ceil(FINE * score).astype(np.intp) + (score > boundary))
-    top = proba.argmax(axis=1)
+    top = row_argmax(proba)
     fine = fine_per_class(n_classes)
     bins = np.ceil(fine * proba[np.arange(len(proba)), top]).astype(np.intp)
     return np.asarray(top * (fine + 1) + bins.clip(max=fine))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,11 +13,13 @@ from felicific.expressions import Expression, is_name
 from felicific.frames import (
     Array,
     Table,
+    as_objects,
     as_vector,
     count_rows,
     distinct,
     encode,
     null_rows,
+    row_argmax,
     slice_rows,
     take_rows,
     widener,
@@ -33,12 +35,16 @@ from felicific.happiness import (
     evaluate_among,
 )
 from felicific.moments import Moments
-from felicific.signals import Signal
+from felicific.signals import Signal, Spread
 
 Floats = NDArray[np.float64]
 
 #: Rows per batch: the happiness of a batch stays in the processor's cache (five times faster than all at once).
 BATCH = 8192
+
+#: Rows per batch when no function looks at them, and the most keys to count them by.
+KEY_BATCH = 16 * BATCH
+MOST_KEYS = 2**20
 
 #: Sums from here on could overflow when they are added up over cells and groups.
 LARGEST = 1e300
@@ -116,16 +122,53 @@ def compute_moments(
     if proba is None and decided is None:
         raise DataError("There are neither probabilities nor predictions.", "Pass proba= or predicted=.")
 
-    sums, wide = _Sums(classes, known, happiness, signal, loss), widener(x)
-    for start in range(0, len(rows), BATCH):
-        part = slice(start, start + BATCH)
-        table = wide(slice_rows(x, start, min(start + BATCH, len(rows))))
-        batch = Batch(table, None if y is None else y[part], group[part], rows[part])
+    def seen(start: int, stop: int) -> tuple[Spread, NDArray[np.intp]]:
+        """Signals of some rows, weights included, and the model's own decisions."""
+        part = slice(start, stop)
         share = None if proba is None else check_proba(proba[part], len(classes), rows[part])
-        own = decided[part] if decided is not None else share.argmax(axis=1)  # type: ignore[union-attr]
-        mine = None if labels is None else labels[part]
-        with np.errstate(all="ignore"):  # what is not finite, or overflows, is refused by name
-            sums.add(batch, mine, group_codes[part], None if weight is None else weight[part], share, own)
+        own = decided[part] if decided is not None else row_argmax(share)  # type: ignore[arg-type]
+        by = None if weight is None else weight[part]
+        return [(cell, _product(by, spread)) for cell, spread in signal.spread(share, own)], own
+
+    sums = _Sums(classes, known, happiness, signal, loss)
+    sums.rows += np.bincount(group_codes, minlength=len(known))
+    if labels is not None and sums.fits_keys:
+        try:
+            return _by_keys(sums, seen, group_codes, labels)
+        except HappinessError:
+            sums = sums.empty()  # once more, row by row, to name the row
+    wide = widener(x)
+    for start in range(0, len(rows), BATCH):
+        part = slice(start, min(start + BATCH, len(rows)))
+        table = wide(slice_rows(x, start, part.stop))
+        batch = Batch(table, None if y is None else y[part], group[part], rows[part])
+        sums.add(batch, None if labels is None else labels[part], group_codes[part], *seen(start, part.stop))
+    return sums.moments()
+
+
+def _by_keys(
+    sums: _Sums,
+    seen: Callable[[int, int], tuple[Spread, NDArray[np.intp]]],
+    group: NDArray[np.intp],
+    labels: NDArray[np.intp],
+) -> Moments:
+    """Count the rows of every (group, signal, own decision, label) and add them as if each were one weighted row.
+
+    Without a function of x, all rows of such a key are alike.
+    """
+    k, size = len(sums.classes), sums.mass.shape[1]
+    counts = np.zeros(sums.mass.size * k * k)
+    for start in range(0, len(labels), KEY_BATCH):
+        part = slice(start, min(start + KEY_BATCH, len(labels)))
+        spread, own = seen(start, part.stop)
+        for cell, share in spread:
+            index = ((group[part] * size + cell) * k + own) * k + labels[part]
+            counts += np.bincount(index, share, minlength=len(counts))
+    held = np.flatnonzero(counts)
+    label, own, place = held % k, held // k % k, held // (k * k)
+    z = place // size
+    batch = Batch(None, sums.classes[label], as_objects(sums.groups)[z], np.arange(len(held)))
+    sums.add(batch, label, z, [(place % size, counts[held])], own)
     return sums.moments()
 
 
@@ -149,20 +192,43 @@ class _Sums:
         self.today_loss, self.today_value = np.zeros((g, s)), np.zeros((g, s, j))
         self.rows = np.zeros(g, dtype=np.int64)
 
+    def empty(self) -> _Sums:
+        """The same with no sums but the rows."""
+        cost = "error" if self.loss_name == "error" else self.cost
+        found = _Sums(self.classes, self.groups, self.happiness, self.signal, cost)
+        found.rows = self.rows
+        return found
+
+    @property
+    def fits_keys(self) -> bool:
+        """Whether nothing looks at x, and there are few enough keys to count."""
+        functions = [self.cost] if callable(self.cost) else []
+        functions += [part for h in self.happiness for part in (h.function, h.among) if part is not None]
+        looks = any("x" in arguments_of(function, "It", ARGUMENTS) for function in functions)
+        return not looks and self.mass.size * len(self.classes) ** 2 <= MOST_KEYS
+
     def add(
         self,
         batch: Batch,
         labels: NDArray[np.intp] | None,
         group: NDArray[np.intp],
-        weight: Floats | None,
-        proba: Floats | None,
+        spread: Spread,
         own: NDArray[np.intp],
     ) -> None:
-        """Add one batch of rows."""
+        """Add one batch of rows; ``spread`` are their signals, weights included."""
+        with np.errstate(all="ignore"):  # what is not finite, or overflows, is refused by name
+            self._add(batch, labels, group, spread, own)
+
+    def _add(
+        self,
+        batch: Batch,
+        labels: NDArray[np.intp] | None,
+        group: NDArray[np.intp],
+        spread: Spread,
+        own: NDArray[np.intp],
+    ) -> None:
         g, s = self.mass.shape
-        cells = [
-            (group * s + cell, _product(weight, share)) for cell, share in self.signal.spread(proba, own)
-        ]
+        cells = [(group * s + cell, share) for cell, share in spread]
 
         def per_cell(numbers: Floats | None) -> Floats:
             found = np.zeros(g * s)
@@ -171,7 +237,6 @@ class _Sums:
             return found.reshape(g, s)
 
         everyone = np.arange(len(group))
-        self.rows += np.bincount(group, minlength=g)
         mass = per_cell(None)
         self.mass += mass
         losses = self._losses(batch, labels)
@@ -308,13 +373,24 @@ def check_proba(proba: Any, n_classes: int, rows: NDArray[np.intp]) -> Floats:
             f"The probabilities have shape {array.shape} and type {array.dtype}.",
             f"Pass one row per person and one column for each of the {n_classes} classes.",
         )
-    array = array.astype(np.float64, copy=False)
+    found = np.empty(array.shape)
+    for start in range(0, len(array), KEY_BATCH):  # what stays in the processor's cache is faster
+        part = slice(start, start + KEY_BATCH)
+        _normalise(array[part].astype(np.float64, copy=False), rows[part], found[part])
+    return found
+
+
+def _normalise(array: Floats, rows: NDArray[np.intp], found: Floats) -> None:
+    """Check probabilities and divide them by their sums into ``found``."""
     # Added up in the order of the classes, as every engine can: the fine bins are then the same everywhere.
     sums = array[:, 0].copy()
-    for k in range(1, n_classes):
+    for k in range(1, array.shape[1]):
         sums += array[:, k]
     with np.errstate(invalid="ignore"):
-        wrong = ~((array >= 0).all(axis=1) & (np.abs(sums - 1.0) <= PROBABILITY_TOLERANCE))
+        right = np.abs(sums - 1.0) <= PROBABILITY_TOLERANCE
+        for k in range(array.shape[1]):
+            right &= array[:, k] >= 0
+        wrong = ~right
     if wrong.any():
         i = int(np.argmax(wrong))
         raise DataError(
@@ -322,7 +398,8 @@ def check_proba(proba: Any, n_classes: int, rows: NDArray[np.intp]) -> Floats:
             "not finite numbers from 0 to 1 that sum to one.",
             "Pass what predict_proba returns, every class included.",
         )
-    return np.asarray(array / sums[:, None])
+    for k in range(array.shape[1]):
+        np.divide(array[:, k], sums, out=found[:, k])
 
 
 def check_weights(sample_weight: Any, n: int, first_row: int | None = None) -> Floats | None:

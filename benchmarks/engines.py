@@ -1,0 +1,275 @@
+"""Moments of Parquet on DuckDB, Polars and Dask against each engine's own hand-written query, in one run.
+
+    pip install -e ".[duckdb,polars,dask,pandas]" && python benchmarks/engines.py [--rows 20000000] [--repeats 3]
+
+Three classes, four groups, three components. The file is made in a temporary folder. Every measurement is a process of
+its own, measured with its children: seconds, processor seconds and peak memory. Hand-written queries and felicific take
+turns, and the least of the repeats counts. Also measured: the floor (reading the columns once), and the cost per row
+from 50,000 rows on. Writes the tables between the markers of ``docs/benchmarks.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from shared import ROOT, fill, machine, table
+
+COMMON = """
+import json, os, resource, sys, threading, time
+file, rows = {file!r}, {rows}
+
+def tree():
+    "Memory of this process and its children, now."
+    pids, total = [os.getpid()], 0
+    while pids:
+        pid = pids.pop()
+        try:
+            with open(f"/proc/{{pid}}/smaps_rollup") as lines:
+                total += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+            for task in os.listdir(f"/proc/{{pid}}/task"):
+                with open(f"/proc/{{pid}}/task/{{task}}/children") as children:
+                    pids += map(int, children.read().split())
+        except OSError:
+            continue
+    return total / 1024
+
+def watched(work):
+    peak, done = [tree()], threading.Event()
+    def watch():
+        while not done.wait(0.05):
+            peak[0] = max(peak[0], tree())
+    threading.Thread(target=watch, daemon=True).start()
+    before, start = os.times(), time.perf_counter()
+    found = work()
+    seconds, after = time.perf_counter() - start, os.times()
+    done.set()
+    cpu = sum(after[:4]) - sum(before[:4])
+    print(json.dumps({{"seconds": seconds, "cpu": cpu, "memory": peak[0], "check": found}}))
+"""
+
+FLOOR = {
+    "DuckDB": """
+import duckdb
+columns = ", ".join(f"sum({c})" for c in ("p0", "p1", "p2", "y", "loan", "hours", "income"))
+watched(lambda: len(duckdb.sql(f'SELECT {columns}, max("group") FROM read_parquet(\\'{file}\\')').fetchall()))
+""",
+    "Polars": """
+import polars as pl
+numbers = pl.col("p0", "p1", "p2", "y", "loan", "hours", "income").sum()
+watched(lambda: len(pl.scan_parquet(file).select(numbers, pl.col("group").max()).collect(engine="streaming")))
+""",
+}
+
+HAND = {
+    "DuckDB": """
+import duckdb
+shares = ", ".join(f"p{k} / (p0 + p1 + p2) AS s{k}" for k in range(3))
+top = "CASE WHEN s0 >= s1 AND s0 >= s2 THEN 0 WHEN s1 >= s2 THEN 1 ELSE 2 END"
+wants = ("loan", "hours", "income")
+sums = ["count(*)"] + [f"sum((y <> {d})::INT)" for d in range(3)] + ["sum((y <> top)::INT)"]
+sums += [f"sum({d} * {c})" for d in range(3) for c in wants] + [f"sum(top * {c})" for c in wants]
+text = f'''
+WITH scored AS (SELECT y, "group" AS z, loan, hours::DOUBLE AS hours, income, {shares} FROM read_parquet('{file}')),
+     decided AS (SELECT *, {top} AS top FROM scored)
+SELECT z, top * 1366 + ceil(1365 * greatest(s0, s1, s2))::INT AS cell, {", ".join(sums)} FROM decided GROUP BY ALL
+'''
+watched(lambda: sum(row[2] for row in duckdb.sql(text).fetchall()))
+""",
+    "Polars": """
+import polars as pl
+c = pl.col
+wants = ("loan", "hours", "income")
+scored = pl.scan_parquet(file).with_columns(
+    *((c(f"p{k}") / (c.p0 + c.p1 + c.p2)).alias(f"s{k}") for k in range(3)), hours=c.hours.cast(pl.Float64)
+)
+decided = scored.with_columns(
+    top=pl.when((c.s0 >= c.s1) & (c.s0 >= c.s2)).then(0).when(c.s1 >= c.s2).then(1).otherwise(2)
+)
+placed = decided.with_columns(
+    cell=c.top * 1366 + (1365 * pl.max_horizontal("s0", "s1", "s2")).ceil().cast(pl.Int64)
+)
+sums = [pl.len().alias("n")] + [(c.y != d).sum().alias(f"l{d}") for d in range(3)]
+sums += [(c.y != c.top).sum().alias("own")]
+sums += [(d * c(w)).sum().alias(f"v{d}{w}") for d in range(3) for w in wants]
+sums += [(c.top * c(w)).sum().alias(f"t{w}") for w in wants]
+query = placed.group_by("group", "cell").agg(sums)
+watched(lambda: int(query.collect(engine="streaming")["n"].sum()))
+""",
+    "Dask": """
+import dask, numpy as np, pyarrow.parquet as pq
+from distributed import Client, LocalCluster
+def part(i):
+    t = pq.ParquetFile(file).read_row_group(i, columns=["p0", "p1", "p2", "y", "group", "loan", "hours", "income"])
+    p = np.column_stack([t[f"p{k}"].to_numpy() for k in range(3)])
+    p /= p.sum(axis=1, keepdims=True)
+    top = p.argmax(axis=1)
+    cell = top * 1366 + np.ceil(1365 * p.max(axis=1)).astype(int)
+    codes = np.unique(t["group"].to_numpy(zero_copy_only=False), return_inverse=True)[1]
+    index, y = codes * 4098 + cell, t["y"].to_numpy()
+    def add(numbers=None):
+        return np.bincount(index, numbers, minlength=4 * 4098)
+    found = [add()] + [add(y != d) for d in range(3)] + [add(y != top)]
+    for name in ("loan", "hours", "income"):
+        values = t[name].to_numpy().astype(float)
+        found += [add(d * values) for d in range(3)] + [add(top * values)]
+    return np.array(found)
+if __name__ == "__main__":
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
+        def work():
+            parts = [dask.delayed(part)(i) for i in range(pq.ParquetFile(file).num_row_groups)]
+            return int(dask.delayed(sum)(parts).compute()[0].sum())
+        watched(work)
+""",
+}
+
+ASK = """
+from felicific import moments
+def loan(decision, x): return decision * x["loan"]
+def hours(decision, x): return decision * x["hours"]
+def income(decision, x): return decision * x["income"]
+ask = dict(proba={0: "p0", 1: "p1", 2: "p2"}, y="y", sensitive_features="group", happiness=[loan, hours, income])
+"""
+
+OURS = {
+    "DuckDB": ASK
+    + "import duckdb\nwatched(lambda: int(moments(duckdb.read_parquet(file), **ask).rows.sum()))",
+    "Polars": ASK
+    + "import polars as pl\nwatched(lambda: int(moments(pl.scan_parquet(file), **ask).rows.sum()))",
+    "Dask": ASK
+    + """
+import dask.dataframe as dd
+from distributed import Client, LocalCluster
+if __name__ == "__main__":
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
+        frame = dd.read_parquet(file, split_row_groups=True)
+        watched(lambda: int(moments(frame, **ask).rows.sum()))
+""",
+    "in memory": ASK
+    + """
+import pyarrow.parquet as pq
+table = {name: column.to_numpy() for name, column in zip(*(lambda t: (t.column_names, t.columns))(pq.read_table(file)))}
+moments({name: column[:1000] for name, column in table.items()}, **ask)
+watched(lambda: int(moments(table, **ask).rows.sum()))
+""",
+}
+
+
+def make(path: Path, rows: int) -> Path:
+    """Write people to a Parquet file, a quarter of a million per row group."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rng, writer = np.random.default_rng(0), None
+    for start in range(0, rows, 1_000_000):
+        n = min(1_000_000, rows - start)
+        proba = np.exp(rng.normal(size=(n, 3)))
+        proba /= proba.sum(axis=1, keepdims=True)
+        part = pa.table(
+            {
+                **{f"p{k}": proba[:, k] for k in range(3)},
+                "y": (rng.random(n)[:, None] > proba.cumsum(axis=1)).sum(axis=1).clip(max=2),
+                "group": np.array(["a", "b", "c", "d"])[rng.integers(0, 4, n)],
+                "loan": rng.lognormal(10, 0.5, n),
+                "hours": rng.integers(1, 99, n).astype(np.int8),
+                "income": rng.lognormal(10.5, 0.6, n),
+            }
+        )
+        writer = writer or pq.ParquetWriter(path, part.schema)
+        writer.write_table(part, row_group_size=250_000)
+    if writer is not None:
+        writer.close()
+    return path
+
+
+def run(code: str, file: Path, rows: int) -> dict[str, Any]:
+    """One measurement in a process of its own."""
+    with tempfile.NamedTemporaryFile("w", suffix=".py") as script:
+        script.write(COMMON.format(file=str(file), rows=rows) + code)
+        script.flush()
+        done = subprocess.run([sys.executable, script.name], capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(done.stderr[-3000:])
+    found: dict[str, Any] = json.loads(
+        [line for line in done.stdout.splitlines() if line.startswith("{")][-1]
+    )
+    return found
+
+
+def best(measured: list[dict[str, Any]]) -> dict[str, float]:
+    """The least of every quantity; of memory the most."""
+    found = {name: min(one[name] for one in measured) for name in ("seconds", "cpu")}
+    return found | {"memory": max(one["memory"] for one in measured)}
+
+
+def compare(file: Path, rows: int, repeats: int) -> str:
+    """Every engine: floor, hand-written query, felicific, in turns."""
+    lines = []
+    for engine in HAND:
+        ways = {"floor": FLOOR.get(engine), "by hand": HAND[engine], "felicific": OURS[engine]}
+        measured: dict[str, list[dict[str, Any]]] = {
+            way: [] for way, code in ways.items() if code is not None
+        }
+        for _ in range(repeats):
+            for way in measured:
+                found = run(str(ways[way]), file, rows)
+                if way != "floor" and found["check"] != rows:
+                    sys.exit(f"{engine} {way} counted {found['check']} rows")
+                measured[way].append(found)
+                print(f"  {engine:7} {way:10} {found}", flush=True)
+        hand = best(measured["by hand"])
+        for way, several in measured.items():
+            one = best(several)
+            ratio = f"{one['seconds'] / hand['seconds']:.2f}", f"{one['cpu'] / hand['cpu']:.2f}"
+            memory = f"{one['memory']:.0f} MB"
+            # The processor time of Dask's workers is theirs.
+            cpu = ["", ""] if engine == "Dask" else [f"{one['cpu']:.2f} s", ratio[1]]
+            lines.append([f"{engine}, {way}", f"{one['seconds']:.2f} s", ratio[0], *cpu, memory])
+    head = ["", "time", "of by hand", "processor time", "of by hand", "peak memory"]
+    return table(head, lines)
+
+
+def growth(sizes: list[int], folder: Path, repeats: int) -> str:
+    """Time per row as the rows grow."""
+    lines = []
+    for rows in sizes:
+        file = make(folder / f"{rows}.parquet", rows)
+        cells = [f"{rows:,}"]
+        for engine in ("in memory", "DuckDB", "Polars"):
+            found = best([run(OURS[engine], file, rows) for _ in range(repeats)])
+            cells += [f"{found['seconds']:.3f} s", f"{1e9 * found['cpu'] / rows:,.0f} ns"]
+        lines.append(cells)
+        print(f"  {cells}", flush=True)
+        file.unlink()
+    head = ["rows"]
+    for engine in ("in memory", "DuckDB", "Polars"):
+        head += [engine, "processor time per row"]
+    return table(head, lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=20_000_000)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--out", type=Path, default=ROOT / "docs")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        file = make(Path(folder) / "people.parquet", asked.rows)
+        text = f"{asked.rows:,} rows, {file.stat().st_size / 2**20:,.0f} MB of Parquet.\n\n"
+        text += compare(file, asked.rows, asked.repeats)
+        file.unlink()
+        sizes = [n for n in (50_000, 500_000, 2_000_000) if n < asked.rows] + [asked.rows]
+        steps = growth(sizes, Path(folder), asked.repeats)
+    page = asked.out / "benchmarks.md"
+    fill(page, "engines", f"{text}\n\n{machine()}")
+    fill(page, "growth", steps)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+"""felicific against fairlearn, error-parity, OxonFair and AIF360 on the same rows, in one run.
+
+    pip install -e ".[pandas]" && python benchmarks/peers.py [--rows 50000 500000 2000000] [--patience 120]
+
+Times fit, predict, a trade-off curve and intervals, for statistical parity at gap 0 (AIF360: equalized odds, by
+labels), and the floor: reading the columns once. Every library runs in an environment and a process of its own; the
+best of three is kept unless one takes longer than two seconds. What a library does not offer, or had no time left for
+within ``--patience`` seconds, is left out. Writes the tables between the markers of ``docs/benchmarks.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from shared import ROOT, SCRIPTS, environment, fill, machine, table
+
+ENVIRONMENTS = {
+    "shared": ("fairlearn", "oxonfair"),
+    "error-parity": ("error-parity",),  # it wants numpy<2
+    "aif360": ("aif360",),
+}
+STEPS = ("fit", "predict", "curve", "intervals")
+
+
+def people(n: int) -> dict[str, Any]:
+    """Scores, labels and two groups."""
+    rng = np.random.default_rng(0)
+    group = (rng.random(n) < 0.65).astype(int)
+    score = rng.beta(2, 3, n) * np.where(group == 0, 0.9, 1.0)
+    return {"score": score, "y": (rng.random(n) < score).astype(int), "group": group}
+
+
+def measure(python: Path | str, peer: str, file: Path, patience: float) -> dict[str, Any]:
+    """One library on one file, by its own interpreter."""
+    script = SCRIPTS / f"run_{peer.replace('-', '_')}.py"
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH" or peer == "felicific"}
+    done = subprocess.run(
+        [python, script, file, str(patience)], capture_output=True, text=True, check=False, env=clean
+    )
+    if done.returncode:
+        sys.exit(f"{peer}: {done.stderr[-2000:]}")
+    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    print(f"  {peer:14} {found['seconds']}", flush=True)
+    return found
+
+
+def seconds(value: float | None) -> str:
+    return "" if value is None else f"{value:.3g} s"
+
+
+def times(ours: float, theirs: float | None) -> str:
+    return "" if theirs is None else f"{theirs / ours:,.3g}"
+
+
+def report(n: int, found: dict[str, Any]) -> str:
+    """One table of times and one of ratios."""
+    mine = found["felicific"]["seconds"]
+    rows = [
+        [f"{peer} {facts['version']}", *(seconds(facts["seconds"].get(step)) for step in STEPS)]
+        for peer, facts in found.items()
+    ]
+    ratios = [
+        [peer, *(times(mine[step], facts["seconds"].get(step)) for step in STEPS)]
+        for peer, facts in found.items()
+        if peer != "felicific"
+    ]
+    head = ["", *STEPS]
+    return (
+        f"**{n:,} rows.** Reading the three columns once: {seconds(mine['floor'])}; moments and solve without "
+        f"scikit-learn's class: {seconds(mine['moments and solve'])}.\n\n{table(head, rows)}\n\n"
+        f"Times as long as felicific:\n\n{table(head, ratios)}"
+    )
+
+
+def targets(n: int, found: dict[str, Any]) -> str:
+    """The three ratios that were promised."""
+    mine = found["felicific"]["seconds"]
+    others = {peer: facts["seconds"] for peer, facts in found.items() if peer != "felicific"}
+    fastest = min((facts["fit"], peer) for peer, facts in others.items() if facts.get("fit"))
+    predict = min((facts["predict"], peer) for peer, facts in others.items() if facts.get("predict"))
+    fairlearn = others["fairlearn"]["fit"] / mine["fit"]
+    return (
+        f"At {n:,} rows the fit took 1/{fastest[0] / mine['fit']:.1f} of the fastest peer's time ({fastest[1]}; the "
+        f"aim is 1/5) and 1/{fairlearn:.0f} of fairlearn's (the aim is 1/50); predict took "
+        f"{mine['predict'] / predict[0]:.2f} times as long as the fastest peer's ({predict[1]}; the aim is at most 1)."
+    )
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, nargs="+", default=[50_000, 500_000, 2_000_000])
+    parser.add_argument("--patience", type=float, default=120.0)
+    parser.add_argument("--out", type=Path, default=ROOT / "docs")
+    parser.add_argument("--envs", type=Path, default=ROOT / ".venv-peers")
+    return parser.parse_args()
+
+
+def main() -> None:
+    asked = arguments()
+    pythons = {
+        peer: environment(asked.envs.resolve() / name, packages)
+        for name, packages in ENVIRONMENTS.items()
+        for peer in packages
+    }
+    texts, found = [], {}
+    with tempfile.TemporaryDirectory() as folder:
+        for n in asked.rows:
+            file = Path(folder) / f"{n}.npz"
+            np.savez(file, **people(n))
+            print(f"{n:,} rows")
+            found = {"felicific": measure(sys.executable, "felicific", file, asked.patience)}
+            found |= {peer: measure(python, peer, file, asked.patience) for peer, python in pythons.items()}
+            texts.append(report(n, found))
+    texts += [targets(asked.rows[-1], found), machine()]
+    fill(asked.out / "benchmarks.md", "peers", "\n\n".join(texts))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""felicific's default policy through its scikit-learn class, and by moments and solve."""
+
+from __future__ import annotations
+
+import numpy as np
+from exchange import run
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.frozen import FrozenEstimator
+
+from felicific import FairClassifier, audit, frontier, moments, solve
+
+
+class Given(ClassifierMixin, BaseEstimator):
+    """A model whose score is the only feature."""
+
+    classes_ = np.array([0, 1])
+
+    def fit(self, X, y):
+        """Learn nothing."""
+        return self
+
+    def predict_proba(self, X):
+        """Return the scores."""
+        return np.column_stack([1 - X[:, 0], X[:, 0]])
+
+    def predict(self, X):
+        """Decide by one half."""
+        return (X[:, 0] > 0.5).astype(int)
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+
+def steps(rows: dict):
+    X, y, group = rows["score"][:, None], rows["y"], rows["group"]
+    proba = np.column_stack([1 - rows["score"], rows["score"]])
+    kept = {}
+
+    def fitted():
+        fair = FairClassifier(
+            FrozenEstimator(Given()), happiness="statistical_parity", gap=0.0, random_state=0
+        )
+        kept["fair"] = fair.fit(X, y, sensitive_features=group)
+
+    def summed():
+        kept["moments"] = moments(
+            X, proba=proba, y=y, sensitive_features=group, happiness="statistical_parity"
+        )
+        return solve(kept["moments"], gap=0.0, random_state=0)
+
+    def floor():
+        for column in (rows["score"], y, group):
+            column.sum()
+
+    return {
+        "floor": floor,
+        "fit": fitted,
+        "predict": lambda: kept["fair"].predict(X, sensitive_features=group),
+        "intervals": lambda: audit(kept["fair"], X, y, sensitive_features=group),
+        "moments and solve": summed,
+        "curve": lambda: frontier(kept["moments"]).tau,
+    }
+
+
+if __name__ == "__main__":
+    run("felicific", None, steps)

@@ -199,7 +199,12 @@ def test_the_gap_of_rates_has_the_successes_and_failures_it_speaks_of():
     """One of each is added to both groups before Welch's interval is made (Agresti and Caffo 2000)."""
     group, decided = np.repeat([0, 1], [60, 90]), np.zeros(150, dtype=int)
     decided[:6] = decided[60:90] = 1
-    asked = {"happiness": "statistical_parity", "favourable": 1, "sensitive_features": group, "classes": [0, 1]}
+    asked = {
+        "happiness": "statistical_parity",
+        "favourable": 1,
+        "sensitive_features": group,
+        "classes": [0, 1],
+    }
     found = audit(decided, **asked).components[-1]
     assert found.gap.method == "Welch's t (large sample), a success and a failure added"
     n, rate = np.array([62, 92]), np.array([7 / 62, 31 / 92])

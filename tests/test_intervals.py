@@ -289,7 +289,9 @@ def test_betting_covers_every_rate(n):
 
     The coverage is computed, not simulated. Limits from fortunes on the way, in one order, cover 89 % at n = 80.
     """
-    found = [betting_limits(np.repeat([1.0, 0.0], [hits, n - hits]), 0.025, 0.0, 1.0) for hits in range(n + 1)]
+    found = [
+        betting_limits(np.repeat([1.0, 0.0], [hits, n - hits]), 0.025, 0.0, 1.0) for hits in range(n + 1)
+    ]
     low, high = np.array(found).T[:, :, None]
     rate = np.linspace(0.005, 0.995, 199)
     chance = stats.binom.pmf(np.arange(n + 1)[:, None], n, rate)

@@ -16,6 +16,7 @@ from felicific import FairClassifier, Floor, Happiness, audit, plots
 from felicific.exceptions import DataError
 from felicific.report.content import positions, round_step
 from felicific.report.page import embedded
+from felicific.report.view import make_view
 from felicific.report.words import Quantity, count, listed, points, proportion
 
 HOSTILE = (
@@ -462,3 +463,58 @@ def test_spans_counts_and_lists():
     assert points(0.01) == "1.00\N{NO-BREAK SPACE}point"
     assert points(-0.0032) == "0.32\N{NO-BREAK SPACE}points"
     assert (listed([]), listed(["a"]), listed("ab"), listed("abc", "or")) == ("", "a", "a and b", "a, b or c")
+
+
+def answers(content):
+    """What the header of a page says."""
+    return {found["question"]: found for found in make_view(content)["answers"]}
+
+
+def halved(found, today, then):
+    """The report's data, had these been the gaps on its people today and with half of today's gap."""
+    content = found.to_dict()
+    content["frontier"]["today"]["gaps"] = [today]
+    place = next(p for p in content["frontier"]["positions"] if "half of today's gap" in p["names"])
+    place["gaps"] = [then]
+    return answers(content)["What does halving it cost?"]
+
+
+def test_a_gap_that_is_not_halved_is_not_said_to_be(found):
+    """The policies were fitted on other people, on whom half of the gap may be more than all of it is here."""
+    assert halved(found, 2.0, 1.0)["detail"].endswith("is then 1.00\N{NO-BREAK SPACE}k$.")
+    assert "not half" in halved(found, 2.0, 1.5)["detail"]
+    assert halved(found, 2.0, 1.5)["answer"] == halved(found, 2.0, 1.0)["answer"]
+    assert halved(found, 2.0, 2.5)["answer"] == ["Here it does not shrink"]
+    assert halved(found, 0.0, 0.0)["answer"] == ["There is none"]
+
+
+def test_a_gap_that_grows_is_the_first_caveat(found):
+    content = found.to_dict()
+    assert not any("larger under the proposed policy" in line for line in make_view(content)["caveats"])
+    content["today"], content["after"] = content["after"], content["today"]
+    assert "larger under the proposed policy than today" in make_view(content)["caveats"][0]
+
+
+def test_both_gaps_of_today_are_told(found):
+    """Positions are named after today's gap on the people of the fit, the header shows that on these people."""
+    content = found.to_dict()
+    content["frontier"]["today"]["fitted"]["gaps"], content["frontier"]["today"]["gaps"] = [2.0], [3.0]
+    text = make_view(content)["fitted_today"]
+    assert text.index("2.00") < text.index("fitted on") < text.index("3.00") < text.index("these people")
+
+
+def test_criteria_have_titles_in_words_and_changes_in_points():
+    fair, x, y, group = many(2, 2)
+    view = make_view(fair.report(x, y, sensitive_features=group).to_dict())
+    assert view["title"] == "Statistical parity in 2 groups"
+    today, after, change = view["tables"][0]["rows"][0]["cells"]
+    assert today["number"].endswith("%")
+    assert after["span"].endswith("%")
+    assert change["number"].endswith("points")
+    assert change["span"].endswith("points")
+
+
+def test_a_recalibrated_classifier_has_a_report(fair, people):
+    again = fair.recalibrate(people.table("pandas"))
+    view = make_view(again.report(people.table("pandas"), people.y).to_dict())
+    assert "recalibrated on people without labels" in view["caveats"][-1]

@@ -321,6 +321,16 @@ def test_it_prints_on_a4(tab):
     page.screenshot(path=ARTEFACTS / "print.png", full_page=True)
 
 
+def test_a_table_of_large_numbers_is_not_cut_on_paper(browser, people, tmp_path):
+    happiness = Happiness(lambda decision, x: 1e6 * decision * x["loan"], name="credit", unit="$")
+    fitted(people, happiness=happiness, gap=0.0).report(people.table("pandas"), people.y).save(
+        tmp_path / "x.html"
+    )
+    with Tab(browser, tmp_path / "x.html", viewport={"width": 680, "height": 962}) as opened:
+        opened.page.emulate_media(media="print")
+        assert opened.page.evaluate("document.documentElement.scrollWidth") <= 680
+
+
 @pytest.mark.parametrize(
     ("name", "picture", "settings"),
     [

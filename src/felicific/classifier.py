@@ -371,6 +371,13 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             return no_certificate("the model was fitted to the same rows as the policy.", level)
         return a_priori(self.policy_, self.moments_, self.loss, level)
 
+    def _reported_certificate(self) -> Certificate:
+        """The certificate for a report, which says of a recalibrated classifier why there is none."""
+        if self.policy_.expected and "_certificate" not in vars(self):
+            level = 0.95 if self.confidence is None else check_confidence(self.confidence)
+            return no_certificate("the policy was recalibrated on people without labels.", level)
+        return self.certificate_
+
     # -----------------------------------------------------------------------------------------------------
     # The frontier
 
@@ -537,7 +544,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         about = {
             "grouped_by": named if isinstance(named, str) else None,
             "model": type(steps[-1][1] if steps else inner).__name__,
-            "certificate": getattr(self, "certificate_", None),  # a recalibrated one has none
+            "certificate": self._reported_certificate(),
         }
         return import_module("felicific.report").choice_report(
             self._task(self.policy_.salt),

@@ -86,7 +86,9 @@ def _report(found: _Found, out: Path, force: bool) -> str:
     if out.exists() and not force:
         return f"{out} is there already and is kept; --force replaces it."
     try:
-        page = found.fair.report(found.X, found.y, title="Simulated loans", command=command_line())
+        page = found.fair.report(
+            found.X, found.y, title="Simulated loans: 1 is approved, 0 declined", command=command_line()
+        )
     except ModuleNotFoundError as error:
         return f"The report needs {error.name}: pip install 'felicific[report]'."
     page.save(out)

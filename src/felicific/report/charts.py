@@ -19,7 +19,7 @@ PAGE = Theme(
 
 
 def choice(
-    content: dict[str, Any], *, theme: Theme, start: int = 0, width: int = 620, height: int = 190
+    content: dict[str, Any], *, theme: Theme, start: int = 0, width: int = 720, height: int = 200
 ) -> tuple[Chart, list[list[float]]]:
     """The choice to be made: for every allowed gap what is got right or lost, and the gap on other people.
 
@@ -86,7 +86,9 @@ def _panel(
     text = now.encode(x=x, y=y, text=alt.Text("text:N"))
     left = today["allowed"] > 0.8 * max(row["allowed"] for row in rows)
     style: Any = {"align": "right" if left else "left", "dx": -10 if left else 10, "fontWeight": "bold"}
-    style["dy"] = -11 if which == "good" else 14
+    # The word stands on the side of the point where the line is not.
+    near = min(rows, key=lambda row: abs(row["allowed"] - today["allowed"]))
+    style["dy"] = 14 if today[which] < near[which] else -11
     halo = text.mark_text(stroke=theme.halo, strokeWidth=4, **style)
     word = text.mark_text(**style)
     return [*layers, line.encode(x=x, y=y), point.encode(x=x, y=y), halo, word]

@@ -74,20 +74,26 @@ def embedded(data: Any) -> str:
 def _charts(content: dict[str, Any], view: dict[str, Any]) -> dict[str, Any]:
     """Inline pictures, which inherit the page's colours and fonts."""
     names, groups = view["names"], []
-    width = 520 if len(names.components) < 3 else 300
+    width = 640 if len(names.components) < 3 else 300
     for j, component in enumerate(content["components"]):
+        share = component["unit"] == "share"
         rows = [
             {
                 "way": way,
                 "group": names.groups[z],
-                "mean": mean["estimate"],
-                "low": mean["low"],
-                "high": mean["high"],
+                **{
+                    at: value * 100 if share and value is not None else value
+                    for at, value in (
+                        ("mean", mean["estimate"]),
+                        ("low", mean["low"]),
+                        ("high", mean["high"]),
+                    )
+                },
             }
             for way, found in view["ways"]
             for z, mean in enumerate(found["components"][j]["means"])
         ]
-        unit = f" ({clean(component['unit'], 16)})" if component["unit"] else ""
+        unit = f" ({'%' if share else clean(component['unit'], 28)})" if component["unit"] else ""
         title = f"mean {clean(component['name'], 48)}{unit}"
         groups.append(_inline(means(rows, title=title, theme=PAGE, width=width)))
     found: dict[str, Any] = {"groups": groups, "choice": None, "policy": None}
@@ -95,7 +101,7 @@ def _charts(content: dict[str, Any], view: dict[str, Any]) -> dict[str, Any]:
         chart, view["embedded"]["places"] = choice(view["picture"], theme=PAGE, start=view["start"])
         found["choice"] = _inline(chart)
         if content["policy"]["steps"] is not None:
-            found["policy"] = _inline(steps(content["policy"]["steps"], theme=PAGE, width=480))
+            found["policy"] = _inline(steps(content["policy"]["steps"], theme=PAGE, width=660))
     return found
 
 
@@ -104,5 +110,5 @@ def _inline(chart: Any) -> str:
     picture = svg(chart)
     width = re.search(r'width="([\d.]+)"', picture)
     opening = re.sub(r'\s(width|height)="[^"]*"', "", picture[: picture.index(">")])
-    limit = f' style="max-width:{1.2 * float(width[1]):.0f}px"' if width else ""
+    limit = f' style="max-width:{1.3 * float(width[1]):.0f}px"' if width else ""
     return f'{opening} aria-hidden="true" focusable="false"{limit}{picture[picture.index(">") :]}'

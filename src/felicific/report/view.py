@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from felicific.happiness import CRITERIA
 from felicific.plots import clean, labels
 from felicific.report.content import round_step
 from felicific.report.words import Quantity, count, listed, percent, points, proportion
@@ -46,7 +47,7 @@ class Names:
             scale = max(part["gap"]["estimate"] for part in parts) or max(sizes)
             scales[component["unit"]] = max(scale, scales.get(component["unit"], 0.0))
         quantities = [
-            Quantity.of(clean(component["unit"], 16) if component["unit"] else "", scales[component["unit"]])
+            Quantity.of(clean(component["unit"], 28) if component["unit"] else "", scales[component["unit"]])
             for component in content["components"]
         ]
         return cls(
@@ -90,7 +91,7 @@ def make_view(content: Content) -> dict[str, Any]:
         ],
         "tables": [_means_table(content, ways, names, j) for j in range(len(names.components))],
         "sure": _sure(ways, names),
-        "caveats": _caveats(content, ways),
+        "caveats": _caveats(content, ways, names),
         "certificate": _certificate(content.get("certificate")),
         "versions": list(content["reproduce"]["versions"].items()),
         "fingerprint": content["reproduce"]["fingerprint"],
@@ -109,6 +110,9 @@ def _title(content: Content, names: Names) -> str:
         return clean(content["title"], 120)
     found = names.components
     what = found[0] if len(found) == 1 else listed(found) if len(found) < 4 else f"{len(found)} measures"
+    stems = {component["name"].split("(")[0] for component in content["components"]}
+    if len(stems) == 1 and stems <= CRITERIA.keys():
+        what = stems.pop().replace("_", " ")
     by = content.get("grouped_by")
     return what[0].upper() + what[1:] + (f" by {clean(by)}" if by else f" in {len(names.groups)} groups")
 
@@ -149,7 +153,7 @@ def _measures(content: Content, names: Names) -> list[dict[str, str]]:
     return [
         {
             "name": name,
-            "unit": {"share": "a share, in per cent"}.get(component["unit"], clean(component["unit"], 24))
+            "unit": {"share": "a share, in per cent"}.get(component["unit"], clean(component["unit"], 28))
             if component["unit"]
             else "",
             "words": clean(component["words"], 400)
@@ -184,6 +188,7 @@ def _answers(content: Content, names: Names) -> list[dict[str, Any]]:
     if chosen:
         found += [_halving(content, names), _who(content, names)]
     last = [part["gap"] for part in content["after" if chosen else "today"]["components"]]
+    shown = f", here {names.quantities[0](last[0]['estimate'])}" if chosen and not several else ""
     which, sure = "under the proposed policy" if chosen else "today", percent(content["confidence"], 0)
     found.append(
         {
@@ -191,7 +196,7 @@ def _answers(content: Content, names: Names) -> list[dict[str, Any]]:
             "answer": each(
                 [q.span(g["low"], g["high"]) for q, g in zip(names.quantities, last, strict=True)]
             ),
-            "detail": f"The gap {which}, with {sure} confidence, on people like these.",
+            "detail": f"The gap {which}{shown}, with {sure} confidence, on people like these.",
         }
     )
     return found
@@ -209,15 +214,19 @@ def _halving(content: Content, names: Names) -> dict[str, Any]:
     line = content["frontier"]
     half = next(place for place in line["positions"] if "half of today's gap" in place["names"])
     before, after = line["today"]["loss"], half["loss"]
-    cost = after - before
+    cost, now = after - before, line["today"]["gaps"]
     size = points(cost) + " of accuracy" if names.accuracy else f"{cost:,.4g} per person"
     gaps = [f"{q(gap)}" for q, gap in zip(names.quantities, half["gaps"], strict=True)]
-    then = f" The gap on these people is then {gaps[0]}." if len(gaps) == 1 else ""
     what = "Right decisions" if names.accuracy else "Loss per person"
-    detail = (
-        f"{what}: {names.good(before)} today, {names.good(after)} when half of today's gap is allowed.{then}"
-    )
+    detail = f"{what}: {names.good(before)} today, {names.good(after)} with half the gap."
     answer = size if cost > 0 else "Nothing"
+    if len(gaps) == 1:
+        detail += f" The gap on these people is then {gaps[0]}"
+        halved = half["gaps"][0] <= now[0] / 2 * 1.005
+        detail += "." if halved else ", not half: the policy was fitted on others."
+        answer = "Here it does not shrink" if half["gaps"][0] >= now[0] > 0 else answer
+    if not any(now):
+        answer, detail = "There is none", "On these people there is no gap today."
     return {"question": "What does halving it cost?", "answer": [answer], "detail": detail}
 
 
@@ -269,7 +278,8 @@ def _means_table(content: Content, ways: list[Any], names: Names, j: int) -> dic
         shown = [(quantity(part["estimate"]), quantity.span(part["low"], part["high"])) for part in found]
         if change is not None:
             part = pick(change["components"][j])
-            shown.append((quantity.change(part["estimate"]), quantity.span(part["low"], part["high"])))
+            moved = quantity.difference
+            shown.append((moved.change(part["estimate"]), moved.span(part["low"], part["high"])))
         return [{"number": number, "span": span} for number, span in shown]
 
     rows = [
@@ -304,7 +314,20 @@ def _sure(ways: list[Any], names: Names) -> list[str]:
     return found
 
 
-def _caveats(content: Content, ways: list[Any]) -> list[str]:
+def _grown(before: dict[str, Any], after: dict[str, Any], names: Names) -> list[str]:
+    """Gaps that on these people are larger under the policy than today."""
+    found = []
+    for j, (name, quantity) in enumerate(zip(names.components, names.quantities, strict=True)):
+        was, is_ = (audit["components"][j]["gap"]["estimate"] for audit in (before, after))
+        if is_ > was and quantity(is_) != quantity(was):
+            found.append(
+                f"On these people the gap in {name} is larger under the proposed policy than today: "
+                f"{quantity(is_)}, not {quantity(was)}."
+            )
+    return found
+
+
+def _caveats(content: Content, ways: list[Any], names: Names) -> list[str]:
     notes = [clean(note, 600) for _, found in ways for note in found["notes"]]
     found = [
         "Intervals speak of people like these: independent of each other, and not those on whom the model or the "
@@ -316,6 +339,8 @@ def _caveats(content: Content, ways: list[Any]) -> list[str]:
         found.append(
             "The policy decides by group. For some purposes, in some places, that is unlawful: ask first."
         )
+    if len(ways) == 2:
+        found = [*_grown(ways[0][1], ways[1][1], names), *found]
     certificate = content.get("certificate")
     if certificate is not None and certificate["basis"] == "none":
         notes.append("The policy carries no certificate. " + clean(certificate["sentence"], 600))
@@ -342,6 +367,7 @@ def _choice(content: Content, names: Names) -> dict[str, Any]:
         "marked": marked,
         "bounded": _bounded(places),
         "whole": _whole(content, names),
+        "fitted_today": _fitted_today(content, names),
         "rows": _table_rows(places, cells),
         "now_today": {
             "good": names.good(line["today"]["loss"]),
@@ -372,6 +398,20 @@ def _whole(content: Content, names: Names) -> str:
     parts = [f"{names.quantities[j](width)} in {names.components[j]}" for j, width in enumerate(ray) if width]
     return (
         f"Several gaps are closed together, in proportion: 100 % stands for {listed(parts)}." if parts else ""
+    )
+
+
+def _fitted_today(content: Content, names: Names) -> str:
+    """Today's gap on the two sorts of people: positions are named after the first, the header says the second."""
+    axis, today = _axis(content, names), content["frontier"]["today"]
+    if axis is None:
+        return ""
+    before, here = (names.quantities[axis](found["gaps"][axis]) for found in (today["fitted"], today))
+    if before == here:
+        return ""
+    return (
+        f"Today's gap is {before} among those the policies were fitted on, and {here} among these people; "
+        "positions are named after the first."
     )
 
 

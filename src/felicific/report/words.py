@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+#: Units of what is shown times 100, and how they are written. A difference of shares is not a share.
+SHARES = {"share": "%", "difference of shares": "points"}
 CURRENCIES = "$€£¥₹"
 SPACE = "\N{NO-BREAK SPACE}"
 MINUS = "\N{MINUS SIGN}"
@@ -51,14 +53,19 @@ class Quantity:
 
     @property
     def _after(self) -> str:
-        unit = "%" if self.unit == "share" else self.unit
+        unit = SHARES.get(self.unit, self.unit)
         return f"{SPACE}{unit}" if unit and unit not in CURRENCIES else ""
 
     def _bare(self, number: float) -> str:
         """Without a unit that follows."""
-        text = f"{abs(number) * (100.0 if self.unit == 'share' else 1.0):,.{self.decimals}f}"
+        text = f"{abs(number) * (100.0 if self.unit in SHARES else 1.0):,.{self.decimals}f}"
         sign = MINUS if number < 0 and float(text.replace(",", "")) else ""
         return f"{sign}{self.unit}{text}" if self.unit and self.unit in CURRENCIES else f"{sign}{text}"
+
+    @property
+    def difference(self) -> Quantity:
+        """How differences of such numbers are written."""
+        return replace(self, unit="difference of shares") if self.unit == "share" else self
 
     def change(self, number: float | None) -> str:
         """The number with its sign, also when it is positive."""

@@ -8,8 +8,9 @@ import pytest
 from conftest import make_people, refused
 from scipy import stats
 
-from felicific import FairClassifier, Happiness, audit
+from felicific import FairClassifier, Happiness, audit, compare
 from felicific.exceptions import DataError, GroupError, HappinessError
+from felicific.happiness import written
 
 HOSTILE = "</td><script>alert(1)</script>\n\x1b[31m\"'&" + "x" * 10_000
 
@@ -213,6 +214,19 @@ def test_the_gap_of_rates_has_the_successes_and_failures_it_speaks_of():
     half = stats.t.ppf(0.975, df) * np.sqrt(part.sum())
     expected = (rate[1] - rate[0] - half, rate[1] - rate[0] + half)
     assert (found.gap.low, found.gap.high) == pytest.approx(expected, rel=1e-9)
+
+
+def test_large_numbers_are_written_out(people, decided):
+    """A table has thousands apart and no exponents, whatever the unit."""
+    asked = {"sensitive_features": people["group"], "gap": 1_234_567.0}
+    found = audit(decided, None, people.y, happiness=Happiness("decision * 1234567.0", name="won"), **asked)
+    for text in (str(found), str(compare(found, found)), found._repr_html_()):
+        assert "e+" not in text
+    assert "Gap at most 1,234,567" in str(found)
+    assert f"{found['won'].means[0].estimate:,.0f}" in str(found)
+    assert [written(v) for v in (260512.3, 99999.6, 8013.24, -0.0123456, 1e30, math.inf)] == [
+        "260,512", "100,000", "8,013.2", "-0.012346", "1e+30", "inf",
+    ]  # fmt: skip
 
 
 def test_weights():

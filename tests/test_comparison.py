@@ -10,7 +10,7 @@ from scipy import stats
 
 from felicific import Happiness, audit, compare
 from felicific.exceptions import DataError
-from felicific.gaps import change_interval
+from felicific.gaps import change_interval, pair_limits
 from felicific.intervals import summarise
 
 
@@ -96,6 +96,45 @@ def test_the_change_of_a_gap_is_covered(truth):
             *(summarise(v[:, None], codes, 3).take(0) for v in (before, after, after - before)), 0.05
         )
         covered += low <= expected <= high
+    assert covered / runs >= 0.95 - 0.02
+
+
+def test_the_change_of_two_groups_gap_is_as_narrow_as_the_limits_allow():
+    """No difference before, after and of the change within their limits moves the gap further, and some nearly does."""
+    rng = np.random.default_rng(1)
+    values = {
+        "sure": (0.0, 1.0, 0.0, 0.3),
+        "may cross": (0.0, 0.4, 0.0, -0.2),
+        "crosses": (0.0, 0.5, 0.0, -0.5),
+        "may be equal": (0.0, 0.1, 0.0, 0.1),
+    }
+    codes = np.repeat([0, 1], 80)
+    for start in values.values():
+        common = 0.7 * rng.normal(size=160)
+        before, after = (
+            np.array(means)[codes] + common + 0.2 * rng.normal(size=160) for means in (start[:2], start[2:])
+        )
+        samples = [summarise(v[:, None], codes, 2).take(0) for v in (before, after, after - before)]
+        b, a, d = (np.array(pair_limits(s, 0.05 / 3, corrected=True))[:, 1] for s in samples)
+        x, y = np.meshgrid(np.linspace(*b, 801), np.linspace(*a, 801))
+        open_ = (np.abs(y) - np.abs(x))[(y - x >= d[0]) & (y - x <= d[1])]
+        low, high = change_interval(*samples, 0.05)
+        assert low <= open_.min() + 1e-12
+        assert open_.max() - 1e-12 <= high
+        assert (low, high) == pytest.approx((open_.min(), open_.max()), abs=0.01)
+
+
+def test_rare_and_skewed_changes_of_a_gap_are_covered():
+    """One person in twenty gains a skewed amount: the interval of the change is widened for it."""
+    rng = np.random.default_rng(2)
+    codes, runs, covered = np.repeat([0, 1], 150), 400, 0
+    truth = 0.05 * math.exp(0.5)
+    for _ in range(runs):
+        before = 1.0 * codes + 0.1 * rng.normal(size=300)
+        gain = (rng.random(300) < 0.05) * rng.lognormal(size=300) * codes + 1e-3 * rng.normal(size=300)
+        samples = (summarise(v[:, None], codes, 2).take(0) for v in (before, before + gain, gain))
+        low, high = change_interval(*samples, 0.05)
+        covered += low <= truth <= high
     assert covered / runs >= 0.95 - 0.02
 
 

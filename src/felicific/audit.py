@@ -22,7 +22,7 @@ from felicific.gaps import (
     spread_of,
 )
 from felicific.groups import resolve_groups
-from felicific.happiness import ARGUMENTS, arguments_of, resolve_happiness
+from felicific.happiness import ARGUMENTS, arguments_of, resolve_happiness, written
 from felicific.intervals import Sample, check_confidence
 from felicific.measures import Measure, measure_component, measure_loss, summary
 from felicific.persons import Persons, as_decisions, find_values
@@ -306,7 +306,7 @@ def _notes(persons: Persons, components: tuple[ComponentAudit, ...]) -> list[str
         kind = "sampling weights" if persons.sampling else "frequencies"
         total = persons.weight.sum()
         notes.append(
-            f"The weights are {kind}: {len(persons.weight):,} rows stand for {total:,.6g} people"
+            f"The weights are {kind}: {len(persons.weight):,} rows stand for {written(total, 6)} people"
             + (", of whom n is the effective number (Kish)." if persons.sampling else ", who all count.")
         )
     doubtful = [found.component.name for found in components if found.corrected]

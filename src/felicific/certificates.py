@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from felicific.bounds import log_policies
-from felicific.happiness import Component
+from felicific.happiness import Component, written
 from felicific.moments import Moments
 from felicific.policy import CellPolicy, Policy
 from felicific.signals import SoftLabel
@@ -95,7 +95,7 @@ def a_priori(policy: Policy, moments: Moments | None, loss: Any, confidence: flo
         elif bound >= component.bounds[1] - component.bounds[0]:
             rows = math.ceil(log / (2.0 * 0.05**2))
             silent.append(
-                f"{counted[:, j].min():,.6g} rows in the smallest group are too few for {component.name!r} "
+                f"{written(counted[:, j].min(), 6)} rows in the smallest group are too few for {component.name!r} "
                 f"({rows:,} would tell its gap to a tenth of its range)"
             )
         else:
@@ -150,7 +150,7 @@ def _worded(
         if component.name in found.gaps
     ]
     if found.loss is not None:
-        parts.append(f"the loss at most {found.loss:.6g}")
+        parts.append(f"the loss at most {written(found.loss, 6)}")
     listed = ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + parts[-1]
     sentence = (
         f"With confidence {found.confidence:.6g}, {listed} for people like these, at their group mix ({how})."

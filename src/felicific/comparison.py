@@ -224,7 +224,7 @@ def _change(
             max(low, -widest),
             min(high, widest),
             float(change.n.min()),
-            "all pairs of groups together (large sample)",
+            "all pairs of groups together, widened for skewness (large sample)",
         ),
         before={group: mean.estimate for group, mean in before.means.items()},
         after={group: mean.estimate for group, mean in after.means.items()},

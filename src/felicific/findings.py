@@ -12,7 +12,7 @@ import numpy as np
 
 from felicific.exceptions import ConstraintError
 from felicific.frames import table_maker
-from felicific.happiness import Component
+from felicific.happiness import Component, written
 from felicific.persons import Persons
 
 
@@ -289,11 +289,6 @@ def line_of(name: str, unit: str, what: str, group: str, interval: Interval) -> 
     }
 
 
-def shown(value: float) -> str:
-    """A number for reading."""
-    return f"{value:,.5g}" if math.isfinite(value) else "-inf" if value < 0 else "inf"
-
-
 def short(text: str, width: int = 40) -> str:
     """One line of at most so many characters, with nothing that a terminal would obey."""
     shown = "".join(letter if letter.isprintable() else " " for letter in text)
@@ -317,8 +312,8 @@ def table_lines(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[st
 def row_of(name: str, interval: Interval) -> tuple[str, ...]:
     """An interval as one row of a table for reading."""
     method = interval.method + (f"; {interval.note}" if interval.note else "")
-    numbers = (shown(part) for part in (interval.estimate, interval.low, interval.high))
-    return (short(name), f"{interval.n:,.6g}", *numbers, method)
+    numbers = (written(part) for part in (interval.estimate, interval.low, interval.high))
+    return (short(name), written(interval.n, 6), *numbers, method)
 
 
 def _rows_of(found: ComponentAudit) -> list[tuple[str, ...]]:
@@ -360,7 +355,7 @@ def titled(component: Component) -> str:
 def loss_line(loss: Interval, what: str = "loss per person") -> str:
     """The loss in one line."""
     return (
-        f"{what} {shown(loss.estimate)}, from {shown(loss.low)} to {shown(loss.high)} "
+        f"{what} {written(loss.estimate)}, from {written(loss.low)} to {written(loss.high)} "
         f"({loss.method}{'; ' + loss.note if loss.note else ''})"
     )
 

@@ -189,16 +189,28 @@ def chance_gap(sample: Sample) -> float:
 def change_interval(before: Sample, after: Sample, change: Sample, alpha: float) -> tuple[float, float]:
     r"""Interval for the gap afterwards minus the gap before, of the same people.
 
-    With :math:`b_p, a_p` the differences of ordered pair p before and after, all known to simultaneous limits: the pair
-    that makes the gap afterwards is among those whose :math:`a_p` may be largest, and the gap before is at least
-    :math:`b_p` of it, so the gap grows by at most the largest :math:`a_p - b_p` among these; likewise downwards. Where
-    that is worse than comparing the two gaps' own intervals, those are compared.
+    With :math:`b_p, a_p` the differences of ordered pair p before and after, :math:`a_p`, :math:`b_p` and
+    :math:`d_p = a_p - b_p` known to limits that hold together: the pair that makes the gap afterwards is among those whose
+    :math:`a_p` may be largest, and the gap before is at least :math:`|b_p|` of it and at least the lower limit of any
+    pair. So the gap grows by at most the largest :math:`a_p - \max(|b_p|, L)` that the limits of these pairs leave open;
+    with before and after exchanged, it falls by at most so much.
     """
-    b, a, d = (pair_limits(sample, alpha / 3.0) for sample in (before, after, change))
-    top, bottom = a[1] >= a[0].max(), b[1] >= b[0].max()
-    most, least = float(d[1][top].max()), float(d[0][bottom].min())
-    unpaired = max(0.0, a[0].max()) - b[1].max(), a[1].max() - max(0.0, b[0].max())
-    return max(least, float(unpaired[0])), min(most, float(unpaired[1]))
+    b, a, d = (pair_limits(sample, alpha / 3.0, corrected=True) for sample in (before, after, change))
+    return -_most_growth(a, b, (-d[1], -d[0])), _most_growth(b, a, d)
+
+
+def _most_growth(before: Limits, after: Limits, change: Limits) -> float:
+    r"""Largest growth of the gap that limits of all pairs leave open.
+
+    Of a pair that is before at :math:`x`, it is :math:`\min(a^+, x + d^+) - \max(|x|, L)`. That rises up to x = L and
+    does not rise after, so the x nearest to L that all three limits allow is the worst.
+    """
+    least = max(0.0, float(before[0].max()))
+    top = after[1] >= after[0].max()
+    b, a, d = ((low[top], high[top]) for low, high in (before, after, change))
+    start, end = np.maximum(b[0], a[0] - d[1]), np.minimum(b[1], a[1] - d[0])
+    x = np.minimum(np.maximum(least, start), np.maximum(start, end))
+    return float((np.minimum(a[1], x + d[1]) - np.maximum(np.abs(x), least)).max())
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -44,6 +44,18 @@ def arguments_of(function: Callable[..., Any], what: str, allowed: Sequence[str]
     return frozenset(asked)
 
 
+def written(number: float, digits: int = 5) -> str:
+    """A number for reading: so many digits that count, but all before the point, thousands apart.
+
+    Examples
+    --------
+    >>> written(260512.3), written(8013.24), written(0.0123456)
+    ('260,512', '8,013.2', '0.012346')
+    """
+    rounded = float(f"{number:.{digits}g}")
+    return f"{number:,.0f}" if 10**digits <= abs(rounded) < 1e15 else f"{rounded:,.{digits}g}"
+
+
 @dataclass(frozen=True)
 class Component:
     """What moments, policies and files remember of a happiness: everything but the function.
@@ -68,7 +80,7 @@ class Component:
 
     def quantity(self, number: float) -> str:
         """Write a number of this component with its unit."""
-        return f"{number:,.6g} {self.unit}".rstrip()
+        return f"{written(number, 6)} {self.unit}".rstrip()
 
 
 @dataclass(frozen=True)

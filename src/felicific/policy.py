@@ -35,7 +35,7 @@ from felicific.exceptions import ConstraintError, DataError, GroupError, PolicyF
 from felicific.files import write_whole
 from felicific.frames import Array, Table, as_vector
 from felicific.groups import encode_groups
-from felicific.happiness import Component
+from felicific.happiness import Component, written
 from felicific.lottery import check_keys, draw, keys_as_text, make_salt
 from felicific.moments import Moments, Outcome
 from felicific.signals import SIGNALS, Signal, SoftLabel, signal_from_json, signal_to_json
@@ -275,7 +275,7 @@ class Policy(ABC):
             if self.expected
             else "On the people it was fitted on, the"
         )
-        found = [f"{whom} loss per person is {self.loss:.6g}."]
+        found = [f"{whom} loss per person is {written(self.loss, 6)}."]
         for j, component in enumerate(self.components):
             means = ", ".join(
                 f"{component.quantity(self.outcome.means[z, j])} in group {group!r}"

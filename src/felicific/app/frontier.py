@@ -125,6 +125,7 @@ def _lines(found: Any) -> list[str]:
     import numpy as np
 
     from felicific.findings import table_lines
+    from felicific.happiness import written
     from felicific.plots import clean
 
     last = len(found) - 1
@@ -138,9 +139,9 @@ def _lines(found: Any) -> list[str]:
     )
 
     def row(name: str, loss: float, gaps: Any) -> tuple[str, ...]:
-        first = f"{1 - loss:.2%}" if accuracy else f"{loss:,.5g}"
+        first = f"{1 - loss:.2%}" if accuracy else written(loss)
         # What is left of an exact zero after rounding is zero to a reader.
-        return (name, first, *(f"{gap if gap > tiny[j] else 0.0:,.5g}" for j, gap in enumerate(gaps)), "")
+        return (name, first, *(written(gap if gap > tiny[j] else 0.0) for j, gap in enumerate(gaps)), "")
 
     rows = [row("today", found.today.loss, found.today.gaps)]
     rows += [row(f"breakpoint {i + 1}", found.loss[i], found.gaps[i]) for i in shown]

@@ -189,11 +189,11 @@ def chance_gap(sample: Sample) -> float:
 def change_interval(before: Sample, after: Sample, change: Sample, alpha: float) -> tuple[float, float]:
     r"""Interval for the gap afterwards minus the gap before, of the same people.
 
-    With :math:`b_p, a_p` the differences of ordered pair p before and after, :math:`a_p`, :math:`b_p` and
-    :math:`d_p = a_p - b_p` known to limits that hold together: the pair that makes the gap afterwards is among those whose
-    :math:`a_p` may be largest, and the gap before is at least :math:`|b_p|` of it and at least the lower limit of any
-    pair. So the gap grows by at most the largest :math:`a_p - \max(|b_p|, L)` that the limits of these pairs leave open;
-    with before and after exchanged, it falls by at most so much.
+    With :math:`b_p, a_p` the differences of ordered pair p before and after, let :math:`a_p`, :math:`b_p` and
+    :math:`d_p = a_p - b_p` be known to limits that hold together. The pair that makes the gap afterwards is among those
+    whose :math:`a_p` may be largest, and the gap before is at least :math:`|b_p|` of it and at least the lower limit of
+    any pair. So the gap grows by at most the largest :math:`a_p - \max(|b_p|, L)` that the limits of these pairs leave
+    open; with before and after exchanged, it falls by at most so much.
     """
     b, a, d = (pair_limits(sample, alpha / 3.0, corrected=True) for sample in (before, after, change))
     return -_most_growth(a, b, (-d[1], -d[0])), _most_growth(b, a, d)

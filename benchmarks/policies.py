@@ -51,7 +51,11 @@ MOST_LEFT = 0.001  # of the unconstrained gap
 
 CRITERIA = ("statistical_parity", "equalized_odds")
 BOUNDS = (0.0, 0.05)
-ENVIRONMENTS = {"shared": ("fairlearn", "oxonfair"), "error-parity": ("error-parity",)}  # it wants numpy<2
+ENVIRONMENTS = {
+    "shared": ("fairlearn", "oxonfair"),
+    "error-parity": ("error-parity",),  # it wants numpy<2
+    "aif360": ("aif360",),
+}
 PEERS = tuple(peer for peers in ENVIRONMENTS.values() for peer in peers)
 MET = 0.005  # a bound counts as met in sample up to this
 SAME = 1e-7  # points of accuracy: policies that differ by less are the same to their solvers' rounding

@@ -298,6 +298,21 @@ def test_table_of_breakpoints():
     assert {"tau", "loss", "least price", "largest price", "gap of h1", "mean h0 of 2"} <= set(frame.columns)
 
 
+def test_groups_that_read_alike_keep_their_columns():
+    """The groups 1 and "1" are two, in the dataframe too."""
+    group = np.array([1, "1"] * 20, dtype=object)
+    line = frontier(
+        moments(
+            np.arange(40.0)[:, None],
+            y=np.arange(40) // 20,
+            predicted=np.arange(40) // 20,
+            sensitive_features=group,
+            happiness={"h": lambda decision, x: decision * x[:, 0]},
+        )
+    )
+    assert {"mean h of 1", "mean h of '1'"} <= set(line.to_dict())
+
+
 @pytest.mark.parametrize(
     ("place", "error"),
     [

@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from felicific import FairClassifier, Floor, Happiness, Individual, Policy, frontier, moments
 from felicific.exceptions import DataError, InfeasibleError
 from felicific.frontier import _kinks
+from felicific.generation import Generator
 
 KINDS = ("score", "label", "soft-label", "individual")
 
@@ -357,6 +358,19 @@ def test_what_the_probabilities_call_out_of_reach_has_a_frontier():
     assert moved.loss_ <= fair.loss_ + 1e-12
     assert moved.policy_.search.duality_gap is None
     assert Policy.from_json(moved.policy_.to_json(), happiness=[funding, right]).loss == moved.loss_
+
+
+def test_a_solved_frontier_holds_no_table_of_people():
+    """What column generation knew of each person is gone once the frontier is solved."""
+    fair, table, _ = fitted("individual", happiness="equalized_odds")
+    line = fair.frontier_._line
+    held = [cell.cell_contents for cell in line.policy.__closure__]
+    held += [part for kept in held if hasattr(kept, "__dict__") for part in vars(kept).values()]
+    held += list(vars(line.evaluate.__self__).values())
+    sizes = [len(part) for part in held if isinstance(part, np.ndarray) and part.ndim]
+    assert sizes
+    assert max(sizes) < len(table)
+    assert not any(isinstance(part, Generator) for part in held)
 
 
 def test_looking_at_a_frontier_draws_nothing():

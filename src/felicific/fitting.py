@@ -335,22 +335,23 @@ def individual_frontier(task: Task, fitted: People | None, policy: IndividualPol
         for fixed, alpha, kappa in zip(old.fixed.tolist(), old.alpha.tolist(), old.kappa, strict=True):
             generator.add(alpha, kappa, fixed)  # so that no point lies above the policy that was fitted
         pool = fill(generator, gap)
-        moments, expected = pool.program.moments, generator.expected.moments()
+        # From here on the sums do: what is known of each person is not kept.
+        policies, moments, expected = generator.policies, pool.program.moments, generator.expected.moments()
+        passes, excess = generator.passes, pool.excess
 
         def mixed(q: Floats, outcome: Outcome) -> Policy:
             plug_in = expected.evaluate(q)
             names = [component.name for component in policy.components]
+            known = f"frontier known to {POOL_TOLERANCE:g} of its rise"
             search = Search(
-                passes=generator.passes,
-                stopped="out of reach by the probabilities"
-                if pool.excess is None
-                else f"frontier known to {POOL_TOLERANCE:g} of its rise",
-                duality_gap=pool.excess,
+                passes=passes,
+                stopped=known if excess is not None else "out of reach by the probabilities",
+                duality_gap=excess,
                 plug_in_optimum=None,
                 plug_in_loss=plug_in.loss,
                 plug_in_gaps=dict(zip(names, plug_in.gaps.tolist(), strict=True)),
             )
-            mixture = generator.mixture(q)
+            mixture = policies.followed(q)
             return replace(policy, mixture=mixture, outcome=outcome, prices={}, search=search, randomize=True)
 
         rounding = tau_rounding(pool.program)

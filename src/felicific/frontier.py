@@ -435,9 +435,12 @@ def _table(
 ) -> dict[str, list[Any]]:
     """Columns by name, for frontiers and curves."""
     table: dict[str, list[Any]] = {"tau": tau.tolist(), "loss": loss.tolist()} | more
+    names = [str(group) for group in line.groups]
+    if len(set(names)) < len(names):
+        names = [repr(group) for group in line.groups]  # 1 and "1"
     for j, component in enumerate(line.components):
         table[f"gap of {component.name}"] = gaps[:, j].tolist()
-        for z, group in enumerate(line.groups):
+        for z, group in enumerate(names):
             table[f"mean {component.name} of {group}"] = means[:, z, j].tolist()
     return table
 

@@ -104,6 +104,11 @@ class Mixture:
     kappa: Floats
     share: Floats
 
+    def followed(self, q: Floats) -> Mixture:
+        """Those policies that some group follows; ``q`` has the shape (groups, 1, M)."""
+        used = np.flatnonzero(q[:, 0, :].max(axis=0) > 0)
+        return Mixture(self.fixed[used], self.alpha[used], self.kappa[used], q[:, 0, used])
+
 
 @dataclass(frozen=True)
 class Generated:
@@ -325,22 +330,22 @@ class Generator:
         largest = found.max()
         return np.asarray((found / (largest if largest > 0 else 1.0)).ravel())
 
-    def approach(self) -> None:
-        """Where happiness looks at y, take in milder versions of the columns: steps from today's decisions to theirs.
+    def approach(self, columns: Iterable[int]) -> None:
+        """Where happiness looks at y, take in milder versions of some columns: steps from today's decisions to theirs.
 
         Many mixtures then meet the requirements on the real labels equally well, and one of them changes little.
         """
         if not any(component.looks_at_y for component in self.crowd.components):
             return
-        for alpha, kappa in list(zip(self.alpha, self.kappa, strict=True)):
-            for step in STEPS if alpha and kappa.any() else ():
-                self.add(alpha, step * kappa)
+        for m in list(columns):
+            for step in STEPS if self.alpha[m] and self.kappa[m].any() else ():
+                self.add(self.alpha[m], step * self.kappa[m])
 
-    def mixture(self, q: Floats) -> Mixture:
-        """The columns that some group follows; ``q`` has the shape (groups, 1, columns)."""
-        used = np.flatnonzero(q[:, 0, :].max(axis=0) > 0)
-        fixed, alpha, kappa = (np.array(part)[used] for part in (self.fixed, self.alpha, self.kappa))
-        return Mixture(fixed, alpha, kappa, q[:, 0, used])
+    @property
+    def policies(self) -> Mixture:
+        """The deterministic policies, whom nobody follows yet."""
+        shape = (len(self.crowd.groups), len(self.fixed))
+        return Mixture(np.array(self.fixed), np.array(self.alpha), np.array(self.kappa), np.zeros(shape))
 
     def rows(self, columns: Columns) -> list[Row]:
         """The requirements, as they read on one ledger."""
@@ -352,12 +357,8 @@ class Generator:
 
     def reduced(self, columns: Columns, alpha: float, worth: Floats) -> float:
         """How much the newest column improves on the mixture, in units of the master's objective."""
-        scores = np.array(
-            [
-                alpha * loss / self.total - (worth * value / columns.counted).sum(axis=1)
-                for loss, value in zip(columns.loss, columns.value, strict=True)
-            ]
-        )
+        happy = np.einsum("mzj,zj->mz", np.array(columns.value), worth / columns.counted)
+        scores = alpha / self.total * np.array(columns.loss) - happy
         if not self.crowd.see_group:
             scores = scores.sum(axis=1, keepdims=True)
         return float((scores[:-1].min(axis=0) - scores[-1]).clip(min=0.0).sum())
@@ -478,13 +479,13 @@ def generate(
     if search.real is not search.expected:
         search.reach(search.real)
         search.descend(search.real)
-        search.approach()
+        search.approach(range(len(search.alpha)))
     program = search.master(search.real, search.rows(search.real))
     answer = _solved(program, search.changes)
     q = policy_of(program, answer.columns)
     check_solution(program, program.moments.evaluate(q), q, _objective(program, answer))
     return Generated(
-        mixture=search.mixture(q),
+        mixture=search.policies.followed(q),
         outcome=program.moments.evaluate(q),
         plug_in=search.expected.moments().evaluate(q),
         plug_in_optimum=optimum,

@@ -62,7 +62,8 @@ def fill(search: Generator, gap: Any) -> Pool:
     if search.real is not search.expected:
         # Pricing never sees a label, so on the real ledger the sweep is a search and no proof.
         _sweep(search, search.real, gap)
-        search.approach()
+        points = breakpoints(_program(search, search.real, gap), search.changes)
+        search.approach(np.flatnonzero(np.max([point.q for point in points], axis=(0, 1, 2)) > 0).tolist())
     program = _program(search, search.real, gap)
     return Pool(search, program, breakpoints(program, search.changes), excess)
 

@@ -464,7 +464,7 @@ def policy_of(program: Program, columns: Floats) -> Floats:
     solved = columns[: program.n_cells * n_classes].reshape(-1, n_classes).clip(min=0.0)
     solved[solved < 1e-12] = 0.0
     solved /= solved.sum(axis=1, keepdims=True)
-    today = np.eye(n_classes)[moments.signal.today(n_classes)]
+    today = (np.arange(n_classes) == moments.signal.today(n_classes)[:, None]).astype(np.float64)
     q = np.where((program.cell >= 0)[:, :, None], solved[program.cell], today)
     for z, line in enumerate(program.cell):
         for chain, decision in moments.signal.chains(n_classes):

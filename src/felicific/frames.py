@@ -296,8 +296,10 @@ def row_argmax(array: NDArray[np.float64]) -> NDArray[np.intp]:
 def distinct(values: Array) -> list[Any]:
     """The distinct values as Python scalars, sorted (by type first where types do not compare)."""
     if values.dtype.kind in "iu" and len(values) and 0 <= int(values.max()) - int(values.min()) < len(values):
-        least = values.min()  # counting beats sorting and hashing
-        return (np.flatnonzero(np.bincount((values - least).astype(np.intp))) + int(least)).tolist()
+        # Counting beats sorting and hashing. A difference of small integers must not wrap around.
+        least = values.min()
+        above = np.subtract(values, least, dtype=np.int64 if values.dtype.kind == "i" else values.dtype)
+        return [int(least) + found for found in np.flatnonzero(np.bincount(above.astype(np.intp))).tolist()]
     found = set(values.tolist()) if values.dtype.kind == "O" else set(np.unique(values).tolist())
     try:
         return sorted(found)

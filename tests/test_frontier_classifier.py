@@ -12,7 +12,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 from felicific import FairClassifier, Floor, Happiness, Individual, Policy, frontier, moments
-from felicific.exceptions import DataError, InfeasibleError
+from felicific.exceptions import DataError, InfeasibleError, MomentsError
 from felicific.frontier import _kinks
 from felicific.generation import Generator
 
@@ -203,9 +203,12 @@ def test_other_peoples_moments_must_match():
     for wrong in (
         moments(x, sensitive_features=group, policy="soft-label", **settings),
         moments(x, sensitive_features=group + 1, policy="label", **settings),
+        moments(x, sensitive_features=group, policy="label", loss=[[0, 1], [5, 0]], **settings),
     ):
-        with pytest.raises(ValueError, match="disagree with the frontier"):
+        with pytest.raises(MomentsError, match="disagree with the frontier"):
             line.on(wrong)
+    with pytest.raises(MomentsError, match="frontier_on"):
+        fitted("individual")[0].frontier_.on(wrong)
 
 
 def test_score_frontier_on_other_moments():
@@ -299,6 +302,24 @@ def test_moving_forgets_no_gap(policy):
         new, _ = population(3)
         again = moved.recalibrate(new)
         assert all(again.gaps_[name] <= width + 1e-9 for name, width in moved.gap.items())
+
+
+@pytest.mark.parametrize("policy", KINDS)
+def test_identical_groups_stay_together(policy):
+    """Where no gap is open, any gap is the same place."""
+    table, y = population(1, 200)
+    table = pd.concat([table.assign(group="a"), table.assign(group="b")], ignore_index=True)
+    fair = FairClassifier(
+        FrozenEstimator(LogisticRegression().fit(table[["score", "size"]], np.tile(y, 2))),
+        happiness=[funding, "equalized_odds"],
+        policy=policy,
+        sensitive_features="group",
+    ).fit(table, np.tile(y, 2))
+    assert len(fair.frontier_) == 1
+    for gap in (0.0, 0.1, np.inf):
+        moved = fair.at(gap=gap)
+        assert moved.loss_ == pytest.approx(fair.loss_, abs=1e-12)
+        assert moved.recalibrate(table).loss_ == pytest.approx(fair.loss_, abs=1e-9)
 
 
 def right(decision, y):

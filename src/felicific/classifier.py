@@ -437,7 +437,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         if gap is None or np.isfinite(line.ray).sum() > 1:
             # What every gap that is closed may be here, so that no later fit or recalibration forgets one.
             fresh.gap = {
-                component.name: tau * float(width)
+                component.name: tau * float(width) if width > 0 else 0.0
                 for component, width in zip(line.components, line.ray, strict=True)
                 if width < np.inf
             }

@@ -409,18 +409,23 @@ def _kinks(left: Floats, right: Floats) -> list[float]:
 def _matching(line: Frontier, others: Moments) -> Moments:
     """Other people's moments, when the frontier's policies can be told from them."""
     policy = line.policies[0]
-    signal = getattr(policy, "signal", None)
+    if not isinstance(policy, CellPolicy):
+        raise MomentsError(
+            "Sums over people do not say what individual policies do to them.", "Use fair.frontier_on(X, y)."
+        )
+    signal = policy.signal
     theirs = others.joined() if others.signal != signal else others
     for what, mine, other in (
         ("signal", signal, theirs.signal),
         ("groups", line.groups, theirs.groups),
         ("components", line.components, theirs.components),
         ("classes", policy.classes.tolist(), theirs.classes.tolist()),
+        ("loss", line.loss_name, theirs.loss_name),
     ):
         if mine != other:
             raise MomentsError(
                 f"The other people's moments disagree with the frontier on {what}.",
-                "Compute them with policy=frontier.policies[0].signal, and the same groups and happiness.",
+                "Compute them with policy=frontier.policies[0].signal, and the same groups, happiness and loss.",
             )
     return theirs
 

@@ -173,6 +173,16 @@ def test_labels_of_any_type_are_found(lay, y):
     assert solve(found, gap=0.1).loss >= 0
 
 
+def test_narrow_labels_do_not_wrap(lay, table):
+    """Labels and groups of eight bits are subtracted as whole numbers, on engines and in memory."""
+    narrow = table | {"y": table["y"].astype(np.uint8), "region": table["region"].astype(np.int8)}
+    ask = asked(
+        happiness=lambda decision, x, y, group: (decision - y) * 100 + 50 * group, sensitive_features="region"
+    )
+    assert_same(moments(lay(narrow), **ask), moments(as_pandas(table), **ask))
+    assert_same(moments(as_pandas(narrow), **ask), moments(as_pandas(table), **ask))
+
+
 @pytest.mark.parametrize("name", BATCHWISE)
 def test_other_functions_run_on_batches_with_a_notice(lay, name, table):
     """A function that is no expression of columns runs batch by batch, says so, and gives the same."""
@@ -277,6 +287,25 @@ def test_a_happiness_that_is_not_finite_names_the_row(lay, table, refuses):
     ask = asked(happiness={"share": lambda decision, x: decision * x["loan"] / x["income"]})
     with refuses(HappinessError, "'share'", "decision 0", "row 1200", f"group {table['z'][1200]!r}"):
         moments(lay(broken), **ask)
+
+
+def test_values_outside_their_bounds_name_the_row(lay, table, refuses):
+    """Bounds that a value leaves are an error that names it; bounds that hold for those who are counted are none."""
+    low = table["loan"] > np.sort(table["loan"])[-2]
+    within = float(np.sort(table["loan"])[-2])
+    bounded = {"bounds": (0.0, 2 * within), "name": "loan"}
+    with refuses(HappinessError, "'loan'", f"row {int(np.argmax(low))}", "bounds"):
+        moments(lay(table), **asked(happiness=Happiness(EVERYDAY["times"], **bounded)))
+    happiness = Happiness(EVERYDAY["times"], among=lambda x: x["loan"] <= within, **bounded)
+    assert_same(
+        moments(lay(table), **asked(happiness=happiness)),
+        moments(as_pandas(table), **asked(happiness=happiness)),
+    )
+    with refuses(HappinessError, "'d'", "bounds"):
+        moments(
+            lay(table),
+            **asked(happiness=Happiness(lambda decision, y: decision + y, bounds=(0, 3), name="d")),
+        )
 
 
 def test_a_sum_that_overflows_is_refused(lay, table, refuses):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from felicific.constraints import resolve_gap
+from felicific.engines import Engine, find_engine
 from felicific.exceptions import DataError, HappinessError
 from felicific.findings import Audit, ComponentAudit, GapTest, Interval
 from felicific.frames import Table, as_vector, count_rows, select_columns, take_rows
@@ -26,7 +27,10 @@ from felicific.happiness import ARGUMENTS, arguments_of, resolve_happiness, writ
 from felicific.intervals import Sample, check_confidence
 from felicific.measures import Measure, measure_component, measure_loss, summary
 from felicific.persons import Persons, as_decisions, find_values
+from felicific.signals import Label
 from felicific.sums import check_weights, resolve_loss
+from felicific.tables import Named
+from felicific.tallies import tally
 
 #: What ``method=`` may say.
 ASKED = ("auto", "t", "hall", "exact", "bernstein", "betting")
@@ -53,10 +57,11 @@ def audit(
 
     Parameters
     ----------
-    decisions : fitted FairClassifier, any fitted classifier, or array of shape (n,) or (n, K)
+    decisions : fitted FairClassifier, any fitted classifier, array of shape (n,) or (n, K), or column name
         Who or what decides: a FairClassifier is audited by its decision probabilities, so its lottery adds no
         noise; another classifier by its ``predict``. Or what any system decided: one decision per person, or the
-        probability of every decision.
+        probability of every decision. In a table that is not in memory (lazy, or the path of Parquet files) the name
+        of the column of decisions; ``y``, ``sensitive_features`` and ``sample_weight`` then name columns too.
     X : table, optional
         The people. May be left out when no happiness looks at ``x`` and the groups are given.
     y : array of shape (n,), optional
@@ -97,7 +102,11 @@ def audit(
     if weights not in ("frequency", "sampling"):
         raise DataError(f"weights is {weights!r}.", "Say 'frequency' or 'sampling'.")
     asked = _Asked(happiness, sensitive_features, loss, gap, favourable, classes)
-    persons = _find_persons(decisions, X, y, asked, sample_weight, weights == "sampling")
+    engine = find_engine(X)
+    if engine is None:
+        persons = _find_persons(decisions, X, y, asked, sample_weight, weights == "sampling")
+    else:
+        persons = _tallied(engine, decisions, y, asked, sample_weight, weights == "sampling")
     allowed = resolve_gap(asked.gap, persons.components)
     return measure(persons, allowed, confidence=confidence, method=method, simultaneous=bool(simultaneous))
 
@@ -112,6 +121,27 @@ class _Asked:
     gap: Any
     favourable: Any
     classes: Any
+
+    def name_gap(self, components: tuple[Any, ...]) -> None:
+        """One number is the gap of every component."""
+        if isinstance(self.gap, int | float) and not isinstance(self.gap, bool):
+            self.gap = {component.name: self.gap for component in components}
+
+
+def _tallied(
+    engine: Engine, decisions: Any, y: Any, asked: _Asked, sample_weight: Any, sampling: bool
+) -> Persons:
+    """The people of a table that is not in memory, by the names of their columns."""
+    if not isinstance(decisions, str):
+        raise DataError(
+            f"The decisions are a {type(decisions).__name__}, and the table is not in memory.",
+            "Name the column that holds them; policy.apply(table, ...) makes one.",
+        )
+    named = Named(engine, None, y, asked.sensitive_features, decisions, sample_weight)
+    loss = "error" if asked.loss is None else asked.loss
+    ask = named.ask(asked.happiness, Label(), loss, asked.classes, None, asked.favourable, decided=True)
+    asked.name_gap(ask.happiness)
+    return tally(engine, ask, sampling)
 
 
 def _find_persons(
@@ -147,8 +177,7 @@ def _find_persons(
     asked.loss = "error" if asked.loss is None else asked.loss
     if X is None:
         _refuse_x(components, resolve_loss(asked.loss, classes)[1])
-    if isinstance(asked.gap, int | float) and not isinstance(asked.gap, bool):
-        asked.gap = {component.name: asked.gap for component in components}
+    asked.name_gap(components)
     if len(rows) < n:
         # Weight 0 is the row absent.
         table, q = take_rows(table, rows), q[rows]
@@ -218,7 +247,7 @@ def measure(
         if persons.losses is None
         else intervals_of(measure_loss(persons, persons.losses, persons.loss_bounds), alpha)[0],
         groups=persons.groups,
-        rows=len(persons.codes),
+        rows=persons.rows,
         confidence=confidence,
         simultaneous=simultaneous,
         notes=tuple(_notes(persons, components)),
@@ -302,11 +331,11 @@ def _notes(persons: Persons, components: tuple[ComponentAudit, ...]) -> list[str
     notes = []
     if persons.losses is None:
         notes.append("The loss needs labels, and there are none.")
-    if persons.weight is not None:
+    if persons.weight is not None and (persons.tally is None or persons.tally.weighted):
         kind = "sampling weights" if persons.sampling else "frequencies"
         total = persons.weight.sum()
         notes.append(
-            f"The weights are {kind}: {len(persons.weight):,} rows stand for {written(total, 6)} people"
+            f"The weights are {kind}: {persons.rows:,} rows stand for {written(total, 6)} people"
             + (", of whom n is the effective number (Kish)." if persons.sampling else ", who all count.")
         )
     doubtful = [found.component.name for found in components if found.corrected]

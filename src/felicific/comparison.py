@@ -190,6 +190,11 @@ def _check_same(before: Audit, after: Audit) -> None:
             f"{list(after.groups)}.",
             remedy,
         )
+    if before.persons.tally is not None or after.persons.tally is not None:
+        raise DataError(
+            "A comparison is person by person, and a table is not in memory.",
+            "Collect the table and audit it again.",
+        )
     if before.persons.fingerprint != after.persons.fingerprint:
         raise DataError("The two audits are not of the same people.", remedy)
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from felicific.exceptions import FelicificError, HappinessError
 from felicific.expressions import GRAMMAR, Expression, is_name
-from felicific.frames import Array, ArrowRows, Table, is_arrow
+from felicific.frames import Array, ArrowRows, Table, is_arrow, widener
 
 ARGUMENTS = ("decision", "x", "y", "group")
 
@@ -180,6 +180,12 @@ class Batch:
     y: Array | None
     group: Array
     rows: NDArray[np.intp]
+
+    def __post_init__(self) -> None:
+        for name in ("y", "group"):
+            values = getattr(self, name)
+            wide = widener({name: values})({name: values})[name] if values is not None else None
+            object.__setattr__(self, name, wide)
 
     def row(self, position: int) -> str:
         """Name one row and its group in a message."""

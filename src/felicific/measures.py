@@ -105,6 +105,8 @@ class Measure:
 
 def summary(persons: Persons) -> Sample:
     """The values of all components, summed up by group."""
+    if persons.tally is not None:
+        return persons.tally.sample
     return summarise(
         persons.values,
         persons.codes,
@@ -136,6 +138,9 @@ def measure_component(persons: Persons, everything: Sample, j: int, method: str 
 
 def measure_loss(persons: Persons, losses: Floats, bounds: tuple[float, float] | None) -> Measure:
     """The loss of all people together: Clopper-Pearson for a rate of errors, else t."""
+    if persons.tally is not None and persons.tally.loss is not None:
+        rate = persons.countable and persons.tally.loss_is_rate
+        return Measure(persons.tally.loss, 0.0, "exact" if rate else "t", bounds, _nobody_alone)
     everyone = np.zeros(len(losses), dtype=np.intp)
     sample = summarise(losses[:, None], everyone, 1, None, persons.weight, sampling=persons.sampling).take(0)
     rate = persons.countable and bool(((losses == 0.0) | (losses == 1.0)).all())
@@ -147,6 +152,13 @@ def measure_loss(persons: Persons, losses: Floats, bounds: tuple[float, float] |
     return Measure(sample, 0.0, "exact" if rate else "t", bounds, values)
 
 
+def _nobody_alone(_: int) -> Floats:
+    raise DataError(
+        "method='betting' looks at one person after the other, and the table is not in memory.",
+        "Use method='bernstein' or 'auto', or collect the table first.",
+    )
+
+
 def _choose(method: str, persons: Persons, j: int, n: Floats) -> str:
     component, bounds = persons.components[j], persons.components[j].bounds
     if method == "auto":
@@ -154,13 +166,15 @@ def _choose(method: str, persons: Persons, j: int, n: Floats) -> str:
             return "exact"
         if bounds is None or not persons.countable:
             return "t"
-        return "betting" if n.max() <= BETTING_ROWS else "bernstein"
+        return "betting" if n.max() <= BETTING_ROWS and persons.tally is None else "bernstein"
     if method in ("exact", "bernstein", "betting") and not persons.countable:
         raise DataError(
             f"method={method!r} counts people, and the weights are "
             + ("sampling weights." if persons.sampling else "no whole numbers."),
             "Use method='t', or weights that are whole numbers of people.",
         )
+    if method == "betting" and persons.tally is not None:
+        _nobody_alone(0)
     if method == "exact" and not persons.binary[j]:
         raise HappinessError(
             f"The values of {component.name!r} are not all 0 or 1, so method='exact' does not apply.",

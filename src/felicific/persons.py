@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from felicific.exceptions import DataError, GroupError, HappinessError
-from felicific.frames import Array, Table, distinct, null_rows, slice_rows
+from felicific.frames import Array, Table, distinct, null_rows, slice_rows, widener
 from felicific.groups import encode_groups, find_groups
 from felicific.happiness import (
     ARGUMENTS,
@@ -27,6 +27,7 @@ from felicific.happiness import (
     evaluate,
     evaluate_among,
 )
+from felicific.intervals import Sample
 from felicific.sums import check_proba, encode_labels, resolve_loss
 
 Floats = NDArray[np.float64]
@@ -34,6 +35,31 @@ Codes = NDArray[np.intp]
 
 #: Rows per batch: one decision is looked at at a time, so that more fit into the processor's cache than of moments.
 ROWS = 65_536
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """What is kept of people in a table that is not in memory.
+
+    Attributes
+    ----------
+    sample : Sample
+        Of shape (groups, components), relative to the origin.
+    loss : Sample, or None
+        Of all people together, of shape (1,).
+    loss_is_rate : bool
+        Whether every loss is 0 or 1.
+    rows : int
+    weighted, whole : bool
+        Whether there are weights, and whether all of them are whole numbers.
+    """
+
+    sample: Sample
+    loss: Sample | None
+    loss_is_rate: bool
+    rows: int
+    weighted: bool
+    whole: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +89,9 @@ class Persons:
         Whether weights are sampling weights; else they are frequencies.
     fingerprint : int
         Of who these people are and what every decision would be worth to them, whatever was decided.
+    tally : Tally, or None
+        When the people are in a table that is not in memory: their sums. ``codes`` and ``weight`` are then of the
+        groups, and ``values`` and ``losses`` only say how large they are.
     """
 
     groups: tuple[Any, ...]
@@ -77,6 +106,12 @@ class Persons:
     weight: Floats | None
     sampling: bool
     fingerprint: int
+    tally: Tally | None = None
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self.codes) if self.tally is None else self.tally.rows
 
     def bounds(self, j: int) -> tuple[float, float] | None:
         """Known range of a component, relative to its origin."""
@@ -94,6 +129,8 @@ class Persons:
     @property
     def countable(self) -> bool:
         """Whether everybody is a whole number of people, as exact and distribution-free methods need."""
+        if self.tally is not None:
+            return self.tally.whole and not self.sampling
         return self.weight is None or (
             not self.sampling and bool((self.weight == np.rint(self.weight)).all())
         )
@@ -128,10 +165,11 @@ def find_values(
     values, losses = np.zeros((j, n)).T, None if lossless else np.zeros(n)
     inside = np.ones((j, n), dtype=bool).T if any(h.among is not None for h in happiness) else None
     sums = _Values(classes.tolist(), happiness, cost)
+    wide = widener(x)
     for start in range(0, n, ROWS):
         part = slice(start, min(start + ROWS, n))
         batch = Batch(
-            slice_rows(x, start, part.stop), None if y is None else y[part], group[part], rows[part]
+            wide(slice_rows(x, start, part.stop)), None if y is None else y[part], group[part], rows[part]
         )
         q = check_proba(decisions[part], k, rows[part])
         for c in range(j):
@@ -157,9 +195,14 @@ def find_values(
         sampling=sampling,
         fingerprint=fingerprint,
     )
+    check_persons(persons)
+    return persons
+
+
+def check_persons(persons: Persons) -> None:
+    """Refuse people among whom no gap can be measured."""
     _check_complete(persons)
     _check_size(persons)
-    return persons
 
 
 def _checksum(array: Array, before: int) -> int:

@@ -11,30 +11,22 @@ then, the rows are gone through in batches, to say which.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from felicific.columns import NUMERIC, Column, ColumnTable, NotAColumn, as_column
-from felicific.engines import Engine, Place, as_floats, as_list
-from felicific.exceptions import BatchWarning, DataError, EngineError, FelicificError, HappinessError
-from felicific.frames import Array, Table, as_objects, count_rows, null_rows, take_column
-from felicific.groups import encode_groups, find_groups, groups_of_present, name_groups
-from felicific.happiness import ARGUMENTS, Batch, Happiness, arguments_of, evaluate, evaluate_among
+from felicific.columns import Column
+from felicific.engines import Engine, as_floats, as_list
+from felicific.exceptions import DataError, EngineError, FelicificError, HappinessError
+from felicific.frames import Array, as_objects
+from felicific.groups import encode_groups, find_groups, name_groups
+from felicific.happiness import Batch, Happiness, check_bounds, evaluate, evaluate_among
 from felicific.moments import Moments
-from felicific.signals import FINE, Label, Score, ScoreCells, Signal, SoftLabel, fine_per_class
-from felicific.sums import (
-    PROBABILITY_TOLERANCE,
-    check_weights,
-    compute_moments,
-    refuse_overflow,
-    resolve_loss,
-)
+from felicific.plans import Ask, Plan, Rows, fold_rows, make_plan
+from felicific.signals import FINE, Label, Score, ScoreCells, SoftLabel, fine_per_class
+from felicific.sums import PROBABILITY_TOLERANCE, compute_moments, refuse_overflow, resolve_loss
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -43,56 +35,13 @@ Codes = NDArray[np.intp]
 SAMPLE = 8192
 
 
-@dataclass(frozen=True)
-class Ask:
-    """What is asked of a table that is not in memory: names of columns, functions, and what they are for."""
-
-    classes: Array
-    happiness: tuple[Happiness, ...]
-    signal: Signal
-    loss: Any
-    y: str
-    sensitive_features: Any
-    proba: tuple[str, ...] | None = None
-    predicted: str | None = None
-    weight: str | None = None
-    groups: tuple[Any, ...] | None = None
-
-    @property
-    def group_columns(self) -> list[str]:
-        """Columns that the groups are made of; none when a function makes them."""
-        named = self.sensitive_features
-        if callable(named):
-            return []
-        return list(named) if isinstance(named, list | tuple) else [named]
-
-    @property
-    def named(self) -> dict[str, str]:
-        """Columns that are named in the call, and what for."""
-        found = {self.y: "y", **dict.fromkeys(self.group_columns, "the groups")}
-        found |= dict.fromkeys(self.proba or (), "proba")
-        if self.predicted is not None:
-            found[self.predicted] = "predicted"
-        if self.weight is not None:
-            found[self.weight] = "sample_weight"
-        return found
-
-
 def engine_moments(engine: Engine, ask: Ask) -> Moments:
     """Moments by one query where everything can be written as expressions, else batch by batch."""
-    _check_named(engine, ask)
-    plan = _Plan.build(engine, ask)
-    if plan.reason is not None:
-        warnings.warn(
-            f"{plan.reason} It runs batch by batch, which is slower and reads every column.",
-            BatchWarning,
-            stacklevel=4,
-        )
-        return _batchwise(engine, ask, plan)
-    if not engine.has_queries:
+    plan = make_plan(engine, ask)
+    if plan.reason is not None or not engine.has_queries:
         return _batchwise(engine, ask, plan)
     try:
-        return _Query(engine, ask, plan).moments()
+        return Query(engine, ask, plan).moments()
     except Exception as error:
         # Go through the rows: that says what is wrong with which of them.
         _batchwise(engine, ask, plan)
@@ -105,90 +54,34 @@ def engine_moments(engine: Engine, ask: Ask) -> Moments:
         ) from error
 
 
-def _check_named(engine: Engine, ask: Ask) -> None:
-    for name, purpose in ask.named.items():
-        kind = engine.kind(name, purpose)
-        if purpose in ("proba", "sample_weight") and kind not in NUMERIC:
-            raise DataError(
-                f"The column {name!r}, needed for {purpose}, holds {'text' if kind == 'text' else 'no numbers'}.",
-                "Name a column of numbers.",
-            )
-
-
-def distinct_labels(engine: Engine, y: str, weight: str | None) -> list[Any]:
-    """The labels that occur in rows of positive weight."""
-    names = [y] if weight is None else [y, weight]
-    if engine.has_queries:
-        column = engine.column(y, "y").expr.alias("y")
-        frame = engine.frame()
-        if weight is not None:
-            frame = frame.filter(engine.column(weight, "sample_weight").expr != 0)
-        found = set(as_list(engine.collect(frame.select(column).unique()), "y"))
-    else:
-        found = engine.fold(partial(_labels, y, weight), set.union, names) or set()
-    missing = {value for value in found if value is None or value != value}
-    return sorted(found - missing)
-
-
-def _labels(y: str, weight: str | None, table: Table, place: Place) -> set[Any]:
-    labels = take_column(table, y, "y")
-    if weight is not None:
-        labels = labels[take_column(table, weight, "sample_weight") != 0]
-    return set(np.unique(labels).tolist() if labels.dtype.kind != "O" else labels.tolist())
-
-
 # ---------------------------------------------------------------------------------------------------------
 # Batch by batch
 
 
-def _batchwise(engine: Engine, ask: Ask, plan: _Plan) -> Moments:
-    """Sum up batches of rows with the code for tables in memory.
-
-    Functions that could be expressions get arrays, so that they mean the same as on every engine; the others get the
-    library's own rows, with every column.
-    """
-    step = partial(_rows_moments, ask, plan.used, plan.reason is None)
-    names = plan.used if plan.reason is None else engine.names
-    try:
-        found: Moments | None = engine.fold(step, add_groups, list(names))
-    except FelicificError as error:
-        if not isinstance(error, EngineError):
-            _refuse_missing(engine, ask, plan.used)
-        raise
-    if found is None or not found.rows.sum():
+def _batchwise(engine: Engine, ask: Ask, plan: Plan) -> Moments:
+    """Sum up batches of rows with the code for tables in memory."""
+    found: Moments = fold_rows(engine, ask, plan, _rows_moments, add_groups)
+    if not found.rows.sum():
         raise DataError("The table has no rows.", "Pass at least one row of every group.")
     refuse_overflow(ask.happiness, found.value, found.loss)
     return found
 
 
-def _rows_moments(ask: Ask, used: tuple[str, ...], arrays: bool, table: Table, place: Place) -> Moments:
+def _rows_moments(ask: Ask, rows: Rows) -> Moments:
     """Moments of some rows of the table."""
-    if arrays:
-        table = {name: take_column(table, name, ask.named.get(name, "the happiness")) for name in used}
-    missing = _missing(ask, used, table, place)
-    if missing.counts:
-        missing.refuse()
-    proba = None
-    if ask.proba is not None:
-        proba = np.column_stack([take_column(table, name, "proba") for name in ask.proba])
-    weight = None
-    if ask.weight is not None:
-        weight = check_weights(
-            take_column(table, ask.weight, "sample_weight"), count_rows(table), place.start
-        )
     return compute_moments(
-        table,
-        y=take_column(table, ask.y, "y"),
-        group=groups_of_present(table, ask.sensitive_features, weight, columns_only=True),
+        rows.table,
+        y=rows.y,
+        group=rows.group,
         classes=ask.classes,
         happiness=ask.happiness,
         signal=ask.signal,
         loss=ask.loss,
-        proba=proba,
-        predicted=None if ask.predicted is None else take_column(table, ask.predicted, "predicted"),
+        proba=rows.proba,
+        predicted=rows.predicted,
         groups=ask.groups,
-        sample_weight=weight,
-        first_row=place.start,
+        sample_weight=rows.weight,
+        first_row=rows.place.start,
     )
 
 
@@ -214,182 +107,13 @@ def _regrouped(moments: Moments, groups: tuple[Any, ...]) -> Moments:
 
 
 # ---------------------------------------------------------------------------------------------------------
-# Missing values
-
-
-@dataclass(frozen=True)
-class _Missing:
-    """How often each column is missing, and where first."""
-
-    rows: int
-    counts: dict[str, int]
-    first: dict[str, tuple[str, ...]]
-
-    def __add__(self, other: _Missing) -> _Missing:
-        names = {**self.counts, **other.counts}
-        return _Missing(
-            self.rows + other.rows,
-            {name: self.counts.get(name, 0) + other.counts.get(name, 0) for name in names},
-            {name: (*self.first.get(name, ()), *other.first.get(name, ()))[:3] for name in names},
-        )
-
-    def refuse(self) -> None:
-        name, count = next(iter(self.counts.items()))
-        others = ""
-        if len(self.counts) > 1:
-            listed = [f"{other!r} in {self.counts[other]}" for other in list(self.counts)[1:6]]
-            others = f"; also {', '.join(listed)}"
-        subject = "row" if len(self.first[name]) == 1 else "rows"
-        raise DataError(
-            f"The column {name!r} is missing (null or NaN) in {count} of {self.rows} rows, "
-            f"first in {subject} {', '.join(self.first[name])}{others}.",
-            "Fill it in, or leave those rows out.",
-        )
-
-
-def _missing(ask: Ask, used: tuple[str, ...], table: Table, place: Place) -> _Missing:
-    counts, first = {}, {}
-    absent = None
-    if ask.weight is not None:
-        absent = take_column(table, ask.weight, "sample_weight") == 0
-    for name in used:
-        rows = null_rows(take_column(table, name, ask.named.get(name, "the happiness")))
-        if absent is not None:
-            rows = rows[~absent[rows]]
-        if len(rows):
-            counts[name] = len(rows)
-            first[name] = tuple(place.name(int(row)) for row in rows[:3])
-    n = count_rows(table) if absent is None else int((~absent).sum())
-    return _Missing(n, counts, first)
-
-
-def _refuse_missing(engine: Engine, ask: Ask, used: Sequence[str]) -> None:
-    """Raise, with the count over the whole table, if a used column is missing somewhere."""
-    found = engine.fold(partial(_missing, ask, tuple(used)), _Missing.__add__, list(used))
-    if found is not None and found.counts:
-        found.refuse()
-
-
-# ---------------------------------------------------------------------------------------------------------
-# Expressions
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """Every function as expressions of columns, or the reason why one of them cannot be.
-
-    ``values[j][d]``, ``inside[j]`` and ``losses[d]`` are None for what does not look at x.
-    """
-
-    used: tuple[str, ...]
-    reason: str | None = None
-    group: tuple[Column, ...] = ()
-    values: tuple[tuple[Column, ...] | None, ...] = ()
-    inside: tuple[Column | None, ...] = ()
-    losses: tuple[Column, ...] | None = None
-
-    @classmethod
-    def build(cls, engine: Engine, ask: Ask) -> _Plan:
-        columns = {name: engine.column(name, "x") for name in engine.names}
-        used = list(ask.named)
-
-        def call(function: Callable[..., Any], what: str, decision: Any) -> Column:
-            x = ColumnTable(columns, what)
-            one = group[0] if len(group) == 1 else None
-            offered = {"decision": decision, "x": x, "y": columns[ask.y], "group": one}
-            asked = arguments_of(function, what, ARGUMENTS if decision is not None else ARGUMENTS[1:])
-            try:
-                if "group" in asked and one is None:
-                    raise NotAColumn("the group is made of several columns")
-                return _returned(function(**{name: offered[name] for name in asked}), what)
-            except FelicificError:
-                raise
-            except Exception as error:
-                raise _Unwritable(what, error) from error
-            finally:
-                used.extend(name for name in x.used if name not in used)
-
-        try:
-            group = _group_columns(columns, ask, used)
-            values, inside = [], []
-            for happiness in ask.happiness:
-                mine, who = _component(happiness, ask, call)
-                values.append(mine)
-                inside.append(who)
-            losses = _losses(ask, call)
-        except _Unwritable as error:
-            return cls(tuple(used), reason=str(error))
-        return cls(tuple(used), None, group, tuple(values), tuple(inside), losses)
-
-
-class _Unwritable(Exception):  # noqa: N818  # never seen by the user
-    def __init__(self, what: str, error: Exception) -> None:
-        super().__init__(
-            f"{what} cannot be written as an expression of columns ({type(error).__name__}: {error})."
-        )
-
-
-def _returned(result: Any, what: str) -> Column:
-    if result is None:
-        raise HappinessError(f"{what} returned None.", "Return one number per row; is a `return` missing?")
-    column = as_column(result, "the result")
-    if column.kind not in NUMERIC:
-        raise HappinessError(
-            f"{what} returned {'text' if column.kind == 'text' else column.kind}, not real numbers.",
-            "Return one finite real number per row.",
-        )
-    return column
-
-
-def _group_columns(columns: dict[Any, Column], ask: Ask, used: list[str]) -> tuple[Column, ...]:
-    if not callable(ask.sensitive_features):
-        return tuple(columns[name] for name in ask.group_columns)
-    what, x = "The callable sensitive_features", ColumnTable(columns, "the groups")
-    try:
-        found = ask.sensitive_features(x)
-        if found is None:
-            raise DataError(f"{what} returned None.", "Return one group per row.")
-        return (as_column(found, "group"),)
-    except FelicificError:
-        raise
-    except Exception as error:
-        raise _Unwritable(what, error) from error
-    finally:
-        used.extend(name for name in x.used if name not in used)
-
-
-def _component(
-    happiness: Happiness, ask: Ask, call: Callable[..., Column]
-) -> tuple[tuple[Column, ...] | None, Column | None]:
-    """Values for every decision and membership, if either looks at x."""
-    what = f"The happiness {happiness.name!r}"
-    asked = arguments_of(happiness.function, what, ARGUMENTS)
-    if happiness.among is not None:
-        asked |= arguments_of(happiness.among, what, ARGUMENTS[1:])
-    if "x" not in asked:
-        return None, None
-    values = tuple(call(happiness.function, what, decision) for decision in ask.classes.tolist())
-    if happiness.among is None:
-        return values, None
-    who = call(happiness.among, f"`among` of the happiness {happiness.name!r}", None)
-    return values, who if who.kind == "bool" else who != 0
-
-
-def _losses(ask: Ask, call: Callable[..., Column]) -> tuple[Column, ...] | None:
-    cost = resolve_loss(ask.loss, ask.classes)[1]
-    if isinstance(cost, np.ndarray) or "x" not in arguments_of(cost, "The loss", ARGUMENTS):
-        return None
-    return tuple(call(cost, "The loss", decision) for decision in ask.classes.tolist())
-
-
-# ---------------------------------------------------------------------------------------------------------
 # The query
 
 
-class _Query:
+class Query:
     """One aggregation by (group, signal, own decision, label)."""
 
-    def __init__(self, engine: Engine, ask: Ask, plan: _Plan) -> None:
+    def __init__(self, engine: Engine, ask: Ask, plan: Plan) -> None:
         self.engine, self.ask, self.plan = engine, ask, plan
         self.classes = ask.classes.tolist()
         self.k = len(self.classes)
@@ -441,10 +165,11 @@ class _Query:
                 *((nw.col(f"p{k}") / nw.col("t")).alias(f"s{k}") for k in range(self.k))
             )
             frame = frame.with_columns(nw.max_horizontal(*(f"s{k}" for k in range(self.k))).alias("best"))
+        wrong += self._outside()
         flag = wrong[0]
         for more in wrong[1:]:
             flag = flag | more
-        own, labels = self._own(), self._coded(engine.column(ask.y, "y"))
+        own, labels = self._own(), self._coded(engine.column(str(ask.y), "y"))
         frame = frame.with_columns(
             own.alias("own"),
             labels.alias("label"),
@@ -453,6 +178,25 @@ class _Query:
         )
         key = (self._bins() * (self.k + 1) + nw.col("own")) * (self.k + 1) + nw.col("label")
         return frame.with_columns(key.alias("key"))
+
+    def _outside(self) -> list[Any]:
+        """Conditions that a value leaves the bounds that were stated for it."""
+        import narwhals as nw
+
+        found = []
+        for happiness, values, inside in zip(
+            self.ask.happiness, self.plan.values, self.plan.inside, strict=True
+        ):
+            if happiness.bounds is None or values is None:
+                continue
+            (low, high), slack = happiness.bounds, 1e-9 * (happiness.bounds[1] - happiness.bounds[0])
+            for value in values:
+                number = value.astype(float).expr
+                beyond = (number < low - slack) | (number > high + slack)
+                found.append(
+                    beyond if inside is None else nw.when(inside.expr).then(beyond).otherwise(nw.lit(False))
+                )
+        return found
 
     def _coded(self, column: Column) -> Any:
         """Position of a label among the classes; their number where it is none of them."""
@@ -584,7 +328,7 @@ class _Keys:
     """What the query returned, key by key."""
 
     ask: Ask
-    plan: _Plan
+    plan: Plan
     known: tuple[Any, ...]
     z: Codes
     group: Array
@@ -668,6 +412,8 @@ class _Keys:
             return inside, [self._finite(f"v{j}_{d}_{s}", what, choice) for d, choice in enumerate(decisions)]
         counted = evaluate_among(happiness, batch)
         values = [evaluate(happiness.function, what, batch, choice, counted) for choice in decisions]
+        for choice, value in zip(decisions, values, strict=True):
+            check_bounds(happiness, value, counted, batch, choice)
         if np.isnan(origin[j]):
             seen = np.stack(values) if counted is None else np.stack(values)[:, counted]
             origin[j] = np.median(seen) if seen.size else 0.0

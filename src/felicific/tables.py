@@ -14,7 +14,8 @@ from felicific.frames import Array, Table, as_vector, count_rows, distinct, is_f
 from felicific.groups import groups_of_present
 from felicific.happiness import resolve_happiness
 from felicific.moments import Moments
-from felicific.queries import Ask, distinct_labels, engine_moments
+from felicific.plans import Ask, distinct_labels
+from felicific.queries import engine_moments
 from felicific.signals import Signal, resolve_signal
 from felicific.sums import check_weights, compute_moments
 
@@ -67,7 +68,7 @@ def moments(
     engine = find_engine(table)
     if engine is not None:
         chosen = resolve_signal(policy if policy is not None else "label" if proba is None else "score")
-        names = _Names(engine, proba, y, sensitive_features, predicted, sample_weight)
+        names = Named(engine, proba, y, sensitive_features, predicted, sample_weight)
         return engine_moments(engine, names.ask(happiness, chosen, loss, classes, groups, favourable))
     labels = _column(table, y, "y")
     weight = None if sample_weight is None else _column(table, sample_weight, "sample_weight")
@@ -143,7 +144,7 @@ def _probabilities(table: Table, proba: Any, classes: Array) -> Any:
 
 
 @dataclass(frozen=True)
-class _Names:
+class Named:
     """The columns of a table that is not in memory, as the user names them."""
 
     engine: Engine
@@ -154,13 +155,20 @@ class _Names:
     sample_weight: Any
 
     def ask(
-        self, happiness: Any, signal: Signal, loss: Any, classes: Any, groups: Any, favourable: Any
+        self,
+        happiness: Any,
+        signal: Signal,
+        loss: Any,
+        classes: Any,
+        groups: Any,
+        favourable: Any,
+        decided: bool = False,
     ) -> Ask:
-        """What is asked of the engine."""
+        """What is asked of the engine; of what was ``decided`` it may be asked without labels."""
         y, weight = self._one(self.y, "y"), self._one(self.sample_weight, "sample_weight")
-        if y is None:
+        if y is None and not decided:
             raise DataError("There are no labels y.", "Name their column in y=.")
-        known = self._classes(classes, y, weight)
+        known = self._classes(classes, [y, self.predicted] if decided else [y], weight)
         return Ask(
             classes=known,
             happiness=resolve_happiness(happiness, known.tolist(), favourable),
@@ -192,11 +200,12 @@ class _Names:
             "Name the column(s), sensitive_features='sex', or pass a function of the table.",
         )
 
-    def _classes(self, classes: Any, y: str, weight: str | None) -> Array:
+    def _classes(self, classes: Any, named: list[Any], weight: str | None) -> Array:
         if classes is None and isinstance(self.proba, Mapping):
             classes = list(self.proba)
         if classes is None:
-            classes = distinct_labels(self.engine, y, weight)
+            found = [distinct_labels(self.engine, name, weight) for name in named if name is not None]
+            classes = sorted(set().union(*found))
         return _known(classes, text_as_objects=True)
 
     def _proba(self, classes: list[Any]) -> tuple[str, ...] | None:

@@ -1,0 +1,263 @@
+r"""Tallies: what decisions do to people in a table that is not in memory, as the sums that intervals are made of.
+
+Of every group and component the weight, the mean and the second and third central moments are kept. Those of two parts
+combine without going back to the rows (Pébay 2008): with :math:`\delta = m_B - m_A` and :math:`W = W_A + W_B`,
+
+.. math::
+    m &= m_A + \delta W_B / W, \qquad
+    M_2 = M_{2A} + M_{2B} + \delta^2 W_A W_B / W, \\
+    M_3 &= M_{3A} + M_{3B} + \delta^3 W_A W_B (W_A - W_B) / W^2
+          + 3 \delta (W_A M_{2B} - W_B M_{2A}) / W.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from felicific.engines import Engine
+from felicific.exceptions import DataError
+from felicific.frames import count_rows, slice_rows, take_rows, widener
+from felicific.groups import encode_groups, find_groups
+from felicific.happiness import (
+    ARGUMENTS,
+    Batch,
+    Happiness,
+    arguments_of,
+    check_bounds,
+    evaluate,
+    evaluate_among,
+)
+from felicific.intervals import Sample
+from felicific.persons import Persons, Tally, check_persons
+from felicific.plans import Ask, Rows, fold_rows, make_plan
+from felicific.sums import BATCH, encode_labels, resolve_loss
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Some people: arrays of shape (groups, components + 1), the last for the loss; means relative to the origin."""
+
+    groups: tuple[Any, ...]
+    origin: Floats
+    rows: Floats
+    total: Floats
+    weight: Floats
+    squares: Floats
+    mean: Floats
+    second: Floats
+    third: Floats
+    odd: Floats
+    largest: Floats
+    whole: bool
+
+    def __add__(self, other: _Part) -> _Part:
+        groups = self.groups
+        if groups != other.groups:
+            groups = find_groups(np.array([*{*groups, *other.groups}, None], dtype=object)[:-1])
+        a, b = self._aligned(groups, self.origin), other._aligned(groups, self.origin)
+        weight = a.weight + b.weight
+        held = np.where(weight > 0, weight, 1.0)
+        # An empty part has no mean to speak of.
+        apart = np.where((a.weight > 0) & (b.weight > 0), b.mean - a.mean, 0.0)
+        product = a.weight * b.weight / held
+        return replace(
+            a,
+            rows=a.rows + b.rows,
+            total=a.total + b.total,
+            weight=weight,
+            squares=a.squares + b.squares,
+            mean=np.where(a.weight > 0, a.mean + apart * b.weight / held, b.mean),
+            second=a.second + b.second + apart**2 * product,
+            third=a.third
+            + b.third
+            + apart**3 * product * (a.weight - b.weight) / held
+            + 3.0 * apart * (a.weight * b.second - b.weight * a.second) / held,
+            odd=a.odd + b.odd,
+            largest=np.maximum(a.largest, b.largest),
+            whole=a.whole and b.whole,
+        )
+
+    def _aligned(self, groups: tuple[Any, ...], origin: Floats) -> _Part:
+        """The same people with a place for every group, relative to another origin."""
+        place = [groups.index(group) for group in self.groups]
+
+        def spread(array: Floats) -> Floats:
+            wide = np.zeros((len(groups), *array.shape[1:]))
+            wide[place] = array
+            return wide
+
+        moved = replace(self, mean=self.mean + (self.origin - origin), origin=origin, groups=groups)
+        names = ("rows", "total", "weight", "squares", "mean", "second", "third", "odd")
+        wide: dict[str, Any] = {name: spread(getattr(moved, name)) for name in names}
+        return replace(moved, **wide)
+
+
+def tally(engine: Engine, ask: Ask, sampling: bool) -> Persons:
+    """What the decisions in the column ``ask.predicted`` do to the people of a table that is not in memory."""
+    plan = make_plan(engine, ask)
+    found: _Part = fold_rows(engine, ask, plan, _rows_part, _Part.__add__)
+    if not found.rows.sum():
+        raise DataError("The table has no rows.", "Pass at least one row of every group.")
+    cost = resolve_loss(ask.loss, ask.classes)[1]
+    j, lossless = len(ask.happiness), _lossless(ask, cost)
+    sample = _sample(found, sampling)
+    everyone = _everyone(found)
+    loss = None if lossless else _sample(everyone, sampling).take(j)
+    loss = None if loss is None else replace(loss, mean=loss.mean + found.origin[j])
+    persons = Persons(
+        groups=found.groups,
+        codes=np.arange(len(found.groups)),
+        components=tuple(happiness.component for happiness in ask.happiness),
+        origin=found.origin[:j],
+        values=np.tile(found.largest[:j], (len(found.groups), 1)),
+        inside=found.weight[:, :j] > 0,
+        binary=found.odd[:, :j].sum(axis=0) == 0,
+        losses=None if lossless else found.largest[j:],
+        loss_bounds=(float(cost.min()), float(cost.max())) if isinstance(cost, np.ndarray) else None,
+        weight=found.total,
+        sampling=sampling,
+        fingerprint=0,
+        tally=Tally(
+            sample=Sample(*(part[:, :j] for part in (sample.n, sample.mean, sample.sd, sample.skewness))),
+            loss=loss,
+            loss_is_rate=bool(found.odd[:, j].sum() == 0),
+            rows=int(found.rows.sum()),
+            weighted=ask.weight is not None,
+            whole=found.whole,
+        ),
+    )
+    check_persons(persons)
+    return persons
+
+
+def _sample(part: _Part, sampling: bool) -> Sample:
+    """Central moments as the sizes, means, deviations and skewness of the groups."""
+    held = np.where(part.weight > 0, part.weight, 1.0)
+    n = part.weight**2 / np.where(part.squares > 0, part.squares, 1.0) if sampling else part.weight
+    scale = np.sqrt(np.maximum(part.second, 0.0) / held)
+    # Equal values differ from their mean by its rounding alone.
+    scale = np.where(scale <= 1e-13 * np.abs(part.mean), 0.0, scale)
+    unit = np.where(scale > 0, scale, 1.0)
+    sd = np.where(n < 2, 0.0, scale * np.sqrt(n / np.maximum(n - 1.0, 1e-300)))
+    return Sample(n, part.mean, sd, np.where(scale > 0, part.third / held / unit / unit / unit, 0.0))
+
+
+def _everyone(part: _Part) -> _Part:
+    """All groups as one."""
+    found = None
+    for z in range(len(part.groups)):
+        names = ("rows", "total", "weight", "squares", "mean", "second", "third", "odd")
+        one: dict[str, Any] = {name: getattr(part, name)[z : z + 1] for name in names}
+        here = replace(part, groups=("everyone",), **one)
+        found = here if found is None else found + here
+    return part if found is None else found
+
+
+def _lossless(ask: Ask, cost: Any) -> bool:
+    return ask.y is None and (not callable(cost) or "y" in arguments_of(cost, "The loss", ARGUMENTS))
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Rows in memory
+
+
+def _rows_part(ask: Ask, rows: Rows) -> _Part:
+    """Sum up some rows, batch by batch; rows of weight 0 are absent."""
+    n = count_rows(rows.table)
+    numbers = np.arange(n) + rows.place.start
+    present = np.arange(n) if rows.weight is None or rows.weight.all() else np.flatnonzero(rows.weight)
+    group, table = rows.group[present], rows.table
+    table = table if len(present) == n else take_rows(table, present)
+    groups = ask.groups if ask.groups is not None else find_groups(group)
+    codes = encode_groups(group, groups)
+    own = encode_labels(_of(rows.predicted, present), ask.classes, "decision", numbers[present])
+    y = None if rows.y is None else rows.y[present]
+    labels = None if y is None else encode_labels(y, ask.classes, "label", numbers[present])
+    weight = np.ones(len(present)) if rows.weight is None else rows.weight[present]
+    found, wide = _nobody(groups, len(ask.happiness) + 1), widener(table)
+    for start in range(0, len(present), BATCH):
+        part = slice(start, min(start + BATCH, len(present)))
+        batch = Batch(
+            wide(slice_rows(table, start, part.stop)),
+            None if y is None else y[part],
+            group[part],
+            numbers[present][part],
+        )
+        values = _values(ask, batch, own[part], None if labels is None else labels[part])
+        found += _summed(groups, codes[part], weight[part], values)
+    return found
+
+
+def _of(values: Any, present: Codes) -> Any:
+    return None if values is None else values[present]
+
+
+def _values(
+    ask: Ask, batch: Batch, own: Codes, labels: Codes | None
+) -> list[tuple[Floats, NDArray[np.bool_] | None]]:
+    """Value of what was decided about every person, and who is counted: of every component, then the loss."""
+    decisions = ask.classes.tolist()
+
+    def chosen(
+        function: Any, what: str, counted: NDArray[np.bool_] | None = None, happiness: Happiness | None = None
+    ) -> Floats:
+        found = np.zeros(len(own))
+        for d, decision in enumerate(decisions):
+            worth = evaluate(function, what, batch, decision, counted)
+            if happiness is not None:
+                check_bounds(happiness, worth, counted, batch, decision)
+            found = np.where(own == d, worth, found)
+        return found
+
+    values: list[tuple[Floats, NDArray[np.bool_] | None]] = []
+    for happiness in ask.happiness:
+        counted = evaluate_among(happiness, batch)
+        what = f"The happiness {happiness.name!r}"
+        values.append((chosen(happiness.function, what, counted, happiness), counted))
+    cost = resolve_loss(ask.loss, ask.classes)[1]
+    if _lossless(ask, cost):
+        return [*values, (np.zeros(len(own)), None)]
+    loss = cost[labels, own] if isinstance(cost, np.ndarray) else chosen(cost, "The loss")
+    return [*values, (loss, None)]
+
+
+def _nobody(groups: tuple[Any, ...], n: int) -> _Part:
+    names = ("weight", "squares", "mean", "second", "third", "odd")
+    empty: dict[str, Any] = {name: np.zeros((len(groups), n)) for name in names}
+    empty |= {name: np.zeros(len(groups)) for name in ("rows", "total")}
+    return _Part(groups=groups, origin=np.zeros(n), largest=np.zeros(n), whole=True, **empty)
+
+
+def _summed(
+    groups: tuple[Any, ...],
+    codes: Codes,
+    weight: Floats,
+    values: list[tuple[Floats, NDArray[np.bool_] | None]],
+) -> _Part:
+    """Sums of one batch around the mean of each group."""
+    part = _nobody(groups, len(values))
+    g = len(groups)
+
+    def add(numbers: Floats) -> Floats:
+        return np.bincount(codes, numbers, minlength=g).astype(np.float64)
+
+    for j, (value, counted) in enumerate(values):
+        seen = value if counted is None else value[counted]
+        part.origin[j] = np.median(seen) if seen.size else 0.0
+        part.largest[j] = np.abs(seen - part.origin[j]).max(initial=0.0)
+        w = weight if counted is None else weight * counted
+        part.weight[:, j], part.squares[:, j] = add(w), add(w * w)
+        away = np.where(w > 0, value - part.origin[j], 0.0)
+        part.mean[:, j] = add(w * away) / np.where(part.weight[:, j] > 0, part.weight[:, j], 1.0)
+        away = away - part.mean[:, j][codes]
+        part.second[:, j], part.third[:, j] = add(w * away**2), add(w * away**3)
+        part.odd[:, j] = add((w > 0) & (value != 0.0) & (value != 1.0))
+    whole = bool((weight == np.rint(weight)).all())
+    return replace(part, rows=add(np.ones(len(codes))), total=add(weight), whole=whole)

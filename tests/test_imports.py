@@ -39,6 +39,7 @@ ORDER = (
     "calibration",
     "ledgers",
     "individual",
+    "pricing",
     "pool",
     "bounds",
     "intervals",

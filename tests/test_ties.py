@@ -160,7 +160,7 @@ def test_individual_mixtures_change_least():
     finally:
         generation.Generator = original
     (found,) = made
-    cost = found.plug_in.cost
+    cost = found.ground.plug_in.cost
     far = np.square(cost - cost[np.arange(n), found.crowd.own][:, None])
     changed = (far * fair.predict_proba(x)).sum()
     computed = found.real.moments()

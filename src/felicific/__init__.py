@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from felicific.constraints import Budget, Floor
     from felicific.exceptions import FelicificError, InfeasibleError
     from felicific.findings import Audit
+    from felicific.fitting import solve_individual
     from felicific.frontier import Curve, Frontier, frontier
     from felicific.happiness import CRITERIA, Happiness
     from felicific.individual import IndividualPolicy
@@ -62,6 +63,7 @@ __all__ = [
     "precision",
     "sample_size",
     "solve",
+    "solve_individual",
 ]
 
 #: Where the public names live.
@@ -75,6 +77,7 @@ _HOME = {
     "constraints": ["Budget", "Floor"],
     "exceptions": ["FelicificError", "InfeasibleError"],
     "findings": ["Audit"],
+    "fitting": ["solve_individual"],
     "frontier": ["Curve", "Frontier", "frontier"],
     "happiness": ["CRITERIA", "Happiness"],
     "individual": ["IndividualPolicy", "Policy"],  # so that files of every kind of policy can be read

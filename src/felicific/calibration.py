@@ -53,13 +53,17 @@ def fit_calibration(
         rows = np.flatnonzero(group == z)
         curves = []
         for k in range(proba.shape[1]):
-            if method == "none" or weight[rows].sum() < FEWEST_ROWS:
-                curves.append((np.array([0.0, 1.0]), np.array([0.0, 1.0])))
-            else:
-                fit = _isotonic if method == "isotonic" else _sigmoid
-                curves.append(fit(proba[rows, k], (labels[rows] == k).astype(np.float64), weight[rows]))
+            hit = (labels[rows] == k).astype(np.float64)
+            curves.append(fit_curve(method, proba[rows, k], hit, weight[rows]))
         knots.append(tuple(curves))
     return Calibration(tuple(knots))
+
+
+def fit_curve(method: str, score: Floats, hit: Floats, weight: Floats) -> tuple[Floats, Floats]:
+    """One curve from scores to how often they are right; too few people keep their scores."""
+    if method == "none" or weight.sum() < FEWEST_ROWS:
+        return np.array([0.0, 1.0]), np.array([0.0, 1.0])
+    return (_isotonic if method == "isotonic" else _sigmoid)(score, hit, weight)
 
 
 def _isotonic(score: Floats, hit: Floats, weight: Floats) -> tuple[Floats, Floats]:

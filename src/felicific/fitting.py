@@ -10,21 +10,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from felicific.calibration import Calibration, fit_calibration
+from felicific.engines import find_engine
 from felicific.exceptions import DataError
 from felicific.frames import Array, Table, as_vector, encode
 from felicific.frontier import Frontier, Line, ray_of, tau_rounding
-from felicific.generation import Crowd, Generated, Generator, Ledger, generate, likeliest, mixed_outcome
+from felicific.generation import (
+    Crowd,
+    Generated,
+    Generator,
+    Ledger,
+    Ledgers,
+    generate,
+    likeliest,
+    mixed_outcome,
+)
 from felicific.groups import encode_groups, find_groups
-from felicific.happiness import Happiness
+from felicific.happiness import Happiness, resolve_happiness
 from felicific.individual import IndividualPolicy, Search, search_of
 from felicific.ledgers import Terms, expected_ledger, find_origin, real_ledger
+from felicific.lottery import make_salt
 from felicific.moments import Moments, Outcome, reweighted
 from felicific.persons import Persons, find_values
 from felicific.policy import CellPolicy, Policy, solve
 from felicific.pool import TOLERANCE as POOL_TOLERANCE
 from felicific.pool import fill
-from felicific.signals import Individual, Score, Signal, SoftLabel, find_boundary
+from felicific.pricing import present_rows, price_table
+from felicific.signals import Individual, Label, Score, Signal, SoftLabel, find_boundary
 from felicific.sums import check_proba, compute_moments, resolve_loss
+from felicific.tables import Named, rows_in_memory
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -235,7 +248,7 @@ def _generate(
     fitted_on = _fingerprint(crowd, plug_in)
     if known is not None and known[1] == fitted_on:
         return known
-    found: Generated = generate(crowd, plug_in, real, gap=task.gap, constraints=task.constraints)
+    found: Generated = generate(Ledgers(crowd, plug_in, real), gap=task.gap, constraints=task.constraints)
     policy = IndividualPolicy(
         classes=task.classes,
         groups=groups,
@@ -330,7 +343,7 @@ def individual_frontier(task: Task, fitted: People | None, policy: IndividualPol
         people = kept_people(fitted)
         codes = encode_groups(people.group, policy.groups)
         ledgers = _ledgers(task, people, policy.groups, codes, policy.calibration, policy.origin)
-        generator = Generator(*ledgers, gap=None, constraints=task.constraints)
+        generator = Generator(Ledgers(*ledgers), gap=None, constraints=task.constraints)
         old = policy.mixture
         for fixed, alpha, kappa in zip(old.fixed.tolist(), old.alpha.tolist(), old.kappa, strict=True):
             generator.add(alpha, kappa, fixed)  # so that no point lies above the policy that was fitted
@@ -359,3 +372,52 @@ def individual_frontier(task: Task, fitted: People | None, policy: IndividualPol
 
     loss_name = resolve_loss(task.loss, task.classes)[0]
     return Frontier(policy.components, policy.groups, loss_name, POOL_TOLERANCE, find)
+
+
+def solve_individual(
+    table: Table,
+    *,
+    proba: Any,
+    y: Any,
+    sensitive_features: Any,
+    happiness: Any,
+    gap: Any = 0.0,
+    constraints: Any = (),
+    loss: Any = "error",
+    classes: Any = None,
+    favourable: Any = None,
+    predicted: Any = None,
+    sample_weight: Any = None,
+    calibration: str = "isotonic",
+    random_state: Any = None,
+) -> IndividualPolicy:
+    """Find the individual policy of least loss that meets every requirement, of people whom a model has scored.
+
+    Parameters
+    ----------
+    table : dataframe, dict of arrays, array, or path
+        The people. One that is not in memory (see :func:`felicific.moments`) is asked in passes inside its engine; its
+        columns are then named, and calibration counts scores in 4096 bins.
+    proba, y, sensitive_features, happiness, loss, classes, favourable, predicted, sample_weight :
+        As for :func:`felicific.moments`.
+    gap, constraints, random_state :
+        As for :func:`felicific.solve`.
+    calibration : {"isotonic", "sigmoid", "none"}
+        As for :class:`felicific.Individual`.
+    """
+    individual = Individual(calibration)
+    engine = find_engine(table)
+    if engine is not None:
+        named = Named(engine, proba, y, sensitive_features, predicted, sample_weight)
+        ask = named.ask(happiness, Label(), loss, classes, None, favourable)
+        return price_table(
+            engine, ask, individual, gap=gap, constraints=constraints, random_state=random_state
+        )
+    rows, known = rows_in_memory(table, proba, y, sensitive_features, classes, predicted, sample_weight)
+    rows = present_rows(rows)
+    components = resolve_happiness(happiness, known.tolist(), favourable)
+    task = Task(known, components, loss, gap, constraints, True, make_salt(random_state))
+    shares = check_proba(rows.proba, len(known), np.arange(len(rows.group)))
+    own = known[likeliest(shares)] if rows.predicted is None else rows.predicted
+    people = People(rows.table, rows.y, rows.group, own, rows.proba, rows.weight)
+    return fit_individual(task, people, individual)[0]

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,43 +152,134 @@ def choose(alpha: float, kappa: Floats, cost: Floats, value: Floats) -> Codes:
     return chosen
 
 
+#: Sums over people, by name: those of two crowds add.
+Sums = dict[str, Floats]
+
+#: A deterministic policy: weight of the loss, weights of happiness, and what it decides without weighing (or CHOOSES).
+Choice = tuple[float, Floats, int]
+
+
+def add_sums(left: Any, right: Any) -> Any:
+    """Sums of two crowds together; of lists of sums, one by one."""
+    if isinstance(left, list):
+        return [add_sums(a, b) for a, b in zip(left, right, strict=True)]
+    return {name: left[name] + right[name] for name in left}
+
+
+class Ground(Protocol):
+    """People over whom column generation sums, wherever they are."""
+
+    @property
+    def crowd(self) -> Crowd:
+        """Classes, groups, components and origin; the people themselves only when they are in memory."""
+
+    @property
+    def has_real(self) -> bool:
+        """Whether what is known of people differs from what is expected of them."""
+
+    def totals(self) -> Sums:
+        """Sums that no policy changes."""
+
+    def columns(self, choices: list[Choice]) -> list[Sums]:
+        """What some deterministic policies do, in one pass over the people."""
+
+
+class Ledgers:
+    """People in memory, with what every decision is worth to them: expected, and under the real labels."""
+
+    def __init__(self, crowd: Crowd, plug_in: Ledger, real: Ledger | None = None) -> None:
+        self.crowd, self.plug_in = crowd, plug_in
+        self.real = plug_in if real is None else real
+        # The rows of each group side by side, gathered once and not at every pass.
+        parts = (
+            [np.flatnonzero(crowd.group == z) for z in range(len(crowd.groups))] if crowd.see_group else []
+        )
+        self.parts = [(rows, plug_in.cost[rows], plug_in.value[rows]) for rows in parts]
+
+    @property
+    def has_real(self) -> bool:
+        """Whether what is known of people differs from what is expected of them."""
+        return self.real is not self.plug_in
+
+    @property
+    def _both(self) -> list[tuple[str, Ledger]]:
+        return [("expected", self.plug_in), *([("real", self.real)] if self.has_real else [])]
+
+    def totals(self) -> Sums:
+        """Mass, people, who is counted, today's decisions, and how far decisions can move every component."""
+        crowd, value = self.crowd, self.plug_in.value
+        found = {
+            "mass": _by_group(crowd, crowd.weight),
+            "rows": _by_group(crowd, np.ones(len(crowd.weight))),
+            "spread": _per_group(crowd, value.max(axis=1) - value.min(axis=1)),
+            "size": _per_group(crowd, np.abs(value[:, 0])),
+        }
+        for name, ledger in self._both:
+            found[f"{name} counted"] = _per_group(crowd, ledger.among)
+            found[f"{name} today loss"], found[f"{name} today value"] = sums_of(crowd, ledger, crowd.own)
+        return found
+
+    def columns(self, choices: list[Choice]) -> list[Sums]:
+        """What some deterministic policies do."""
+        return [self._column(*choice) for choice in choices]
+
+    def _column(self, alpha: float, kappa: Floats, fixed: int) -> Sums:
+        crowd = self.crowd
+        likely = crowd.own if crowd.likely is None else crowd.likely
+        decisions = self.decide(alpha, kappa) if fixed == CHOOSES else fixed_decisions(fixed, likely)
+        rows, cost = np.arange(len(decisions)), self.plug_in.cost
+        # How far a policy is from today's decisions, by group: squared differences of expected loss.
+        far = np.square(cost[rows, decisions] - cost[rows, crowd.own]) * crowd.weight
+        found = {"change": _by_group(crowd, far)}
+        for name, ledger in self._both:
+            found[f"{name} loss"], found[f"{name} value"] = sums_of(crowd, ledger, decisions)
+        return found
+
+    def decide(self, alpha: float, kappa: Floats) -> Codes:
+        """Decisions of one deterministic policy about everybody."""
+        if not self.crowd.see_group:
+            return choose(alpha, kappa, self.plug_in.cost, self.plug_in.value)
+        decisions = np.zeros(len(self.crowd.own), dtype=np.intp)
+        for z, (rows, cost, value) in enumerate(self.parts):
+            decisions[rows] = choose(alpha, kappa[z : z + 1], cost, value)
+        return decisions
+
+
+def _by_group(crowd: Crowd, numbers: Floats) -> Floats:
+    return np.bincount(crowd.group, numbers, minlength=len(crowd.groups)).astype(np.float64)
+
+
+def sums_of(crowd: Crowd, ledger: Ledger, decisions: Codes) -> tuple[Floats, Floats]:
+    """Loss of shape (groups,) and happiness of shape (groups, components) of decisions."""
+    rows = np.arange(len(decisions))
+    return _by_group(crowd, crowd.weight * ledger.cost[rows, decisions]), _per_group(
+        crowd, ledger.value[rows, decisions]
+    )
+
+
 @dataclass(frozen=True)
 class Columns:
-    """The deterministic policies found so far, and their sums on one ledger."""
+    """The deterministic policies found so far, and their sums on one ledger, which is called ``name``."""
 
     crowd: Crowd
-    ledger: Ledger
-    counted: Floats
-    today: list[tuple[Floats, Floats]] = field(default_factory=list)
+    name: str
+    totals: Sums
     loss: list[Floats] = field(default_factory=list)
     value: list[Floats] = field(default_factory=list)
 
-    @classmethod
-    def empty(cls, crowd: Crowd, ledger: Ledger) -> Columns:
-        """No policy yet, only who is counted."""
-        return cls(crowd, ledger, _per_group(crowd, ledger.among))
+    @property
+    def counted(self) -> Floats:
+        """Weight of who is counted."""
+        return self.totals[f"{self.name} counted"]
 
-    def add(self, decisions: Codes) -> None:
-        """Sum up one more deterministic policy."""
-        loss, value = self.sums(decisions)
-        self.loss.append(loss)
-        self.value.append(value)
-
-    def sums(self, decisions: Codes) -> tuple[Floats, Floats]:
-        """Loss of shape (groups,) and happiness of shape (groups, components) of one column."""
-        crowd, rows = self.crowd, np.arange(len(decisions))
-        lost = crowd.weight * self.ledger.cost[rows, decisions]
-        loss = np.bincount(crowd.group, lost, minlength=len(crowd.groups)).astype(np.float64)
-        return loss, _per_group(crowd, self.ledger.value[rows, decisions])
+    def add(self, sums: Sums) -> None:
+        """Take in one more deterministic policy."""
+        self.loss.append(sums[f"{self.name} loss"])
+        self.value.append(sums[f"{self.name} value"])
 
     def moments(self) -> Moments:
         """The master's moments: one signal, and columns for decisions."""
-        crowd = self.crowd
-        g, m = len(crowd.groups), len(self.loss)
-        mass = np.bincount(crowd.group, crowd.weight, minlength=g).astype(np.float64)
-        if not self.today:
-            self.today.append(self.sums(crowd.own))
-        today_loss, today_value = self.today[0]
+        crowd, m = self.crowd, len(self.loss)
         return Moments(
             classes=np.arange(m),
             groups=crowd.groups,
@@ -196,13 +287,13 @@ class Columns:
             signal=_OneSignal(),
             loss_name="",
             origin=crowd.origin,
-            mass=mass[:, None],
+            mass=self.totals["mass"][:, None],
             loss=np.array(self.loss).T[:, None, :],
             value=np.array(self.value).transpose(1, 0, 2)[:, None, :, :],
             among=self.counted[:, None, :],
-            today_loss=today_loss[:, None],
-            today_value=today_value[:, None, :],
-            rows=np.bincount(crowd.group, minlength=g),
+            today_loss=self.totals[f"{self.name} today loss"][:, None],
+            today_value=self.totals[f"{self.name} today value"][:, None, :],
+            rows=self.totals["rows"].astype(np.int64),
         )
 
 
@@ -249,78 +340,53 @@ def _per_group(crowd: Crowd, numbers: Floats) -> Floats:
 class Generator:
     """The columns, priced on the plug-in ledger and summed on both."""
 
-    def __init__(
-        self,
-        crowd: Crowd,
-        plug_in: Ledger,
-        real: Ledger | None,
-        gap: Any,
-        constraints: Iterable[Floor | Budget],
-    ) -> None:
-        self.crowd, self.plug_in, self.gap, self.constraints = crowd, plug_in, gap, tuple(constraints)
-        self.expected = Columns.empty(crowd, plug_in)
-        self.real = self.expected if real is None or real is plug_in else Columns.empty(crowd, real)
+    def __init__(self, ground: Ground, gap: Any, constraints: Iterable[Floor | Budget]) -> None:
+        crowd = ground.crowd
+        self.ground, self.crowd, self.gap, self.constraints = ground, crowd, gap, tuple(constraints)
+        totals = ground.totals()
+        self.expected = Columns(crowd, "expected", totals)
+        self.real = Columns(crowd, "real", totals) if ground.has_real else self.expected
         self.fixed: list[int] = []
         self.alpha: list[float] = []
         self.kappa: list[Floats] = []
         self.changed: list[Floats] = []
         self.passes = 0
-        # The rows of each group side by side, gathered once and not at every pass.
-        parts = (
-            [np.flatnonzero(crowd.group == z) for z in range(len(crowd.groups))] if crowd.see_group else []
-        )
-        self.parts = [(rows, plug_in.cost[rows], plug_in.value[rows]) for rows in parts]
-        self.total = float(crowd.weight.sum())
-        self.swing = self._swing()
-        shape = (len(crowd.groups), len(crowd.components))
-        self.add(1.0, np.zeros(shape))
+        self.total = float(totals["mass"].sum())
+        self.swing = self._swing(totals)
+        none = np.zeros((len(crowd.groups), len(crowd.components)))
         # The model's own choice, and deciding alike about everybody, meet many requirements whatever the labels are.
         own = [] if crowd.likely is None else [LIKELY]
-        for fixed in (*own, *range(len(crowd.classes))):
-            self.add(0.0, np.zeros(shape), fixed)
+        self.add_all(
+            [(1.0, none, CHOOSES), *((0.0, none, fixed) for fixed in (*own, *range(len(crowd.classes))))]
+        )
         self.expected.moments().check_complete()
         self.real.moments().check_complete()
 
-    def _swing(self) -> Floats:
+    def _swing(self, totals: Sums) -> Floats:
         """The largest swing of a mean that decisions can cause: the natural unit of each component.
 
         Of one that no decision changes, how large it is.
         """
-        value = self.plug_in.value
-        spread = value.max(axis=1) - value.min(axis=1)
         swing, size = (
-            (_per_group(self.crowd, part) / self.expected.counted.clip(min=1e-300)).max(axis=0)
-            for part in (spread, np.abs(value[:, 0]))
+            (totals[name] / self.expected.counted.clip(min=1e-300)).max(axis=0) for name in ("spread", "size")
         )
         return np.where(swing > 0, swing, np.where(size > 0, size, 1.0))
 
-    def decide(self, alpha: float, kappa: Floats) -> Codes:
-        """Decisions of one deterministic policy about everybody."""
-        if not self.crowd.see_group:
-            return choose(alpha, kappa, self.plug_in.cost, self.plug_in.value)
-        decisions = np.zeros(len(self.crowd.own), dtype=np.intp)
-        for z, (rows, cost, value) in enumerate(self.parts):
-            decisions[rows] = choose(alpha, kappa[z : z + 1], cost, value)
-        return decisions
-
     def add(self, alpha: float, kappa: Floats, fixed: int = CHOOSES) -> None:
         """Take a deterministic policy in as a column."""
-        likely = self.crowd.own if self.crowd.likely is None else self.crowd.likely
-        decisions = self.decide(alpha, kappa) if fixed == CHOOSES else fixed_decisions(fixed, likely)
-        self.fixed.append(fixed)
-        self.alpha.append(alpha)
-        self.kappa.append(kappa)
-        self.changed.append(self._change(decisions))
-        self.expected.add(decisions)
-        if self.real is not self.expected:
-            self.real.add(decisions)
-        self.passes += 1
+        self.add_all([(alpha, kappa, fixed)])
 
-    def _change(self, decisions: Codes) -> Floats:
-        """How far a policy is from today's decisions, by group: squared differences of expected loss."""
-        rows, cost = np.arange(len(decisions)), self.plug_in.cost
-        far = np.square(cost[rows, decisions] - cost[rows, self.crowd.own]) * self.crowd.weight
-        return np.bincount(self.crowd.group, far, minlength=len(self.crowd.groups)).astype(np.float64)
+    def add_all(self, choices: list[Choice]) -> None:
+        """Take in several, by one pass over the people."""
+        for (alpha, kappa, fixed), sums in zip(choices, self.ground.columns(choices), strict=True):
+            self.fixed.append(fixed)
+            self.alpha.append(alpha)
+            self.kappa.append(kappa)
+            self.changed.append(sums["change"])
+            self.expected.add(sums)
+            if self.real is not self.expected:
+                self.real.add(sums)
+            self.passes += 1
 
     @property
     def changes(self) -> Floats:
@@ -337,9 +403,8 @@ class Generator:
         """
         if not any(component.looks_at_y for component in self.crowd.components):
             return
-        for m in list(columns):
-            for step in STEPS if self.alpha[m] and self.kappa[m].any() else ():
-                self.add(self.alpha[m], step * self.kappa[m])
+        weighing = [m for m in columns if self.alpha[m] and self.kappa[m].any()]
+        self.add_all([(self.alpha[m], step * self.kappa[m], CHOOSES) for m in weighing for step in STEPS])
 
     @property
     def policies(self) -> Mixture:
@@ -448,26 +513,17 @@ def likeliest(proba: Floats) -> Codes:
     return np.asarray((proba >= proba.max(axis=1, keepdims=True) - 1e-11).argmax(axis=1))
 
 
-def generate(
-    crowd: Crowd,
-    plug_in: Ledger,
-    real: Ledger | None = None,
-    *,
-    gap: Any = 0.0,
-    constraints: Iterable[Floor | Budget] = (),
-) -> Generated:
+def generate(ground: Ground, *, gap: Any = 0.0, constraints: Iterable[Floor | Budget] = ()) -> Generated:
     """Find the mixture of deterministic policies of least loss that meets every requirement.
 
     Parameters
     ----------
-    crowd : Crowd
-        The people.
-    plug_in, real : Ledger
-        Expected values for pricing; values under the real labels, if there are any, for the final mixture.
+    ground : Ground
+        The people: expected values for pricing; values under the real labels, if there are any, for the final mixture.
     gap, constraints :
         As for :func:`felicific.solve`.
     """
-    search = Generator(crowd, plug_in, real, gap, constraints)
+    search = Generator(ground, gap, constraints)
     try:
         search.reach(search.expected)
         stopped, duality_gap, optimum = search.descend(search.expected)
@@ -498,14 +554,12 @@ def generate(
 
 def mixed_outcome(crowd: Crowd, ledger: Ledger, decisions: Floats) -> Outcome:
     """What decision probabilities of shape (n, K) do, valued by one ledger."""
-    columns = Columns.empty(crowd, ledger)
+    columns = Columns(crowd, "expected", Ledgers(crowd, ledger).totals())
     loss = np.zeros(len(crowd.groups))
     value = np.zeros((len(crowd.groups), len(crowd.components)))
     for d in range(len(crowd.classes)):
         part = replace(crowd, weight=crowd.weight * decisions[:, d])
-        one = Columns.empty(part, ledger)
-        here = one.sums(np.full(len(decisions), d))
+        here = sums_of(part, ledger, np.full(len(decisions), d))
         loss, value = loss + here[0], value + here[1]
-    columns.loss.append(loss)
-    columns.value.append(value)
+    columns.add({"expected loss": loss, "expected value": value})
     return columns.moments().evaluate(np.ones((len(crowd.groups), 1, 1)))

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from felicific.engines import Engine, find_engine
+from felicific.engines import Engine, Place, find_engine
 from felicific.exceptions import DataError, GroupError
 from felicific.frames import Array, Table, as_vector, count_rows, distinct, is_frame, take_column
 from felicific.groups import groups_of_present
 from felicific.happiness import resolve_happiness
 from felicific.moments import Moments
-from felicific.plans import Ask, distinct_labels
+from felicific.plans import Ask, Rows, distinct_labels
 from felicific.queries import engine_moments
 from felicific.signals import Signal, resolve_signal
 from felicific.sums import check_weights, compute_moments
@@ -70,24 +70,41 @@ def moments(
         chosen = resolve_signal(policy if policy is not None else "label" if proba is None else "score")
         names = Named(engine, proba, y, sensitive_features, predicted, sample_weight)
         return engine_moments(engine, names.ask(happiness, chosen, loss, classes, groups, favourable))
-    labels = _column(table, y, "y")
-    weight = None if sample_weight is None else _column(table, sample_weight, "sample_weight")
-    known = _classes(classes, proba, labels, weight)
-    shares = None if proba is None else _probabilities(table, proba, known)
+    rows, known = rows_in_memory(table, proba, y, sensitive_features, classes, predicted, sample_weight)
     signal = resolve_signal(policy if policy is not None else "label" if proba is None else "score")
     return compute_moments(
         table,
-        y=labels,
-        group=groups_of_present(table, sensitive_features, check_weights(weight, count_rows(table))),
+        y=rows.y,
+        group=rows.group,
         classes=known,
         happiness=resolve_happiness(happiness, known.tolist(), favourable),
         signal=signal,
         loss=loss,
-        proba=shares,
-        predicted=None if predicted is None else _column(table, predicted, "predicted"),
+        proba=rows.proba,
+        predicted=rows.predicted,
         groups=groups,
-        sample_weight=weight,
+        sample_weight=rows.weight,
     )
+
+
+def rows_in_memory(
+    table: Table,
+    proba: Any,
+    y: Any,
+    sensitive_features: Any,
+    classes: Sequence[Any] | None,
+    predicted: Any,
+    sample_weight: Any,
+) -> tuple[Rows, Array]:
+    """The columns of a table in memory that have a role, and the classes."""
+    labels = _column(table, y, "y")
+    weight = None if sample_weight is None else _column(table, sample_weight, "sample_weight")
+    known = _classes(classes, proba, labels, weight)
+    shares = None if proba is None else _probabilities(table, proba, known)
+    own = None if predicted is None else _column(table, predicted, "predicted")
+    checked = check_weights(weight, count_rows(table))
+    group = groups_of_present(table, sensitive_features, checked)
+    return Rows(table, labels, group, shares, own, checked, Place()), known
 
 
 def _column(table: Table, named: Any, what: str) -> Array:

@@ -12,8 +12,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 from felicific import FairClassifier, Floor, Happiness, Individual, Policy, frontier, moments
+from felicific.curves import kinks_of
 from felicific.exceptions import DataError, InfeasibleError, MomentsError
-from felicific.frontier import _kinks
 from felicific.generation import Generator
 
 KINDS = ("score", "label", "soft-label", "individual")
@@ -140,7 +140,7 @@ def test_several_gaps_shrink_as_asked():
 
 
 @pytest.mark.parametrize("policy", KINDS)
-def test_on_other_people_gaps_have_their_kinks(policy):
+def test_on_other_people_gaps_have_theirkinks_of(policy):
     """Between its points the curve is straight: it equals each blended policy, measured on those people."""
     fair, _, _ = fitted(policy)
     table, y = population(9)
@@ -178,13 +178,13 @@ def test_curve_lists_the_kink_of_crossing_groups():
 
 def test_kinks_are_where_the_envelope_turns():
     """Only crossings at the top or the bottom count; those of lines between others do not."""
-    assert _kinks(np.array([0.0, 1.0]), np.array([1.0, 0.0])) == [pytest.approx(0.5)]
-    assert _kinks(np.array([0.0, 1.0]), np.array([0.2, 0.5])) == []
-    assert _kinks(np.array([5.0, 1.0, 2.0, -5.0]), np.array([5.0, 2.0, 1.0, -5.0])) == []
+    assert kinks_of(np.array([0.0, 1.0]), np.array([1.0, 0.0])) == [pytest.approx(0.5)]
+    assert kinks_of(np.array([0.0, 1.0]), np.array([0.2, 0.5])) == []
+    assert kinks_of(np.array([5.0, 1.0, 2.0, -5.0]), np.array([5.0, 2.0, 1.0, -5.0])) == []
     rng = np.random.default_rng(0)
     for _ in range(50):
         left, right = rng.normal(size=(2, 5))
-        places = np.array([0.0, *_kinks(left, right), 1.0])
+        places = np.array([0.0, *kinks_of(left, right), 1.0])
         lines = (1 - places)[:, None] * left + places[:, None] * right
         for t in np.linspace(0, 1, 101):
             here = (1 - t) * left + t * right

@@ -35,6 +35,7 @@ ORDER = (
     "sql",
     "decisions",
     "policy",
+    "curves",
     "frontier",
     "calibration",
     "ledgers",

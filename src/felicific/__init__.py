@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from felicific.columns import lookup
     from felicific.comparison import Comparison, compare
     from felicific.constraints import Budget, Floor
+    from felicific.curves import Curve
     from felicific.exceptions import FelicificError, InfeasibleError
     from felicific.findings import Audit
     from felicific.fitting import solve_individual
-    from felicific.frontier import Curve, Frontier, frontier
+    from felicific.frontier import Frontier, frontier
     from felicific.happiness import CRITERIA, Happiness
     from felicific.individual import IndividualPolicy
     from felicific.moments import Moments
@@ -75,10 +76,11 @@ _HOME = {
     "columns": ["lookup"],
     "comparison": ["Comparison", "compare"],
     "constraints": ["Budget", "Floor"],
+    "curves": ["Curve"],
     "exceptions": ["FelicificError", "InfeasibleError"],
     "findings": ["Audit"],
     "fitting": ["solve_individual"],
-    "frontier": ["Curve", "Frontier", "frontier"],
+    "frontier": ["Frontier", "frontier"],
     "happiness": ["CRITERIA", "Happiness"],
     "individual": ["IndividualPolicy", "Policy"],  # so that files of every kind of policy can be read
     "moments": ["Moments"],

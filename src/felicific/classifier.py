@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_para
 from felicific.bands import Band, band_of
 from felicific.certificates import Certificate, a_priori, no_certificate
 from felicific.constraints import Budget, Floor, check_constraints, constraint_name, resolve_gap
+from felicific.curves import Curve, curve
 from felicific.exceptions import DataError, HappinessError
 from felicific.fitting import (
     People,
@@ -51,7 +52,7 @@ from felicific.frames import (
     take_column,
     take_rows,
 )
-from felicific.frontier import Curve, Frontier, cell_frontier, curve
+from felicific.frontier import Frontier, cell_frontier
 from felicific.groups import encode_groups, find_groups, resolve_groups
 from felicific.happiness import CRITERIA, Happiness, resolve_happiness
 from felicific.individual import IndividualPolicy
@@ -480,7 +481,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         outcomes = [achieved(task, people, decide(policy, people), line.groups) for policy in line.policies]
         codes = encode(as_vector(people.predicted, "predictions"), self.classes_.tolist())
         today = achieved(task, people, np.eye(len(self.classes_))[codes], line.groups)
-        return curve(line, outcomes, today)
+        return curve(line.components, line.groups, line.tau, outcomes, today)
 
     def frontier_band(
         self,

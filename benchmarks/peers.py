@@ -4,8 +4,8 @@
 
 Times fit, predict, a trade-off curve and intervals, for statistical parity at gap 0 (AIF360: equalized odds, by
 labels), and the floor: reading the columns once. Every library runs in an environment and a process of its own; the
-best of three is kept unless one takes longer than two seconds. What a library does not offer, or had no time left for
-within ``--patience`` seconds, is left out. Writes the tables between the markers of ``docs/benchmarks.md``.
+best of three is kept unless one takes longer than two seconds. What a library does not offer is left out, and a step is
+stopped after ``--patience`` seconds. Writes the tables between the markers of ``docs/benchmarks.md``.
 """
 
 from __future__ import annotations
@@ -52,30 +52,34 @@ def measure(python: Path | str, peer: str, file: Path, patience: float) -> dict[
     return found
 
 
-def seconds(value: float | None) -> str:
-    return "" if value is None else f"{value:.3g} s"
+def seconds(value: float | None, patience: float) -> str:
+    if value is None:
+        return ""
+    return f"over {patience:g} s" if value == float("inf") else f"{value:.3g} s"
 
 
-def times(ours: float, theirs: float | None) -> str:
-    return "" if theirs is None else f"{theirs / ours:,.3g}"
+def times(ours: float, theirs: float | None, patience: float) -> str:
+    if theirs is None:
+        return ""
+    return f"over {patience / ours:,.0f}" if theirs == float("inf") else f"{theirs / ours:,.3g}"
 
 
-def report(n: int, found: dict[str, Any]) -> str:
+def report(n: int, found: dict[str, Any], patience: float) -> str:
     """One table of times and one of ratios."""
     mine = found["felicific"]["seconds"]
     rows = [
-        [f"{peer} {facts['version']}", *(seconds(facts["seconds"].get(step)) for step in STEPS)]
+        [f"{peer} {facts['version']}", *(seconds(facts["seconds"].get(step), patience) for step in STEPS)]
         for peer, facts in found.items()
     ]
     ratios = [
-        [peer, *(times(mine[step], facts["seconds"].get(step)) for step in STEPS)]
+        [peer, *(times(mine[step], facts["seconds"].get(step), patience) for step in STEPS)]
         for peer, facts in found.items()
         if peer != "felicific"
     ]
     head = ["", *STEPS]
     return (
-        f"**{n:,} rows.** Reading the three columns once: {seconds(mine['floor'])}; moments and solve without "
-        f"scikit-learn's class: {seconds(mine['moments and solve'])}.\n\n{table(head, rows)}\n\n"
+        f"**{n:,} rows.** Reading the columns once: {seconds(mine['floor'], patience)}; moments and solve without "
+        f"scikit-learn's class: {seconds(mine['moments and solve'], patience)}.\n\n{table(head, rows)}\n\n"
         f"Times as long as felicific:\n\n{table(head, ratios)}"
     )
 
@@ -118,7 +122,7 @@ def main() -> None:
             print(f"{n:,} rows")
             found = {"felicific": measure(sys.executable, "felicific", file, asked.patience)}
             found |= {peer: measure(python, peer, file, asked.patience) for peer, python in pythons.items()}
-            texts.append(report(n, found))
+            texts.append(report(n, found, asked.patience))
     texts += [targets(asked.rows[-1], found), machine()]
     fill(asked.out / "benchmarks.md", "peers", "\n\n".join(texts))
 

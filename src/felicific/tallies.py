@@ -61,7 +61,9 @@ class _Part:
         groups = self.groups
         if groups != other.groups:
             groups = find_groups(np.array([*{*groups, *other.groups}, None], dtype=object)[:-1])
-        a, b = self._aligned(groups, self.origin), other._aligned(groups, self.origin)
+        # The typical value of whoever is counted: zero is none, and subtracting it would cost digits.
+        origin = np.where(self.weight.any(axis=0), self.origin, other.origin)
+        a, b = self._aligned(groups, origin), other._aligned(groups, origin)
         weight = a.weight + b.weight
         held = np.where(weight > 0, weight, 1.0)
         # An empty part has no mean to speak of.

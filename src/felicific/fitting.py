@@ -119,6 +119,7 @@ def _moments(
     signal: Signal,
     happiness: tuple[Happiness, ...],
     groups: tuple[Any, ...] | None = None,
+    checked: bool = False,
 ) -> Moments:
     return compute_moments(
         people.x,
@@ -132,6 +133,7 @@ def _moments(
         predicted=people.predicted,
         groups=groups,
         sample_weight=people.weight,
+        checked=checked,
     )
 
 
@@ -141,10 +143,12 @@ def _moments(
 
 def fit_cells(task: Task, people: People, signal: Signal) -> tuple[CellPolicy, Moments]:
     """Fit a policy that sees a signal; also its moments."""
+    checked = False
     if isinstance(signal, Score) and len(task.classes) == 2:
         codes = encode(as_vector(people.predicted, "predictions"), task.classes.tolist())
-        signal = replace(signal, boundary=find_boundary(_checked(people, task), codes))
-    moments = _moments(task, people, signal, task.happiness).joined()
+        people, checked = replace(people, proba=_checked(people, task)), True
+        signal = replace(signal, boundary=find_boundary(people.proba, codes))
+    moments = _moments(task, people, signal, task.happiness, checked=checked).joined()
     return _solve(task, moments), moments
 
 

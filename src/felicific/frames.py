@@ -25,6 +25,9 @@ Form = Literal["auto", "pandas", "polars", False]
 #: Up to so many columns or values, a loop over them beats NumPy's general ways.
 FEW = 8
 
+#: Whole numbers less far apart than this are looked up in a list of them all.
+DENSE = 4096
+
 
 def is_frame(table: Table) -> bool:
     """Whether the table has named columns (a dataframe or a mapping), as opposed to an array."""
@@ -269,6 +272,10 @@ def encode(values: Array, known: Sequence[Any]) -> NDArray[np.intp]:
     one_type = len({type(value) for value in known}) == 1
     if one_type and values.dtype.kind in "biufU" and values.dtype.kind == np.asarray(known).dtype.kind:
         table = np.asarray(known)
+        if values.dtype.kind in "iu" and len(values):
+            places = _places(values, table)
+            if places is not None:
+                return places
         if len(table) <= FEW:
             codes = np.full(len(values), -1, dtype=np.intp)
             for position, value in enumerate(table):
@@ -282,14 +289,29 @@ def encode(values: Array, known: Sequence[Any]) -> NDArray[np.intp]:
     return np.fromiter((index.get(value, -1) for value in values.tolist()), np.intp, count=len(values))
 
 
+def _places(values: Array, table: Array) -> NDArray[np.intp] | None:
+    """Codes of whole numbers that lie close together, by a list of all of them, which is faster than comparing."""
+    low = min(int(values.min()), int(table.min()))
+    high = max(int(values.max()), int(table.max()))
+    if high - low >= DENSE:
+        return None
+    place = np.full(high - low + 1, -1, dtype=np.intp)
+    place[[int(value) - low for value in table]] = np.arange(len(table))
+    if low:
+        # A difference of small integers must not wrap around.
+        values = np.subtract(values, low, dtype=np.int64 if values.dtype.kind == "i" else np.uint64)
+    return place.take(values.astype(np.intp, copy=False))
+
+
 def row_argmax(array: NDArray[np.float64]) -> NDArray[np.intp]:
     """Position of the first largest number of every row; column by column when there are few, which is faster."""
-    if not 0 < array.shape[1] <= FEW:
+    if not 1 < array.shape[1] <= FEW:
         return np.asarray(array.argmax(axis=1))
-    best, codes = array[:, 0].copy(), np.zeros(len(array), dtype=np.intp)
-    for k in range(1, array.shape[1]):
-        codes[array[:, k] > best] = k
-        np.maximum(best, array[:, k], out=best)
+    best = array[:, 0]
+    codes: NDArray[np.intp] = (array[:, 1] > best).astype(np.intp)
+    for k in range(2, array.shape[1]):
+        best = np.maximum(best, array[:, k - 1])
+        np.putmask(codes, array[:, k] > best, k)
     return codes
 
 
@@ -299,7 +321,10 @@ def distinct(values: Array) -> list[Any]:
         # Counting beats sorting and hashing. A difference of small integers must not wrap around.
         least = values.min()
         above = np.subtract(values, least, dtype=np.int64 if values.dtype.kind == "i" else values.dtype)
-        return [int(least) + found for found in np.flatnonzero(np.bincount(above.astype(np.intp))).tolist()]
+        return [
+            int(least) + found
+            for found in np.flatnonzero(np.bincount(above.astype(np.intp, copy=False))).tolist()
+        ]
     found = set(values.tolist()) if values.dtype.kind == "O" else set(np.unique(values).tolist())
     try:
         return sorted(found)

@@ -76,7 +76,7 @@ def draw(proba: Floats, keys: Any, salt: str) -> NDArray[np.intp]:
 
 def faces_lottery(proba: Floats) -> NDArray[np.bool_]:
     """Whether more than one decision is possible, row by row."""
-    possible = np.zeros(len(proba), dtype=np.intp)
+    possible = np.zeros(len(proba), dtype=np.int32)
     for k in range(proba.shape[1]):
         possible += proba[:, k] > 0
     return np.asarray(possible > 1)

@@ -398,8 +398,11 @@ class CellPolicy(Policy):
             part = slice(start, start + KEY_BATCH)
             proba = None if labels else check_proba(scores[part], k, rows[part])
             for cell, share in self.signal.spread(proba, None if coded is None else coded[part]):
-                chosen = table.take(cell if group is None else group[part] * size + cell, axis=0)
-                decisions[part] += chosen if share is None else share[:, None] * chosen
+                place = cell if group is None else group[part] * size + cell
+                if share is None:
+                    table.take(place, axis=0, out=decisions[part], mode="clip")
+                else:
+                    decisions[part] += share[:, None] * table.take(place, axis=0)
         return decisions
 
     def to_sql(

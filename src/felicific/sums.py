@@ -67,6 +67,7 @@ def compute_moments(
     groups: Sequence[Any] | None = None,
     sample_weight: Any = None,
     first_row: int | None = None,
+    checked: bool = False,
 ) -> Moments:
     """Sum over the rows of a table in memory, batch by batch.
 
@@ -95,6 +96,8 @@ def compute_moments(
         Frequencies: weight 2 is the row twice, weight 0 the row absent.
     first_row : int, optional
         When these rows are a part of a larger table: what messages call the first of them.
+    checked : bool
+        Whether ``proba`` comes from :func:`check_proba`.
     """
     n = count_rows(x)
     y, group = None if y is None else as_vector(y, "y"), as_vector(group, "group")
@@ -125,7 +128,9 @@ def compute_moments(
     def seen(start: int, stop: int) -> tuple[Spread, NDArray[np.intp]]:
         """Signals of some rows, weights included, and the model's own decisions."""
         part = slice(start, stop)
-        share = None if proba is None else check_proba(proba[part], len(classes), rows[part])
+        share = None if proba is None else proba[part]
+        if share is not None and not checked:
+            share = check_proba(share, len(classes), rows[part])
         own = decided[part] if decided is not None else row_argmax(share)  # type: ignore[arg-type]
         by = None if weight is None else weight[part]
         return [(cell, _product(by, spread)) for cell, spread in signal.spread(share, own)], own
@@ -387,17 +392,16 @@ def _normalise(array: Floats, rows: NDArray[np.intp], found: Floats) -> None:
     for k in range(1, array.shape[1]):
         sums += array[:, k]
     with np.errstate(invalid="ignore"):
-        right = np.abs(sums - 1.0) <= PROBABILITY_TOLERANCE
-        for k in range(array.shape[1]):
-            right &= array[:, k] >= 0
-        wrong = ~right
-    if wrong.any():
-        i = int(np.argmax(wrong))
-        raise DataError(
-            f"The probabilities of row {rows[i]} are {array[i].tolist()}: "
-            "not finite numbers from 0 to 1 that sum to one.",
-            "Pass what predict_proba returns, every class included.",
-        )
+        # The extremes tell whether anything is wrong; NaN is neither small nor large.
+        off = np.abs([sums.min(initial=1.0) - 1.0, sums.max(initial=1.0) - 1.0])
+        if not (array.min(initial=0.0) >= 0 and (off <= PROBABILITY_TOLERANCE).all()):
+            right = (array >= 0).all(axis=1) & (np.abs(sums - 1.0) <= PROBABILITY_TOLERANCE)
+            i = int(np.argmin(right))
+            raise DataError(
+                f"The probabilities of row {rows[i]} are {array[i].tolist()}: "
+                "not finite numbers from 0 to 1 that sum to one.",
+                "Pass what predict_proba returns, every class included.",
+            )
     for k in range(array.shape[1]):
         np.divide(array[:, k], sums, out=found[:, k])
 

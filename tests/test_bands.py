@@ -30,7 +30,8 @@ def truth_along(fair, people, tau):
     limits = {c.name: tau * r for c, r in zip(line.components, line.ray, strict=True) if r < np.inf}
     policy = line.at(gap=limits)
     table = people.table("pandas")
-    q = policy.apply(fair.estimator_.predict(fair._model_features(table)), people["group"])[:, 1]
+    predicted = fair.estimator_.predict(fair._intake.features(table, fair.estimator_))
+    q = policy.apply(predicted, people["group"])[:, 1]
     means = np.empty((2, 2))
     for z in (0, 1):
         rows = people["group"] == z
@@ -85,11 +86,11 @@ def test_without_scikit_learn(fair):
     """A frontier of moments and arrays of scores give the same band."""
     people, other = make_people(600, 0), make_people(500, 8)
     table = people.table("pandas")
-    predicted = fair.estimator_.predict(fair._model_features(table))
+    predicted = fair.estimator_.predict(fair._intake.features(table, fair.estimator_))
     line = frontier(
         moments(table, predicted=predicted, y=people.y, policy="label", **SETTINGS), random_state=0
     )
-    scores = fair.estimator_.predict(fair._model_features(other.table("pandas")))
+    scores = fair.estimator_.predict(fair._intake.features(other.table("pandas"), fair.estimator_))
     found = band(line, scores, other.table("pandas"), other.y, **SETTINGS)
     assert found.low.shape == (len(line), 2, 2)
     assert (found.low <= found.means).all()

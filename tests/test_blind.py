@@ -17,6 +17,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from felicific import FairClassifier, Policy, Score
 from felicific.exceptions import DataError, GroupError, InfeasibleError
+from felicific.fitting import People
 from felicific.scores import fit_joint
 
 CELLS = {
@@ -204,9 +205,8 @@ def test_individual_outcome_is_that_of_the_cross_fitted_beliefs():
     fair = fitted(table, y, "individual", happiness="equalized_odds", gap=0.05)
     features = table[FEATURES]
     proba = fair.estimator_.predict_proba(features)
-    _, belief = fit_joint(
-        GaussianNB(), features, y, table["group"].to_numpy(), fair.classes_, 5, None, {}, proba
-    )
+    people = People(table, y, table["group"].to_numpy(), None, proba)
+    _, belief = fit_joint(GaussianNB(), features, people, fair.classes_, 5, None, {})
     assert belief.shape == (len(y), 2, 2)
     assert np.abs(belief.sum(axis=(1, 2)) - 1).max() <= 1e-12
     assert np.abs(belief.sum(axis=2) - proba).max() <= 1e-9

@@ -138,6 +138,23 @@ def test_a_recalibrated_classifier_has_a_report():
     assert again.report(new, labels).to_dict()
 
 
+def test_an_individual_policy_on_its_own_people_has_a_report():
+    """Also a classifier that recalibrating left unchanged has a report, which says that nothing is promised."""
+    table, y = make_people(120, 2, seed=1)
+    same = fitted(table, y, policy="individual").recalibrate(table)
+    assert "recalibrated on people without labels" in same.report(table, y).to_html()
+
+
+def test_moving_along_the_frontier_closes_no_other_gap():
+    """After a move, recalibrating closes the gaps that were closed and no others."""
+    table, y = make_people(400, 2, seed=1)
+    fair = fitted(table, y, happiness=[funding, relief], gap={"funding": 1.0}).at(gap=0.5)
+    moved = fair.recalibrate(table)
+    assert moved.gaps_["funding"] <= 0.5 + 1e-9
+    assert moved.loss_ == pytest.approx(fair.loss_, abs=1e-9)
+    assert moved.gaps_["relief"] > 0.5
+
+
 def test_recalibrating_twice_changes_nothing_more():
     """An individual policy that was recalibrated is recalibrated on the same rows to itself."""
     table, y = make_people(300, seed=2)

@@ -2,73 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from copy import copy, deepcopy
+from copy import copy
 from dataclasses import replace
-from types import FunctionType
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter, validate_data
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from felicific.bands import Band, band_of
 from felicific.certificates import Certificate, a_priori, no_certificate
-from felicific.constraints import Budget, Floor, check_constraints, constraint_name, resolve_gap
 from felicific.curves import Curve, curve
-from felicific.exceptions import DataError, HappinessError
-from felicific.fitting import (
-    People,
-    Task,
-    achieved,
-    decide,
-    expected_outcome,
-    fit_cells,
-    fit_individual,
-    individual_frontier,
-    kept_people,
-    persons_of,
-    recalibrate_cells,
-    recalibrate_individual,
-)
-from felicific.frames import (
-    Array,
-    Table,
-    as_vector,
-    column_names,
-    count_rows,
-    distinct,
-    encode,
-    is_frame,
-    is_mapping,
-    null_rows,
-    select_columns,
-    take_column,
-    take_rows,
-)
-from felicific.frontier import Frontier, cell_frontier
-from felicific.groups import encode_groups, find_groups, resolve_groups
-from felicific.happiness import CRITERIA, Happiness, resolve_happiness
+from felicific.exceptions import DataError
+from felicific.fitted import Fitted, fit_policy, halves
+from felicific.fitting import People, Task, achieved, decide, persons_of
+from felicific.frames import Array, Table, as_vector, count_rows, encode, is_frame, take_rows
+from felicific.frontier import Frontier
 from felicific.individual import IndividualPolicy
+from felicific.intake import Intake, check_labels, present_people
 from felicific.intervals import check_confidence
-from felicific.lottery import check_keys, content_keys, draw, faces_lottery, keys_as_text, make_salt
-from felicific.moments import Moments, Outcome
-from felicific.policy import CellPolicy, Policy
-from felicific.safety import certify, check_certifiable, split
-from felicific.scores import cross_fit, fit_joint, part_of, predict_proba
-from felicific.signals import Individual, Signal, SoftLabel, resolve_policy
-from felicific.sums import check_weights, resolve_loss
+from felicific.lottery import content_keys, draw, keys_as_text, make_salt
+from felicific.moments import Moments
+from felicific.policy import Policy
+from felicific.scores import fit_joint, fit_model, parts_of, predict_proba
+from felicific.signals import Individual, Signal, resolve_policy
+from felicific.sums import check_weights
+from felicific.tasks import make_task
 
 Floats = NDArray[np.float64]
-
-#: What is found when it is first looked at, or by a safe fit, and belongs to one fit only.
-FOUND = ("_frontier", "_certificate")
 
 
 class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
@@ -216,7 +182,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """
         # A fit that fails must leave the object as it was: everything happens to a copy.
         trial = copy(self)
-        for name in [name for name in vars(trial) if name.endswith("_") or name in FOUND]:
+        for name in [name for name in vars(trial) if name.endswith("_")]:
             delattr(trial, name)
         trial._fit(X, y, sensitive_features, sample_weight, fit_params)
         self.__dict__.clear()
@@ -226,8 +192,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     def _fit(
         self, X: Table, y: Any, sensitive_features: Any, sample_weight: Any, fit_params: dict[str, Any]
     ) -> None:
-        whole = X
-        X, y = self._check_rows(X, y)
+        intake, whole = self._intake, X
+        X = intake.check(self, X, reset=True)
+        y = check_labels(y, count_rows(X))
         frozen = isinstance(self.estimator, FrozenEstimator)
         if frozen:
             check_is_fitted(self.estimator)
@@ -236,121 +203,100 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         for name in ("randomize", "group_at_predict"):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise DataError(f"{name} is {getattr(self, name)!r}.", "Say True or False.")
-        kind, task = resolve_policy(self.policy), self._task(make_salt(self.random_state))
+        kind, task = resolve_policy(self.policy), self._task()
         weight = check_weights(sample_weight, len(y))
-        present, sample_weight = None, weight
-        if weight is not None and not weight.all():
-            # Weight 0 is the row absent: not even a missing group in it may be seen.
-            present = np.flatnonzero(weight)
-        group = self._groups(whole if is_frame(whole) else X, sensitive_features, present)
-        if self.key is not None:
-            check_keys(take_column(X, self.key, "key"))
-        if self.confidence is not None:
-            if present is not None:
-                X, y, weight = take_rows(X, present), y[present], cast(Floats, weight)[present]
-                fit_params = {n: part_of(v, present, count_rows(whole)) for n, v in fit_params.items()}
-            self._fit_safely(task, X, y, group, kind, weight, fit_params)
-            return
-        people = self._score_rows(X, y, group, kind, present, sample_weight, fit_params)
-        self._fit_policy(task, people, kind)
-        self._finish(task, people)
+        group = intake.groups(whole if is_frame(whole) else X, sensitive_features, weight)
+        intake.keys(X)
+        people = People(X, y, group, None, weight=weight)
+        if self.confidence is None:
+            self._keep(self._fit_policy(task, self._score_rows(people, kind, fit_params), kind))
+        else:
+            self._fit_safely(task, people, kind, fit_params)
 
-    def _task(self, salt: str) -> Task:
+    @property
+    def _intake(self) -> Intake:
+        return Intake(self.key, self.sensitive_features, bool(self.group_at_predict))
+
+    def _task(self) -> Task:
         """What is asked, spelled out for the classes of the model."""
-        classes = self.classes_.tolist()
-        own = resolve_happiness(self.happiness, classes, self.favourable)
-        gap = self.gap
-        if gap is not None and not isinstance(gap, Mapping):
-            gap = {component.name: gap for component in own}
-        constraints = check_constraints(self.constraints)
-        every = own + _constrained(constraints, own, classes, self.favourable)
-        widths = resolve_gap(gap, tuple(happiness.component for happiness in every))
-        if self.confidence is not None:
-            check_confidence(self.confidence)
-            check_certifiable(self.gap, widths)
-        resolve_loss(self.loss, self.classes_)
-        return Task(
-            classes=self.classes_,
-            happiness=every,
-            loss=self.loss,
-            gap=gap,
-            constraints=constraints,
+        return make_task(
+            self.classes_,
+            self.happiness,
+            self.gap,
+            self.loss,
+            self.constraints,
+            favourable=self.favourable,
+            confidence=self.confidence,
             see_group=bool(self.group_at_predict),
-            salt=salt,
+            salt=make_salt(self.random_state),
         )
 
-    def _fit_policy(self, task: Task, people: People, kind: Signal | Individual) -> None:
-        seeing = replace(task, see_group=True)
-        policy: Policy
-        best: Policy
-        self.moments_: Moments | None = None
-        if isinstance(kind, Individual):
-            policy, self._fitted_on = fit_individual(task, people, kind)
-            best = policy if task.see_group else fit_individual(seeing, people, kind)[0]
-        else:
-            policy, self.moments_ = fit_cells(task, people, kind)
-            best = policy if task.see_group else fit_cells(seeing, people, kind)[0]
-        self.policy_: Policy = replace(policy, randomize=bool(self.randomize))
-        self._labelled = self.moments_
+    def _fit_policy(self, task: Task, people: People, kind: Signal | Individual) -> Fitted:
+        fitted = fit_policy(task, people, kind, randomize=bool(self.randomize))
         if not task.see_group:
-            best = replace(best, randomize=bool(self.randomize))
-            self.cost_of_blindness_ = (
-                self._stated(task, people, self.policy_).loss - self._stated(seeing, people, best).loss
-            )
+            seeing = fit_policy(replace(task, see_group=True), people, kind, randomize=bool(self.randomize))
+            self.cost_of_blindness_ = fitted.policy.loss - seeing.policy.loss
+        return fitted
 
-    def _stated(self, task: Task, people: People, policy: Policy) -> Outcome:
-        """What a policy does to these people; of a rounded one, what its rounded decisions do."""
-        if policy.randomize:
-            return policy.outcome
-        return achieved(task, people, decide(policy, people), policy.groups)
-
-    def _finish(self, task: Task, people: People) -> None:
-        """State what the policy does to these people, and keep them if moving along the frontier needs them."""
-        self.policy_ = replace(self.policy_, outcome=self._stated(task, people, self.policy_))
-        self.groups_ = self.policy_.groups
-        self._state(_drawn(self.policy_, people))
-        self._people = people if _needs_people(self.policy_) else None
-
-    def _state(self, share_randomized: float) -> None:
-        self.loss_ = self.policy_.loss
-        self.gaps_ = self.policy_.gaps
-        self.share_randomized_ = share_randomized
+    def _keep(self, fitted: Fitted) -> None:
+        """Show what was fitted in the attributes."""
+        self._fitted = fitted
+        self.policy_: Policy = fitted.policy
+        self.moments_: Moments | None = fitted.moments
+        self.groups_ = fitted.policy.groups
+        self.loss_, self.gaps_ = fitted.policy.loss, fitted.policy.gaps
+        self.share_randomized_ = fitted.share_randomized
 
     def _fit_safely(
-        self,
-        task: Task,
-        X: Table,
-        y: Array,
-        group: Array,
-        kind: Signal | Individual,
-        weight: Floats | None,
-        fit_params: dict[str, Any],
+        self, task: Task, people: People, kind: Signal | Individual, fit_params: dict[str, Any]
     ) -> None:
         """Fit on half of every group, and keep the loosest policy that is shown on the other half to meet the gap."""
-        groups = find_groups(group)
-        fitted, held = split(encode_groups(group, groups), groups, weight, task.salt)
-        parts = []
-        for people_of in (fitted, held):
-            rows = np.flatnonzero(people_of)
-            counts = None if weight is None else people_of[rows]
-            parts.append((rows, take_rows(X, rows), y[rows], group[rows], counts))
-        rows, X_fit, y_fit, group_fit, counts = parts[0]
-        params = {name: part_of(value, rows, len(y)) for name, value in fit_params.items()}
-        people = self._score_rows(X_fit, y_fit, group_fit, kind, None, counts, params)
-        self._fit_policy(task, people, kind)
-        self._finish(task, people)
-        _, X_held, y_held, group_held, counts = parts[1]
-        others = replace(self._scored(X_held, group_held, y_held), weight=counts)
-        policy, self._certificate = certify(
-            self.frontier_,
-            resolve_gap(task.gap, self.policy_.components),
-            lambda policy: persons_of(task, others, decide(policy, others), groups),
-            persons_of(task, people, decide(self.policy_, people), groups),
-            check_confidence(self.confidence),
-            lambda policy: replace(policy, salt=task.salt, randomize=bool(self.randomize)),
+        if people.present is not None:
+            fit_params = parts_of(fit_params, people.present, len(people.group))
+            people = people.take(people.present)
+        (rows, fitted_on), (_, held) = halves(people, task.salt)
+        fitted_on = self._score_rows(fitted_on, kind, parts_of(fit_params, rows, len(people.group)))
+        self._keep(self._fit_policy(task, fitted_on, kind))
+        others = replace(self._scored(held.x, held.group, held.y), weight=held.weight)
+        self._keep(self._fitted.certified(fitted_on, others, check_confidence(self.confidence)))
+
+    def _score_rows(self, people: People, kind: Signal | Individual, fit_params: dict[str, Any]) -> People:
+        """Fit what is to be fitted, and ask the model about the rows of positive weight."""
+        frozen, y = isinstance(self.estimator, FrozenEstimator), as_vector(people.y, "y")
+        routed = {} if frozen else self._routed(people.weight, fit_params)
+        features = self._intake.features(people.x, self.estimator if frozen else None)
+        self.estimator_, proba, predicted = fit_model(
+            self.estimator, features, y, self.classes_, self.cv, self.n_jobs, routed, kind.needs_proba
         )
-        self.policy_ = policy
-        self._settle()
+        people, present = replace(people, predicted=predicted, proba=proba), people.present
+        if present is not None:
+            people, features = people.take(present), take_rows(features, present)
+            routed = parts_of(routed, present, len(y))
+        if self.group_at_predict or not isinstance(kind, Individual):
+            return people
+        inner = self.estimator.estimator if frozen else self.estimator
+        self.joint_, belief = fit_joint(inner, features, people, self.classes_, self.cv, self.n_jobs, routed)
+        return replace(people, joint=belief)
+
+    def _routed(self, sample_weight: Any, fit_params: dict[str, Any]) -> dict[str, Any]:
+        """Parameters for the estimator's own fit."""
+        given = dict(fit_params)
+        if sample_weight is not None:
+            given["sample_weight"] = sample_weight
+        if get_config()["enable_metadata_routing"]:
+            return dict(process_routing(self, "fit", **given).estimator.fit)
+        if not has_fit_parameter(self.estimator, "sample_weight"):
+            given.pop("sample_weight", None)
+        return given
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Route what ``fit`` is given: to itself as requested, and to the estimator."""
+        router = MetadataRouter(owner=self).add_self_request(self)
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        return router.add(estimator=self.estimator, method_mapping=mapping)
+
+    # -----------------------------------------------------------------------------------------------------
+    # What holds for other people
 
     @property
     def certificate_(self) -> Certificate:
@@ -365,19 +311,12 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             raise AttributeError(
                 "A recalibrated classifier has no certificate: it was fitted to people without labels."
             )
-        if "_certificate" in vars(self):
-            return self._certificate
+        if self._fitted.certificate is not None:
+            return self._fitted.certificate
         level = 0.95 if self.confidence is None else check_confidence(self.confidence)
         if not isinstance(self.estimator, FrozenEstimator):
             return no_certificate("the model was fitted to the same rows as the policy.", level)
         return a_priori(self.policy_, self.moments_, self.loss, level)
-
-    def _reported_certificate(self) -> Certificate:
-        """The certificate for a report, which says of a recalibrated classifier why there is none."""
-        if self.policy_.expected and "_certificate" not in vars(self):
-            level = 0.95 if self.confidence is None else check_confidence(self.confidence)
-            return no_certificate("the policy was recalibrated on people without labels.", level)
-        return self.certificate_
 
     # -----------------------------------------------------------------------------------------------------
     # The frontier
@@ -390,29 +329,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         proportions of ``gap`` where it gives each a positive number, else of their gaps when nothing is asked.
         """
         check_is_fitted(self, "policy_")
-        if "_frontier" not in vars(self):
-            self._frontier = self._new_frontier()
-        return self._frontier
-
-    def _new_frontier(self) -> Frontier:
-        task = self._task(self.policy_.salt)
-        own = [
-            str(found.name)
-            for found in resolve_happiness(self.happiness, task.classes.tolist(), self.favourable)
-        ]
-        asked = {name: width for name, width in (task.gap or {}).items() if width < np.inf}
-        given = len(asked) > 1 and all(width > 0 for width in asked.values())
-        direction = asked if given else list(asked or own)
-        if isinstance(self.policy_, IndividualPolicy):
-            return individual_frontier(task, vars(self).get("_people"), self.policy_, direction)
-        return cell_frontier(
-            cast(Moments, self.moments_),
-            direction,
-            task.constraints,
-            see_group=task.see_group,
-            salt=self.policy_.salt,
-            expected=self.policy_.expected,
-        )
+        return self._fitted.frontier
 
     def at(self, *, gap: Any = None, loss: float | None = None) -> Self:
         """Move along the frontier, without fitting anything again.
@@ -431,42 +348,12 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             A new fitted object with the policy of least loss at that gap, or of least gap at that loss; its ``gap`` is
             what it would take to get there by fitting. It carries no certificate of a test.
         """
-        line = self.frontier_
-        tau = line.position(gap=gap, loss=loss)
-        fresh = copy(self)
-        fresh.gap = gap
-        if gap is None or np.isfinite(line.ray).sum() > 1:
-            # What every gap that is closed may be here, so that no later fit or recalibration forgets one.
-            fresh.gap = {
-                component.name: tau * float(width) if width > 0 else 0.0
-                for component, width in zip(line.components, line.ray, strict=True)
-                if width < np.inf
-            }
-        fresh.policy_ = replace(line.at(tau=tau), randomize=self.policy_.randomize)
-        for name in ("cost_of_blindness_", "_certificate"):
-            fresh.__dict__.pop(name, None)
-        fresh._settle()
+        line, fresh = self.frontier_, copy(self)
+        fitted = self._fitted.moved(line.position(gap=gap, loss=loss))
+        fresh.gap = fitted.task.gap if gap is None or np.isfinite(line.ray).sum() > 1 else gap
+        fresh.__dict__.pop("cost_of_blindness_", None)
+        fresh._keep(fitted)
         return fresh
-
-    def _settle(self) -> None:
-        """State what a policy from the frontier does to the fitted people; of a rounded one, what its decisions do."""
-        policy = self.policy_
-        if isinstance(policy, CellPolicy) and not _needs_people(policy):
-            if not policy.randomize:
-                rounded = np.eye(len(policy.classes))[policy.q.argmax(axis=2)]
-                self.policy_ = replace(policy, outcome=cast(Moments, self.moments_).evaluate(rounded))
-            self._state(_drawn(policy))
-            return
-        people, task = kept_people(vars(self).get("_people")), self._task(policy.salt)
-        if not policy.randomize:
-            decisions = decide(policy, people)
-            outcome = (
-                expected_outcome(task, people, policy, self.moments_, decisions)
-                if policy.expected
-                else achieved(task, people, decisions, policy.groups)
-            )
-            self.policy_ = replace(policy, outcome=outcome)
-        self._state(_drawn(self.policy_, people))
 
     def frontier_on(
         self, X: Table, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
@@ -477,7 +364,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         groups change places. ``sample_weight`` are frequencies, as in ``fit``.
         """
         people, line = self._others(X, y, sensitive_features, sample_weight), self.frontier_
-        task = self._task(self.policy_.salt)
+        task = self._fitted.task
         outcomes = [achieved(task, people, decide(policy, people), line.groups) for policy in line.policies]
         codes = encode(as_vector(people.predicted, "predictions"), self.classes_.tolist())
         today = achieved(task, people, np.eye(len(self.classes_))[codes], line.groups)
@@ -498,23 +385,16 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         frequencies, as in ``fit``.
         """
         people, line = self._others(X, y, sensitive_features, sample_weight), self.frontier_
-        task = self._task(self.policy_.salt)
+        task = self._fitted.task
         return band_of(
             line, lambda policy: persons_of(task, people, decide(policy, people), line.groups), confidence
         )
 
     def _others(self, X: Table, y: Any, sensitive_features: Any, sample_weight: Any) -> People:
-        """Other people, with labels and frequencies; weight 0 is the row absent."""
+        """Other people, with labels and frequencies."""
         check_is_fitted(self, "policy_")
-        y = as_vector(y, "y")
-        n, weight = count_rows(X), check_weights(sample_weight, len(y))
-        if len(y) != n:
-            raise DataError(f"There are {len(y)} labels y for {n} rows.", "Pass one for every row.")
-        if weight is not None and not weight.all():
-            rows = np.flatnonzero(weight)
-            X, y, weight = take_rows(X, rows), y[rows], weight[rows]
-            sensitive_features = part_of(sensitive_features, rows, n)
-        return replace(self._scored(X, sensitive_features, y), weight=weight)
+        X, y, group, weight = present_people(X, y, sensitive_features, sample_weight)
+        return replace(self._scored(X, group, y), weight=weight)
 
     def report(
         self, X: Table, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None, **options: Any
@@ -541,36 +421,21 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
         named, inner = self.sensitive_features, getattr(self.estimator_, "estimator", self.estimator_)
         named = " and ".join(map(str, named)) if isinstance(named, list | tuple) else named
-        steps = getattr(inner, "steps", None)
+        steps, level = getattr(inner, "steps", None), 0.95 if self.confidence is None else self.confidence
+        new = "recalibration_" in vars(self)
+        none = no_certificate("the policy was recalibrated on people without labels.", level)
         about = {
             "grouped_by": named if isinstance(named, str) else None,
             "model": type(steps[-1][1] if steps else inner).__name__,
-            "certificate": self._reported_certificate(),
+            "certificate": none if new else self.certificate_,
         }
         return import_module("felicific.report").choice_report(
-            self._task(self.policy_.salt),
+            self._fitted.task,
             self._others(X, y, sensitive_features, sample_weight),
             self.frontier_,
             self.policy_,
             **(about | options),
         )
-
-    def __copy__(self) -> Self:
-        """A copy that shares everything, what a stored classifier leaves out too."""
-        twin = type(self).__new__(type(self))
-        twin.__dict__.update(self.__dict__)
-        return twin
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        twin = type(self).__new__(type(self))
-        memo[id(self)] = twin
-        twin.__dict__.update(deepcopy(self.__dict__, memo))
-        return twin
-
-    def __getstate__(self) -> dict[str, Any]:
-        # People stay out of files, and a frontier is solved again from what is kept.
-        state = dict(super().__getstate__())
-        return {name: value for name, value in state.items() if name not in ("_people", "_frontier")}
 
     def recalibrate(self, X_new: Table, *, sensitive_features: Any = None) -> Self:
         """Fit the policy anew to people without labels: those it will decide about.
@@ -588,178 +453,31 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             ``recalibration_`` says how each component was brought to them. It carries no certificate.
         """
         check_is_fitted(self, "policy_")
-        people = self._scored(X_new, sensitive_features)
-        task = self._task(self.policy_.salt)
-        fresh = copy(self)
-        policy: Policy
-        if isinstance(self.policy_, IndividualPolicy):
-            policy, fresh._fitted_on = recalibrate_individual(task, people, self.policy_, self._fitted_on)
-            if policy is self.policy_:
-                fresh.recalibration_ = dict.fromkeys(
-                    self.gaps_, "unchanged: it was fitted on these very people"
-                )
-                return fresh
-            kept = "expected by calibrated probabilities"
-        else:
-            policy, fresh.moments_ = recalibrate_cells(task, people, cast(Moments, self._labelled))
-            labelled = cast(Moments, self._labelled)
-            pooled = float(fresh.moments_.mass[labelled.mass <= 0].sum() / fresh.moments_.total)
-            kept = "reweighted from the labelled people"
-            kept += f", pooled over neighbours for the {pooled:.2%} in cells without any" if pooled else ""
-        fresh.policy_ = replace(policy, randomize=self.policy_.randomize, expected=True)
-        fresh.recalibration_ = {
-            str(happiness.name): kept if happiness.looks_at_y else "computed on the new people"
-            for happiness in task.happiness
-        }
-        for name in ("cost_of_blindness_", *FOUND):
-            fresh.__dict__.pop(name, None)
-        if not fresh.policy_.randomize:
-            rounded = expected_outcome(
-                task, people, fresh.policy_, fresh.moments_, decide(fresh.policy_, people)
-            )
-            fresh.policy_ = replace(fresh.policy_, outcome=rounded)
-        fresh._people = people if _needs_people(fresh.policy_) else None
-        fresh._state(_drawn(fresh.policy_, people))
+        people, fresh = self._scored(X_new, sensitive_features), copy(self)
+        fitted, fresh.recalibration_ = self._fitted.recalibrated(people)
+        if fitted is not self._fitted:
+            fresh.__dict__.pop("cost_of_blindness_", None)
+            fresh._keep(fitted)
         return fresh
-
-    def _check_rows(self, X: Table, y: Any) -> tuple[Table, Array]:
-        """Check X and y, keeping a dataframe untouched."""
-        if y is None:
-            raise DataError("FairClassifier requires y to be passed, but the target y is None.", "Pass y.")
-        X = self._check_table(X, reset=True)
-        y = column_or_1d(y, warn=True) if np.asarray(y).shape[1:] == (1,) else as_vector(y, "y")
-        if len(y) != count_rows(X):
-            raise DataError(
-                f"There are {len(y)} labels y for {count_rows(X)} rows.", "Pass one for every row."
-            )
-        missing = null_rows(y)
-        if len(missing):
-            raise DataError(
-                f"The label is missing (NaN or None) in {len(missing)} rows, first in row {missing[0]}.",
-                "Leave those rows out.",
-            )
-        if y.dtype.kind == "f" and not np.isfinite(y).all():
-            row = int(np.argmin(np.isfinite(y)))
-            raise DataError(f"The label of row {row} is {y[row]} (infinity).", "Leave those rows out.")
-        if y.dtype.kind not in "biu":  # whole numbers are classes
-            check_classification_targets(y)
-        labels = distinct(y)
-        if len(labels) < 2:
-            raise DataError(
-                f"y holds one class only: {labels}.",
-                "Pass rows of at least two classes; one leaves no decision.",
-            )
-        return X, y
-
-    def _check_table(self, X: Table, *, reset: bool) -> Table:
-        """Check X as scikit-learn does, keeping a dataframe untouched; what it holds is the model's to judge."""
-        if is_mapping(X):
-            raise DataError(
-                "X is a mapping, which scikit-learn does not take for a table.",
-                "Pass a pandas or Polars dataframe, or an array.",
-            )
-        if is_frame(X) and count_rows(X) == 0:
-            raise DataError("X has no rows.", "Pass at least one.")
-        X = self._visible(X)
-        return validate_data(
-            self,
-            X,
-            reset=reset,
-            skip_check_array=is_frame(X),
-            accept_sparse="csr",
-            dtype=None,
-            ensure_all_finite=False,
-        )
-
-    def _visible(self, X: Table) -> Table:
-        """Without the columns that name the group, when the policy decides without it."""
-        hidden = self._hidden()
-        if not hidden or not is_frame(X):
-            return X
-        return select_columns(X, [name for name in column_names(X) if name not in hidden], "the policy")
-
-    def _hidden(self) -> list[Any]:
-        """Columns that name the group and may not be seen when deciding."""
-        named = self.sensitive_features
-        if self.group_at_predict or callable(named) or named is None:
-            return []
-        return [named] if isinstance(named, str) else list(named) if isinstance(named, list | tuple) else []
-
-    def _groups(self, X: Table, sensitive_features: Any, rows: NDArray[np.intp] | None = None) -> Array:
-        if sensitive_features is not None:
-            return resolve_groups(X, sensitive_features, rows=rows)
-        return resolve_groups(X, self.sensitive_features, rows=rows, columns_only=True)
-
-    def _score_rows(
-        self,
-        X: Table,
-        y: Array,
-        group: Array,
-        kind: Signal | Individual,
-        present: NDArray[np.intp] | None,
-        sample_weight: Any,
-        fit_params: dict[str, Any],
-    ) -> People:
-        """Fit what is to be fitted, and ask the model about the rows that are ``present`` (None: all)."""
-        joint = isinstance(kind, Individual) and not self.group_at_predict
-        if isinstance(self.estimator, FrozenEstimator):
-            self.estimator_ = self.estimator
-            features = self._model_features(X)
-            proba = predict_proba(self.estimator_, features, self.classes_) if kind.needs_proba else None
-            predicted = np.asarray(self.estimator_.predict(features))
-            inner, routed = self.estimator.estimator, {}
-        else:
-            inner, routed = self.estimator, self._routed(sample_weight, fit_params)
-            features = self._without_key(X)
-            proba, predicted = cross_fit(
-                inner, features, y, self.classes_, self.cv, self.n_jobs, routed, kind.needs_proba
-            )
-            self.estimator_ = clone(inner).fit(features, y, **routed)
-        if present is not None:
-            routed = {name: part_of(value, present, len(y)) for name, value in routed.items()}
-            X, features, y = take_rows(X, present), take_rows(features, present), y[present]
-            predicted, sample_weight = predicted[present], sample_weight[present]
-            proba = None if proba is None else proba[present]
-        people = People(X, y, group, predicted, proba, sample_weight)
-        if not joint:
-            return people
-        self.joint_, belief = fit_joint(
-            inner, features, y, group, self.classes_, self.cv, self.n_jobs, routed, np.asarray(proba)
-        )
-        return replace(people, joint=belief)
-
-    def _routed(self, sample_weight: Any, fit_params: dict[str, Any]) -> dict[str, Any]:
-        """Parameters for the estimator's own fit."""
-        given = dict(fit_params)
-        if sample_weight is not None:
-            given["sample_weight"] = sample_weight
-        if get_config()["enable_metadata_routing"]:
-            return dict(process_routing(self, "fit", **given).estimator.fit)
-        if not has_fit_parameter(self.estimator, "sample_weight"):
-            given.pop("sample_weight", None)
-        return given
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Route what ``fit`` is given: to itself as requested, and to the estimator."""
-        router = MetadataRouter(owner=self).add_self_request(self)
-        mapping = MethodMapping().add(caller="fit", callee="fit")
-        return router.add(estimator=self.estimator, method_mapping=mapping)
 
     # -----------------------------------------------------------------------------------------------------
     # Predict
 
     def predict_proba(self, X: Table, *, sensitive_features: Any = None) -> Floats:
         """Probability of every decision: the policy itself, not the model's belief about the label."""
-        return self._decisions(X, sensitive_features)[1]
+        check_is_fitted(self, "policy_")
+        return decide(self.policy_, self._scored(X, sensitive_features, deciding=True))
 
     def predict(self, X: Table, *, sensitive_features: Any = None) -> Array:
         """Decide; people who face a lottery draw by their key, the same one every time."""
-        X, proba = self._decisions(X, sensitive_features)
-        if self.key is None:
-            codes = draw(proba, lambda rows: content_keys(X, rows), self.policy_.salt)
-        else:
-            keys = check_keys(take_column(X, self.key, "key"))
-            codes = draw(proba, lambda rows: keys_as_text(keys[rows]), self.policy_.salt)
+        check_is_fitted(self, "policy_")
+        people = self._scored(X, sensitive_features, deciding=True)
+        proba, keys = decide(self.policy_, people), self._intake.keys(people.x)
+        codes = draw(
+            proba,
+            lambda rows: content_keys(people.x, rows) if keys is None else keys_as_text(keys[rows]),
+            self.policy_.salt,
+        )
         return np.asarray(self.classes_[codes])
 
     def score(self, X: Table, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
@@ -767,104 +485,25 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         decisions = self.predict(X, sensitive_features=sensitive_features)
         return float(accuracy_score(y, decisions, sample_weight=sample_weight))
 
-    def _decisions(self, X: Table, sensitive_features: Any) -> tuple[Table, Floats]:
-        check_is_fitted(self, "policy_")
-        X = self._check_table(X, reset=False)
-        group = self._groups(X, sensitive_features) if self.policy_.see_group else None
-        features = self._model_features(X)
-        proba = predicted = joint = None
-        if self.policy_.needs_proba:
+    def _scored(
+        self, X: Table, sensitive_features: Any, y: Array | None = None, *, deciding: bool = False
+    ) -> People:
+        """Other people, with their groups and what the model says about them; to decide, only what the policy sees."""
+        intake, policy, whole = self._intake, self.policy_, X
+        X = intake.check(self, X, reset=False)
+        group = predicted = proba = joint = None
+        if policy.see_group or not deciding:
+            group = intake.groups(whole if is_frame(whole) else X, sensitive_features)
+        features = intake.features(X, self.estimator_)
+        if policy.needs_proba:
             proba = predict_proba(self.estimator_, features, self.classes_)
-        else:
+        if not (policy.needs_proba and deciding):
             predicted = np.asarray(self.estimator_.predict(features))
-        if not self.policy_.see_group and isinstance(self.policy_, IndividualPolicy):
+        if not policy.see_group and isinstance(policy, IndividualPolicy):
             joint = self.joint_.belief(features, np.asarray(proba))
-        return X, decide(self.policy_, People(X, None, group, predicted, proba, joint=joint))
-
-    def _scored(self, X_new: Table, sensitive_features: Any, y: Array | None = None) -> People:
-        """Other people, with their groups and everything the model says about them."""
-        X = self._check_table(X_new, reset=False)
-        group = self._groups(X_new if is_frame(X_new) else X, sensitive_features)
-        features = self._model_features(X)
-        proba = predict_proba(self.estimator_, features, self.classes_) if self.policy_.needs_proba else None
-        blind = not self.policy_.see_group and isinstance(self.policy_, IndividualPolicy)
-        return People(
-            x=X,
-            y=y,
-            group=group,
-            predicted=np.asarray(self.estimator_.predict(features)),
-            proba=proba,
-            joint=self.joint_.belief(features, np.asarray(proba)) if blind else None,
-        )
-
-    def _model_features(self, X: Table) -> Table:
-        """Exactly the columns that the model was trained on, when it remembers them; else X without the key."""
-        names = getattr(self.estimator_, "feature_names_in_", None)
-        if names is not None and is_frame(X):
-            used = [name for name in self._hidden() if name in names]
-            if used:
-                raise DataError(
-                    f"The model itself uses the group column {used[0]!r}, so it cannot decide without it.",
-                    "Train the model without that column, or leave group_at_predict=True.",
-                )
-            return select_columns(X, list(names), "the model")
-        return self._without_key(X)
-
-    def _without_key(self, X: Table) -> Table:
-        if self.key is None:
-            return X
-        return select_columns(X, [name for name in column_names(X) if name != self.key], "the model")
+        return People(X, y, group, predicted, proba, joint=joint)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def _drawn(policy: Policy, people: People | None = None) -> float:
-    """Share of people whose decision is drawn by lottery."""
-    if isinstance(policy, CellPolicy) and not _needs_people(policy):
-        # Where people are is all there is to know of them.
-        cells = faces_lottery(policy.q.reshape(-1, policy.q.shape[2]))
-        return float(np.average(cells, weights=policy.mass.ravel())) if policy.randomize else 0.0
-    people = cast(People, people)
-    weight = None if people.weight is None else as_vector(people.weight, "sample_weight")
-    return float(np.average(faces_lottery(decide(policy, people)), weights=weight))
-
-
-def _needs_people(policy: Policy) -> bool:
-    """Whether the sums do not tell what another policy of this kind would do to each person."""
-    return not isinstance(policy, CellPolicy) or isinstance(policy.signal, SoftLabel)
-
-
-def _constrained(
-    constraints: tuple[Floor | Budget, ...], own: tuple[Happiness, ...], classes: list[Any], favourable: Any
-) -> tuple[Happiness, ...]:
-    """Components that only constraints speak of."""
-    known = {component.name: component for component in own}
-    families = {component.family for component in own}
-    extra: dict[str, Happiness] = {}
-    for constraint in constraints:
-        happiness = constraint.happiness
-        if isinstance(happiness, str):
-            if happiness in known or happiness in families or happiness not in CRITERIA:
-                continue
-            extra |= {str(found.name): found for found in resolve_happiness(happiness, classes, favourable)}
-            continue
-        named = happiness if isinstance(happiness, Happiness) else Happiness(happiness)
-        name = constraint_name(happiness)
-        same = known.get(name) or extra.get(name)
-        if same is None:
-            extra[name] = named
-        elif not (_alike(same.function, named.function) and _alike(same.among, named.among)):
-            raise HappinessError(
-                f"A constraint and a component are both called {name!r} and differ.", "Give one another name."
-            )
-    return tuple(extra.values())
-
-
-def _alike(one: Any, other: Any) -> bool:
-    """Whether two functions are the same; cloning an estimator copies callable objects, so those by content."""
-    if isinstance(one, FunctionType) or not hasattr(one, "__dict__"):
-        return bool(one == other)
-    return bool(one == other) or (type(one) is type(other) and bool(vars(one)) and vars(one) == vars(other))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from felicific.calibration import Calibration, fit_calibration
 from felicific.engines import find_engine
 from felicific.exceptions import DataError
-from felicific.frames import Array, Table, as_vector, encode
+from felicific.frames import Array, Table, as_vector, encode, take_rows
 from felicific.frontier import Frontier, Line, ray_of, tau_rounding
 from felicific.generation import (
     Crowd,
@@ -45,7 +45,10 @@ Codes = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Task:
-    """What is asked: decisions, happiness, loss, gap and further requirements."""
+    """What is asked: decisions, happiness, loss, gap and further requirements.
+
+    ``own`` names the components that are closed along a frontier when no gap is asked for.
+    """
 
     classes: Array
     happiness: tuple[Happiness, ...]
@@ -54,11 +57,12 @@ class Task:
     constraints: Any
     see_group: bool
     salt: str
+    own: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class People:
-    """Rows of positive weight, with what the model says about them.
+    """Rows, with what the model says about them. Those of weight 0 are taken out before anything is summed.
 
     ``joint`` is p(label, group given x) of shape (n, K, groups), for individual policies that do not see the group.
     """
@@ -75,6 +79,16 @@ class People:
     def weights(self) -> Floats:
         """One weight per row."""
         return np.ones(len(self.group)) if self.weight is None else np.asarray(self.weight, dtype=np.float64)
+
+    @property
+    def present(self) -> Codes | None:
+        """Rows of positive weight when there are others: weight 0 is the row absent. None for all."""
+        return None if self.weight is None or np.all(self.weight) else np.flatnonzero(self.weight)
+
+    def take(self, rows: Codes) -> People:
+        """Some of them."""
+        rest = (self.y, self.group, self.predicted, self.proba, self.weight, self.joint)
+        return People(take_rows(self.x, rows), *(None if part is None else part[rows] for part in rest))
 
 
 def decide(policy: Policy, people: People) -> Floats:

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
 from felicific.exceptions import DataError
+from felicific.fitting import People
 from felicific.frames import Array, Table, as_vector, encode, take_rows
 from felicific.groups import encode_groups, find_groups
 
@@ -39,6 +41,11 @@ def part_of(value: Any, rows: NDArray[np.intp], n: int) -> Any:
     return as_vector(value, "fit parameter")[rows] if np.ndim(value) and len(value) == n else value
 
 
+def parts_of(params: dict[str, Any], rows: NDArray[np.intp], n: int) -> dict[str, Any]:
+    """Fit parameters for some of n rows."""
+    return {name: part_of(value, rows, n) for name, value in params.items()}
+
+
 def cross_fit(
     estimator: Any,
     X: Table,
@@ -53,8 +60,7 @@ def cross_fit(
     n = len(y)
 
     def part(train: NDArray[np.intp], test: NDArray[np.intp]) -> tuple[Any, Array]:
-        mine = {name: part_of(value, train, n) for name, value in params.items()}
-        model = clone(estimator).fit(take_rows(X, train), y[train], **mine)
+        model = clone(estimator).fit(take_rows(X, train), y[train], **parts_of(params, train, n))
         rows = take_rows(X, test)
         return (predict_proba(model, rows, classes) if needs_proba else None), np.asarray(model.predict(rows))
 
@@ -69,6 +75,24 @@ def cross_fit(
     order = np.argsort(tested)
     proba = np.concatenate([part[0] for part in scored])[order] if needs_proba else None
     return proba, np.concatenate([part[1] for part in scored])[order]
+
+
+def fit_model(
+    estimator: Any,
+    features: Table,
+    y: Array,
+    classes: Array,
+    cv: Any,
+    n_jobs: int | None,
+    params: dict[str, Any],
+    needs_proba: bool,
+) -> tuple[Any, Floats | None, Array]:
+    """The fitted model, and its probabilities and decisions for every row, cross-fitted unless it came fitted."""
+    if isinstance(estimator, FrozenEstimator):
+        proba = predict_proba(estimator, features, classes) if needs_proba else None
+        return estimator, proba, np.asarray(estimator.predict(features))
+    proba, predicted = cross_fit(estimator, features, y, classes, cv, n_jobs, params, needs_proba)
+    return clone(estimator).fit(features, y, **params), proba, predicted
 
 
 @dataclass(frozen=True)
@@ -97,21 +121,19 @@ class Joint:
 def fit_joint(
     estimator: Any,
     features: Table,
-    y: Array,
-    group: Array,
+    people: People,
     classes: Array,
     cv: Any,
     n_jobs: int | None,
     params: dict[str, Any],
-    proba: Floats,
 ) -> tuple[Joint, Floats]:
-    """Fit a clone of the estimator to label and group together; its cross-fitted belief about these rows."""
-    groups = find_groups(group)
+    """Fit a clone of the estimator to label and group together; its cross-fitted belief about these people."""
+    groups = find_groups(people.group)
     k, g = len(classes), len(groups)
-    codes = encode(y, classes.tolist()) * g + encode_groups(group, groups)
+    codes = encode(as_vector(people.y, "y"), classes.tolist()) * g + encode_groups(people.group, groups)
     every = np.arange(k * g)
     found, _ = cross_fit(estimator, features, codes, every, cv, n_jobs, params, needs_proba=True)
     counts = np.bincount(codes, minlength=k * g).reshape(k, g) + 1.0
     prior = counts / counts.sum(axis=1, keepdims=True)
     joint = Joint(clone(estimator).fit(features, codes, **params), k, g, prior)
-    return joint, joint.combine(np.asarray(found), proba)
+    return joint, joint.combine(np.asarray(found), np.asarray(people.proba))

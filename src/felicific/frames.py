@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import importlib
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from itertools import repeat
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -286,7 +287,7 @@ def encode(values: Array, known: Sequence[Any]) -> NDArray[np.intp]:
         codes = order[place]
         return np.where(table[codes] == values, codes, -1).astype(np.intp)
     index = {value: position for position, value in enumerate(known)}
-    return np.fromiter((index.get(value, -1) for value in values.tolist()), np.intp, count=len(values))
+    return np.fromiter(map(index.get, values.tolist(), repeat(-1)), np.intp, count=len(values))
 
 
 def _places(values: Array, table: Array) -> NDArray[np.intp] | None:

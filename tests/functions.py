@@ -1,8 +1,19 @@
 """Happiness functions that people write, and tables in every library and engine to run them on."""
 
-import numpy as np
+import json
+from pathlib import Path
 
-from felicific import Happiness, lookup
+import numpy as np
+import pytest
+
+from felicific import Happiness, Label, lookup
+from felicific.happiness import Component
+from felicific.moments import Outcome
+from felicific.policy import CellPolicy
+
+VECTORS = json.loads((Path(__file__).parent / "lottery_vectors.json").read_text("utf-8"))
+
+SALTS = sorted({vector["salt"] for vector in VECTORS["uniforms"]})
 
 #: One more for every way of saying a thing. All work on pandas, Polars, arrays and, as columns, on every engine.
 EVERYDAY = {
@@ -120,6 +131,50 @@ def write_parquet(table, path, row_group_size=700):
     return path
 
 
+def as_lists(table, key, *names):
+    """Columns of any table as lists, sorted by a key."""
+    if hasattr(table, "toArrow"):
+        table = table.toArrow()
+    elif hasattr(table, "compute"):
+        table = table.compute()
+    elif hasattr(table, "collect"):
+        table = table.collect()
+    elif hasattr(table, "to_arrow_table"):
+        table = table.to_arrow_table()
+    order = np.argsort(np.asarray(table[key]))
+    return [np.asarray(table[name])[order].tolist() for name in names]
+
+
+def lots(salt, whole):
+    """A policy, people and what must be decided about them, if every engine draws the numbers of the vectors.
+
+    The keys are the whole numbers among those of the vectors, or all of them as text. Each is met twice: where the odds
+    of the first decision are its very number, so that the second is drawn, and where they are the next larger float.
+    """
+    drawn = [(v["key"], float.fromhex(v["u"])) for v in VECTORS["uniforms"] if v["salt"] == salt]
+    drawn = [pair for pair in drawn if pair[0].lstrip("-").isdigit()] if whole else drawn
+    odds = np.array([[u, np.nextafter(u, 1)] for _, u in drawn]).ravel()
+    keys = [int(key) if whole else key for key, _ in drawn for _ in range(2)]
+    n = len(odds)
+    table = {
+        "own": np.zeros(n, dtype=np.int64),
+        "z": np.arange(n),
+        "key": np.array(keys, dtype=np.int64 if whole else object),
+    }
+    policy = CellPolicy(
+        classes=np.arange(2),
+        groups=tuple(range(n)),
+        components=(Component("parity", "", "parity", False, None),),
+        outcome=Outcome(0.0, np.zeros((n, 1)), np.zeros(1)),
+        prices={},
+        salt=salt,
+        signal=Label(),
+        q=np.stack([np.column_stack([odds, 1 - odds])] * 2, axis=1),
+        mass=np.ones((n, 2)),
+    )
+    return policy, table, [1, 0] * (n // 2)
+
+
 def assert_same(found, expected, tolerance=1e-12):
     """Moments agree: counts exactly, sums to ``tolerance`` of the largest sum of their component."""
     assert found.groups == expected.groups
@@ -149,3 +204,21 @@ def close(found, expected, tolerance, what):
     size = np.abs(expected).max(initial=0.0)
     wrong = np.abs(found - expected).max(initial=0.0)
     assert wrong <= tolerance * size, f"{what}: {wrong} of {size}"
+
+
+def assert_alike(found, expected):
+    """Audits agree: means to twelve digits and limits to nine, gaps of large numbers too; words and counts exactly."""
+    assert found.rows == expected.rows
+    assert found.groups == expected.groups
+    assert found.notes == expected.notes
+    for one, other in zip(found.components, expected.components, strict=True):
+        pairs = [(one.means[g], other.means[g]) for g in found.groups] + [(one.gap, other.gap)]
+        for mine, theirs in pairs:
+            assert mine.method == theirs.method
+            assert mine.n == pytest.approx(theirs.n, rel=1e-12)
+            assert mine.estimate == pytest.approx(theirs.estimate, rel=1e-12, abs=1e-12)
+            assert (mine.low, mine.high) == pytest.approx((theirs.low, theirs.high), rel=1e-9, abs=1e-9)
+        assert one.test.p_value == pytest.approx(other.test.p_value, rel=1e-9, abs=1e-9)
+    assert found.loss.estimate == pytest.approx(expected.loss.estimate, rel=1e-12)
+    assert found.loss.high == pytest.approx(expected.loss.high, rel=1e-9)
+    assert found.loss.method == expected.loss.method

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from functions import as_duckdb, as_lazy, as_pandas, people, write_parquet
+from functions import as_duckdb, as_lazy, as_pandas, assert_alike, people, write_parquet
 
-from felicific import Happiness, audit, compare
+from felicific import Happiness, audit, compare, moments, solve, solve_individual
 from felicific.exceptions import BatchWarning, DataError, GroupError, HappinessError
 
 HAPPINESS = [
@@ -54,24 +54,6 @@ def both(table, lay, method="t", weight=None, **changes):
     return found, expected
 
 
-def assert_alike(found, expected):
-    """Means agree to twelve digits and limits to nine, gaps of large numbers too; words and counts exactly."""
-    assert found.rows == expected.rows
-    assert found.groups == expected.groups
-    assert found.notes == expected.notes
-    for one, other in zip(found.components, expected.components, strict=True):
-        pairs = [(one.means[g], other.means[g]) for g in found.groups] + [(one.gap, other.gap)]
-        for mine, theirs in pairs:
-            assert mine.method == theirs.method
-            assert mine.n == pytest.approx(theirs.n, rel=1e-12)
-            assert mine.estimate == pytest.approx(theirs.estimate, rel=1e-12, abs=1e-12)
-            assert (mine.low, mine.high) == pytest.approx((theirs.low, theirs.high), rel=1e-9, abs=1e-9)
-        assert one.test.p_value == pytest.approx(other.test.p_value, rel=1e-9, abs=1e-9)
-    assert found.loss.estimate == pytest.approx(expected.loss.estimate, rel=1e-12)
-    assert found.loss.high == pytest.approx(expected.loss.high, rel=1e-9)
-    assert found.loss.method == expected.loss.method
-
-
 @pytest.mark.parametrize("weights", [None, "frequency", "sampling"])
 def test_large_sample_intervals_are_those_in_memory(table, lay, weights):
     """Means, gaps, tests and the loss agree with the same people in memory, with weights of either kind."""
@@ -117,6 +99,76 @@ def test_other_functions_run_on_batches(table, lay):
     assert found.gaps == pytest.approx(expected.gaps, rel=1e-9)
 
 
+PROBA = {k: f"p{k}" for k in range(3)}
+
+
+@pytest.fixture(scope="module")
+def policies(table):
+    """One of each kind, with lotteries; the individual one looks at a column that the audit does not."""
+    ask = {"proba": PROBA, "y": "y", "sensitive_features": "z", "random_state": 0}
+    frame = as_pandas({name: column[:600] for name, column in table.items()})
+    parity = {"happiness": "statistical_parity"}
+    found = {
+        kind: solve(moments(frame, **{name: ask[name] for name in ("proba", "y", "sensitive_features")}, **parity,
+                            policy=kind), gap=0.02, random_state=0)
+        for kind in ("score", "label", "soft-label")
+    }  # fmt: skip
+    income = Happiness(lambda decision, x: decision * x["income"] / 1e4, name="income")
+    return found | {"individual": solve_individual(frame, **ask, happiness=income, gap=0.05)}
+
+
+@pytest.mark.parametrize("kind", ["score", "label", "soft-label", "individual"])
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_a_policy_is_audited_by_its_odds(table, lay, policies, kind, weight):
+    """Lots add no noise: every policy's audit on an engine is that of its decision probabilities in memory."""
+    policy, frame = policies[kind], as_pandas(table)
+    q = policy.apply(frame[[*PROBA.values()]], frame["z"], frame)
+    assert ((q > 0) & (q < 1)).any()
+    ask = {"sensitive_features": "z", "happiness": HAPPINESS[:3], "gap": 1.0}
+    found = audit(policy, lay(table), "y", proba=PROBA, sample_weight=weight, **ask)
+    weights = None if weight is None else table["w"]
+    expected = audit(q, frame, table["y"], classes=[0, 1, 2], sample_weight=weights, **ask)
+    assert_alike(found, expected)
+    assert_alike(audit(policy, frame, "y", proba=PROBA, sample_weight=weight, **ask), expected)
+
+
+def test_a_policy_of_labels_is_audited_by_predictions(table, lay, policies):
+    """A label policy needs no probabilities where the model's own decisions are named."""
+    own = np.column_stack([table[name] for name in PROBA.values()]).argmax(axis=1)
+    table = table | {"own": own}
+    ask = {"sensitive_features": "z", "happiness": HAPPINESS[:1], "gap": 1.0}
+    q = policies["label"].apply(own, table["z"])
+    expected = audit(q, as_pandas(table), table["y"], classes=[0, 1, 2], **ask)
+    for people_of in (lay, as_pandas):
+        assert_alike(audit(policies["label"], people_of(table), "y", predicted="own", **ask), expected)
+
+
+def test_the_same_call_in_memory(table, lay):
+    """Columns may be named of a table in memory too, so that the same call works everywhere."""
+    ask = {"sensitive_features": "z", "happiness": HAPPINESS, "gap": 1.0, "method": "t", "sample_weight": "w"}
+    assert_alike(audit("decided", lay(table), "y", **ask), audit("decided", as_pandas(table), "y", **ask))
+
+
+def test_policies_that_cannot_be_audited(table, lay, policies, refuses):
+    """Missing scores, scores without a policy, unknown groups and impossible scores are clear errors."""
+    ask = {"sensitive_features": "z", "happiness": HAPPINESS[0]}
+    for people_of in (lay, as_pandas):
+        with refuses(DataError, "decides by probabilities", remedy="proba="):
+            audit(policies["score"], people_of(table), "y", **ask)
+        with refuses(DataError, "a Policy decides by"):
+            audit("decided", people_of(table), "y", proba=PROBA, **ask)
+        with refuses(DataError, "'nope'"):
+            audit("nope", people_of(table), "y", **ask)
+        group = table["z"].copy()
+        group[3000] = "q"
+        with refuses(GroupError, "'q'"):
+            audit(policies["score"], people_of(table | {"z": group}), "y", proba=PROBA, **ask)
+        proba = table["p1"].copy()
+        proba[3000] = 7.0
+        with refuses(DataError, "probabilities of row 3000"):
+            audit(policies["score"], people_of(table | {"p1": proba}), "y", proba=PROBA, **ask)
+
+
 def test_bad_input(table, lay, refuses):
     """Missing values, unknown decisions and names, single groups and comparisons are clear errors."""
     ask = {"sensitive_features": "z", "happiness": HAPPINESS[0]}
@@ -128,7 +180,7 @@ def test_bad_input(table, lay, refuses):
         audit("decided", lay(table), "y", classes=[0, 1], **ask)
     with refuses(DataError, "'nope'"):
         audit("nope", lay(table), "y", **ask)
-    with refuses(DataError, "ndarray", remedy="Name the column"):
+    with refuses(DataError, "ndarray", remedy="or pass a Policy"):
         audit(table["decided"], lay(table), "y", **ask)
     with refuses(GroupError, "one group"):
         audit("decided", lay(table | {"z": np.full(4000, "a", dtype=object)}), "y", **ask)

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from felicific.constraints import resolve_gap
-from felicific.engines import Engine, find_engine
+from felicific.engines import Engine, Place, find_engine
 from felicific.exceptions import DataError, HappinessError
 from felicific.findings import Audit, ComponentAudit, GapTest, Interval
-from felicific.frames import Table, as_vector, count_rows, select_columns, take_rows
+from felicific.frames import Array, Table, as_vector, count_rows, select_columns, take_rows
 from felicific.gaps import (
     chance_gap,
     limits_name,
@@ -27,10 +28,15 @@ from felicific.happiness import ARGUMENTS, arguments_of, resolve_happiness, writ
 from felicific.intervals import Sample, check_confidence
 from felicific.measures import Measure, measure_component, measure_loss, summary
 from felicific.persons import Persons, as_decisions, find_values
+from felicific.plans import Rows
+from felicific.policy import Policy
 from felicific.signals import Label
 from felicific.sums import check_weights, resolve_loss
-from felicific.tables import Named
-from felicific.tallies import tally
+from felicific.tables import Named, column_of, rows_in_memory
+from felicific.tallies import apply_policy, tally
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
 
 #: What ``method=`` may say.
 ASKED = ("auto", "t", "hall", "exact", "bernstein", "betting")
@@ -48,6 +54,8 @@ def audit(
     classes: Any = None,
     favourable: Any = None,
     sample_weight: Any = None,
+    proba: Any = None,
+    predicted: Any = None,
     weights: str = "frequency",
     confidence: float = 0.95,
     method: str = "auto",
@@ -57,14 +65,15 @@ def audit(
 
     Parameters
     ----------
-    decisions : fitted FairClassifier, any fitted classifier, array of shape (n,) or (n, K), or column name
-        Who or what decides: a FairClassifier is audited by its decision probabilities, so its lottery adds no
-        noise; another classifier by its ``predict``. Or what any system decided: one decision per person, or the
-        probability of every decision. In a table that is not in memory (lazy, or the path of Parquet files) the name
-        of the column of decisions; ``y``, ``sensitive_features`` and ``sample_weight`` then name columns too.
+    decisions : fitted FairClassifier, any fitted classifier, Policy, array of shape (n,) or (n, K), or column name
+        Who or what decides: a FairClassifier and a Policy are audited by their decision probabilities, so that their
+        lottery adds no noise; another classifier by its ``predict``. Or what any system decided: one decision per
+        person, or the probability of every decision, or the name of the column of X that holds the decisions.
     X : table, optional
-        The people. May be left out when no happiness looks at ``x`` and the groups are given.
-    y : array of shape (n,), optional
+        The people. May be left out when no happiness looks at ``x`` and the groups are given. One that is not in
+        memory (see :func:`felicific.moments`) is summed up by its engine; the other arguments then name columns, and
+        what decides is a column or a Policy.
+    y : array of shape (n,) or column name, optional
         Labels. May be left out when no happiness looks at them; the loss is then not audited.
     happiness, sensitive_features, loss, favourable :
         As for :class:`FairClassifier`; what is left None is taken from the FairClassifier that is audited. The loss is
@@ -73,8 +82,10 @@ def audit(
         Tests whether the gap is at most this; by default the ``gap`` of the FairClassifier.
     classes : sequence, optional
         All decisions there are, in the order of the columns of decision probabilities.
-    sample_weight : array of shape (n,), optional
+    sample_weight : array of shape (n,) or column name, optional
         Weights of the rows.
+    proba, predicted : as for :func:`felicific.moments`, optional
+        The scores, or the model's own decisions, by which a Policy decides.
     weights : {"frequency", "sampling"}
         Whether weight 2 means that the row stands for two people who were seen, or for two who were not. The latter
         adds no evidence: the number of people is then Kish's effective one.
@@ -103,10 +114,14 @@ def audit(
         raise DataError(f"weights is {weights!r}.", "Say 'frequency' or 'sampling'.")
     asked = _Asked(happiness, sensitive_features, loss, gap, favourable, classes)
     engine = find_engine(X)
-    if engine is None:
-        persons = _find_persons(decisions, X, y, asked, sample_weight, weights == "sampling")
+    scores, sampling = _Scores(proba, predicted), weights == "sampling"
+    scores.check(decisions)
+    if engine is not None:
+        persons = _tallied(engine, decisions, y, asked, sample_weight, sampling, scores)
+    elif isinstance(decisions, Policy):
+        persons = _by_policy(decisions, X, y, asked, sample_weight, sampling, scores)
     else:
-        persons = _tallied(engine, decisions, y, asked, sample_weight, weights == "sampling")
+        persons = _find_persons(decisions, X, y, asked, sample_weight, sampling)
     allowed = resolve_gap(asked.gap, persons.components)
     return measure(persons, allowed, confidence=confidence, method=method, simultaneous=bool(simultaneous))
 
@@ -128,72 +143,122 @@ class _Asked:
             self.gap = {component.name: self.gap for component in components}
 
 
+@dataclass(frozen=True)
+class _Scores:
+    """What a policy decides by."""
+
+    proba: Any
+    predicted: Any
+
+    def check(self, decisions: Any) -> None:
+        """A policy needs some; nothing else does."""
+        given = self.proba is not None or self.predicted is not None
+        if not isinstance(decisions, Policy):
+            if given:
+                raise DataError("proba= and predicted= are what a Policy decides by.", "Pass a Policy first.")
+        elif self.proba is None and (decisions.needs_proba or self.predicted is None):
+            what = "probabilities" if decisions.needs_proba else "probabilities or predictions"
+            raise DataError(f"The policy decides by {what}.", "Name their columns in proba= (or predicted=).")
+
+
 def _tallied(
-    engine: Engine, decisions: Any, y: Any, asked: _Asked, sample_weight: Any, sampling: bool
+    engine: Engine, decisions: Any, y: Any, asked: _Asked, sample_weight: Any, sampling: bool, scores: _Scores
 ) -> Persons:
     """The people of a table that is not in memory, by the names of their columns."""
-    if not isinstance(decisions, str):
+    policy = decisions if isinstance(decisions, Policy) else None
+    if policy is None and not isinstance(decisions, str):
         raise DataError(
             f"The decisions are a {type(decisions).__name__}, and the table is not in memory.",
-            "Name the column that holds them; policy.apply(table, ...) makes one.",
+            "Name the column that holds them (policy.apply(table, ...) makes one), or pass a Policy "
+            "(fair.policy_ is one) and proba=.",
         )
-    named = Named(engine, None, y, asked.sensitive_features, decisions, sample_weight)
+    predicted = decisions if policy is None else scores.predicted
+    named = Named(engine, scores.proba, y, asked.sensitive_features, predicted, sample_weight)
+    classes = asked.classes if policy is None else policy.classes.tolist()
     loss = "error" if asked.loss is None else asked.loss
-    ask = named.ask(asked.happiness, Label(), loss, asked.classes, None, asked.favourable, decided=True)
+    ask = named.ask(asked.happiness, Label(), loss, classes, None, asked.favourable, decided=True)
     asked.name_gap(ask.happiness)
-    return tally(engine, ask, sampling)
+    return tally(engine, ask, sampling, policy)
 
 
 def _find_persons(
     decisions: Any, X: Table, y: Any, asked: _Asked, sample_weight: Any, sampling: bool
 ) -> Persons:
-    y = None if y is None else as_vector(y, "y")
-    columns_only, settings = False, decisions
-    passed = asked.sensitive_features
-    if hasattr(decisions, "predict"):
-        if X is None:
-            raise DataError("A classifier is audited on people, and X is None.", "Pass X.")
-        settings = decisions[-1] if hasattr(decisions, "steps") else decisions
-        decisions = _decided(decisions, settings, X, passed)
-        asked.classes = settings.classes_ if asked.classes is None else asked.classes
-        if hasattr(settings, "policy_"):
-            columns_only = passed is None
-            for name in ("happiness", "sensitive_features", "loss", "gap", "favourable"):
-                if getattr(asked, name) is None:
-                    setattr(asked, name, getattr(settings, name))
-    if decisions is None:
-        raise DataError("There are no decisions.", "Pass a fitted classifier, or an array of decisions.")
+    """People in memory, about whom something is decided by a classifier or was by anything else."""
+    y = None if y is None else column_of(X, y, "y")
+    decisions, columns_only = _who_decides(decisions, X, asked)
     n = len(decisions) if X is None else count_rows(X)
     q, classes = as_decisions(decisions, y, asked.classes, n)
     table = np.empty((n, 0)) if X is None else X
     if y is not None and len(y) != n:
         raise DataError(f"There are {len(y)} labels y for {n} rows.", "Pass one for every row.")
-    weight = check_weights(sample_weight, n)
+    weight = check_weights(None if sample_weight is None else column_of(X, sample_weight, "sample_weight"), n)
     rows = np.arange(n) if weight is None or weight.all() else np.flatnonzero(weight)
     group = resolve_groups(
         table, asked.sensitive_features, rows=None if len(rows) == n else rows, columns_only=columns_only
     )
-    components = resolve_happiness(asked.happiness, classes.tolist(), asked.favourable)
-    asked.loss = "error" if asked.loss is None else asked.loss
-    if X is None:
-        _refuse_x(components, resolve_loss(asked.loss, classes)[1])
-    asked.name_gap(components)
     if len(rows) < n:
         # Weight 0 is the row absent.
         table, q = take_rows(table, rows), q[rows]
         y = None if y is None else y[rows]
+    people = Rows(table, y, group, None, None, None if weight is None else weight[rows], Place())
+    return _valued(people, rows, q, classes, asked, sampling, has_x=X is not None)
+
+
+def _by_policy(
+    policy: Policy, X: Table, y: Any, asked: _Asked, sample_weight: Any, sampling: bool, scores: _Scores
+) -> Persons:
+    """People in memory, about whom a policy decides."""
+    classes, named = policy.classes.tolist(), asked.sensitive_features
+    found = rows_in_memory(X, scores.proba, y, named, classes, scores.predicted, sample_weight, True)
+    rows, numbers = found[0].present()
+    q = apply_policy(policy, found[1], rows, numbers)
+    return _valued(rows, numbers, q, found[1], asked, sampling)
+
+
+def _valued(
+    rows: Rows, numbers: Codes, q: Floats, classes: Array, asked: _Asked, sampling: bool, has_x: bool = True
+) -> Persons:
+    """What the decisions about some people are worth to them."""
+    components = resolve_happiness(asked.happiness, classes.tolist(), asked.favourable)
+    loss = "error" if asked.loss is None else asked.loss
+    if not has_x:
+        _refuse_x(components, resolve_loss(loss, classes)[1])
+    asked.name_gap(components)
     return find_values(
-        table,
-        y=y,
-        group=group,
+        rows.table,
+        y=rows.y,
+        group=rows.group,
         decisions=q,
         classes=classes,
         happiness=components,
-        loss=asked.loss,
-        weight=None if weight is None else weight[rows],
+        loss=loss,
+        weight=rows.weight,
         sampling=sampling,
-        rows=rows,
+        rows=numbers,
     )
+
+
+def _who_decides(decisions: Any, X: Table, asked: _Asked) -> tuple[Any, bool]:
+    """Decisions as arrays, and whether the groups may only be columns; a FairClassifier says what it was asked."""
+    if decisions is None:
+        raise DataError("There are no decisions.", "Pass a fitted classifier, or an array of decisions.")
+    if isinstance(decisions, str):
+        return column_of(X, decisions, "the decisions"), False
+    if not hasattr(decisions, "predict"):
+        return decisions, False
+    if X is None:
+        raise DataError("A classifier is audited on people, and X is None.", "Pass X.")
+    passed = asked.sensitive_features
+    settings = decisions[-1] if hasattr(decisions, "steps") else decisions
+    found = _decided(decisions, settings, X, passed)
+    asked.classes = settings.classes_ if asked.classes is None else asked.classes
+    if not hasattr(settings, "policy_"):
+        return found, False
+    for name in ("happiness", "sensitive_features", "loss", "gap", "favourable"):
+        if getattr(asked, name) is None:
+            setattr(asked, name, getattr(settings, name))
+    return found, passed is None
 
 
 def _decided(estimator: Any, last: Any, X: Table, sensitive_features: Any) -> Any:

@@ -22,6 +22,7 @@ from felicific.engines import (
 from felicific.exceptions import DataError, FelicificError, GroupError
 from felicific.frames import Array, Table, add_column, column_names, refuse_missing_columns, take_column
 from felicific.groups import resolve_groups
+from felicific.plans import columns_seen
 from felicific.sql import Names, case_expression, quote_name
 
 
@@ -158,30 +159,37 @@ def _by_duckdb(engine: Engine, policy: Any, roles: Roles, column: str) -> Any:
         text = case_expression(policy, roles.placed(place), "duckdb")
         return engine.table.project(f"*, CAST({text} AS {kind}) AS {quote_name(column, 'duckdb')}")
     import duckdb
-    import pyarrow as pa
 
-    # Python code cannot be a part of somebody else's relation, so the rows flow through: the result is read once.
-    batches = _decided_batches(engine, policy, roles, column)
-    first = next(batches)
-    reader = pa.RecordBatchReader.from_batches(first.schema, _chained(first, batches))
-    return duckdb.connect().from_arrow(reader)
+    # Python code cannot be a part of somebody else's relation, so the rows flow through, as often as they are read.
+    return duckdb.connect().from_arrow(_DecidedStream(engine, policy, roles, column))
 
 
-def _decided_batches(engine: Engine, policy: Any, roles: Roles, column: str) -> Iterator[Any]:
-    import pyarrow as pa
+@dataclass(frozen=True)
+class _DecidedStream:
+    """A DuckDB relation with one more column, as Arrow: every reader gets a stream of its own."""
 
-    with engine.table.to_arrow_reader() as reader:
-        schema = reader.schema.append(pa.field(column, pa.array(policy.classes.tolist()[:1]).type))
-        yield pa.RecordBatch.from_pylist([], schema=schema)
-        for batch in reader:
-            table = in_memory(batch, engine.names)
-            decisions = pa.array(decide_rows(policy, roles, table).tolist(), type=schema.field(column).type)
-            yield pa.RecordBatch.from_arrays([*batch.columns, decisions], schema=schema)
+    engine: Engine
+    policy: Any
+    roles: Roles
+    column: str
 
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        import pyarrow as pa
 
-def _chained(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
-    yield first
-    yield from rest
+        before = self.engine.table.limit(0).to_arrow_table().schema
+        schema = before.append(pa.field(self.column, pa.array(self.policy.classes.tolist()[:1]).type))
+        reader = pa.RecordBatchReader.from_batches(schema, self._batches(schema))
+        return reader.__arrow_c_stream__(requested_schema)
+
+    def _batches(self, schema: Any) -> Iterator[Any]:
+        import pyarrow as pa
+
+        with self.engine.table.to_arrow_reader() as reader:
+            for batch in reader:
+                table = in_memory(batch, self.engine.names)
+                decided = decide_rows(self.policy, self.roles, table)
+                column = pa.array(decided.tolist(), type=schema.field(self.column).type)
+                yield pa.RecordBatch.from_arrays([*batch.columns, column], schema=schema)
 
 
 def _by_spark(engine: Engine, policy: Any, roles: Roles, column: str) -> Any:
@@ -225,18 +233,25 @@ class _SparkDecisions:
 def _by_polars(engine: Engine, policy: Any, roles: Roles, column: str) -> Any:
     import polars as pl
 
-    names = engine.names if not _is_cells(policy) else [name for name in engine.names if name in roles.names]
+    seen = () if _is_cells(policy) else columns_seen(engine, policy, roles.group)
+    # Functions that can be expressions of columns get arrays, as when the policy was fitted; others a dataframe.
+    chosen = engine.names if seen is None else [*roles.names, *seen]
+    names = [name for name in engine.names if name in chosen]
     fields = [pl.nth(engine.names.index(name)).alias(f"c{i}") for i, name in enumerate(names)]
     dtype = _type_of(policy, {"b": "Boolean", "i": "Int64", "f": "Float64", "U": "String"})
-    decide = partial(_decide_struct, policy, roles, tuple(names), dtype)
+    decide = partial(_decide_struct, policy, roles, tuple(names), dtype, seen is not None)
     decided = pl.struct(fields).map_batches(decide, return_dtype=getattr(pl, dtype), is_elementwise=True)
     return engine.table.with_columns(decided.alias(column))
 
 
-def _decide_struct(policy: Any, roles: Roles, names: tuple[str, ...], dtype: str, rows: Any) -> Any:
+def _decide_struct(
+    policy: Any, roles: Roles, names: tuple[str, ...], dtype: str, arrays: bool, rows: Any
+) -> Any:
     import polars as pl
 
-    table = rows.struct.unnest().rename(lambda name: names[int(name[1:])])
+    table: Table = rows.struct.unnest().rename(lambda name: names[int(name[1:])])
+    if arrays:
+        table = {name: take_column(table, name, "the policy") for name in names}
     try:
         decided = decide_rows(policy, roles, table)
     except FelicificError as error:

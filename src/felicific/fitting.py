@@ -34,7 +34,7 @@ from felicific.persons import Persons, find_values
 from felicific.policy import CellPolicy, Policy, solve
 from felicific.pool import TOLERANCE as POOL_TOLERANCE
 from felicific.pool import fill
-from felicific.pricing import present_rows, price_table
+from felicific.pricing import price_table
 from felicific.signals import Individual, Label, Score, Signal, SoftLabel, find_boundary
 from felicific.sums import check_proba, compute_moments, resolve_loss
 from felicific.tables import Named, rows_in_memory
@@ -432,10 +432,10 @@ def solve_individual(
             engine, ask, individual, gap=gap, constraints=constraints, random_state=random_state
         )
     rows, known = rows_in_memory(table, proba, y, sensitive_features, classes, predicted, sample_weight)
-    rows = present_rows(rows)
+    rows, numbers = rows.present()
     components = resolve_happiness(happiness, known.tolist(), favourable)
     task = Task(known, components, loss, gap, constraints, True, make_salt(random_state))
-    shares = check_proba(rows.proba, len(known), np.arange(len(rows.group)))
+    shares = check_proba(rows.proba, len(known), numbers)
     own = known[likeliest(shares)] if rows.predicted is None else rows.predicted
     people = People(rows.table, rows.y, rows.group, own, rows.proba, rows.weight)
     return fit_individual(task, people, individual)[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from felicific.columns import NUMERIC, Column, ColumnTable, NotAColumn, as_column
 from felicific.engines import Combine, Engine, Place, as_list
 from felicific.exceptions import BatchWarning, DataError, EngineError, FelicificError, HappinessError
-from felicific.frames import Array, Table, count_rows, null_rows, take_column
+from felicific.frames import Array, Table, count_rows, null_rows, slice_rows, take_column, take_rows
 from felicific.groups import groups_of_present
 from felicific.happiness import ARGUMENTS, Happiness, arguments_of
-from felicific.signals import Signal
+from felicific.signals import Label, Signal
 from felicific.sums import check_weights, resolve_loss
 
 
@@ -71,6 +71,13 @@ def make_plan(engine: Engine, ask: Ask) -> Plan:
     return plan
 
 
+def columns_seen(engine: Engine, policy: Any, sensitive_features: Any) -> tuple[str, ...] | None:
+    """Columns that the functions of an individual policy look at; None when they must see the library's own rows."""
+    ask = Ask(policy.classes, policy.happiness, Label(), policy.loss_function, None, sensitive_features)
+    plan = Plan.build(engine, ask, as_column(policy.classes.tolist()[0], "the label"))
+    return plan.used if plan.reason is None else None
+
+
 @dataclass(frozen=True)
 class Rows:
     """Some rows in memory: the table as functions see it, and the columns that have a role."""
@@ -82,6 +89,23 @@ class Rows:
     predicted: Array | None
     weight: NDArray[np.float64] | None
     place: Place
+
+    def present(self) -> tuple[Rows, NDArray[np.intp]]:
+        """Without the rows of weight 0, which are absent; and the numbers of the others, for messages."""
+        numbers = np.arange(len(self.group)) + self.place.start
+        if self.weight is None or self.weight.all():
+            return self, numbers
+        held = np.flatnonzero(self.weight)
+        return self._chosen(take_rows(self.table, held), held), numbers[held]
+
+    def part(self, here: slice) -> Rows:
+        """Some of the rows, one after the other."""
+        return self._chosen(slice_rows(self.table, here.start, here.stop), here)
+
+    def _chosen(self, table: Table, which: Any) -> Rows:
+        arrays = {name: getattr(self, name) for name in ("y", "group", "proba", "predicted", "weight")}
+        chosen: dict[str, Any] = {name: None if a is None else a[which] for name, a in arrays.items()}
+        return replace(self, table=table, **chosen)
 
 
 def fold_rows(
@@ -235,15 +259,15 @@ class Plan:
     losses: tuple[Column, ...] | None = None
 
     @classmethod
-    def build(cls, engine: Engine, ask: Ask) -> Plan:
-        """Call every function with columns."""
+    def build(cls, engine: Engine, ask: Ask, label: Column | None = None) -> Plan:
+        """Call every function with columns; ``label`` stands for labels that are supposed, not known."""
         columns = {name: engine.column(name, "x") for name in engine.names}
+        label = label if ask.y is None else columns[ask.y]
         used = list(ask.named)
 
         def call(function: Callable[..., Any], what: str, decision: Any) -> Column:
             x = ColumnTable(columns, what)
             one = group[0] if len(group) == 1 else None
-            label = None if ask.y is None else columns[ask.y]
             offered = {"decision": decision, "x": x, "y": label, "group": one}
             asked = arguments_of(function, what, ARGUMENTS if decision is not None else ARGUMENTS[1:])
             if "y" in asked and label is None:

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from felicific.calibration import Calibration, fit_curve
 from felicific.constraints import Budget, Floor
 from felicific.engines import Engine
-from felicific.frames import take_rows, widener
 from felicific.generation import Choice, Crowd, Ledgers, Sums, add_sums, generate, likeliest
 from felicific.groups import encode_groups
 from felicific.individual import IndividualPolicy, search_of
@@ -123,25 +122,13 @@ def _columns(choices: list[Choice], people: Ledgers) -> list[Sums]:
     return people.columns(choices)
 
 
-def present_rows(rows: Rows) -> Rows:
-    """Without the rows of weight 0, which are absent."""
-    if rows.weight is None or rows.weight.all():
-        return rows
-    held = np.flatnonzero(rows.weight)
-    parts = {name: getattr(rows, name) for name in ("y", "group", "proba", "predicted", "weight")}
-    chosen: dict[str, Any] = {name: None if part is None else part[held] for name, part in parts.items()}
-    return replace(rows, table=take_rows(rows.table, held), **chosen)
-
-
 def _asked(
     crowd: Crowd, calibration: Calibration, question: Callable[[Ledgers], Any], ask: Ask, rows: Rows
 ) -> Any:
     """Put some people into ledgers and ask them."""
-    rows = present_rows(rows)
+    rows, numbers = rows.present()
     n, k = len(rows.group), len(ask.classes)
-    table = widener(rows.table)(rows.table)
     codes = encode_groups(rows.group, crowd.groups)
-    numbers = np.arange(n) + rows.place.start
     proba = check_proba(rows.proba, k, numbers)
     likely = likeliest(proba)
     own = (
@@ -156,8 +143,8 @@ def _asked(
     return question(
         Ledgers(
             people,
-            expected_ledger(terms, table, belief, rows.group, crowd.origin),
-            real_ledger(terms, table, np.asarray(rows.y), rows.group, codes, crowd.origin),
+            expected_ledger(terms, rows.table, belief, rows.group, crowd.origin),
+            real_ledger(terms, rows.table, np.asarray(rows.y), rows.group, codes, crowd.origin),
         )
     )
 
@@ -192,8 +179,7 @@ def _calibrated(engine: Engine, ask: Ask, plan: Plan, method: str) -> Calibratio
 
 def _bins(ask: Ask, rows: Rows) -> Sums:
     """Weight, scores and hits of every group, class and fine bin of its probability."""
-    rows = present_rows(rows)
-    numbers = np.arange(len(rows.group)) + rows.place.start
+    rows, numbers = rows.present()
     g, k, size = len(ask.groups or ()), len(ask.classes), FINE + 1
     proba = check_proba(rows.proba, k, numbers)
     codes = encode_groups(rows.group, ask.groups or ())

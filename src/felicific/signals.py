@@ -411,7 +411,7 @@ def resolve_signal(policy: Any) -> Signal:
     if isinstance(signal, Individual):
         raise DataError(
             "An individual policy needs the people themselves, not only sums over them.",
-            "Use FairClassifier(policy='individual'), or another policy.",
+            "Use solve_individual(table, ...), which takes the same columns, or FairClassifier(policy='individual').",
         )
     return signal
 

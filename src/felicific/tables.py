@@ -95,30 +95,33 @@ def rows_in_memory(
     classes: Sequence[Any] | None,
     predicted: Any,
     sample_weight: Any,
+    decided: bool = False,
 ) -> tuple[Rows, Array]:
-    """The columns of a table in memory that have a role, and the classes."""
-    labels = _column(table, y, "y")
-    weight = None if sample_weight is None else _column(table, sample_weight, "sample_weight")
+    """The columns of a table in memory that have a role, and the classes; what was ``decided`` needs no labels."""
+    if y is None and not decided:
+        raise DataError("There are no labels y.", "Name their column in y=, or pass them.")
+    labels = None if y is None else column_of(table, y, "y")
+    weight = None if sample_weight is None else column_of(table, sample_weight, "sample_weight")
     known = _classes(classes, proba, labels, weight)
-    shares = None if proba is None else _probabilities(table, proba, known)
-    own = None if predicted is None else _column(table, predicted, "predicted")
+    shares = None if proba is None else probabilities_of(table, proba, known)
+    own = None if predicted is None else column_of(table, predicted, "predicted")
     checked = check_weights(weight, count_rows(table))
     group = groups_of_present(table, sensitive_features, checked)
     return Rows(table, labels, group, shares, own, checked, Place()), known
 
 
-def _column(table: Table, named: Any, what: str) -> Array:
+def column_of(table: Table, named: Any, what: str) -> Array:
+    """A column of a table in memory by its name, or an array that was passed instead."""
     return take_column(table, named, what) if isinstance(named, str) else as_vector(named, what)
 
 
-def _classes(classes: Sequence[Any] | None, proba: Any, labels: Array, weight: Array | None) -> Array:
+def _classes(classes: Sequence[Any] | None, proba: Any, labels: Array | None, weight: Array | None) -> Array:
+    if classes is None and isinstance(proba, Mapping):
+        classes = list(proba)
     if classes is None:
-        classes = (
-            list(proba)
-            if isinstance(proba, Mapping)
-            else distinct(labels if weight is None else labels[weight > 0])
-        )
-    return _known(classes, text_as_objects=labels.dtype.kind == "O")
+        held = labels if labels is None or weight is None else labels[weight > 0]
+        classes = [] if held is None else distinct(held)
+    return _known(classes, text_as_objects=labels is None or labels.dtype.kind == "O")
 
 
 def _known(classes: Sequence[Any], text_as_objects: bool) -> Array:
@@ -146,7 +149,7 @@ def _ordered(proba: Any, classes: list[Any]) -> Any:
     return [proba[choice] for choice in classes]
 
 
-def _probabilities(table: Table, proba: Any, classes: Array) -> Any:
+def probabilities_of(table: Table, proba: Any, classes: Array) -> Any:
     """Probabilities as an array of shape (n, K), columns in the order of ``classes``."""
     proba = _ordered(proba, classes.tolist())
     if isinstance(proba, list | tuple) and proba and all(isinstance(name, str) for name in proba):

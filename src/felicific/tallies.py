@@ -13,6 +13,7 @@ combine without going back to the rows (Pébay 2008): with :math:`\delta = m_B -
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,11 @@ from numpy.typing import NDArray
 
 from felicific.engines import Engine
 from felicific.exceptions import DataError
-from felicific.frames import count_rows, slice_rows, take_rows, widener
+from felicific.frames import Array, widener
 from felicific.groups import encode_groups, find_groups
 from felicific.happiness import (
     ARGUMENTS,
     Batch,
-    Happiness,
     arguments_of,
     check_bounds,
     evaluate,
@@ -33,8 +33,8 @@ from felicific.happiness import (
 )
 from felicific.intervals import Sample
 from felicific.persons import Persons, Tally, check_persons
-from felicific.plans import Ask, Rows, fold_rows, make_plan
-from felicific.sums import BATCH, encode_labels, resolve_loss
+from felicific.plans import Ask, Rows, columns_seen, fold_rows, make_plan
+from felicific.sums import BATCH, check_proba, encode_labels, resolve_loss
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -101,10 +101,19 @@ class _Part:
         return replace(moved, **wide)
 
 
-def tally(engine: Engine, ask: Ask, sampling: bool) -> Persons:
-    """What the decisions in the column ``ask.predicted`` do to the people of a table that is not in memory."""
+def tally(engine: Engine, ask: Ask, sampling: bool, policy: Any = None) -> Persons:
+    """What is decided about the people of a table that is not in memory does to them.
+
+    By the column ``ask.predicted``; or by a policy, a lottery counting by its odds.
+    """
     plan = make_plan(engine, ask)
-    found: _Part = fold_rows(engine, ask, plan, _rows_part, _Part.__add__)
+    if policy is not None and not hasattr(policy, "signal"):
+        seen = columns_seen(engine, policy, ask.sensitive_features)
+        reason = (
+            plan.reason if seen is not None else "The policy cannot be written as expressions of columns."
+        )
+        plan = replace(plan, used=tuple(dict.fromkeys([*plan.used, *(seen or ())])), reason=reason)
+    found: _Part = fold_rows(engine, ask, plan, partial(_rows_part, policy), _Part.__add__)
     if not found.rows.sum():
         raise DataError("The table has no rows.", "Pass at least one row of every group.")
     cost = resolve_loss(ask.loss, ask.classes)[1]
@@ -170,64 +179,74 @@ def _lossless(ask: Ask, cost: Any) -> bool:
 # Rows in memory
 
 
-def _rows_part(ask: Ask, rows: Rows) -> _Part:
+def _rows_part(policy: Any, ask: Ask, rows: Rows) -> _Part:
     """Sum up some rows, batch by batch; rows of weight 0 are absent."""
-    n = count_rows(rows.table)
-    numbers = np.arange(n) + rows.place.start
-    present = np.arange(n) if rows.weight is None or rows.weight.all() else np.flatnonzero(rows.weight)
-    group, table = rows.group[present], rows.table
-    table = table if len(present) == n else take_rows(table, present)
-    groups = ask.groups if ask.groups is not None else find_groups(group)
-    codes = encode_groups(group, groups)
-    own = encode_labels(_of(rows.predicted, present), ask.classes, "decision", numbers[present])
-    y = None if rows.y is None else rows.y[present]
-    labels = None if y is None else encode_labels(y, ask.classes, "label", numbers[present])
-    weight = np.ones(len(present)) if rows.weight is None else rows.weight[present]
-    found, wide = _nobody(groups, len(ask.happiness) + 1), widener(table)
-    for start in range(0, len(present), BATCH):
-        part = slice(start, min(start + BATCH, len(present)))
-        batch = Batch(
-            wide(slice_rows(table, start, part.stop)),
-            None if y is None else y[part],
-            group[part],
-            numbers[present][part],
+    rows, numbers = rows.present()
+    groups = ask.groups if ask.groups is not None else find_groups(rows.group)
+    codes = encode_groups(rows.group, groups)
+    own = None if policy is not None else encode_labels(rows.predicted, ask.classes, "decision", numbers)
+    labels = None if rows.y is None else encode_labels(rows.y, ask.classes, "label", numbers)
+    weight = np.ones(len(codes)) if rows.weight is None else rows.weight
+    found, wide = _nobody(groups, len(ask.happiness) + 1), widener(rows.table)
+    for start in range(0, len(codes), BATCH):
+        part = slice(start, min(start + BATCH, len(codes)))
+        some = rows.part(part)
+        q = (
+            np.eye(len(ask.classes))[own[part]]
+            if own is not None
+            else apply_policy(policy, ask.classes, some, numbers[part])
         )
-        values = _values(ask, batch, own[part], None if labels is None else labels[part])
+        batch = Batch(wide(some.table), some.y, some.group, numbers[part])
+        values = _values(ask, batch, q, None if labels is None else labels[part])
         found += _summed(groups, codes[part], weight[part], values)
     return found
 
 
-def _of(values: Any, present: Codes) -> Any:
-    return None if values is None else values[present]
+def apply_policy(policy: Any, classes: Array, rows: Rows, numbers: Codes) -> Floats:
+    """Probability of every decision of a policy about some rows; their numbers name the one that is wrong."""
+    group = rows.group if policy.see_group else None
+    if rows.predicted is not None and not policy.needs_proba:
+        encode_labels(rows.predicted, classes, "prediction", numbers)
+        return np.asarray(policy.apply(rows.predicted, group, rows.table))
+    check_proba(rows.proba, len(classes), numbers)
+    return np.asarray(policy.apply(rows.proba, group, rows.table))
 
 
-def _values(
-    ask: Ask, batch: Batch, own: Codes, labels: Codes | None
-) -> list[tuple[Floats, NDArray[np.bool_] | None]]:
-    """Value of what was decided about every person, and who is counted: of every component, then the loss."""
+@dataclass(frozen=True)
+class _Value:
+    """Of one component, or the loss: values relative to a typical one, and who is counted (None: everybody)."""
+
+    away: Floats
+    origin: float
+    counted: NDArray[np.bool_] | None = None
+
+
+def _values(ask: Ask, batch: Batch, q: Floats, labels: Codes | None) -> list[_Value]:
+    """What every person may expect of what is decided: of every component, then the loss."""
     decisions = ask.classes.tolist()
 
-    def chosen(
-        function: Any, what: str, counted: NDArray[np.bool_] | None = None, happiness: Happiness | None = None
-    ) -> Floats:
-        found = np.zeros(len(own))
-        for d, decision in enumerate(decisions):
-            worth = evaluate(function, what, batch, decision, counted)
-            if happiness is not None:
-                check_bounds(happiness, worth, counted, batch, decision)
-            found = np.where(own == d, worth, found)
-        return found
+    def valued(worth: list[Floats], counted: NDArray[np.bool_] | None = None) -> _Value:
+        seen = worth[0] if counted is None else worth[0][counted]
+        origin = float(np.median(seen)) if seen.size else 0.0
+        away = np.zeros(len(q))
+        for d, value in enumerate(worth):
+            away += q[:, d] * (value - origin)
+        return _Value(away, origin, counted)
 
-    values: list[tuple[Floats, NDArray[np.bool_] | None]] = []
+    values = []
     for happiness in ask.happiness:
         counted = evaluate_among(happiness, batch)
         what = f"The happiness {happiness.name!r}"
-        values.append((chosen(happiness.function, what, counted, happiness), counted))
+        worth = [evaluate(happiness.function, what, batch, decision, counted) for decision in decisions]
+        for decision, value in zip(decisions, worth, strict=True):
+            check_bounds(happiness, value, counted, batch, decision)
+        values.append(valued(worth, counted))
     cost = resolve_loss(ask.loss, ask.classes)[1]
     if _lossless(ask, cost):
-        return [*values, (np.zeros(len(own)), None)]
-    loss = cost[labels, own] if isinstance(cost, np.ndarray) else chosen(cost, "The loss")
-    return [*values, (loss, None)]
+        return [*values, _Value(np.zeros(len(q)), 0.0)]
+    if isinstance(cost, np.ndarray):
+        return [*values, valued([cost[labels, d] for d in range(len(decisions))])]
+    return [*values, valued([evaluate(cost, "The loss", batch, decision) for decision in decisions])]
 
 
 def _nobody(groups: tuple[Any, ...], n: int) -> _Part:
@@ -241,7 +260,7 @@ def _summed(
     groups: tuple[Any, ...],
     codes: Codes,
     weight: Floats,
-    values: list[tuple[Floats, NDArray[np.bool_] | None]],
+    values: list[_Value],
 ) -> _Part:
     """Sums of one batch around the mean of each group."""
     part = _nobody(groups, len(values))
@@ -250,16 +269,15 @@ def _summed(
     def add(numbers: Floats) -> Floats:
         return np.bincount(codes, numbers, minlength=g).astype(np.float64)
 
-    for j, (value, counted) in enumerate(values):
-        seen = value if counted is None else value[counted]
-        part.origin[j] = np.median(seen) if seen.size else 0.0
-        part.largest[j] = np.abs(seen - part.origin[j]).max(initial=0.0)
-        w = weight if counted is None else weight * counted
+    for j, value in enumerate(values):
+        w = weight if value.counted is None else weight * value.counted
+        away = np.where(w > 0, value.away, 0.0)
+        raw = away + value.origin
+        part.origin[j], part.largest[j] = value.origin, np.abs(away).max(initial=0.0)
+        part.odd[:, j] = add((w > 0) & (raw != 0.0) & (raw != 1.0))
         part.weight[:, j], part.squares[:, j] = add(w), add(w * w)
-        away = np.where(w > 0, value - part.origin[j], 0.0)
         part.mean[:, j] = add(w * away) / np.where(part.weight[:, j] > 0, part.weight[:, j], 1.0)
         away = away - part.mean[:, j][codes]
         part.second[:, j], part.third[:, j] = add(w * away**2), add(w * away**3)
-        part.odd[:, j] = add((w > 0) & (value != 0.0) & (value != 1.0))
     whole = bool((weight == np.rint(weight)).all())
     return replace(part, rows=add(np.ones(len(codes))), total=add(weight), whole=whole)

@@ -118,6 +118,30 @@ def test_workflow_is_the_librarys(folder, works, scores):
     assert json.loads(Path("after.json").read_text("utf-8")) == again.to_dict()
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        f"--happiness '{FUNDING}' --gap 500 --label repaid",
+        f"--happiness '{FUNDING}' --among 'loan > 9000' --method hall --weight times --sampling",
+        "--happiness equalized_odds --label repaid --weight times --simultaneous",
+        f"--happiness '{FUNDING}' --bounds 0,100000 --method bernstein",
+    ],
+)
+@pytest.mark.parametrize("decided", ["--decision approved", "--policy-file policy.json --proba score"])
+def test_audits_of_files_keep_no_rows(folder, works, scores, monkeypatch, asked, decided):
+    """What can be told from sums is told without the rows in memory, and in the same words as with them."""
+    works(f"{FIT} --gap 200")
+    weighted = scores.assign(times=np.arange(len(scores)) % 3)
+    weighted.to_parquet("s.parquet", row_group_size=100)
+    asked = asked.replace("odds", "odds --method t") if "policy" in decided else asked
+    line = f"audit s.parquet {decided} --group sex {asked}"
+    with monkeypatch.context() as patch:
+        patch.setattr(sys.modules["felicific.app.audit"], "_needs_rows", lambda *rest: True)
+        expected = works(line)
+    monkeypatch.setattr("felicific.app.inputs.Source.read", lambda *rest, **more: pytest.fail("read"))
+    assert works(line) == expected
+
+
 @pytest.mark.parametrize("kind", ["parquet", "many", "gz", "duckdb", "tsv"])
 def test_every_kind_of_file(folder, works, scores, kind):
     """Parquet, patterns, compressed, DuckDB and tab-separated files are the same people."""

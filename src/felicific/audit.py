@@ -27,8 +27,8 @@ from felicific.groups import resolve_groups
 from felicific.happiness import ARGUMENTS, arguments_of, resolve_happiness, written
 from felicific.intervals import Sample, check_confidence
 from felicific.measures import Measure, measure_component, measure_loss, summary
-from felicific.persons import Persons, as_decisions, find_values
-from felicific.plans import Rows
+from felicific.persons import Persons, as_decisions, find_classes, find_values
+from felicific.plans import Rows, distinct_labels
 from felicific.policy import Policy
 from felicific.signals import Label
 from felicific.sums import check_weights, resolve_loss
@@ -176,6 +176,11 @@ def _tallied(
     named = Named(engine, scores.proba, y, asked.sensitive_features, predicted, sample_weight)
     classes = asked.classes if policy is None else policy.classes.tolist()
     loss = "error" if asked.loss is None else asked.loss
+    named_only = all(name is None or isinstance(name, str) for name in (y, sample_weight))
+    if classes is None and named_only:  # else it is refused below
+        taken = np.array(distinct_labels(engine, predicted, sample_weight))
+        labels = None if y is None else np.array(distinct_labels(engine, y, sample_weight))
+        classes = find_classes(taken, labels)
     ask = named.ask(asked.happiness, Label(), loss, classes, None, asked.favourable, decided=True)
     asked.name_gap(ask.happiness)
     return tally(engine, ask, sampling, policy)

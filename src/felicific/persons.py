@@ -298,14 +298,15 @@ def as_decisions(
         raise DataError("There are no decisions.", "Pass at least one row of every group.")
     if rows is not None and len(array) != rows:
         raise DataError(f"There are {len(array)} decisions for {rows} rows.", "Pass one for every row.")
-    known = _classes(array, y, classes)
+    known = find_classes(array, y, classes)
     if array.ndim == 2:
         return array, known
     codes = encode_labels(array, known, "decision", np.arange(len(array)))
     return np.eye(len(known))[codes], known
 
 
-def _classes(array: Array, y: Array | None, classes: Any) -> Array:
+def find_classes(array: Array, y: Array | None, classes: Any = None) -> Array:
+    """The decisions there are: as they are named, else those that were taken and the labels."""
     if classes is not None:
         known = list(classes)
     elif array.ndim == 2:

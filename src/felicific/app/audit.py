@@ -81,7 +81,6 @@ def audit(
     from felicific.audit import audit as measure
     from felicific.exceptions import DataError
     from felicific.files import write_whole
-    from felicific.frames import take_column
 
     check_target(out, [".json", ".csv", ".html"], force=force)
     if require and not gap:
@@ -100,18 +99,15 @@ def audit(
             favourable=favourable,
             policy=policy,
         )
-        rows = people.rows()
+        read = people.in_memory if _needs_rows(people, method, out) else people.in_the_file
         found = measure(
-            people.decisions(rows),
-            rows,
-            None if label is None else take_column(rows, label, "--label"),
+            **read(),
             happiness=people.happiness,
             sensitive_features=people.sensitive_features,
             loss=people.loss,
             gap=read_gap(gap),
             classes=people.classes,
             favourable=people.favourable,
-            sample_weight=None if weight is None else take_column(rows, weight, "--weight"),
             weights="sampling" if sampling else "frequency",
             confidence=confidence,
             method=method,
@@ -122,6 +118,25 @@ def audit(
     print_json(found.to_dict()) if as_json else print(found)
     if require and any(part.test is None or part.test.verdict != "at most" for part in found.components):
         raise typer.Exit(4)
+
+
+def _needs_rows(people: Any, method: str, out: Path | None) -> bool:
+    """Whether all rows are needed in memory; else sums will do, which are taken batch by batch."""
+    from felicific.happiness import CRITERIA, Happiness
+
+    parts = people.happiness if isinstance(people.happiness, list) else [people.happiness]
+    bounded = any(
+        part.bounds is not None if isinstance(part, Happiness) else people.policy and part in CRITERIA
+        for part in parts
+    )
+    # Betting looks at one person after the other, and a page names the fingerprint of all rows.
+    return (
+        people.pandas
+        or (people.policy is None and people.decision is None)
+        or method == "betting"
+        or (method == "auto" and bounded)
+        or (out is not None and out.suffix.lower() == ".html")
+    )
 
 
 def _as_file(found: Any, kind: str) -> str:

@@ -56,15 +56,20 @@ class Source:
 
     def check_number(self, column: str, option: str) -> None:
         """Refuse a column of text, showing one of its values."""
-        chosen = self.select([column]).relation
-        first = chosen.limit(1).fetchall()
-        if not first:
-            raise _no_rows(self.path)
-        if str(chosen.types[0]) == "VARCHAR":
+        chosen = self.select([column])
+        first = chosen.check_rows()
+        if str(chosen.relation.types[0]) == "VARCHAR":
             raise DataError(
                 f"The column {column!r} of --{option} holds text, such as {first[0][0]!r}.",
                 "Write numbers from 0 to 1, with a decimal point.",
             )
+
+    def check_rows(self) -> list[Any]:
+        """Refuse a file without rows; the first one."""
+        first = self.relation.limit(1).fetchall()
+        if not first:
+            raise _no_rows(self.path)
+        return list(first)
 
     def select(self, names: Iterable[str]) -> Source:
         """Only these columns, each once."""

@@ -150,13 +150,17 @@ class People:
 
     def scores(self, rows: Any) -> Array:
         """What the policy, or the model, says about some rows: probabilities, or labels where there are none."""
+        self.check_scores()
         if self.proba is not None:
             return np.column_stack([take_column(rows, name, "--proba") for name in self.proba.values()])
-        if self.policy is not None and self.policy.needs_proba:
-            raise DataError("This policy looks at probabilities.", "Name their column(s) with --proba.")
-        self.check_signal()
         assert self.decision is not None, "checked"
         return take_column(rows, self.decision, "--decision")
+
+    def check_scores(self) -> None:
+        """Insist on what the policy, or the model, looks at."""
+        if self.policy is not None and self.policy.needs_proba and self.proba is None:
+            raise DataError("This policy looks at probabilities.", "Name their column(s) with --proba.")
+        self.check_signal()
 
     def check_signal(self) -> None:
         """Insist on probabilities or decisions."""
@@ -182,6 +186,23 @@ class People:
             return take_column(rows, self.decision, "--decision")
         likeliest = self.scores(rows).argmax(axis=1)
         return np.asarray(np.array(list(self.proba or ()), dtype=object)[likeliest])
+
+    def in_memory(self) -> dict[str, Any]:
+        """Decisions, rows, labels and weights, for an audit."""
+        rows = self.rows()
+        labels = None if self.label is None else take_column(rows, self.label, "--label")
+        weight = None if self.weight is None else take_column(rows, self.weight, "--weight")
+        return {"decisions": self.decisions(rows), "X": rows, "y": labels, "sample_weight": weight}
+
+    def in_the_file(self) -> dict[str, Any]:
+        """The same by names of columns, with the rows still where they are."""
+        self.source.check_rows()
+        named = {"X": self.source.relation, "y": self.label, "sample_weight": self.weight}
+        if self.policy is None:
+            return named | {"decisions": self.decision}
+        self.check_scores()
+        scores = {"predicted": self.decision} if self.proba is None else {"proba": self.proba}
+        return named | {"decisions": self.policy} | scores
 
 
 def _by_type(value: Any) -> tuple[str, Any]:

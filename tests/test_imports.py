@@ -14,6 +14,7 @@ SOURCE = Path(felicific.__file__).parent
 ORDER = (
     "exceptions",
     "files",
+    "progress",
     "frames",
     "columns",
     "expressions",

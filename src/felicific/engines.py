@@ -10,17 +10,19 @@ from __future__ import annotations
 import glob
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from felicific.columns import Column
 from felicific.exceptions import DataError, EngineError, FelicificError
 from felicific.frames import Table, count_rows, refuse_missing_columns
+from felicific.progress import attend, shown
 
 #: Rows per batch that is brought into memory.
 BATCH_ROWS = 131_072
@@ -38,6 +40,7 @@ class Place:
         return f"{self.start + row}" + ("" if self.partition is None else f" of partition {self.partition}")
 
 
+T = TypeVar("T")
 Step = Callable[[Table, Place], Any]
 Combine = Callable[[Any, Any], Any]
 
@@ -99,7 +102,18 @@ class Engine(ABC):
 
     def collect(self, frame: Any) -> Any:
         """Run a query whose result is small; a narwhals dataframe."""
-        return frame.collect()
+        raise NotImplementedError
+
+    def attend(self, work: Callable[[], T]) -> T:
+        """Wait for the engine; Ctrl-C stops it, and the terminal shows how far it is."""
+        return attend(work, self.told, self.stop)
+
+    def told(self) -> str:
+        """How far the engine is, for the line on the terminal."""
+        return f"{self.label} is summing"
+
+    def stop(self) -> None:  # noqa: B027  # nothing to do where the engine hears of Ctrl-C itself or reads a batch
+        """Stop what the engine is doing."""
 
     def batches(self, names: Sequence[Any]) -> Iterator[Table]:
         """Some columns, batch by batch and in order, as tables in memory."""
@@ -108,25 +122,29 @@ class Engine(ABC):
     def fold(self, step: Step, combine: Combine, names: Sequence[Any]) -> Any:
         """Apply ``step`` to every batch of rows and combine what it returns; None when there are no batches."""
         found, start = None, 0
-        for table in self._readable(names):
-            here = step(table, Place(start))
-            found = here if found is None else combine(found, here)
-            start += count_rows(table)
+        with shown() as line, closing(self._readable(names)) as tables:
+            for table in tables:
+                here = step(table, Place(start))
+                found = here if found is None else combine(found, here)
+                start += count_rows(table)
+                line.say(f"{start:,} rows summed".__str__)
         return found
 
-    def _readable(self, names: Sequence[Any]) -> Iterator[Table]:
+    def _readable(self, names: Sequence[Any]) -> Generator[Table]:
         """The batches; an engine's own failure becomes one of ours."""
         batches = self.batches(names)
-        while True:
-            try:
-                table = next(batches)
-            except StopIteration:
-                return
-            except FelicificError:
-                raise
-            except Exception as error:
-                raise self.failure(error) from error
-            yield table
+        # At the end, and after Ctrl-C, a reader is closed: it may be a query that has not ended.
+        with closing(batches) if isinstance(batches, Generator) else nullcontext():
+            while True:
+                try:
+                    table = self.attend(partial(next, batches, None))
+                except FelicificError:
+                    raise
+                except Exception as error:
+                    raise self.failure(error) from error
+                if table is None:
+                    return
+                yield table
 
     def failure(self, error: Exception) -> EngineError:
         """Say in our words that the engine failed."""
@@ -172,7 +190,9 @@ class PolarsEngine(Engine):
         """Collect in bounded memory."""
         import narwhals as nw
 
-        return nw.from_native(frame.to_native().collect(engine="streaming"), eager_only=True)
+        # Polars hears of Ctrl-C itself; in this thread it would raise KeyboardInterrupt twice.
+        found = self.attend(partial(frame.to_native().collect, engine="streaming"))
+        return nw.from_native(found, eager_only=True)
 
     def batches(self, names: Sequence[Any]) -> Iterator[Table]:
         """As Polars dataframes."""
@@ -183,9 +203,34 @@ class PolarsEngine(Engine):
 
 
 class DuckEngine(Engine):
-    """A DuckDB relation."""
+    """A DuckDB relation, and its connection if it is known."""
 
     label = "DuckDB"
+
+    def __init__(self, table: Any, connection: Any = None) -> None:
+        super().__init__(table)
+        # Relations of DuckDB 2 know their connection, those of DuckDB 1 do not.
+        self.connection: Any = getattr(table, "_con", None) if connection is None else connection
+
+    def attend(self, work: Callable[[], T]) -> T:
+        """Wait for the query; without its connection Ctrl-C is heard, but DuckDB may finish what it has begun."""
+        if self.connection is not None:
+            return super().attend(work)
+        try:
+            return work()
+        except Exception as error:
+            if "interrupted" in str(error).lower():
+                raise KeyboardInterrupt from error
+            raise
+
+    def told(self) -> str:
+        """The share that is done, where the connection counts it."""
+        share = self.connection.query_progress()
+        return f"{super().told()}, {share:.0f} %" if share >= 0 else super().told()
+
+    def stop(self) -> None:
+        """Interrupt the query."""
+        self.connection.interrupt()
 
     def _renamed(self, indices: Sequence[int]) -> Any:
         # Columns by position: no name of the user's is ever part of a query's text.
@@ -201,7 +246,7 @@ class DuckEngine(Engine):
         """Collect as an Arrow table."""
         import narwhals as nw
 
-        return nw.from_native(frame.to_native().to_arrow_table(), eager_only=True)
+        return nw.from_native(self.attend(partial(_arrow_table, frame.to_native())), eager_only=True)
 
     def batches(self, names: Sequence[Any]) -> Iterator[Table]:
         """As pandas dataframes where pandas is installed, else as Arrow tables."""
@@ -247,11 +292,21 @@ def in_memory(batch: Any, names: Sequence[Any]) -> Table:
     import pyarrow as pa
 
     table = pa.Table.from_batches([batch]).rename_columns([str(name) for name in names])
+    return table.to_pandas() if _has_pandas() else table
+
+
+def _has_pandas() -> bool:
     try:
         import pandas  # noqa: F401  # only whether it is there
     except ImportError:
-        return table
-    return table.to_pandas()
+        return False
+    return True
+
+
+def _arrow_table(relation: Any) -> Any:
+    # PyArrow loads pandas when a column becomes an array, in a place where Ctrl-C would be lost; so it is loaded here.
+    _has_pandas()
+    return relation.to_arrow_table()
 
 
 class DaskEngine(Engine):
@@ -465,7 +520,10 @@ def _by_duckdb(files: list[str]) -> Engine:
     import duckdb
     import pyarrow  # noqa: F401  # results come as Arrow
 
-    return DuckEngine(duckdb.connect().from_parquet([glob.escape(file) for file in files]))
+    connection = duckdb.connect()
+    # Count how much is done, and leave showing it to us.
+    connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
+    return DuckEngine(connection.from_parquet([glob.escape(file) for file in files]), connection)
 
 
 def _by_polars(files: list[str]) -> Engine:

@@ -168,7 +168,7 @@ def test_what_today_does_is_exact_under_any_offset(population):
 def test_batches_meet_without_gap_or_overlap(n, soft):
     """Around multiples of the batch size every row counts exactly once."""
     rows = generic(n, soft=soft, J=1, K=2)
-    assert BATCH == 8192
+    assert BATCH == 16384
     found = without_origin(moments_of(rows, groups=range(3)))
     assert_same_sums(found, naive_sums(rows))
     assert found["rows"].sum() == n

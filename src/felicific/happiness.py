@@ -8,7 +8,9 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import FunctionType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +27,7 @@ def arguments_of(function: Callable[..., Any], what: str, allowed: Sequence[str]
     if not callable(function):
         raise HappinessError(f"{what} is {function!r}, which cannot be called.", "Pass a function.")
     try:
-        parameters = inspect.signature(function).parameters.values()
+        parameters = _parameters(function)
     except (TypeError, ValueError) as error:
         raise HappinessError(
             f"{what} does not say which arguments it takes.",
@@ -42,6 +44,18 @@ def arguments_of(function: Callable[..., Any], what: str, allowed: Sequence[str]
                 f"Name its arguments out of {', '.join(allowed)}; they are passed by name.",
             )
     return frozenset(asked)
+
+
+#: Signatures of functions that are still in use: they are asked for once per batch and decision.
+_SIGNATURES: WeakKeyDictionary[Callable[..., Any], tuple[inspect.Parameter, ...]] = WeakKeyDictionary()
+
+
+def _parameters(function: Callable[..., Any]) -> tuple[inspect.Parameter, ...]:
+    if not isinstance(function, FunctionType):  # others may be equal without having the same arguments
+        return tuple(inspect.signature(function).parameters.values())
+    if function not in _SIGNATURES:
+        _SIGNATURES[function] = tuple(inspect.signature(function).parameters.values())
+    return _SIGNATURES[function]
 
 
 def written(number: float, digits: int = 5) -> str:

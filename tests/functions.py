@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from felicific import Happiness, Label, lookup
+from felicific import Happiness, Label, audit, lookup, moments, solve, solve_individual
 from felicific.happiness import Component
 from felicific.moments import Outcome
 from felicific.policy import CellPolicy
@@ -143,6 +143,57 @@ def as_lists(table, key, *names):
         table = table.to_arrow_table()
     order = np.argsort(np.asarray(table[key]))
     return [np.asarray(table[name])[order].tolist() for name in names]
+
+
+def assert_whole_path(people_of, table):
+    """From scores to an audit on an engine and in memory: the same policy, decisions and audits.
+
+    Audited are the decisions that a lazy column holds, and the policy by its odds.
+    """
+    happiness = components({name: EVERYDAY[name] for name in ("times", "offset", "both", "right")})
+    roles = {"proba": {k: f"p{k}" for k in range(3)}, "sensitive_features": "z"}
+    measured = {"sensitive_features": "z", "happiness": happiness, "gap": 1.0}
+    decided, audits = [], []
+    for lay in (people_of, as_pandas):
+        rows = lay(table)
+        found = moments(rows, y="y", happiness="statistical_parity", **roles)
+        policy = solve(found, gap=0.02, random_state=3)
+        with_decisions = policy.apply(rows, key="id", **roles)
+        decided.append(as_lists(with_decisions, "id", "decision"))
+        audits.append(audit("decision", with_decisions, "y", sample_weight="w", **measured))
+        audits.append(audit(policy, rows, "y", proba=roles["proba"], method="t", **measured))
+    assert decided[0] == decided[1]
+    assert_alike(audits[0], audits[2])
+    assert_alike(audits[1], audits[3])
+
+
+def assert_individual(people_of, table):
+    """An individual policy that is fitted, applied and audited on an engine is the one in memory.
+
+    Truth values are multiplied, which not every library does; the decisions are read more than once.
+    """
+    overtime = Happiness(lambda decision, x, y: (y == decision) * (x["hours"] > 40), name="overtime")
+    roles = {"proba": {k: f"p{k}" for k in range(3)}, "sensitive_features": "z"}
+    ask = roles | {"y": "y", "happiness": overtime, "gap": 0.02, "calibration": "none", "random_state": 0}
+    measured = {"sensitive_features": "z", "happiness": Happiness(EVERYDAY["times"], name="loan"), "gap": 1.0}
+    policies, decided, audits = [], [], []
+    for lay in (people_of, as_pandas):
+        rows = lay(table)
+        policy = solve_individual(rows, **ask)
+        with_decisions = policy.apply(rows, key="id", **roles)
+        policies.append(policy)
+        decided.append(as_lists(with_decisions, "id", "decision"))
+        audits.append(audit("decision", with_decisions, "y", **measured))
+        audits.append(audit(policy, rows, "y", proba=roles["proba"], **measured))
+    mine, theirs = policies
+    assert mine.loss == pytest.approx(theirs.loss, rel=1e-7)
+    assert mine.gap == pytest.approx(theirs.gap, abs=1e-7)
+    assert mine.search.stopped == theirs.search.stopped
+    assert decided[0] == decided[1]
+    assert_alike(audits[0], audits[2])
+    for name in ("estimate", "low", "high"):  # of a policy that is the same to 1e-7
+        one, other = (getattr(audits[i].components[0].gap, name) for i in (1, 3))
+        assert one == pytest.approx(other, rel=1e-7)
 
 
 def lots(salt, whole):

@@ -3,10 +3,24 @@
 import os
 import signal
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
-from functions import BATCHWISE, EVERYDAY, as_pandas, asked, assert_same, people, write_parquet
+from functions import (
+    BATCHWISE,
+    EVERYDAY,
+    SALTS,
+    as_lists,
+    as_pandas,
+    asked,
+    assert_individual,
+    assert_same,
+    assert_whole_path,
+    lots,
+    people,
+    write_parquet,
+)
 
 from felicific import Happiness, moments, solve
 from felicific.exceptions import BatchWarning, DataError, EngineError, GroupError, HappinessError
@@ -182,6 +196,25 @@ def test_decisions_are_a_lazy_column(cluster, table):
     group[650] = "q"
     with pytest.raises(GroupError, match="'q'"):
         policy.apply(lay(table | {"z": group}), **roles).compute()
+
+
+def test_from_scores_to_an_audit(cluster, table):
+    """Moments, policy, a lazy column of decisions and its audit, on worker processes, are those in memory."""
+    assert_whole_path(lay, table)
+
+
+def test_individual_policies(cluster, table):
+    """Fitted by passes on the workers, applied and audited there, an individual policy is the one in memory."""
+    assert_individual(partial(lay, parts=2), {name: column[:600] for name, column in table.items()})
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_lottery_vectors(cluster, whole):
+    """The workers draw the numbers of the vectors to the last bit, for keys of text and whole numbers."""
+    for salt in SALTS:
+        policy, some, expected = lots(salt, whole)
+        found = policy.apply(lay(some), predicted="own", sensitive_features="z", key="key")
+        assert as_lists(found, "z", "decision") == [expected]
 
 
 def test_a_truncated_file_is_refused(table, tmp_path, refuses):

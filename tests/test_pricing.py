@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from functions import as_duckdb, as_lazy, as_lists, as_pandas, assert_alike, people, write_parquet
+from functions import as_duckdb, as_lazy, as_pandas, assert_individual, people, write_parquet
 
-from felicific import Floor, Happiness, audit, solve_individual
+from felicific import Floor, Happiness, solve_individual
 from felicific.exceptions import BatchWarning, DataError, InfeasibleError
 
 HAPPINESS = [
@@ -87,24 +87,8 @@ def test_what_is_stated_is_what_the_policy_does(table, lay):
 
 
 def test_from_scores_to_an_audit(table, lay):
-    """Fitted, applied and audited on one engine: decisions and audit are those in memory, to the last bit and to 1e-9.
-
-    Truth values are multiplied, which Polars itself does not; two passes over decisions, which an engine must allow.
-    """
-    overtime = Happiness(lambda decision, x, y: (y == decision) * (x["hours"] > 40), name="overtime")
-    ask = asked(calibration="none", happiness=overtime, gap=0.02)
-    roles = {"proba": ask["proba"], "sensitive_features": "z"}
-    measured = {"sensitive_features": "z", "happiness": HAPPINESS[0], "gap": 1.0}
-    decided, audits = [], []
-    for people_of in (as_pandas, lay):
-        policy = solve_individual(people_of(table), **ask)
-        found = policy.apply(people_of(table), **roles, key="id")
-        audits += [audit("decision", found, "y", **measured)]
-        audits += [audit(policy, people_of(table), "y", proba=ask["proba"], **measured)]
-        decided.append(as_lists(found, "id", "decision"))
-    assert decided[0] == decided[1]
-    assert_alike(audits[2], audits[0])
-    assert_alike(audits[3], audits[1])
+    """Fitted, applied and audited on one engine, the policy is the one in memory, bit for bit in its decisions."""
+    assert_individual(lay, table)
 
 
 def test_constraints_and_conflicts(table, lay):

@@ -1,12 +1,24 @@
 """Spark: moments on a local cluster of two workers."""
 
-import json
 import os
 import sys
 
 import numpy as np
 import pytest
-from functions import BATCHWISE, EVERYDAY, as_pandas, asked, assert_same, people, write_parquet
+from functions import (
+    BATCHWISE,
+    EVERYDAY,
+    SALTS,
+    as_lists,
+    as_pandas,
+    asked,
+    assert_individual,
+    assert_same,
+    assert_whole_path,
+    lots,
+    people,
+    write_parquet,
+)
 
 from felicific import Happiness, Score, moments, solve
 from felicific.exceptions import BatchWarning, DataError, EngineError, GroupError, HappinessError
@@ -157,19 +169,24 @@ def test_decisions_are_a_lazy_column(lay, spark, table, signal):
         ).collect()
 
 
-def test_lottery_vectors(spark):
-    """The lottery's numbers in Spark are those of the file of test vectors, bit by bit."""
-    path = os.path.join(os.path.dirname(__file__), "lottery_vectors.json")
-    with open(path, encoding="utf-8") as file:
-        vectors = json.load(file)["uniforms"]
-    frame = spark.createDataFrame(
-        [(i, v["salt"], v["key"]) for i, v in enumerate(vectors)], "i int, salt string, k string"
-    )
-    digits = "substring(sha2(concat(salt, ':', CAST(k AS STRING)), 256), 1, 13)"
-    rows = frame.selectExpr(
-        "i", f"CAST(conv({digits}, 16, 10) AS DOUBLE) / 4503599627370496.0e0 AS u"
-    ).collect()
-    assert {row["i"]: row["u"].hex() for row in rows} == {i: v["u"] for i, v in enumerate(vectors)}
+def test_from_scores_to_an_audit(lay, table):
+    """Moments, policy, a lazy column of decisions and its audit, all by Spark, are those in memory."""
+    assert_whole_path(lay, table)
+
+
+def test_individual_policies(lay, table):
+    """Fitted by passes on the workers, applied and audited there, an individual policy is the one in memory."""
+    assert_individual(lay, {name: column[:600] for name, column in table.items()})
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_lottery_vectors(lay, whole):
+    """Spark draws the numbers of the vectors to the last bit, for keys of text and whole numbers."""
+    for salt in SALTS:
+        policy, some, expected = lots(salt, whole)
+        rows = lay(some | {"id": some["z"]})
+        found = policy.apply(rows, predicted="own", sensitive_features="z", key="key")
+        assert as_lists(found, "z", "decision") == [expected]
 
 
 def test_a_truncated_file_is_refused(spark, table, tmp_path, refuses):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from functions import as_duckdb, as_lazy, as_pandas, assert_alike, people, write_parquet
+from functions import as_duckdb, as_lazy, as_pandas, assert_alike, assert_whole_path, people, write_parquet
 
 from felicific import Happiness, audit, compare, moments, solve, solve_individual
 from felicific.exceptions import BatchWarning, DataError, GroupError, HappinessError
@@ -97,6 +97,11 @@ def test_other_functions_run_on_batches(table, lay):
         found = audit("decided", lay(table), "y", sensitive_features="z", happiness=odd)
     expected = audit(table["decided"], as_pandas(table), table["y"], sensitive_features="z", happiness=odd)
     assert found.gaps == pytest.approx(expected.gaps, rel=1e-9)
+
+
+def test_from_scores_to_an_audit(table, lay):
+    """Moments, policy, a lazy column of decisions and its audit are, on one engine, those in memory."""
+    assert_whole_path(lay, table)
 
 
 PROBA = {k: f"p{k}" for k in range(3)}

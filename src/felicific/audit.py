@@ -93,8 +93,8 @@ def audit(
         With which every interval is to hold the truth.
     method : {"auto", "t", "hall", "exact", "bernstein", "betting"}
         How intervals are made. ``"auto"`` takes Clopper-Pearson for values that are 0 or 1, betting (in large groups
-        empirical Bernstein) when ``bounds`` of the happiness are known, and t otherwise; and for the gap the
-        studentised range, unless some group has too few successes or failures for it.
+        and in tables that are not in memory empirical Bernstein) when ``bounds`` of the happiness are known, and t
+        otherwise; and for the gap the studentised range, unless some group has too few successes or failures for it.
     simultaneous : bool, default=False
         Whether the gaps of all components hold together with this confidence, and likewise all group means.
 

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,9 @@ from sklearn.linear_model import LogisticRegression
 from felicific import FairClassifier, Floor, Happiness, Individual, Policy, frontier, moments
 from felicific.curves import kinks_of
 from felicific.exceptions import DataError, InfeasibleError, MomentsError
+from felicific.fitting import achieved, decide
 from felicific.generation import Generator
+from felicific.tryout import Tryout
 
 KINDS = ("score", "label", "soft-label", "individual")
 
@@ -438,3 +441,53 @@ def test_blind_policies_have_a_frontier():
     assert not moved.policy_.see_group
     # Those who see the group could do as these do; the fitted rows' beliefs were cross-fitted, so only nearly so.
     assert moved.loss_ >= seeing.at(gap=float(gap)).loss_ - 0.01
+
+
+def worth(decision, x, y):
+    return np.where(y == decision, 1.0, -0.5) * x["size"] + 1e4
+
+
+def big(x):
+    return x["size"] > 0.8
+
+
+@pytest.mark.parametrize("policy", KINDS)
+@pytest.mark.parametrize("see_group", [True, False])
+def test_trying_many_policies_at_once_is_trying_each(policy, see_group):
+    """Evaluated once for all breakpoints, happiness and loss are what they are for one policy alone."""
+    asked = [Happiness(worth, among=big), funding]
+    fair, _, _ = fitted(
+        policy, 0.1, asked, group_at_predict=see_group, loss=lambda decision, y: 3.0 * (decision != y)
+    )
+    table, y = population(7, 300)
+    weight = np.arange(300) % 4 + 1.0
+    people, line = fair._others(table, y, table["group"], weight), fair.frontier_
+    tried = Tryout(fair._fitted.task, people, line.groups)
+    assert len(line) > 1
+    for place in [*line.policies, replace(line.policies[0], randomize=False)]:
+        decisions = decide(place, people)
+        np.testing.assert_array_equal(tried.decide(place), decisions)
+        found, expected = (
+            tried.outcome(decisions),
+            achieved(fair._fitted.task, people, decisions, line.groups),
+        )
+        assert found.loss == pytest.approx(expected.loss, rel=1e-12)
+        np.testing.assert_allclose(found.means, expected.means, rtol=1e-12)
+        np.testing.assert_allclose(found.gaps, expected.gaps, rtol=1e-9, atol=1e-9)
+
+
+def test_trying_policies_evaluates_happiness_once():
+    """However many breakpoints there are, a happiness function is asked as often."""
+    calls = []
+
+    def counted(decision, x):
+        calls.append(decision)
+        return funding(decision, x)
+
+    fair, _, _ = fitted("individual", 0.1, [counted, "equalized_odds"])
+    table, y = population(7, 100)
+    assert len(fair.frontier_) > 3
+    calls.clear()
+    fair.frontier_on(table, y)
+    # Today's decisions, where values lie, what is expected and what is real: each for both decisions.
+    assert len(calls) == 8

@@ -56,6 +56,7 @@ ORDER = (
     "certificates",
     "safety",
     "fitting",
+    "tryout",
     "tasks",
     "fitted",
     "scores",

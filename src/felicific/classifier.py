@@ -20,8 +20,8 @@ from felicific.certificates import Certificate, a_priori, no_certificate
 from felicific.curves import Curve, curve
 from felicific.exceptions import DataError
 from felicific.fitted import Fitted, fit_policy, halves
-from felicific.fitting import People, Task, achieved, decide, persons_of
-from felicific.frames import Array, Table, as_vector, count_rows, encode, is_frame, take_rows
+from felicific.fitting import People, Task, decide
+from felicific.frames import Array, Table, as_vector, count_rows, is_frame, take_rows
 from felicific.frontier import Frontier
 from felicific.individual import IndividualPolicy
 from felicific.intake import Intake, check_labels, present_people
@@ -33,6 +33,7 @@ from felicific.scores import fit_joint, fit_model, parts_of, predict_proba
 from felicific.signals import Individual, Signal, resolve_policy
 from felicific.sums import check_weights
 from felicific.tasks import make_task
+from felicific.tryout import Tryout
 
 Floats = NDArray[np.float64]
 
@@ -364,11 +365,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         groups change places. ``sample_weight`` are frequencies, as in ``fit``.
         """
         people, line = self._others(X, y, sensitive_features, sample_weight), self.frontier_
-        task = self._fitted.task
-        outcomes = [achieved(task, people, decide(policy, people), line.groups) for policy in line.policies]
-        codes = encode(as_vector(people.predicted, "predictions"), self.classes_.tolist())
-        today = achieved(task, people, np.eye(len(self.classes_))[codes], line.groups)
-        return curve(line.components, line.groups, line.tau, outcomes, today)
+        tried = Tryout(self._fitted.task, people, line.groups)
+        outcomes = [tried.outcome(tried.decide(policy)) for policy in line.policies]
+        return curve(line.components, line.groups, line.tau, outcomes, tried.today)
 
     def frontier_band(
         self,
@@ -385,10 +384,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         frequencies, as in ``fit``.
         """
         people, line = self._others(X, y, sensitive_features, sample_weight), self.frontier_
-        task = self._fitted.task
-        return band_of(
-            line, lambda policy: persons_of(task, people, decide(policy, people), line.groups), confidence
-        )
+        return band_of(line, Tryout(self._fitted.task, people, line.groups).persons, confidence)
 
     def _others(self, X: Table, y: Any, sensitive_features: Any, sample_weight: Any) -> People:
         """Other people, with labels and frequencies."""

@@ -93,10 +93,14 @@ class People:
 
 def decide(policy: Policy, people: People) -> Floats:
     """Decision probabilities of a policy for people whom the model has scored."""
-    scores = people.proba if policy.needs_proba else people.predicted
+    return policy.apply(scores_for(policy, people), people.group, people.x)
+
+
+def scores_for(policy: Policy, people: People) -> Any:
+    """What the policy sees of the model."""
     if people.joint is not None and not policy.see_group and isinstance(policy, IndividualPolicy):
-        scores = people.joint.reshape(len(people.joint), -1)
-    return policy.apply(scores, people.group, people.x)
+        return people.joint.reshape(len(people.joint), -1)
+    return people.proba if policy.needs_proba else people.predicted
 
 
 def achieved(task: Task, people: People, decisions: Floats, groups: tuple[Any, ...] | None = None) -> Outcome:

@@ -13,7 +13,16 @@ from felicific.documents import check_shape, plain, read_number, read_numbers, r
 from felicific.exceptions import DataError, PolicyFileError
 from felicific.expressions import Expression
 from felicific.frames import Array, Table, count_rows
-from felicific.generation import CHOOSES, LIKELY, Generated, Mixture, choose, fixed_decisions, likeliest
+from felicific.generation import (
+    CHOOSES,
+    LIKELY,
+    Generated,
+    Ledger,
+    Mixture,
+    choose,
+    fixed_decisions,
+    likeliest,
+)
 from felicific.happiness import Correct, Decided, Happiness, Labelled, resolve_happiness
 from felicific.ledgers import Terms, expected_ledger
 from felicific.policy import Policy
@@ -49,6 +58,15 @@ class Search:
     plug_in_gaps: dict[str, float]
 
 
+@dataclass(frozen=True)
+class Seen:
+    """What a policy sees of people: every decision's expected worth, the likeliest class, and the slot of the group."""
+
+    ledger: Ledger
+    likely: NDArray[np.intp]
+    group: NDArray[np.intp]
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class IndividualPolicy(Policy):
     """A mixture of deterministic policies of a person's features.
@@ -65,6 +83,10 @@ class IndividualPolicy(Policy):
     search: Search
 
     def _mixed(self, scores: Array, group: NDArray[np.intp] | None, x: Table) -> Floats:
+        return self.follow(self.look(scores, group, x))
+
+    def look(self, scores: Array, group: NDArray[np.intp] | None, x: Table) -> Seen:
+        """What may be expected of people, whatever the mixture."""
         if x is None:
             raise DataError("An individual policy looks at the people themselves.", "Pass x=, their table.")
         rows = np.arange(len(scores))
@@ -79,17 +101,20 @@ class IndividualPolicy(Policy):
             belief = check_proba(scores, k * g, rows).reshape(len(rows), k, g)
         ledger = expected_ledger(self.terms, x, belief, names if self.see_group else None, self.origin)
         likely = likeliest(scores.reshape(len(rows), k, -1).sum(axis=2))
-        decisions = np.zeros((len(rows), k))
-        everyone = np.zeros(len(rows), dtype=np.intp) if group is None else group
-        for z in range(g if self.see_group else 1):
-            mine = np.flatnonzero(everyone == z)
+        return Seen(ledger, likely, np.zeros(len(rows), dtype=np.intp) if group is None else group)
+
+    def follow(self, seen: Seen) -> Floats:
+        """Probability of every decision about people who were looked at."""
+        ledger, likely = seen.ledger, seen.likely
+        decisions = np.zeros(ledger.cost.shape)
+        for z in range(len(self.groups) if self.see_group else 1):
+            mine = np.flatnonzero(seen.group == z)
+            cost, value = ledger.cost[mine], ledger.value[mine]
             for m in np.flatnonzero(self.mixture.share[z]):
                 kappa = self.mixture.kappa[m, z : z + 1] if self.see_group else self.mixture.kappa[m]
                 fixed, alpha = int(self.mixture.fixed[m]), float(self.mixture.alpha[m])
-                if fixed == CHOOSES:
-                    chosen = choose(alpha, kappa, ledger.cost[mine], ledger.value[mine])
-                else:
-                    chosen = fixed_decisions(fixed, likely[mine])
+                free = fixed == CHOOSES
+                chosen = choose(alpha, kappa, cost, value) if free else fixed_decisions(fixed, likely[mine])
                 decisions[mine, chosen] += self.mixture.share[z, m]
         return decisions
 

@@ -218,7 +218,10 @@ class Policy(ABC):
                     "Pass one group for every row.",
                 )
             codes = encode_groups(vector, self.groups)
-        decisions = self._mixed(array, codes, x)
+        return self.rounded(self._mixed(array, codes, x))
+
+    def rounded(self, decisions: Floats) -> Floats:
+        """Decision probabilities as they are, or the most probable decision when the policy draws no lots."""
         if self.randomize:
             return decisions
         return np.asarray(np.eye(len(self.classes))[decisions.argmax(axis=1)])

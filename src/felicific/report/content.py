@@ -19,16 +19,16 @@ from felicific.bands import Band, band_along
 from felicific.certificates import Certificate
 from felicific.comparison import compare
 from felicific.findings import Audit, plain
-from felicific.fitting import People, Task, achieved, decide, persons_of
+from felicific.fitting import People, Task, decide
 from felicific.frames import Array, as_vector, column_names, encode, is_frame, take_column
 from felicific.frontier import Frontier, tau_of
 from felicific.groups import encode_groups
 from felicific.happiness import CRITERIA, Happiness
 from felicific.individual import IndividualPolicy
 from felicific.moments import Outcome
-from felicific.persons import Persons
 from felicific.plots import labels, policy_steps
 from felicific.policy import Policy
+from felicific.tryout import Tryout
 
 Floats = NDArray[np.float64]
 
@@ -228,7 +228,7 @@ def _frontier(
 ) -> dict[str, Any]:
     """The frontier, and everything about the positions that the slider can take."""
     today = _one_hot(people.predicted, task.classes)
-    now = achieved(task, people, today, policy.groups)
+    tried = Tryout(task, people, policy.groups)
     crossing = Crossing.of(people, policy.groups, today)
     tau_today, tau_policy = tau_of(line.today, line.ray), tau_of(policy.outcome, line.ray)
     least, most = line.points[0].tau, line.points[-1].tau
@@ -241,7 +241,7 @@ def _frontier(
     marked |= {"least loss": most} | ({"today's gap": tau_today} if tau_today < most else {})
     # What differs from the least gap by rounding alone is the least gap.
     marked = {name: least if tau <= least + 1e-9 * reach else tau for name, tau in marked.items()}
-    band = _band(task, people, line, policy, confidence)
+    band = _band(tried, line, policy, confidence)
     found = []
     for tau in positions(list(marked.values()), reach):
         place = replace(line.at(tau=tau), randomize=policy.randomize)
@@ -249,15 +249,14 @@ def _frontier(
         if tau == marked["proposed policy"]:
             # Of equally good policies the fitted one need not be the frontier's; the band speaks of both.
             place, bound = policy, None if band is None else _bound(band, float(band.tau[-1]))
-        decisions = decide(place, people)
-        outcome = achieved(task, people, decisions, policy.groups)
+        decisions = tried.decide(place)
         found.append(
             {
                 "tau": tau,
                 "names": [name for name, where in marked.items() if where == tau],
                 "allowed": _numbers(tau * line.ray),
                 "fitted": _outcome(place.outcome),
-                **_outcome(outcome),
+                **_outcome(tried.outcome(decisions)),
                 "bound": bound,
                 "price": _price(line, tau),
                 "moves": crossing.count(decisions),
@@ -268,24 +267,20 @@ def _frontier(
         "ray": _numbers(line.ray),
         "tolerance": line.tolerance,
         "breakpoints": [{"tau": point.tau, **_outcome(point.outcome)} for point in line.points],
-        "today": {"tau": tau_today, "fitted": _outcome(line.today), **_outcome(now)},
+        "today": {"tau": tau_today, "fitted": _outcome(line.today), **_outcome(tried.today)},
         "positions": found,
     }
 
 
-def _band(task: Task, people: People, line: Frontier, policy: Policy, confidence: float) -> Band | None:
+def _band(tried: Tryout, line: Frontier, policy: Policy, confidence: float) -> Band | None:
     """Limits that hold along the whole frontier, and for the policy, which stands behind its end.
 
     Rounded decisions have none: they are no mixtures of those at the breakpoints.
     """
     if not policy.randomize:
         return None
-
-    def persons(place: Policy) -> Persons:
-        return persons_of(task, people, decide(place, people), line.groups)
-
     beyond = 2.0 * line.tau[-1] + 1.0
-    return band_along(line, np.append(line.tau, beyond), [*line.policies, policy], persons, confidence)
+    return band_along(line, np.append(line.tau, beyond), [*line.policies, policy], tried.persons, confidence)
 
 
 def _bound(band: Band, tau: float) -> dict[str, Any]:

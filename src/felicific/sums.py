@@ -297,11 +297,11 @@ class _Sums:
             loss_name=self.loss_name,
             origin=np.array([0.0 if origin is None else origin for origin in self.origin]),
             mass=self.mass,
-            loss=np.ascontiguousarray(loss),
-            value=np.ascontiguousarray(value),
-            among=np.ascontiguousarray(among),
+            loss=loss,
+            value=value,
+            among=among,
             today_loss=self.today_loss,
-            today_value=np.ascontiguousarray(today),
+            today_value=today,
             rows=self.rows,
         )
 

@@ -26,6 +26,7 @@ PAGES = (
     "howto-choose-eps",
     "howto-deploy",
     "howto-many-groups",
+    "howto-sites",
     "howto-spark",
 )
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

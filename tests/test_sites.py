@@ -1,6 +1,7 @@
 """Sites that may not share rows: moments in small files, added up, with small cells merged and nobody dropped."""
 
 import json
+import re
 import runpy
 from pathlib import Path
 
@@ -100,6 +101,25 @@ def test_no_text_is_refused(tmp_path, refuses):
         Moments.load(tmp_path / "m.json")
 
 
+def one_for_all(sums):
+    """Every policy that decides alike about everybody."""
+    g, size = sums.mass.shape
+    k = len(sums.classes)
+    return [np.broadcast_to(np.eye(k)[d], (g, size, k)) for d in range(k)]
+
+
+def test_no_number_of_a_merged_file_is_one_persons():
+    """The origin of moments may be a value of one person; a merged file holds the mean of today's decisions instead."""
+    table = people(301)
+    sums = moments(as_pandas(table), **asked(happiness={"loan": lambda decision, x: x["loan"]}))
+    assert sums.origin[0] in table["loan"]
+    after = sums.merged(10)
+    assert after.origin[0] == pytest.approx(table["loan"].mean(), rel=1e-12)
+    numbers = np.array([float(text) for text in re.findall(r"-?\d+\.\d+(?:e[-+]?\d+)?", after.to_json())])
+    assert not np.isin(table["loan"], numbers).any()
+    assert np.isin(sums.origin[0], [float(x) for x in json.loads(sums.to_json())["origin"]])
+
+
 @pytest.mark.parametrize("least", [2, 10, 40])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_merged_cells_hold_enough_people_and_lose_nobody(least, classes):
@@ -109,10 +129,12 @@ def test_merged_cells_hold_enough_people_and_lose_nobody(least, classes):
     after = before.merged(least)
     assert after.mass[after.mass > 0].min() >= least
     assert (before.mass[before.mass > 0] < least).any()
-    for name in SUMS:
+    for name in ("mass", "loss", "among", "today_loss"):
         assert np.allclose(
             getattr(after, name).sum(axis=1), getattr(before, name).sum(axis=1), rtol=1e-12, atol=1e-9
         )
+    each = np.stack([before.evaluate(q).means for q in one_for_all(before)])
+    assert np.allclose(np.stack([after.evaluate(q).means for q in one_for_all(before)]), each, rtol=1e-12)
     assert np.array_equal(after.rows, before.rows)
     assert np.allclose(after.today.means, before.today.means, rtol=1e-12)
     assert_same(after.merged(least), after, 1e-12)

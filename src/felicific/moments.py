@@ -111,21 +111,28 @@ class Moments:
                 )
         # Without anybody counted there is no origin to speak of.
         origin = np.where(self.counted.sum(axis=0) > 0, self.origin, other.origin)
-        shift = other.origin - origin
+        other = other._around(origin)
         return replace(
             self,
             origin=origin,
             mass=self.mass + other.mass,
             loss=self.loss + other.loss,
-            value=self.value + other.value + (shift * other.among)[:, :, None, :],
+            value=self.value + other.value,
             among=self.among + other.among,
             today_loss=self.today_loss + other.today_loss,
-            today_value=self.today_value + other.today_value + shift * other.among,
+            today_value=self.today_value + other.today_value,
             rows=self.rows + other.rows,
         )
 
     def __radd__(self, other: object) -> Moments:
         return self if other == 0 else NotImplemented
+
+    def _around(self, origin: Floats) -> Moments:
+        """The same moments relative to another origin."""
+        shift = (self.origin - origin) * self.among
+        return replace(
+            self, origin=origin, value=self.value + shift[:, :, None, :], today_value=self.today_value + shift
+        )
 
     def check_complete(self) -> None:
         """Raise unless there are two groups, each with people, inside every component's ``among`` too."""
@@ -183,6 +190,7 @@ class Moments:
 
         Nobody is dropped, so the sums of every group stay what they were; only where people stand along the score is
         blurred. A neighbour is the nearest cell on the same side of the model's own boundary, if there is one.
+        The origin, which may be one person's value, becomes the mean of today's decisions, which the sums tell anyway.
         """
         if not least >= 1:
             raise MomentsError(
@@ -210,8 +218,11 @@ class Moments:
                 np.add.at(found[z], place[z], array[z])
             return found
 
-        moved: dict[str, Any] = {name: move(getattr(self, name)) for name in _SUMS}
-        return replace(self, **moved)
+        counted = self.counted.sum(axis=0)
+        mean = self.origin + self.today_value.sum(axis=(0, 1)) / np.where(counted > 0, counted, 1.0)
+        centred = self._around(np.where(counted > 0, mean, 0.0))
+        moved: dict[str, Any] = {name: move(getattr(centred, name)) for name in _SUMS}
+        return replace(centred, **moved)
 
     def to_json(self) -> str:
         """Write the moments as text that :meth:`from_json` reads: sums only, no row and no function."""

@@ -2,6 +2,7 @@
 
 import sys
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import polars as pl
@@ -21,7 +22,7 @@ from functions import (
     write_parquet,
 )
 
-from felicific import Happiness, Label, Score, SoftLabel, lookup, moments, solve
+from felicific import Happiness, Label, Score, SoftLabel, audit, lookup, moments, solve
 from felicific.engines import find_engine
 from felicific.exceptions import (
     BatchWarning,
@@ -324,10 +325,64 @@ def test_lookup_without_a_number_names_the_value(lay, table, refuses):
         moments(lay(broken), **asked(happiness=lambda decision, x: decision * lookup(x["school"], known)))
 
 
-def test_an_unseen_group_is_named(lay, table, refuses):
-    """A group outside of groups= is an error that names it, its rows and the known ones."""
-    with refuses(GroupError, "'c'", "'a', 'b'"):
-        moments(lay(table), **asked(groups=["a", "b"]))
+def test_an_unseen_group_is_named(lay, table, refuses, monkeypatch):
+    """A group outside of groups= is an error that names it, its row of the whole table and the known ones."""
+    monkeypatch.setattr("felicific.engines.BATCH_ROWS", 500)
+    with refuses(GroupError, "'q'", "first row 2100", "'a', 'b'"):
+        moments(
+            lay(changed(table, "z", 2100, "q")),
+            **asked(groups=["a", "b", "c"], happiness=EVERYDAY["times"]),
+        )
+
+
+def test_membership_must_be_zero_or_one(lay, table, refuses):
+    """An `among` of numbers counts 0 and 1 as in memory, and refuses any other."""
+
+    def ask(among):
+        return asked(happiness=Happiness(EVERYDAY["times"], among=among, name="some"))
+
+    zero_or_one = ask(lambda x: x["hours"] % 2)
+    assert_same(moments(lay(table), **zero_or_one), moments(as_pandas(table), **zero_or_one))
+    with refuses(HappinessError, "`among`", "'some'", "other than 0 and 1"):
+        moments(lay(table), **ask(lambda x: x["hours"] % 3))
+
+
+OTHER_NUMBERS = {
+    "unsigned": np.arange(3000, dtype=np.uint64),
+    "decimal": [Decimal(i) / 8 for i in range(3000)],
+    "half": (np.arange(3000) % 100).astype(np.float16),
+    "large": 2**40 + np.arange(3000),
+}
+
+
+@pytest.mark.parametrize("numbers", OTHER_NUMBERS)
+def test_numbers_of_every_type_neither_wrap_nor_round(lay, table, numbers):
+    """Unsigned, decimal, half precision and large whole numbers are calculated with as 64-bit floats."""
+    column = OTHER_NUMBERS[numbers]
+    happiness = {"h": lambda decision, x: decision * (x["loan"] - 1000) * x["loan"]}
+    expected = moments(
+        as_pandas(table | {"loan": np.array([float(v) for v in column])}), **asked(happiness=happiness)
+    )
+    if numbers != "half":  # DuckDB has none
+        assert_same(moments(lay(table | {"loan": column}), **asked(happiness=happiness)), expected)
+    if numbers != "large":  # those wrap around in a library of dataframes
+        for lay_in_memory in (as_arrow, as_polars):
+            found = moments(lay_in_memory(table | {"loan": column}), **asked(happiness=happiness))
+            assert_same(found, expected)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [np.uint64(2**63) + np.arange(3, dtype=np.uint64), np.array([Decimal(1), Decimal(2), Decimal(3)])],
+    ids=["unsigned", "decimal"],
+)
+def test_groups_of_large_and_decimal_numbers(lay, table, column):
+    """Groups that are large unsigned numbers do not become one, and decimals are the same everywhere."""
+    column = column[np.arange(3000) % 3]
+    ask = asked(happiness=EVERYDAY["times"])
+    found = moments(lay(table | {"z": column}), **ask)
+    assert len(found.groups) == 3
+    assert_same(found, moments(as_pandas(table | {"z": column}), **ask))
 
 
 @pytest.mark.parametrize(
@@ -365,11 +420,49 @@ def test_what_cannot_be_asked(lay, table, changes, error, words, refuses):
         moments(lay(table), **(asked(happiness=EVERYDAY["times"]) | changes))
 
 
-def test_an_empty_table_is_refused(lay, table, refuses):
-    """No rows are no moments."""
+@pytest.mark.parametrize("weights", ["no rows", "zero"])
+def test_an_empty_table_is_refused(lay, table, weights, refuses):
+    """No rows, or none of positive weight, are no moments; but for groups that are given they are zero."""
     empty = {name: column[:0] for name, column in table.items()}
+    empty = empty if weights == "no rows" else table | {"w": 0 * table["w"]}
+    ask = asked(happiness=EVERYDAY["times"], sample_weight="w")
+    with refuses(DataError, "no rows", "'w' are zero"):
+        moments(lay(empty), **ask)
+    with refuses(DataError, "'y' and a positive weight in 'w'"):
+        moments(lay(empty), **ask | {"proba": ["p0", "p1", "p2"]})
+    ask |= {"groups": ["a", "b", "c"]}
+    nothing, whole = moments(lay(empty), **ask), moments(as_pandas(table), **ask)
+    assert nothing.rows.sum() == 0
+    assert_same(nothing + whole, whole)
+
+
+def test_an_empty_table_in_memory_is_refused(table, refuses):
+    """As in memory."""
     with refuses(DataError, "no rows"):
-        moments(lay(empty), **asked(happiness=EVERYDAY["times"]))
+        moments(as_pandas({name: column[:0] for name, column in table.items()}), **asked())
+
+
+@pytest.mark.parametrize("lay_in_memory", [as_pandas, as_arrow, dict])
+@pytest.mark.parametrize(("name", "value"), [("z", None), ("y", None), ("p1", np.nan), ("w", np.nan)])
+def test_missing_values_in_memory_are_counted_and_named(lay_in_memory, table, name, value, refuses):
+    """In memory too the column, the count and the first rows are named; what has weight 0 is absent."""
+    weighed = changed(table, "w", [4, 17, 1999, 2500], 1.0)
+    broken = changed(weighed, name, [4, 17, 1999, 2500], value, object if value is None else None)
+    with refuses(DataError, repr(name), f"4 of {(broken['w'] != 0).sum()} rows", "rows 4, 17, 1999"):
+        moments(lay_in_memory(broken), **asked(happiness=EVERYDAY["times"], sample_weight="w"))
+
+
+def test_labels_of_different_types_are_refused(lay, table, refuses):
+    """Text and numbers are not one set of classes."""
+    mixed = table | {"other": np.array(["0", "1", "2"], dtype=object)[table["y"]]}
+    with refuses(DataError, "decisions", "labels", remedy="classes="):
+        audit("other", lay(mixed), "y", happiness=EVERYDAY["times"], sensitive_features="z")
+
+
+def test_a_weight_of_text_is_refused_before_classes_are_looked_for(lay, table, refuses):
+    """Also where the classes are not given."""
+    with refuses(DataError, "'sex'", "text"):
+        moments(lay(table), **asked(proba=["p0", "p1", "p2"], sample_weight="sex"))
 
 
 def test_a_function_with_a_bug_raises_its_own_error(lay, table, refuses):
@@ -412,9 +505,20 @@ def test_a_file_damaged_inside_is_refused(table, tmp_path, refuses):
 def test_a_column_missing_in_one_file_is_refused(table, tmp_path, refuses):
     """A folder in which one file lacks a column gives an error that names the column, and no moments."""
     write_parquet(table, tmp_path / "a.parquet")
-    write_parquet({name: column for name, column in table.items() if name != "loan"}, tmp_path / "b.parquet")
-    with refuses(EngineError, "loan"):
-        moments(tmp_path, **asked(happiness=EVERYDAY["times"]))
+    for column in ("loan", "w"):
+        write_parquet(
+            {name: values for name, values in table.items() if name != column}, tmp_path / "b.parquet"
+        )
+        ask = asked(happiness=EVERYDAY["times"], sample_weight="w", proba=["p0", "p1", "p2"])
+        with refuses(EngineError, column):
+            moments(tmp_path, **ask)
+
+
+def test_a_column_that_comes_twice_is_refused(table, refuses):
+    """A name that two columns have is told, and nothing of what they hold."""
+    twice = as_arrow(table).append_column("loan", as_arrow(table).column("loan"))
+    with refuses(DataError, "column 'loan' more than once", remedy="Rename"):
+        moments(twice, **asked())
 
 
 def test_no_file_is_an_error(tmp_path, refuses):

@@ -5,7 +5,7 @@ import pytest
 from functions import as_duckdb, as_lazy, as_pandas, assert_individual, people, write_parquet
 
 from felicific import Floor, Happiness, solve_individual
-from felicific.exceptions import BatchWarning, DataError, InfeasibleError
+from felicific.exceptions import BatchWarning, DataError, HappinessError, InfeasibleError
 
 HAPPINESS = [
     Happiness(lambda decision, x: decision * x["loan"] / 1e4, name="loan"),
@@ -122,3 +122,22 @@ def test_other_functions_and_bad_rows(table, lay, refuses):
         solve_individual(lay(table | {"loan": loan}), **asked())
     with refuses(DataError, "calibration='perfect'"):
         solve_individual(lay(table), **asked(calibration="perfect"))
+
+
+def test_bad_rows_in_memory_are_named_too(table, refuses):
+    """In memory, as on an engine, nothing is searched before every row was looked at."""
+
+    def broken(name, value, dtype=None):
+        column = table[name].astype(dtype or table[name].dtype)
+        column[700] = value
+        return as_pandas(table | {name: column})
+
+    with refuses(DataError, "'y'", "1 of 900 rows", "row 700"):
+        solve_individual(broken("y", None, object), **asked())
+    with refuses(DataError, "label 7", "row 700"):
+        solve_individual(broken("y", 7), **asked())
+    with refuses(DataError, "'p1'", "1 of 900 rows"):
+        solve_individual(broken("p1", np.nan), **asked())
+    bounded = Happiness(HAPPINESS[0].function, name="loan", bounds=(0, 2))
+    with refuses(HappinessError, "'loan'", "bounds 0 to 2", "row"):
+        solve_individual(as_pandas(table), **asked(happiness=bounded))

@@ -471,7 +471,8 @@ class ColumnTable:
     def __getitem__(self, name: Any) -> Column:
         if not isinstance(name, Hashable) or isinstance(name, slice | tuple | Column):
             raise NotAColumn("only single columns can be taken from a table that is not in memory")
-        refuse_missing_columns(self.column_names, [name], self._purpose)
+        purpose = self._purpose[:1].lower() + self._purpose[1:]
+        refuse_missing_columns(self.column_names, [name], purpose)
         if name not in self.used:
             self.used.append(name)
         return self._columns[name]

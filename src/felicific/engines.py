@@ -292,6 +292,9 @@ def in_memory(batch: Any, names: Sequence[Any]) -> Table:
     import pyarrow as pa
 
     table = pa.Table.from_batches([batch]).rename_columns([str(name) for name in names])
+    for i, field in enumerate(table.schema):
+        if pa.types.is_decimal(field.type):  # pandas would hold Python objects
+            table = table.set_column(i, field.name, table.column(i).cast(pa.float64()))
     return table.to_pandas() if _has_pandas() else table
 
 
@@ -317,8 +320,10 @@ class DaskEngine(Engine):
     def _schema(self) -> tuple[list[Any], list[Any]]:
         import narwhals as nw
 
-        schema = nw.from_native(self.table._meta, eager_only=True).schema
-        return list(schema), list(schema.values())
+        names = list(self.table.columns)
+        if len(set(names)) < len(names):
+            return names, []  # refused by name
+        return names, list(nw.from_native(self.table._meta, eager_only=True).schema.values())
 
     @property
     def has_queries(self) -> bool:

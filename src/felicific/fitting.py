@@ -38,6 +38,7 @@ from felicific.pricing import price_table
 from felicific.signals import Individual, Label, Score, Signal, SoftLabel, find_boundary
 from felicific.sums import check_proba, compute_moments, resolve_loss
 from felicific.tables import Named, rows_in_memory
+from felicific.tables import moments as table_moments
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
@@ -435,6 +436,20 @@ def solve_individual(
         return price_table(
             engine, ask, individual, gap=gap, constraints=constraints, random_state=random_state
         )
+    # As on an engine, one look at every row before any search.
+    table_moments(
+        table,
+        proba=proba,
+        y=y,
+        sensitive_features=sensitive_features,
+        happiness=happiness,
+        policy=Label(),
+        loss=loss,
+        classes=classes,
+        favourable=favourable,
+        predicted=predicted,
+        sample_weight=sample_weight,
+    ).check_complete()
     rows, known = rows_in_memory(table, proba, y, sensitive_features, classes, predicted, sample_weight)
     rows, numbers = rows.present()
     components = resolve_happiness(happiness, known.tolist(), favourable)

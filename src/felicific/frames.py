@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from decimal import Decimal
 from itertools import repeat
 from typing import Any, Literal, TypeAlias
 
@@ -47,7 +49,7 @@ def _eager(table: Table) -> Any:
     try:
         return nw.from_native(table, eager_only=True)
     except nw.exceptions.DuplicateError as error:
-        names = [str(name) for name in table.columns]
+        names = [str(name) for name in getattr(table, "column_names", table.columns)]
         twice = sorted({name for name in names if names.count(name) > 1})
         raise DataError(
             f"The table has the column {_listed(twice)} more than once.", "Rename one."
@@ -120,12 +122,18 @@ def widener(table: Table) -> Callable[[Table], Table]:
         return _as_it_is if wide is None else lambda rows: rows.astype(wide)
     import narwhals as nw
 
+    half = [nw.Float16] if hasattr(nw, "Float16") else []
     wider: dict[type, type] = {
         **dict.fromkeys((nw.Int8, nw.Int16, nw.Int32, nw.UInt8, nw.UInt16, nw.UInt32), nw.Int64),
-        nw.Float32: nw.Float64,
+        **dict.fromkeys((*half, nw.Float32, nw.Decimal), nw.Float64),
     }
-    schema = _eager(table).schema
-    columns = [(name, wider[type(dtype)]) for name, dtype in schema.items() if type(dtype) in wider]
+    frame = _eager(table)
+    columns = [(name, wider[type(dtype)]) for name, dtype in frame.schema.items() if type(dtype) in wider]
+    columns += [
+        (name, nw.Int64)
+        for name, dtype in frame.schema.items()
+        if dtype == nw.UInt64 and (frame.get_column(name).max() or 0) < 2**63
+    ]
     if not columns:
         return _as_it_is
 
@@ -141,10 +149,12 @@ def _as_it_is(rows: Table) -> Table:
 
 
 def _wide(column: Any) -> type | None:
-    """The 64-bit type of a narrow column; None for any other."""
+    """The 64-bit type of a narrow column, or one without negative numbers; None for any other."""
     dtype = getattr(column, "dtype", None)
-    if not isinstance(dtype, np.dtype) or dtype.itemsize >= 8 or dtype.kind not in "iuf":
+    if not isinstance(dtype, np.dtype) or dtype.kind not in "iuf":
         return None
+    if dtype.itemsize >= 8:
+        return np.int64 if dtype.kind == "u" and column.max(initial=0) < 2**63 else None
     return np.float64 if dtype.kind == "f" else np.int64
 
 
@@ -239,11 +249,21 @@ def as_vector(values: Any, what: str) -> Array:
         array = array if strings else np.array([*values, None], dtype=object)[:-1]
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
+    if array.dtype.kind == "O" and array.ndim == 1 and _holds_decimals(array):
+        array = np.array([math.nan if is_null(value) else float(value) for value in array.tolist()])
     if array.ndim != 1:
         raise DataError(
             f"The {what} has shape {array.shape}, not one value per row.", "Pass a one-dimensional array."
         )
     return array
+
+
+def _holds_decimals(values: Array) -> bool:
+    """Whether these are decimal numbers, some perhaps missing; what is not missing first of all decides quickly."""
+    first = next((value for value in values if not is_null(value)), None)
+    return isinstance(first, Decimal) and all(
+        isinstance(value, Decimal) or is_null(value) for value in values.tolist()
+    )
 
 
 def null_rows(values: Array) -> NDArray[np.intp]:

@@ -135,16 +135,22 @@ def find_groups(group: Array) -> tuple[Any, ...]:
         ) from error
 
 
-def encode_groups(group: Array, known: Sequence[Any]) -> NDArray[np.intp]:
-    """Position of every row's group in ``known``; a group that is not known is an error."""
+def encode_groups(
+    group: Array, known: Sequence[Any], rows: NDArray[np.intp] | None = None
+) -> NDArray[np.intp]:
+    """Position of every row's group in ``known``; a group that is not known is an error.
+
+    ``rows`` are the numbers of the rows in the user's table, for messages.
+    """
     codes = encode(group, known)
     unknown = np.flatnonzero(codes < 0)
     if len(unknown):
         names = distinct(group[unknown])
         shown = ", ".join(repr(name) for name in names[:5]) + (", ..." if len(names) > 5 else "")
         subject, verb = ("groups", "were") if len(names) > 1 else ("group", "was")
+        first = unknown[0] if rows is None else rows[unknown[0]]
         raise GroupError(
-            f"The {subject} {shown} ({len(unknown)} rows, first row {unknown[0]}) {verb} never fitted; "
+            f"The {subject} {shown} ({len(unknown)} rows, first row {first}) {verb} never fitted; "
             f"known are {', '.join(repr(name) for name in known[:20])}.",
             "Fit on data that holds every group, or decide those people otherwise.",
         )

@@ -157,7 +157,7 @@ def find_values(
     n, k, j = len(decisions), len(classes), len(happiness)
     rows = np.arange(n) if rows is None else rows
     known = find_groups(group) if groups is None else groups
-    codes = encode_groups(group, known)
+    codes = encode_groups(group, known, rows)
     labels = None if y is None else encode_labels(y, classes, "label", rows)
     cost = resolve_loss(loss, classes)[1]
     lossless = y is None and (not callable(cost) or "y" in arguments_of(cost, "The loss", ARGUMENTS))

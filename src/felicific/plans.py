@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -14,7 +15,18 @@ from numpy.typing import NDArray
 from felicific.columns import NUMERIC, Column, ColumnTable, NotAColumn, as_column
 from felicific.engines import Combine, Engine, Place, as_list
 from felicific.exceptions import BatchWarning, DataError, EngineError, FelicificError, HappinessError
-from felicific.frames import Array, Table, count_rows, null_rows, slice_rows, take_column, take_rows
+from felicific.frames import (
+    Array,
+    Table,
+    as_vector,
+    count_rows,
+    distinct,
+    is_null,
+    null_rows,
+    slice_rows,
+    take_column,
+    take_rows,
+)
 from felicific.groups import groups_of_present
 from felicific.happiness import ARGUMENTS, Happiness, arguments_of
 from felicific.signals import Label, Signal
@@ -124,9 +136,17 @@ def fold_rows(
         if not isinstance(error, EngineError):
             _refuse_missing(engine, ask, plan.used)
         raise
-    if found is None:
-        raise DataError("The table has no rows.", "Pass at least one row of every group.")
-    return found
+    if found is None and ask.groups is None:
+        raise no_rows(ask.weight)
+    return step(ask, _nobody(ask)) if found is None else found
+
+
+def _nobody(ask: Ask) -> Rows:
+    """No rows at all."""
+    none = np.empty(0, dtype=object)
+    proba = None if ask.proba is None else np.empty((0, len(ask.classes)))
+    predicted = None if ask.predicted is None else none
+    return Rows(dict.fromkeys(ask.named, none), none, none, proba, predicted, None, Place())
 
 
 def _on_rows(
@@ -142,7 +162,8 @@ def _on_rows(
 
     if arrays:
         table = {name: take_column(table, name, ask.named.get(name, "the happiness")) for name in used}
-    missing = _missing(ask, used, table, place)
+        table |= {name: _floats(table[name]) for name in used if name not in ask.named}
+    missing = _missing(ask.named, ask.weight, used, table, place)
     if missing.counts:
         missing.refuse()
     weight = check_weights(column(ask.weight), count_rows(table), place.start)
@@ -151,29 +172,58 @@ def _on_rows(
     return step(ask, Rows(table, column(ask.y), group, proba, column(ask.predicted), weight, place))
 
 
+def _floats(column: Array) -> Array:
+    """Whole numbers as floats where those are exact: arithmetic does not wrap then, as in queries."""
+    exact = column.dtype.kind in "iu" and -(2**53) <= column.min(initial=0) <= column.max(initial=0) <= 2**53
+    return column.astype(np.float64) if exact else column
+
+
+def no_rows(weight: str | None) -> DataError:
+    """What is said of a table in which nobody is left, unless the groups are given: then the sums are zero."""
+    if weight is None:
+        return DataError("The table has no rows.", "Pass at least one row of every group.")
+    return DataError(
+        f"The table has no rows, or all weights in {weight!r} are zero.", "Give some row a positive weight."
+    )
+
+
 def _check_named(engine: Engine, ask: Ask) -> None:
     for name, purpose in ask.named.items():
-        kind = engine.kind(name, purpose)
-        if purpose in ("proba", "sample_weight") and kind not in NUMERIC:
-            raise DataError(
-                f"The column {name!r}, needed for {purpose}, holds {'text' if kind == 'text' else 'no numbers'}.",
-                "Name a column of numbers.",
-            )
+        _check_kind(engine, name, purpose)
+
+
+def _check_kind(engine: Engine, name: str, purpose: str) -> None:
+    kind = engine.kind(name, purpose)
+    if purpose in ("proba", "sample_weight") and kind not in NUMERIC:
+        raise DataError(
+            f"The column {name!r}, needed for {purpose}, holds {'text' if kind == 'text' else 'no numbers'}.",
+            "Name a column of numbers.",
+        )
 
 
 def distinct_labels(engine: Engine, y: str, weight: str | None) -> list[Any]:
     """The labels that occur in rows of positive weight."""
     names = [y] if weight is None else [y, weight]
+    if weight is not None:
+        _check_kind(engine, weight, "sample_weight")
     if engine.has_queries:
         column = engine.column(y, "y").expr.alias("y")
         frame = engine.frame()
         if weight is not None:
-            frame = frame.filter(engine.column(weight, "sample_weight").expr != 0)
-        found = set(as_list(engine.collect(frame.select(column).unique()), "y"))
+            frame = frame.filter(engine.column(weight, "sample_weight").astype(float).expr != 0.0)
+        try:
+            found = set(as_list(engine.collect(frame.select(column).unique()), "y"))
+        except Exception as error:
+            raise engine.failure(error) from error
     else:
         found = engine.fold(partial(_labels, y, weight), set.union, names) or set()
-    missing = {value for value in found if value is None or value != value}
-    return sorted(found - missing)
+    held = [value for value in found if not is_null(value)]
+    if not held:
+        present = "" if weight is None else f" and a positive weight in {weight!r}"
+        raise DataError(
+            f"No row of the table has a value in {y!r}{present}.", "Pass at least one row of every group."
+        )
+    return distinct(np.array([*held, None], dtype=object)[:-1])
 
 
 def _labels(y: str, weight: str | None, table: Table, place: Place) -> set[Any]:
@@ -217,13 +267,17 @@ class _Missing:
         )
 
 
-def _missing(ask: Ask, used: tuple[str, ...], table: Table, place: Place) -> _Missing:
+def _missing(named: dict[str, str], weight: Any, used: Iterable[str], table: Table, place: Place) -> _Missing:
+    """Missing values of the columns that are used, in rows that do not have weight 0 (a column, or an array)."""
     counts, first = {}, {}
     absent = None
-    if ask.weight is not None:
-        absent = take_column(table, ask.weight, "sample_weight") == 0
+    if weight is not None:
+        what = "sample_weight"
+        absent = (
+            take_column(table, weight, what) if isinstance(weight, str) else as_vector(weight, what)
+        ) == 0
     for name in used:
-        rows = null_rows(take_column(table, name, ask.named.get(name, "the happiness")))
+        rows = null_rows(take_column(table, name, named.get(name, "the happiness")))
         if absent is not None:
             rows = rows[~absent[rows]]
         if len(rows):
@@ -235,9 +289,22 @@ def _missing(ask: Ask, used: tuple[str, ...], table: Table, place: Place) -> _Mi
 
 def _refuse_missing(engine: Engine, ask: Ask, used: Sequence[str]) -> None:
     """Raise, with the count over the whole table, if a used column is missing somewhere."""
-    found = engine.fold(partial(_missing, ask, tuple(used)), _Missing.__add__, list(used))
+    work = partial(_missing, ask.named, ask.weight, tuple(used))
+    found = engine.fold(work, _Missing.__add__, list(used))
     if found is not None and found.counts:
         found.refuse()
+
+
+@contextmanager
+def missing_first(table: Table, named: dict[str, str], weight: Any) -> Iterator[None]:
+    """When something is wrong with a table in memory, and some of its named columns are missing values, say that."""
+    try:
+        yield
+    except FelicificError:
+        found = _missing(named, weight, named, table, Place())
+        if found.counts:
+            found.refuse()
+        raise
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -248,7 +315,8 @@ def _refuse_missing(engine: Engine, ask: Ask, used: Sequence[str]) -> None:
 class Plan:
     """Every function as expressions of columns, or the reason why one of them cannot be.
 
-    ``values[j][d]``, ``inside[j]`` and ``losses[d]`` are None for what does not look at x.
+    ``values[j][d]``, ``inside[j]`` and ``losses[d]`` are None for what does not look at x; ``counted`` are those
+    memberships that are numbers, which must be 0 or 1.
     """
 
     used: tuple[str, ...]
@@ -257,6 +325,7 @@ class Plan:
     values: tuple[tuple[Column, ...] | None, ...] = ()
     inside: tuple[Column | None, ...] = ()
     losses: tuple[Column, ...] | None = None
+    counted: tuple[Column, ...] = ()
 
     @classmethod
     def build(cls, engine: Engine, ask: Ask, label: Column | None = None) -> Plan:
@@ -267,7 +336,8 @@ class Plan:
 
         def call(function: Callable[..., Any], what: str, decision: Any) -> Column:
             x = ColumnTable(columns, what)
-            one = group[0] if len(group) == 1 else None
+            named = ask.group_columns
+            one = columns[named[0]] if len(named) == 1 else None if named else group[0]
             offered = {"decision": decision, "x": x, "y": label, "group": one}
             asked = arguments_of(function, what, ARGUMENTS if decision is not None else ARGUMENTS[1:])
             if "y" in asked and label is None:
@@ -286,16 +356,19 @@ class Plan:
                 used.extend(name for name in x.used if name not in used)
 
         try:
-            group = _group_columns(columns, ask, used)
-            values, inside = [], []
+            group = _group_columns(engine, columns, ask, used)
+            values, inside, counted = [], [], []
             for happiness in ask.happiness:
                 mine, who = _component(happiness, ask, call)
                 values.append(mine)
+                if who is not None and who.kind != "bool":
+                    counted.append(who)
+                    who = who != 0
                 inside.append(who)
             losses = _losses(ask, call)
         except _Unwritable as error:
             return cls(tuple(used), reason=str(error))
-        return cls(tuple(used), None, group, tuple(values), tuple(inside), losses)
+        return cls(tuple(used), None, group, tuple(values), tuple(inside), losses, tuple(counted))
 
 
 class _Unwritable(Exception):  # noqa: N818  # never seen by the user
@@ -317,9 +390,11 @@ def _returned(result: Any, what: str) -> Column:
     return column
 
 
-def _group_columns(columns: dict[Any, Column], ask: Ask, used: list[str]) -> tuple[Column, ...]:
+def _group_columns(
+    engine: Engine, columns: dict[Any, Column], ask: Ask, used: list[str]
+) -> tuple[Column, ...]:
     if not callable(ask.sensitive_features):
-        return tuple(columns[name] for name in ask.group_columns)
+        return tuple(_key(engine, columns, name) for name in ask.group_columns)
     what, x = "The callable sensitive_features", ColumnTable(columns, "the groups")
     try:
         found = ask.sensitive_features(x)
@@ -332,6 +407,14 @@ def _group_columns(columns: dict[Any, Column], ask: Ask, used: list[str]) -> tup
         raise _Unwritable(what, error) from error
     finally:
         used.extend(name for name in x.used if name not in used)
+
+
+def _key(engine: Engine, columns: dict[Any, Column], name: str) -> Column:
+    """A column to group by. Unsigned numbers stay as they are: of large ones, two could be one float."""
+    import narwhals as nw
+
+    i = engine.names.index(name)
+    return Column(nw.col(f"c{i}"), "whole", repr(name)) if engine.dtypes[i] == nw.UInt64 else columns[name]
 
 
 def _component(
@@ -347,8 +430,7 @@ def _component(
     values = tuple(call(happiness.function, what, decision) for decision in ask.classes.tolist())
     if happiness.among is None:
         return values, None
-    who = call(happiness.among, f"`among` of the happiness {happiness.name!r}", None)
-    return values, who if who.kind == "bool" else who != 0
+    return values, call(happiness.among, f"`among` of the happiness {happiness.name!r}", None)
 
 
 def _losses(ask: Ask, call: Callable[..., Column]) -> tuple[Column, ...] | None:

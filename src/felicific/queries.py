@@ -24,7 +24,7 @@ from felicific.frames import Array, as_objects
 from felicific.groups import encode_groups, find_groups, name_groups
 from felicific.happiness import Batch, Happiness, check_bounds, evaluate, evaluate_among
 from felicific.moments import Moments
-from felicific.plans import Ask, Plan, Rows, fold_rows, make_plan
+from felicific.plans import Ask, Plan, Rows, fold_rows, make_plan, no_rows
 from felicific.signals import FINE, Label, Score, ScoreCells, SoftLabel, fine_per_class
 from felicific.sums import PROBABILITY_TOLERANCE, compute_moments, refuse_overflow, resolve_loss
 
@@ -61,8 +61,8 @@ def engine_moments(engine: Engine, ask: Ask) -> Moments:
 def _batchwise(engine: Engine, ask: Ask, plan: Plan) -> Moments:
     """Sum up batches of rows with the code for tables in memory."""
     found: Moments = fold_rows(engine, ask, plan, _rows_moments, add_groups)
-    if not found.rows.sum():
-        raise DataError("The table has no rows.", "Pass at least one row of every group.")
+    if not found.rows.sum() and ask.groups is None:
+        raise no_rows(ask.weight)
     refuse_overflow(ask.happiness, found.value, found.loss)
     return found
 
@@ -180,10 +180,10 @@ class Query:
         return frame.with_columns(key.alias("key"))
 
     def _outside(self) -> list[Any]:
-        """Conditions that a value leaves the bounds that were stated for it."""
+        """Conditions that a value leaves the bounds that were stated for it, or a membership is neither 0 nor 1."""
         import narwhals as nw
 
-        found = []
+        found = [((who != 0) & (who != 1)).expr for who in self.plan.counted]
         for happiness, values, inside in zip(
             self.ask.happiness, self.plan.values, self.plan.inside, strict=True
         ):
@@ -306,7 +306,7 @@ class Query:
     def _assembled(self, found: Any, origins: Floats, products: dict[str, Any]) -> Moments:
         """Put the sums of every key into the arrays of the moments."""
         if not len(found):
-            raise DataError("The table has no rows.", "Pass at least one row of every group.")
+            return _batchwise(self.engine, self.ask, self.plan)
         sums = {name: as_floats(found, name) for name in products}
         if sums["bad"].any():
             raise DataError("Some rows cannot be used.", "Repair them.")

@@ -123,7 +123,7 @@ def compute_moments(
         else find_groups(group)
     )
     labels = None if y is None else encode_labels(y, classes, "label", rows)
-    group_codes = encode_groups(group, known)
+    group_codes = encode_groups(group, known, rows)
     decided = None if predicted is None else encode_labels(predicted, classes, "prediction", rows)
     if proba is None and decided is None:
         raise DataError("There are neither probabilities nor predictions.", "Pass proba= or predicted=.")

@@ -10,11 +10,20 @@ import numpy as np
 
 from felicific.engines import Engine, Place, find_engine
 from felicific.exceptions import DataError, GroupError
-from felicific.frames import Array, Table, as_vector, count_rows, distinct, is_frame, take_column
+from felicific.frames import (
+    Array,
+    Table,
+    as_vector,
+    column_names,
+    count_rows,
+    distinct,
+    is_frame,
+    take_column,
+)
 from felicific.groups import groups_of_present
 from felicific.happiness import resolve_happiness
 from felicific.moments import Moments
-from felicific.plans import Ask, Rows, distinct_labels
+from felicific.plans import Ask, Rows, distinct_labels, missing_first, no_rows
 from felicific.queries import engine_moments
 from felicific.signals import Signal, resolve_signal
 from felicific.sums import check_weights, compute_moments
@@ -70,21 +79,46 @@ def moments(
         chosen = resolve_signal(policy if policy is not None else "label" if proba is None else "score")
         names = Named(engine, proba, y, sensitive_features, predicted, sample_weight)
         return engine_moments(engine, names.ask(happiness, chosen, loss, classes, groups, favourable))
-    rows, known = rows_in_memory(table, proba, y, sensitive_features, classes, predicted, sample_weight)
     signal = resolve_signal(policy if policy is not None else "label" if proba is None else "score")
-    return compute_moments(
-        table,
-        y=rows.y,
-        group=rows.group,
-        classes=known,
-        happiness=resolve_happiness(happiness, known.tolist(), favourable),
-        signal=signal,
-        loss=loss,
-        proba=rows.proba,
-        predicted=rows.predicted,
-        groups=groups,
-        sample_weight=rows.weight,
+    if groups is None and not count_rows(table):
+        raise no_rows(None)
+    named = _named(table, proba, y, sensitive_features, predicted, sample_weight)
+    with missing_first(table, named, sample_weight):
+        rows, known = rows_in_memory(table, proba, y, sensitive_features, classes, predicted, sample_weight)
+        return compute_moments(
+            table,
+            y=rows.y,
+            group=rows.group,
+            classes=known,
+            happiness=resolve_happiness(happiness, known.tolist(), favourable),
+            signal=signal,
+            loss=loss,
+            proba=rows.proba,
+            predicted=rows.predicted,
+            groups=groups,
+            sample_weight=rows.weight,
+        )
+
+
+def _named(
+    table: Table, proba: Any, y: Any, sensitive_features: Any, predicted: Any, sample_weight: Any
+) -> dict[str, str]:
+    """Columns of a table in memory that are named in the call, and what for."""
+    shares = list(proba.values()) if isinstance(proba, Mapping) else proba
+    roles = (
+        (sensitive_features, "the groups"),
+        (y, "y"),
+        (shares, "proba"),
+        (predicted, "predicted"),
+        (sample_weight, "sample_weight"),
     )
+    known = column_names(table)
+    found: dict[str, str] = {}
+    for names, purpose in roles:
+        for name in names if isinstance(names, list | tuple) else [names]:
+            if isinstance(name, str) and name in known:
+                found[name] = purpose
+    return found
 
 
 def rows_in_memory(
@@ -224,8 +258,16 @@ class Named:
         if classes is None and isinstance(self.proba, Mapping):
             classes = list(self.proba)
         if classes is None:
-            found = [distinct_labels(self.engine, name, weight) for name in named if name is not None]
-            classes = sorted(set().union(*found))
+            parts = [distinct_labels(self.engine, name, weight) for name in named if name is not None]
+            found: set[Any] = set().union(*parts)
+            try:
+                classes = sorted(found)
+            except TypeError as error:
+                shown = ", ".join(sorted(map(repr, found))[:6])
+                raise DataError(
+                    f"The classes {shown} are of different types.",
+                    "Use the same values for labels and decisions, or pass classes=.",
+                ) from error
         return _known(classes, text_as_objects=True)
 
     def _proba(self, classes: list[Any]) -> tuple[str, ...] | None:

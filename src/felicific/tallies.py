@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from felicific.engines import Engine
-from felicific.exceptions import DataError
 from felicific.frames import Array, widener
 from felicific.groups import encode_groups, find_groups
 from felicific.happiness import (
@@ -33,7 +32,7 @@ from felicific.happiness import (
 )
 from felicific.intervals import Sample
 from felicific.persons import Persons, Tally, check_persons
-from felicific.plans import Ask, Rows, columns_seen, fold_rows, make_plan
+from felicific.plans import Ask, Rows, columns_seen, fold_rows, make_plan, no_rows
 from felicific.sums import BATCH, check_proba, encode_labels, resolve_loss
 
 Floats = NDArray[np.float64]
@@ -115,7 +114,7 @@ def tally(engine: Engine, ask: Ask, sampling: bool, policy: Any = None) -> Perso
         plan = replace(plan, used=tuple(dict.fromkeys([*plan.used, *(seen or ())])), reason=reason)
     found: _Part = fold_rows(engine, ask, plan, partial(_rows_part, policy), _Part.__add__)
     if not found.rows.sum():
-        raise DataError("The table has no rows.", "Pass at least one row of every group.")
+        raise no_rows(ask.weight)
     cost = resolve_loss(ask.loss, ask.classes)[1]
     j, lossless = len(ask.happiness), _lossless(ask, cost)
     sample = _sample(found, sampling)
@@ -183,7 +182,7 @@ def _rows_part(policy: Any, ask: Ask, rows: Rows) -> _Part:
     """Sum up some rows, batch by batch; rows of weight 0 are absent."""
     rows, numbers = rows.present()
     groups = ask.groups if ask.groups is not None else find_groups(rows.group)
-    codes = encode_groups(rows.group, groups)
+    codes = encode_groups(rows.group, groups, numbers)
     own = None if policy is not None else encode_labels(rows.predicted, ask.classes, "decision", numbers)
     labels = None if rows.y is None else encode_labels(rows.y, ask.classes, "label", numbers)
     weight = np.ones(len(codes)) if rows.weight is None else rows.weight

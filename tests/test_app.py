@@ -142,6 +142,22 @@ def test_audits_of_files_keep_no_rows(folder, works, scores, monkeypatch, asked,
     assert works(line) == expected
 
 
+@pytest.mark.parametrize(("taken", "other"), [(1, 0), ("yes", "no"), (True, False), (1.0, 0.0)])
+def test_one_decision_about_everybody(folder, works, scores, taken, other):
+    """Where everybody got the same decision, the others there are can be named, and the audit is the library's."""
+    alike = scores.assign(approved=taken)
+    alike.to_parquet("alike.parquet")
+    line = "audit alike.parquet --decision approved --group sex --happiness statistical_parity"
+    expected = audit(
+        alike["approved"],
+        alike,
+        happiness="statistical_parity",
+        sensitive_features="sex",
+        classes=sorted([taken, other]),
+    )
+    assert works(f"{line} --class {taken} --class {other}") == f"{expected}\n"
+
+
 @pytest.mark.parametrize("kind", ["parquet", "many", "gz", "duckdb", "tsv"])
 def test_every_kind_of_file(folder, works, scores, kind):
     """Parquet, patterns, compressed, DuckDB and tab-separated files are the same people."""
@@ -442,6 +458,20 @@ MISTAKES = {
     AUDIT.replace(f"'{FUNDING}'", "leaves.py:f"): (1, "SystemExit"),
     AUDIT.replace("scores.csv", "latin.csv"): (1, "UTF-8"),
     AUDIT.replace("scores.csv", "ragged.csv"): (1, "cannot be split into columns"),
+    AUDIT.replace("scores.csv", "twice.csv"): (1, "'loan' and 'Loan'"),
+    AUDIT.replace("scores.csv", "alike.csv").replace("--label repaid", ""): (
+        1,
+        "different ones: pass --class.",
+    ),
+    AUDIT.replace("scores.csv", "alike.csv") + " --class 1 --class 2": (1, "Add --class 0."),
+    AUDIT.replace("scores.csv", "alike.csv") + " --class 0 --class 1 --class no": (1, "--class no"),
+    f"{AUDIT} --method exact": (1, "Use --method betting with bounds, or --method t."),
+    f"{AUDIT} --method betting": (1, "Say --bounds LOW,HIGH, or use --method t."),
+    f"{AUDIT} --bounds 0,1": (1, "Widen --bounds,"),
+    f"{FIT} --gap 0 --confidence 0.9": (
+        1,
+        "with --confidence, such as what chance alone shows (felicific audit",
+    ),
     FIT.replace("--proba score", ""): (1, "--proba"),
     FIT.replace("--proba score", "--proba note"): (1, "holds text, such as"),
     FIT.replace("--proba score", "--proba score --proba loan"): (1, "--proba CLASS=COLUMN"),
@@ -470,6 +500,8 @@ def test_mistakes_are_one_line(folder, felicific, line):
     Path("header.csv").write_text("id,sex,loan,score,approved,repaid\n")
     Path("latin.csv").write_bytes("sex,loan,approved\nM\xe4nnlich,1,0\nWeiblich,2,1\n".encode("latin-1"))
     Path("ragged.csv").write_text("sex,loan,approved\nM,1,0\nF,2,1,3\nF,2,1\n")
+    Path("twice.csv").write_text("sex,loan,Loan,approved,repaid\nM,1,2,0,0\nF,2,1,1,1\n")
+    Path("alike.csv").write_text("sex,loan,approved,repaid\nM,1,1,0\nF,2,1,1\n")
     Path("leaves.py").write_text("raise SystemExit(0)\n")
     Path("page.html").write_text("<html><body>sex,loan</body></html>")
     Path("noise.bin").write_bytes(bytes(range(256)) * 20)

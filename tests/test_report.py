@@ -484,7 +484,9 @@ def test_a_gap_that_is_not_halved_is_not_said_to_be(found):
     assert halved(found, 2.0, 1.0)["detail"].endswith("is then 1.00\N{NO-BREAK SPACE}k$.")
     assert "not half" in halved(found, 2.0, 1.5)["detail"]
     assert halved(found, 2.0, 1.5)["answer"] == halved(found, 2.0, 1.0)["answer"]
-    assert halved(found, 2.0, 2.5)["answer"] == ["Here it does not shrink"]
+    assert halved(found, 2.0, 2.5)["answer"] == ["Here the gap does not shrink"]
+    assert "no smaller" in halved(found, 2.0, 2.5)["detail"]
+    assert "with half the gap" not in halved(found, 2.0, 2.5)["detail"] + halved(found, 2.0, 1.5)["detail"]
     assert halved(found, 0.0, 0.0)["answer"] == ["There is none"]
 
 

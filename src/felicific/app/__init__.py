@@ -84,6 +84,31 @@ def run(arguments: list[str]) -> int:
         return code
 
 
+#: What the library's messages ask for in Python, and how a command line says it.
+IN_THE_SHELL = {
+    r"Happiness\(\.\.\., bounds=\(low, high\)\)": "--bounds LOW,HIGH",
+    r"proba=\{class: column\}": "--proba CLASS=COLUMN",
+    r"sensitive_features='sex'": "--group sex",
+    r"audit\(\.\.\.\)": "felicific audit",
+    r"\b(method|policy)='([\w-]+)'": r"--\1 \2",
+    r"\bclasses=(?!\S*['\w])": "--class",
+    r"\bsensitive_features=(?!\S*['\w])": "--group",
+    r"\bsample_weight=(?!\S*['\w])": "--weight",
+    r"\bpredicted=(?!\S*['\w])": "--decision",
+    r"\by=(?!\S*['\w])": "--label",
+    r"\b(bounds|confidence|favourable|gap|happiness|key|loss|policy|proba)=(?!\S*['\w])": r"--\1",
+}
+
+
+def in_the_shell(text: str) -> str:
+    """A message of the library that names options where it names arguments."""
+    import re
+
+    for said, meant in IN_THE_SHELL.items():
+        text = re.sub(said, meant, text)
+    return text
+
+
 def explain(error: BaseException) -> tuple[int, str]:
     """Exit code and message of whatever ended a command."""
     from felicific.exceptions import CertificateError, FelicificError, InfeasibleError
@@ -98,10 +123,9 @@ def explain(error: BaseException) -> tuple[int, str]:
             path = error.ctx.command_path if error.ctx else "felicific"
             said = error.format_message()
             return 2, f"felicific: {said}{'' if said.endswith(('.', '?')) else '.'} Try '{path} --help'."
-        case InfeasibleError() | CertificateError():
-            return 3, f"felicific: {error}"
         case FelicificError():
-            return 1, f"felicific: {error}"
+            error.problem, error.remedy = in_the_shell(error.problem), in_the_shell(error.remedy)
+            return 3 if isinstance(error, InfeasibleError | CertificateError) else 1, f"felicific: {error}"
         case BrokenPipeError():
             # Whoever read the output has left: nothing more to say, not even when Python flushes at the end.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

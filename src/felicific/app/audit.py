@@ -27,6 +27,7 @@ def audit(
     ] = None,
     proba: options.Proba = None,
     label: options.OptionalLabel = None,
+    classes: options.Classes = None,
     weight: options.Weight = None,
     sampling: Annotated[
         bool,
@@ -93,6 +94,7 @@ def audit(
             label=label,
             proba=proba,
             decision=decision,
+            classes=classes,
             weight=weight,
             happiness=read_happiness(happiness, name, unit, among, bounds),
             loss=loss,

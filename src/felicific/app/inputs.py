@@ -137,6 +137,7 @@ def _read_csv(connection: Any, path: str, text: Sequence[str]) -> Any:
     try:
         guess = connection.read_csv(path, header=True)
         _check_split(path, guess.columns)
+        _check_names(connection, path)
         types = dict(zip(guess.columns, map(str, guess.types), strict=True))
         doubtful = [name for name, kind in types.items() if kind in _GUESSES and name not in text]
         changed = {name: "VARCHAR" for name in text if name in types}
@@ -168,6 +169,20 @@ def _check_split(path: str, columns: Sequence[str]) -> None:
         raise DataError(
             f"{path!r} cannot be split into columns: not every row has as many values as its first, {columns[0]!r}.",
             "Repair the rows that have more or fewer.",
+        )
+
+
+def _check_names(connection: Any, path: str) -> None:
+    """Refuse a name that two columns have: DuckDB would call the second one otherwise."""
+    header = connection.read_csv(path, header=False, all_varchar=True).limit(1).fetchall()
+    names = [str(name) for name in (header[0] if header else ()) if name is not None]
+    folded = [name.casefold() for name in names]
+    twice = [name for name, same in zip(names, folded, strict=True) if folded.count(same) > 1]
+    if twice:
+        listed = " and ".join(map(repr, twice))
+        raise DataError(
+            f"Columns of {path!r} have the same name: {listed}.",
+            "Give each a name of its own; upper and lower case are not told apart.",
         )
 
 
@@ -343,6 +358,27 @@ def read_class(text: str, classes: Sequence[Any], option: str) -> Any:
             f"--{option}: there is no class {text!r}.", f"The classes are {', '.join(map(str, classes))}."
         )
     return found[0]
+
+
+def read_classes(texts: Sequence[str], held: Sequence[Any]) -> list[Any]:
+    """The classes that are written like this, of the type of those that the file holds."""
+    missing = [value for value in held if str(value) not in texts]
+    if missing:
+        raise DataError(
+            f"--class does not name {missing[0]!s}, which is there.", f"Add --class {missing[0]!s}."
+        )
+    found = {str(value): value for value in held}
+    kind = type(held[0]) if held else str
+    for text in dict.fromkeys(texts):
+        if text in found:
+            continue
+        try:
+            found[text] = {"true": True, "false": False}[text.lower()] if kind is bool else kind(text)
+        except (ArithmeticError, KeyError, TypeError, ValueError):
+            raise DataError(
+                f"--class {text} is not like {held[0]!s}, which is there.", "Write the classes alike."
+            ) from None
+    return list(found.values())
 
 
 def read_proba(

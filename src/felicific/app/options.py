@@ -50,6 +50,15 @@ Proba = Annotated[
 Decision = Annotated[
     str | None, typer.Option(metavar="COLUMN", help="Column of what is decided today.", rich_help_panel=DATA)
 ]
+Classes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--class",
+        metavar="CLASS",
+        help="A decision that there is, once for each; by default those that the file holds.",
+        rich_help_panel=DATA,
+    ),
+]
 Weight = Annotated[
     str | None,
     typer.Option(metavar="COLUMN", help="Column of weights: 2 is the row twice.", rich_help_panel=DATA),

@@ -14,6 +14,7 @@ from felicific.app.inputs import (
     needed_columns,
     open_source,
     read_class,
+    read_classes,
     read_constraints,
     read_function,
     read_gap,
@@ -76,6 +77,7 @@ class People:
         label: str | None = None,
         proba: list[str] | None = None,
         decision: str | None = None,
+        classes: list[str] | None = None,
         weight: str | None = None,
         key: str | None = None,
         favourable: str | None = None,
@@ -101,12 +103,14 @@ class People:
             source = open_source(file, table, [*as_text, *(c for c in source.columns if c not in used)])
         original = source.columns
         source.check(group=group, label=label, decision=decision, weight=weight, key=key)
-        classes = [] if rule is None else rule.classes.tolist()
-        if rule is None and (proba or favourable is not None):
+        known = [] if rule is None else rule.classes.tolist()
+        if rule is None and (proba or classes or favourable is not None):
             named = [column for column in (label, decision) if column is not None]
-            classes = sorted({value for column in named for value in source.distinct(column)}, key=_by_type)
-        best = None if favourable is None else read_class(favourable, classes, "favourable")
-        source, columns = read_proba(source, proba, classes, best)
+            known = sorted({value for column in named for value in source.distinct(column)}, key=_by_type)
+        if classes:
+            known = sorted(read_classes(classes, known), key=_by_type)
+        best = None if favourable is None else read_class(favourable, known, "favourable")
+        source, columns = read_proba(source, proba, known, best)
         if looked_at is not None:
             source.check(happiness=looked_at)
         if looked_at is not None and not every_column:
@@ -117,7 +121,7 @@ class People:
             original=original,
             pandas=looked_at is None,
             group=group,
-            classes=classes or None,
+            classes=known or None,
             proba=columns,
             label=label,
             decision=decision,

@@ -218,13 +218,15 @@ def _halving(content: Content, names: Names) -> dict[str, Any]:
     size = points(cost) + " of accuracy" if names.accuracy else f"{cost:,.4g} per person"
     gaps = [f"{q(gap)}" for q, gap in zip(names.quantities, half["gaps"], strict=True)]
     what = "Right decisions" if names.accuracy else "Loss per person"
-    detail = f"{what}: {names.good(before)} today, {names.good(after)} with half the gap."
-    answer = size if cost > 0 else "Nothing"
-    if len(gaps) == 1:
-        detail += f" The gap on these people is then {gaps[0]}"
-        halved = half["gaps"][0] <= now[0] / 2 * 1.005
-        detail += "." if halved else ", not half: the policy was fitted on others."
-        answer = "Here it does not shrink" if half["gaps"][0] >= now[0] > 0 else answer
+    sizes = f"{what}: {names.good(before)} today, {names.good(after)}"
+    detail, answer = f"{sizes} with half the gap.", size if cost > 0 else "Nothing"
+    if len(gaps) == 1 and half["gaps"][0] <= now[0] / 2 * 1.005:
+        detail += f" The gap on these people is then {gaps[0]}."
+    elif len(gaps) == 1:
+        less = half["gaps"][0] < now[0]
+        detail = f"{sizes} under the policy that halves the gap of the people it was fitted on. "
+        detail += f"On these people, who are others, the gap is then {gaps[0]}, {'not half' if less else 'no smaller'}."
+        answer = answer if less else "Here the gap does not shrink"
     if not any(now):
         answer, detail = "There is none", "On these people there is no gap today."
     return {"question": "What does halving it cost?", "answer": [answer], "detail": detail}

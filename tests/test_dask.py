@@ -44,7 +44,7 @@ def cluster():
     with (
         dask.config.set(settings),
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, silence_logs=50
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
         ) as started,
         distributed.Client(started) as client,
     ):
@@ -179,6 +179,24 @@ def test_a_column_missing_in_one_partition_is_named(table, refuses):
     )
     with refuses(DataError, "Partition 1", "'loan'", remedy="same columns"):
         moments(frame, **asked(happiness=EVERYDAY["times"]))
+    policy = solve(moments(as_pandas(table), **asked(happiness="statistical_parity")), gap=0.02)
+    roles = {"proba": {k: f"p{k}" for k in range(3)}, "sensitive_features": "z", "key": "id"}
+    with refuses(DataError, "Partition 1", "'loan'", remedy="same columns"):
+        policy.apply(frame, **roles).compute()
+    pieces[1] = as_pandas({name: column[1::3] for name, column in reversed(table.items())}).assign(more=1)
+    frame = dd.from_delayed(
+        [dask.delayed(piece) for piece in pieces], meta=pieces[0].iloc[:0], verify_meta=False
+    )
+    found = policy.apply(frame, **roles).compute()
+    assert list(found.columns) == [*table, "decision"]
+    assert found["id"].tolist() == [i for k in range(3) for i in table["id"][k::3]]
+
+
+def test_a_column_that_comes_twice_is_refused(table, refuses):
+    """Pandas allows one name twice; here it is told."""
+    frame = as_pandas(table | {"LOAN": table["loan"]}).rename(columns={"LOAN": "loan"})
+    with refuses(DataError, "column 'loan' more than once", remedy="Rename"):
+        moments(dd.from_pandas(frame, npartitions=2), **asked())
 
 
 def test_decisions_are_a_lazy_column(cluster, table):
@@ -194,7 +212,7 @@ def test_decisions_are_a_lazy_column(cluster, table):
     assert found["decision"].compute().tolist() == policy.decide(proba, table["z"], table["id"]).tolist()
     group = table["z"].copy()
     group[650] = "q"
-    with pytest.raises(GroupError, match="'q'"):
+    with pytest.raises(GroupError, match=r"'q'.*row 50.*in partition 2"):
         policy.apply(lay(table | {"z": group}), **roles).compute()
 
 

@@ -256,6 +256,45 @@ def test_nothing_is_decided_about_bad_rows(lay, bad):
         collected(policy.apply(lay(table | {name: column}), **ROLES))
 
 
+REMEDIES = {"group": "Fit on data", "null group": "", "probability": "predict_proba", "NaN": "predict_proba"}
+
+
+@pytest.mark.parametrize("bad", REMEDIES)
+@pytest.mark.parametrize("engine", ["duckdb", "dataset", "polars lazy"])
+def test_what_is_wrong_with_a_row_names_the_person(engine, bad, tmp_path):
+    """What an engine raises says whom, by key or by row of a batch, and what to do."""
+    name, value, words = BAD_ROWS[bad]
+    table = people(600)
+    policy = solved(table)
+    column = table[name].astype(object if value is None or value == "q" else float)
+    column[17] = value
+    where = r"\(key 10017\)" if engine != "polars lazy" else r"row 17.*within a batch of \d+"
+    with pytest.raises(Exception, match=f"(?s){words}.*{where}.*{REMEDIES[bad]}"):
+        collected(policy.apply(TABLES[engine](table | {name: column}, tmp_path), **ROLES))
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "path", "dataset"])
+def test_names_that_differ_by_capital_letters(engine, tmp_path, refuses):
+    """SQL does not tell A from a: a column that cannot be added, or looked at, is refused by name."""
+    table = people(300)
+    policy = solved(table)
+    with refuses(DataError, "'loan'", "already"):
+        policy.apply(TABLES[engine](table, tmp_path), **ROLES, column="LOAN")
+    with refuses(DataError, "'Z'"):
+        roles = ROLES | {"sensitive_features": "Z"}
+        policy.apply(TABLES[engine](table | {"Z": table["z"]}, tmp_path), **roles)
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "path", "polars lazy"])
+def test_the_new_column_may_have_any_name(engine, tmp_path):
+    """The name of the column of decisions is no SQL either."""
+    table = people(300)
+    policy, name = solved(table), "d\"; DROP TABLE 'x'; --\n`"
+    found = collected(policy.apply(TABLES[engine](table, tmp_path), **ROLES, column=name))
+    proba = np.column_stack([table[f"p{k}"] for k in range(3)])
+    assert found[name] == policy.decide(proba, table["z"], table["id"]).tolist()
+
+
 def test_a_missing_key_raises(tmp_path):
     """A person without a key gets no decision by default, on engines whose integers can be null."""
     table = people(600)

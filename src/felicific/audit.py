@@ -28,11 +28,11 @@ from felicific.happiness import ARGUMENTS, arguments_of, resolve_happiness, writ
 from felicific.intervals import Sample, check_confidence
 from felicific.measures import Measure, measure_component, measure_loss, summary
 from felicific.persons import Persons, as_decisions, find_classes, find_values
-from felicific.plans import Rows, distinct_labels
+from felicific.plans import Rows, distinct_labels, missing_first
 from felicific.policy import Policy
 from felicific.signals import Label
 from felicific.sums import check_weights, resolve_loss
-from felicific.tables import Named, column_of, rows_in_memory
+from felicific.tables import Named, column_of, named_columns, rows_in_memory
 from felicific.tallies import apply_policy, tally
 
 Floats = NDArray[np.float64]
@@ -118,10 +118,14 @@ def audit(
     scores.check(decisions)
     if engine is not None:
         persons = _tallied(engine, decisions, y, asked, sample_weight, sampling, scores)
-    elif isinstance(decisions, Policy):
-        persons = _by_policy(decisions, X, y, asked, sample_weight, sampling, scores)
     else:
-        persons = _find_persons(decisions, X, y, asked, sample_weight, sampling)
+        own = decisions if isinstance(decisions, str) else predicted
+        named = named_columns(X, proba, y, sensitive_features, own, sample_weight)
+        with missing_first(X, named, sample_weight):
+            if isinstance(decisions, Policy):
+                persons = _by_policy(decisions, X, y, asked, sample_weight, sampling, scores)
+            else:
+                persons = _find_persons(decisions, X, y, asked, sample_weight, sampling)
     allowed = resolve_gap(asked.gap, persons.components)
     return measure(persons, allowed, confidence=confidence, method=method, simultaneous=bool(simultaneous))
 

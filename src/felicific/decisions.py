@@ -18,12 +18,22 @@ from felicific.engines import (
     SparkEngine,
     find_engine,
     in_memory,
+    in_partition,
+    refuse_lacking,
 )
 from felicific.exceptions import DataError, FelicificError, GroupError
-from felicific.frames import Array, Table, add_column, column_names, refuse_missing_columns, take_column
+from felicific.frames import (
+    Array,
+    Table,
+    add_column,
+    column_names,
+    count_rows,
+    refuse_missing_columns,
+    take_column,
+)
 from felicific.groups import resolve_groups
 from felicific.plans import columns_seen
-from felicific.sql import Names, case_expression, quote_name
+from felicific.sql import Names, case_expression
 
 
 @dataclass(frozen=True)
@@ -111,8 +121,10 @@ def decide_table(table: Any, policy: Any, roles: Roles, column: str) -> Any:
             "The policy decides by lottery, and there is no key.",
             "Name the column that identifies a person in key=.",
         )
-    if column in names:
-        raise DataError(f"The table has a column {column!r} already.", "Choose another name in column=.")
+    alike = not isinstance(engine, PolarsEngine | DaskEngine | None)  # for SQL, A is a
+    for name in names:
+        if name == column or (alike and str(name).lower() == column.lower()):
+            raise DataError(f"The table has a column {name!r} already.", "Choose another name in column=.")
     if engine is None:
         return add_column(table, column, decide_rows(policy, roles, table))
     _check_kinds(engine, roles)
@@ -144,12 +156,23 @@ def _is_cells(policy: Any) -> bool:
     return hasattr(policy, "signal")
 
 
+def _decide_batch(policy: Any, roles: Roles, table: Table) -> Array:
+    """Decisions about some rows; engines make an exception of their own out of the text of what is raised."""
+    try:
+        return decide_rows(policy, roles, table)
+    except FelicificError as error:
+        counted = f" (rows are counted within a batch of {count_rows(table)})."
+        raise ValueError(f"{error.problem.rstrip('.')}{counted} {error.remedy}") from error
+
+
 def _type_of(policy: Any, names: dict[str, str]) -> str:
     """What an engine calls the type of the classes."""
     return names[{"b": "b", "i": "i", "u": "i", "f": "f"}.get(policy.classes.dtype.kind, "U")]
 
 
 def _by_duckdb(engine: Engine, policy: Any, roles: Roles, column: str) -> Any:
+    import duckdb
+
     kind = _type_of(policy, {"b": "BOOLEAN", "i": "BIGINT", "f": "DOUBLE", "U": "VARCHAR"})
     if _is_cells(policy):
 
@@ -157,9 +180,8 @@ def _by_duckdb(engine: Engine, policy: Any, roles: Roles, column: str) -> Any:
             return f"#{engine.names.index(name) + 1}"
 
         text = case_expression(policy, roles.placed(place), "duckdb")
-        return engine.table.project(f"*, CAST({text} AS {kind}) AS {quote_name(column, 'duckdb')}")
-    import duckdb
-
+        decided = duckdb.SQLExpression(f"CAST({text} AS {kind})").alias(column)
+        return engine.table.select(duckdb.StarExpression(), decided)
     # Python code cannot be a part of somebody else's relation, so the rows flow through, as often as they are read.
     return duckdb.connect().from_arrow(_DecidedStream(engine, policy, roles, column))
 
@@ -187,7 +209,7 @@ class _DecidedStream:
         with self.engine.table.to_arrow_reader() as reader:
             for batch in reader:
                 table = in_memory(batch, self.engine.names)
-                decided = decide_rows(self.policy, self.roles, table)
+                decided = _decide_batch(self.policy, self.roles, table)
                 column = pa.array(decided.tolist(), type=schema.field(self.column).type)
                 yield pa.RecordBatch.from_arrays([*batch.columns, column], schema=schema)
 
@@ -226,7 +248,7 @@ class _SparkDecisions:
         import pyarrow as pa
 
         for batch in batches:
-            decided = decide_rows(self.policy, self.roles, in_memory(batch, self.names))
+            decided = _decide_batch(self.policy, self.roles, in_memory(batch, self.names))
             yield batch.append_column("decided", pa.array(decided.tolist()))
 
 
@@ -252,28 +274,45 @@ def _decide_struct(
     table: Table = rows.struct.unnest().rename(lambda name: names[int(name[1:])])
     if arrays:
         table = {name: take_column(table, name, "the policy") for name in names}
-    try:
-        decided = decide_rows(policy, roles, table)
-    except FelicificError as error:
-        raise ValueError(str(error)) from error  # Polars makes a new exception of it, out of its text
+    decided = _decide_batch(policy, roles, table)
     return pl.Series(decided.tolist(), dtype=getattr(pl, dtype))
 
 
 def _by_dask(engine: Engine, policy: Any, roles: Roles, column: str) -> Any:
-    decide = partial(_decide_partition, policy, roles, column)
+    decide = partial(_decide_partition, policy, roles, column, tuple(engine.names))
     empty = engine.table._meta
     meta = add_column(empty, column, policy.classes[:0])
     return engine.table.map_partitions(decide, meta=meta)
 
 
-def _decide_partition(policy: Any, roles: Roles, column: str, part: Table) -> Table:
-    return add_column(part, column, decide_rows(policy, roles, part) if len(part) else policy.classes[:0])
+def _decide_partition(
+    policy: Any, roles: Roles, column: str, names: tuple[str, ...], part: Table, partition_info: Any = None
+) -> Table:
+    number = None if partition_info is None else partition_info["number"]
+    refuse_lacking(number, list(part.columns), names)
+    part = part[list(names)]
+    try:
+        decided = decide_rows(policy, roles, part) if len(part) else policy.classes[:0]
+    except FelicificError as error:
+        raise in_partition(error, number) from error
+    return add_column(part, column, decided)
 
 
 def _by_arrow(engine: Engine, policy: Any, roles: Roles, column: str) -> Any:
     import duckdb
 
-    return _by_duckdb(DuckEngine(duckdb.connect().from_arrow(engine.table)), policy, roles, column)
+    try:
+        duck = DuckEngine(duckdb.connect().from_arrow(engine.table))
+    except Exception as error:
+        raise engine.failure(error) from error
+    changed = [name for name, other in zip(engine.names, duck.names, strict=True) if name != other]
+    if changed:
+        raise DataError(
+            f"DuckDB decides about Arrow datasets, and cannot have a column {', '.join(map(repr, changed))} "
+            "beside the others.",
+            "Rename columns whose names are empty, or the same but for capital letters.",
+        )
+    return _by_duckdb(duck, policy, roles, column)
 
 
 _DECIDERS: dict[type[Engine], Any] = {

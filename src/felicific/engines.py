@@ -363,13 +363,25 @@ class DaskEngine(Engine):
 
         known = dask.compute(*[dask.delayed(_names_of)(part) for part in self.table.to_delayed()])
         for i, columns in enumerate(known):
-            missing = [name for name in names if name not in columns]
-            if missing:
-                return DataError(
-                    f"Partition {i} has no column {', '.join(map(repr, missing))}, which others have.",
-                    "Write every part of the table with the same columns.",
-                )
+            refuse_lacking(i, columns, names)
         return self.failure(error)
+
+
+def refuse_lacking(partition: int | None, columns: Sequence[Any], names: Sequence[Any]) -> None:
+    """Raise if a partition lacks some columns that the table has."""
+    missing = [name for name in names if name not in columns]
+    if missing:
+        raise DataError(
+            f"Partition {partition} has no column {', '.join(map(repr, missing))}, which others have.",
+            "Write every part of the table with the same columns.",
+        )
+
+
+def in_partition(error: FelicificError, partition: int | None) -> FelicificError:
+    """The same error, saying which partition it arose in."""
+    if "partition" in error.problem:
+        return error
+    return type(error)(f"{error.problem.rstrip('.')} (in partition {partition}).", error.remedy)
 
 
 def _names_of(part: Any) -> list[Any]:
@@ -381,10 +393,7 @@ def _located(step: Step, part: Table, place: Place) -> Any:
     try:
         return step(part, place)
     except FelicificError as error:
-        if "partition" not in error.problem:
-            problem = f"{error.problem.rstrip('.')} (in partition {place.partition})."
-            error = type(error)(problem, error.remedy)
-        return error
+        return in_partition(error, place.partition)
 
 
 def _joined(combine: Combine, parts: list[Any]) -> Any:

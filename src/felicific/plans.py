@@ -301,6 +301,8 @@ def missing_first(table: Table, named: dict[str, str], weight: Any) -> Iterator[
     try:
         yield
     except FelicificError:
+        if not named:
+            raise
         found = _missing(named, weight, named, table, Place())
         if found.counts:
             found.refuse()

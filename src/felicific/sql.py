@@ -114,7 +114,11 @@ class _Case:
             last = rest[0]
         else:
             shown = group or self.names.predicted or "''"
-            last = self._raise("The group or the prediction is none of those that were fitted: ", shown)
+            last = self._raise(
+                "The group or the prediction is none of those that were fitted: ",
+                shown,
+                "Fit on data that holds every group, or decide those people otherwise.",
+            )
         if not lines:
             return last
         return "CASE\n  " + "\n  ".join(lines) + f"\n  ELSE {last}\nEND"
@@ -129,7 +133,11 @@ class _Case:
             found.append(
                 (
                     f"NOT coalesce({' AND '.join(right)}, FALSE)",
-                    self._raise("The probabilities are missing, or do not sum to one: ", shown),
+                    self._raise(
+                        "The probabilities are missing, or do not sum to one: ",
+                        shown,
+                        "Pass what predict_proba returns, every class included.",
+                    ),
                 )
             )
         if self.policy.randomize and self._has_lottery():
@@ -138,14 +146,23 @@ class _Case:
                     "The policy decides some people by lottery, and there is no key.",
                     "Name the column that identifies a person in key=.",
                 )
-            found.append((f"{self.names.key} IS NULL", self._raise("The key is missing: ", "''")))
+            remedy = "Give every person an identifier, or leave those rows out."
+            found.append(
+                (f"{self.names.key} IS NULL", self._raise("The key is missing: ", self.names.key, remedy))
+            )
         return found
 
-    def _raise(self, words: str, shown: str) -> str:
-        text = self._value(f"felicific: {words}")
-        if self.dialect == "spark":
-            return f"raise_error(concat({text}, coalesce(CAST({shown} AS STRING), 'NULL')))"
-        return f"error({text} || coalesce(CAST({shown} AS VARCHAR), 'NULL'))"
+    def _raise(self, words: str, shown: str, remedy: str) -> str:
+        """An error that shows a value, and the key of the person it is the value of."""
+        text, function = ("STRING", "raise_error") if self.dialect == "spark" else ("VARCHAR", "error")
+
+        def said(column: str) -> str:
+            return f"coalesce(CAST({column} AS {text}), 'NULL')"
+
+        parts = [self._value(f"felicific: {words}"), said(shown)]
+        if self.names.key not in (None, shown):
+            parts += [self._value(" (key "), said(str(self.names.key)), self._value(")")]
+        return f"{function}(concat({', '.join(parts)}, {self._value(f'. {remedy}')}))"
 
     def _value(self, value: Any) -> str:
         return quote_value(value, self.dialect)

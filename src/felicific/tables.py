@@ -82,7 +82,7 @@ def moments(
     signal = resolve_signal(policy if policy is not None else "label" if proba is None else "score")
     if groups is None and not count_rows(table):
         raise no_rows(None)
-    named = _named(table, proba, y, sensitive_features, predicted, sample_weight)
+    named = named_columns(table, proba, y, sensitive_features, predicted, sample_weight)
     with missing_first(table, named, sample_weight):
         rows, known = rows_in_memory(table, proba, y, sensitive_features, classes, predicted, sample_weight)
         return compute_moments(
@@ -100,7 +100,7 @@ def moments(
         )
 
 
-def _named(
+def named_columns(
     table: Table, proba: Any, y: Any, sensitive_features: Any, predicted: Any, sample_weight: Any
 ) -> dict[str, str]:
     """Columns of a table in memory that are named in the call, and what for."""
@@ -112,7 +112,7 @@ def _named(
         (predicted, "predicted"),
         (sample_weight, "sample_weight"),
     )
-    known = column_names(table)
+    known = [] if table is None else column_names(table)
     found: dict[str, str] = {}
     for names, purpose in roles:
         for name in names if isinstance(names, list | tuple) else [names]:

@@ -38,7 +38,7 @@ def cluster():
     settings = {
         "distributed.scheduler.allowed-failures": 1,
         "distributed.worker.daemon": False,
-        "distributed.comm.timeouts.connect": "20s",
+        "distributed.comm.timeouts.connect": "60s",
         "distributed.admin.log-format": "%(message)s",
     }
     with (

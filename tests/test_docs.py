@@ -73,6 +73,7 @@ def same(expected, found):
 
 def start_spark(monkeypatch):
     """A session that the page will find: compiling queries takes far longer than running these."""
+    pytest.importorskip("distributed")  # the page has a part on Dask
     sql = pytest.importorskip("pyspark.sql")
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)

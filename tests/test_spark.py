@@ -2,6 +2,7 @@
 
 import os
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -187,6 +188,22 @@ def test_lottery_vectors(lay, whole):
         rows = lay(some | {"id": some["z"]})
         found = policy.apply(rows, predicted="own", sensitive_features="z", key="key")
         assert as_lists(found, "z", "decision") == [expected]
+
+
+def test_a_module_that_workers_lack_is_named(lay, table, refuses):
+    """A function out of a module that the workers do not have says which, not how Spark came across it."""
+    module = types.ModuleType("only_here")
+    exec("def loan(decision, x):\n    return [decision * v for v in x['loan']]", module.__dict__)
+    sys.modules["only_here"] = module
+    module.loan.__module__ = "only_here"
+    try:
+        with (
+            pytest.warns(BatchWarning, match="'loan'"),
+            refuses(EngineError, "ModuleNotFoundError", "'only_here'", remedy="PYSPARK_PYTHON"),
+        ):
+            moments(lay(table), **asked(happiness=module.loan))
+    finally:
+        del sys.modules["only_here"]
 
 
 def test_a_truncated_file_is_refused(spark, table, tmp_path, refuses):

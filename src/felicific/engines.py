@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, nullcontext
@@ -448,6 +449,17 @@ class SparkEngine(Engine):
             raise self.failure(error) from error
         found = [pickle.loads(row["payload"]) for row in rows]
         return _raised(_joined(combine, found)) if found else None
+
+    def failure(self, error: Exception) -> EngineError:
+        """Workers that run another Python, or lack a module, are the usual reason, and Spark buries it."""
+        reason = re.search(r"(ModuleNotFoundError: |\[PYTHON_VERSION_MISMATCH\] )[^\n]*", str(error))
+        if reason is None:
+            return super().failure(error)
+        return EngineError(
+            f"Spark's workers run another Python than this one, or lack a module ({reason[0].strip()[:300]}).",
+            "Install felicific on them, and set os.environ['PYSPARK_PYTHON'] (on one machine to sys.executable) before "
+            "the Spark session starts.",
+        )
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,10 @@
 """What several test files share: some people in any table, a frozen model of them, a check of errors."""
 
+import io
 import os
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
 # Before NumPy is loaded: on tiny problems the threads of a linear algebra library only wait for each other
 # (on two busy cores the tests ran three times as long).
@@ -12,6 +14,7 @@ for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np  # noqa: E402  # see above
 import pytest  # noqa: E402
 
+from felicific import progress  # noqa: E402
 from felicific.exceptions import FelicificError  # noqa: E402
 
 LIBRARIES = ("pandas", "polars", "numpy")
@@ -113,3 +116,34 @@ def refused(exception, *words, remedy=None):
 @pytest.fixture(scope="session")
 def refuses():
     return refused
+
+
+class Terminal(io.StringIO):
+    """A terminal that remembers all that was written to it."""
+
+    def isatty(self):
+        return True
+
+    @property
+    def lines(self):
+        """The texts that stood on the line, one after another."""
+        return [text.rstrip() for text in self.getvalue().split("\r") if text.strip()]
+
+    @property
+    def screen(self):
+        """What is left on the line: what was written last, over what was there."""
+        shown = ""
+        for text in self.getvalue().split("\r"):
+            shown = text + shown[len(text) :]
+        return shown.rstrip()
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """A terminal of 60 columns, on which every word is shown at once."""
+    stream = Terminal()
+    monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=stream))
+    monkeypatch.setattr(progress, "DELAY", 0.0)
+    monkeypatch.setattr(progress, "INTERVAL", 0.0)
+    monkeypatch.setenv("COLUMNS", "60")
+    return stream

@@ -1,6 +1,11 @@
 """Happiness functions that people write, and tables in every library and engine to run them on."""
 
 import json
+import os
+import signal
+import threading
+import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -273,3 +278,39 @@ def assert_alike(found, expected):
     assert found.loss.estimate == pytest.approx(expected.loss.estimate, rel=1e-12)
     assert found.loss.high == pytest.approx(expected.loss.high, rel=1e-9)
     assert found.loss.method == expected.loss.method
+
+
+class Slow:
+    """A happiness that takes its time over some rows, having noted in a folder that it has begun with them."""
+
+    def __init__(self, folder, seconds, rows=False):
+        self.folder, self.seconds, self.rows = str(folder), seconds, rows
+
+    def __call__(self, decision, x):
+        marker = np.asarray(x["marker"]) if self.rows else x["marker"]
+        if (
+            isinstance(marker, np.ndarray) and marker.dtype.kind == "f"
+        ):  # not while it is read as an expression
+            open(os.path.join(self.folder, f"{marker[0]:.0f}"), "w").close()
+            time.sleep(self.seconds)
+        return decision * x["loan"] + 0 * marker
+
+
+@contextmanager
+def interrupting(folder):
+    """Press Ctrl-C as soon as something is in the folder."""
+    over = threading.Event()
+
+    def watch():
+        while not over.wait(0.05):
+            if os.listdir(folder):
+                os.kill(os.getpid(), signal.SIGINT)
+                return
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

@@ -11,12 +11,14 @@ from functions import (
     BATCHWISE,
     EVERYDAY,
     SALTS,
+    Slow,
     as_lists,
     as_pandas,
     asked,
     assert_individual,
     assert_same,
     assert_whole_path,
+    interrupting,
     lots,
     people,
     write_parquet,
@@ -244,3 +246,38 @@ def test_a_truncated_file_is_refused(table, tmp_path, refuses):
         warnings.simplefilter("ignore")
         with refuses(EngineError, "Dask", remedy="cut"):
             moments(frame, **asked(happiness=EVERYDAY["times"]))
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Progress, and Ctrl-C
+
+
+@pytest.mark.parametrize("scheduler", ["threads", "cluster"])
+def test_the_terminal_shows_partitions(cluster, table, terminal, monkeypatch, scheduler):
+    """Those who watch see how many partitions are done; the result is the same."""
+    monkeypatch.setattr("felicific.progress.INTERVAL", 0.001)
+    ask = asked(happiness=EVERYDAY["times"])
+    with dask.config.set({} if scheduler == "cluster" else {"scheduler": scheduler}):
+        found = moments(lay(table), **ask)
+    assert any(f"of {PARTS} partitions summed" in line for line in terminal.lines)
+    assert terminal.screen == ""
+    assert_same(found, moments(as_pandas(table), **ask))
+
+
+@pytest.mark.parametrize("scheduler", ["threads", "cluster"])
+@pytest.mark.parametrize("watched", [False, True])
+def test_ctrl_c_cancels_what_has_not_begun(cluster, table, tmp_path, request, scheduler, watched):
+    """Ctrl-C ends the wait at once; partitions that no worker has begun are not begun; the table can be used again."""
+    if watched:
+        request.getfixturevalue("terminal")
+        request.getfixturevalue("monkeypatch").setattr("felicific.progress.INTERVAL", 0.1)
+    table = table | {"marker": np.arange(1800.0)}
+    slow = Slow(tmp_path, seconds=0.4)
+    settings = {} if scheduler == "cluster" else {"scheduler": scheduler, "num_workers": 2}
+    with dask.config.set(settings), interrupting(tmp_path), pytest.raises(KeyboardInterrupt):
+        moments(lay(table), **asked(happiness={"h": slow}))
+    with dask.config.set(settings):
+        found = moments(lay(table), **asked(happiness={"h": EVERYDAY["times"]}))
+    assert_same(found, moments(as_pandas(table), **asked(happiness={"h": EVERYDAY["times"]})))
+    assert not any(cluster.processing().values())
+    assert 0 < len(os.listdir(tmp_path)) < PARTS

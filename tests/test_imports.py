@@ -15,6 +15,7 @@ ORDER = (
     "exceptions",
     "files",
     "progress",
+    "clusters",
     "frames",
     "columns",
     "expressions",

@@ -9,43 +9,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from conftest import Terminal
 from functions import BATCHWISE, as_duckdb, as_lazy, as_pandas, asked, assert_same, people, write_parquet
 
 from felicific import Happiness, moments, progress
 from felicific.engines import find_engine
 from felicific.exceptions import BatchWarning
 from felicific.progress import attend, shown
-
-
-class Terminal(io.StringIO):
-    """A terminal that remembers all that was written to it."""
-
-    def isatty(self):
-        return True
-
-    @property
-    def lines(self):
-        """The texts that stood on the line, one after another."""
-        return [text.rstrip() for text in self.getvalue().split("\r") if text.strip()]
-
-    @property
-    def screen(self):
-        """What is left on the line: what was written last, over what was there."""
-        shown = ""
-        for text in self.getvalue().split("\r"):
-            shown = text + shown[len(text) :]
-        return shown.rstrip()
-
-
-@pytest.fixture
-def terminal(monkeypatch):
-    """A terminal of 60 columns, on which every word is shown at once."""
-    stream = Terminal()
-    monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=stream))
-    monkeypatch.setattr(progress, "DELAY", 0.0)
-    monkeypatch.setattr(progress, "INTERVAL", 0.0)
-    monkeypatch.setenv("COLUMNS", "60")
-    return stream
 
 
 @pytest.fixture

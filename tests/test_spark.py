@@ -1,6 +1,7 @@
 """Spark: moments on a local cluster of two workers."""
 
 import os
+import re
 import sys
 import types
 
@@ -10,12 +11,14 @@ from functions import (
     BATCHWISE,
     EVERYDAY,
     SALTS,
+    Slow,
     as_lists,
     as_pandas,
     asked,
     assert_individual,
     assert_same,
     assert_whole_path,
+    interrupting,
     lots,
     people,
     write_parquet,
@@ -44,6 +47,7 @@ def spark():
     session = (
         pyspark.sql.SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")
@@ -224,3 +228,19 @@ def test_no_rows(lay, table, refuses):
     some = {name: column[rows] for name, column in table.items()}
     ask = asked(happiness=EVERYDAY["times"])
     assert_same(moments(frame.where("id < 10300"), **ask), moments(as_pandas(some), **ask))
+
+
+def test_ctrl_c_cancels_the_jobs(lay, spark, table, tmp_path, terminal, monkeypatch):
+    """Ctrl-C ends the wait, no job runs on, and the table can be used again; until then the tasks were counted."""
+    laid, folder = lay(table | {"marker": np.arange(1500.0)}), tmp_path / "begun"
+    folder.mkdir()
+    monkeypatch.setattr("felicific.progress.INTERVAL", 0.1)
+    with interrupting(folder), pytest.raises(KeyboardInterrupt), pytest.warns(BatchWarning):
+        moments(laid, **asked(happiness=Happiness(Slow(folder, seconds=20.0, rows=True), name="slow")))
+    assert any(
+        re.fullmatch(r"felicific: Spark is summing, \d+ of \d+ tasks, \d+ s", line) for line in terminal.lines
+    )
+    assert terminal.screen == ""
+    assert not spark.sparkContext.statusTracker().getActiveJobsIds()
+    ask = asked(happiness=EVERYDAY["times"])
+    assert_same(moments(laid, **ask), moments(as_pandas(table), **ask))

@@ -20,6 +20,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
+from felicific.clusters import compute, run_spark
 from felicific.columns import Column
 from felicific.exceptions import DataError, EngineError, FelicificError
 from felicific.frames import Table, count_rows, refuse_missing_columns
@@ -341,12 +342,12 @@ class DaskEngine(Engine):
 
         parts = self.table[list(names)].to_delayed()
         work = dask.delayed(_located, pure=False)
-        found = [work(step, part, Place(0, i)) for i, part in enumerate(parts)]
+        found = leaves = [work(step, part, Place(0, i)) for i, part in enumerate(parts)]
         join = dask.delayed(_joined, pure=False)
         while len(found) > 1:
             found = [join(combine, found[i : i + 8]) for i in range(0, len(found), 8)]
         try:
-            return _raised(dask.compute(found[0])[0])
+            return _raised(compute(found[0], leaves))
         except FelicificError:
             raise
         except Exception as error:
@@ -434,7 +435,7 @@ class SparkEngine(Engine):
         """Collect as an Arrow table."""
         import narwhals as nw
 
-        return nw.from_native(frame.to_native().toArrow(), eager_only=True)
+        return nw.from_native(run_spark(self.table.sparkSession, frame.to_native().toArrow), eager_only=True)
 
     def fold(self, step: Step, combine: Combine, names: Sequence[Any]) -> Any:
         """Apply ``step`` on the workers, to the batches of a partition in turn."""
@@ -444,7 +445,7 @@ class SparkEngine(Engine):
         chosen = self._renamed().select(*(f"c{i}" for i in indices))
         work = _SparkWork(step, combine, tuple(names))
         try:
-            rows = chosen.mapInArrow(work, "payload binary").collect()
+            rows = run_spark(self.table.sparkSession, chosen.mapInArrow(work, "payload binary").collect)
         except Exception as error:
             raise self.failure(error) from error
         found = [pickle.loads(row["payload"]) for row in rows]

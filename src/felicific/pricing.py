@@ -7,9 +7,10 @@ passes but in the table itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from felicific.individual import IndividualPolicy, search_of
 from felicific.ledgers import Terms, expected_ledger, real_ledger
 from felicific.lottery import make_salt
 from felicific.plans import Ask, Plan, Rows, fold_rows, make_plan
+from felicific.progress import shown
 from felicific.queries import engine_moments
 from felicific.signals import FINE, Individual, Label
 from felicific.sums import check_proba, encode_labels, resolve_loss
@@ -42,14 +44,15 @@ def price_table(
     random_state: Any,
 ) -> IndividualPolicy:
     """Fit an individual policy by passes over a table that is not in memory."""
-    # One query looks at every row, finds the groups and a typical value of every component.
-    moments = engine_moments(engine, replace(ask, signal=Label()))
-    moments.check_complete()
-    ask = replace(ask, groups=moments.groups)
-    plan = make_plan(engine, ask)
-    calibration = _calibrated(engine, ask, plan, individual.calibration)
-    ground = _Table(engine, ask, plan, calibration, moments.origin)
-    found = generate(ground, gap=gap, constraints=constraints)
+    with shown():  # one line for all passes
+        # One query looks at every row, finds the groups and a typical value of every component.
+        moments = engine_moments(engine, replace(ask, signal=Label()))
+        moments.check_complete()
+        ask = replace(ask, groups=moments.groups)
+        plan = make_plan(engine, ask)
+        calibration = _calibrated(engine, ask, plan, individual.calibration)
+        ground = _Table(engine, ask, plan, calibration, moments.origin)
+        found = generate(ground, gap=gap, constraints=constraints)
     names = [component.name for component in ground.crowd.components]
     return IndividualPolicy(
         classes=ask.classes,
@@ -77,6 +80,7 @@ class _Table:
     plan: Plan
     calibration: Calibration
     origin: Floats
+    passes: Iterator[int] = field(default_factory=partial(count, 1))
 
     @property
     def crowd(self) -> Crowd:
@@ -111,7 +115,8 @@ class _Table:
 
     def _pass(self, question: Callable[[Ledgers], Any]) -> Any:
         step = partial(_asked, self.crowd, self.calibration, question)
-        return fold_rows(self.engine, self.ask, self.plan, step, add_sums)
+        with shown(f"pass {next(self.passes)}"):
+            return fold_rows(self.engine, self.ask, self.plan, step, add_sums)
 
 
 def _totals(people: Ledgers) -> Sums:

@@ -38,14 +38,16 @@ class Line:
         self._width = 0
 
     def say(self, tell: Callable[[], str]) -> None:
-        """Write what ``tell`` returns, if it is time to; otherwise it is not even called."""
+        """Write what ``tell`` returns, unless it is empty, if it is time to; otherwise it is not even called."""
         now = time.monotonic()
         if self.stream is None or now - self._start < DELAY or now - self._looked < INTERVAL:
             return
         self._looked = now
         # An engine that cannot say how far it is (its connection was closed, ...) has an error of its own to raise.
         with contextlib.suppress(Exception):
-            self._write("felicific: " + ", ".join([*self.stages, tell(), f"{now - self._start:.0f} s"]))
+            text = tell()
+            if text:
+                self._write("felicific: " + ", ".join([*self.stages, text, f"{now - self._start:.0f} s"]))
 
     def clear(self) -> None:
         """Remove it."""
@@ -146,9 +148,9 @@ def attend(work: Callable[[], T], tell: Callable[[], str], cancel: Callable[[], 
                 line.say(tell)
         except BaseException:
             # Not thread.join: interrupted once, it takes a running thread for an ended one (Python 3.11).
-            if thread.is_alive():
-                cancel()
-                done.wait()
+            while thread.is_alive() and not done.is_set():
+                cancel()  # again and again: the work may not have reached the engine yet
+                done.wait(1.0)
             raise
     if outcome.error is not None:
         raise outcome.error

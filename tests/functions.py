@@ -136,6 +136,14 @@ def write_parquet(table, path, row_group_size=700):
     return path
 
 
+#: Engines that need no cluster: how to lay a table out for them, with a folder for files.
+ENGINES = {
+    "polars": lambda table, folder: as_lazy(table),
+    "duckdb": lambda table, folder: as_duckdb(table),
+    "path": lambda table, folder: write_parquet(table, folder / "people.parquet"),
+}
+
+
 def as_lists(table, key, *names):
     """Columns of any table as lists, sorted by a key."""
     if hasattr(table, "toArrow"):

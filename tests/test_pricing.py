@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from functions import as_duckdb, as_lazy, as_pandas, assert_individual, people, write_parquet
+from functions import ENGINES, as_pandas, assert_individual, people
 
 from felicific import Floor, Happiness, solve_individual
 from felicific.exceptions import BatchWarning, DataError, HappinessError, InfeasibleError
@@ -11,12 +11,6 @@ HAPPINESS = [
     Happiness(lambda decision, x: decision * x["loan"] / 1e4, name="loan"),
     Happiness(lambda decision, x, y: (y == decision) * x["hours"], name="hours"),
 ]
-
-ENGINES = {
-    "polars": lambda table, folder: as_lazy(table),
-    "duckdb": lambda table, folder: as_duckdb(table),
-    "path": lambda table, folder: write_parquet(table, folder / "people.parquet"),
-}
 
 
 @pytest.fixture(params=ENGINES)

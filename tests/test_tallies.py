@@ -2,7 +2,13 @@
 
 import numpy as np
 import pytest
-from functions import as_duckdb, as_lazy, as_pandas, assert_alike, assert_whole_path, people, write_parquet
+from functions import (
+    ENGINES,
+    as_pandas,
+    assert_alike,
+    assert_whole_path,
+    people,
+)
 
 from felicific import Happiness, audit, compare, moments, solve, solve_individual
 from felicific.exceptions import BatchWarning, DataError, GroupError, HappinessError
@@ -21,13 +27,6 @@ def table():
     table = people(4000)
     rng = np.random.default_rng(5)
     return table | {"decided": np.where(rng.random(4000) < 0.7, table["y"], rng.integers(0, 3, 4000))}
-
-
-ENGINES = {
-    "polars": lambda table, folder: as_lazy(table),
-    "duckdb": lambda table, folder: as_duckdb(table),
-    "path": lambda table, folder: write_parquet(table, folder / "people.parquet"),
-}
 
 
 @pytest.fixture(params=ENGINES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -34,6 +34,7 @@ from felicific.frames import (
 from felicific.groups import resolve_groups
 from felicific.plans import columns_seen
 from felicific.sql import Names, case_expression
+from felicific.tables import ordered_columns
 
 
 @dataclass(frozen=True)
@@ -85,13 +86,7 @@ class Roles:
 def _ordered(proba: Any, classes: list[Any]) -> tuple[str, ...] | None:
     if proba is None:
         return None
-    if isinstance(proba, Mapping):
-        if set(proba) != set(classes):
-            raise DataError(
-                f"There are probabilities for {list(proba)}, and the classes are {classes}.",
-                "Name one column for every class.",
-            )
-        proba = [proba[choice] for choice in classes]
+    proba = ordered_columns(proba, classes)
     if not isinstance(proba, list | tuple) or len(proba) != len(classes):
         raise DataError(
             f"proba names {proba!r}, and the classes are {classes}.", "Name one column for every class."

@@ -160,9 +160,8 @@ def find_values(
     codes = encode_groups(group, known, rows)
     labels = None if y is None else encode_labels(y, classes, "label", rows)
     cost = resolve_loss(loss, classes)[1]
-    lossless = y is None and (not callable(cost) or "y" in arguments_of(cost, "The loss", ARGUMENTS))
     # Component by component in memory: that is how they are summed up later.
-    values, losses = np.zeros((j, n)).T, None if lossless else np.zeros(n)
+    values, losses = np.zeros((j, n)).T, None if lacks_loss(y, cost) else np.zeros(n)
     inside = np.ones((j, n), dtype=bool).T if any(h.among is not None for h in happiness) else None
     sums = _Values(classes.tolist(), happiness, cost)
     wide = widener(x)
@@ -197,6 +196,11 @@ def find_values(
     )
     check_persons(persons)
     return persons
+
+
+def lacks_loss(y: Any, cost: Any) -> bool:
+    """Whether the loss cannot be known, because it looks at labels and there are none."""
+    return y is None and (not callable(cost) or "y" in arguments_of(cost, "The loss", ARGUMENTS))
 
 
 def check_persons(persons: Persons) -> None:

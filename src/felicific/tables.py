@@ -171,7 +171,7 @@ def _known(classes: Sequence[Any], text_as_objects: bool) -> Array:
     return known
 
 
-def _ordered(proba: Any, classes: list[Any]) -> Any:
+def ordered_columns(proba: Any, classes: list[Any]) -> Any:
     """The columns of probabilities in the order of the classes, if they are given by class."""
     if not isinstance(proba, Mapping):
         return proba
@@ -185,7 +185,7 @@ def _ordered(proba: Any, classes: list[Any]) -> Any:
 
 def probabilities_of(table: Table, proba: Any, classes: Array) -> Any:
     """Probabilities as an array of shape (n, K), columns in the order of ``classes``."""
-    proba = _ordered(proba, classes.tolist())
+    proba = ordered_columns(proba, classes.tolist())
     if isinstance(proba, list | tuple) and proba and all(isinstance(name, str) for name in proba):
         return np.column_stack([take_column(table, name, "proba") for name in proba])
     if is_frame(proba):
@@ -273,7 +273,7 @@ class Named:
     def _proba(self, classes: list[Any]) -> tuple[str, ...] | None:
         if self.proba is None:
             return None
-        ordered = _ordered(self.proba, classes)
+        ordered = ordered_columns(self.proba, classes)
         if not isinstance(ordered, list | tuple) or not all(isinstance(name, str) for name in ordered):
             raise DataError(
                 f"proba is a {type(self.proba).__name__}, and the table is not in memory.",

@@ -23,15 +23,13 @@ from felicific.engines import Engine
 from felicific.frames import Array, widener
 from felicific.groups import encode_groups, find_groups
 from felicific.happiness import (
-    ARGUMENTS,
     Batch,
-    arguments_of,
     check_bounds,
     evaluate,
     evaluate_among,
 )
 from felicific.intervals import Sample
-from felicific.persons import Persons, Tally, check_persons
+from felicific.persons import Persons, Tally, check_persons, lacks_loss
 from felicific.plans import Ask, Rows, columns_seen, fold_rows, make_plan, no_rows
 from felicific.sums import BATCH, check_proba, encode_labels, resolve_loss
 
@@ -116,7 +114,7 @@ def tally(engine: Engine, ask: Ask, sampling: bool, policy: Any = None) -> Perso
     if not found.rows.sum():
         raise no_rows(ask.weight)
     cost = resolve_loss(ask.loss, ask.classes)[1]
-    j, lossless = len(ask.happiness), _lossless(ask, cost)
+    j, lossless = len(ask.happiness), lacks_loss(ask.y, cost)
     sample = _sample(found, sampling)
     everyone = _everyone(found)
     loss = None if lossless else _sample(everyone, sampling).take(j)
@@ -168,10 +166,6 @@ def _everyone(part: _Part) -> _Part:
         here = replace(part, groups=("everyone",), **one)
         found = here if found is None else found + here
     return part if found is None else found
-
-
-def _lossless(ask: Ask, cost: Any) -> bool:
-    return ask.y is None and (not callable(cost) or "y" in arguments_of(cost, "The loss", ARGUMENTS))
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -241,7 +235,7 @@ def _values(ask: Ask, batch: Batch, q: Floats, labels: Codes | None) -> list[_Va
             check_bounds(happiness, value, counted, batch, decision)
         values.append(valued(worth, counted))
     cost = resolve_loss(ask.loss, ask.classes)[1]
-    if _lossless(ask, cost):
+    if lacks_loss(ask.y, cost):
         return [*values, _Value(np.zeros(len(q)), 0.0)]
     if isinstance(cost, np.ndarray):
         return [*values, valued([cost[labels, d] for d in range(len(decisions))])]

@@ -579,3 +579,21 @@ def test_lookup_without_a_default_names_the_unknown_value():
     assert lookup(["a", "z"], {"a": 1.0}, 0.0).tolist() == [1.0, 0.0]
     assert lookup([1, 2, 1], {1: 0.5, 2: 0.25}).tolist() == [0.5, 0.25, 0.5]
     assert lookup(np.array([True, False]), {True: 1, False: 0}).tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("happiness", "classes", "titles"),
+    [
+        ("statistical_parity", [0, 1], ["decided 0", "decided 1"]),
+        ("equalized_odds", ["no", "yes"], ["decided no, truly no", "decided yes, truly no"]),
+        ({"fair": "equalized_odds"}, [0, 1], ["decided 0, truly 0", "decided 1, truly 0"]),
+        ("equal_opportunity", [0, 1], ["equal opportunity"]),
+        ({"my_loan": "decision * loan"}, [0, 1], ["my_loan"]),
+        ({"f(decision=1)": "decision * loan"}, [0, 1], ["f(decision=1)"]),
+    ],
+)
+def test_titles_are_what_a_reader_says(happiness, classes, titles):
+    """A component of a criterion is called by what it counts, and the user's own by their name."""
+    found = [item.component.title for item in resolve_happiness(happiness, classes)]
+    assert found[: len(titles)] == titles
+    assert len(set(found)) == len(found)

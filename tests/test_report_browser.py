@@ -331,6 +331,42 @@ def test_a_table_of_large_numbers_is_not_cut_on_paper(browser, people, tmp_path)
         assert opened.page.evaluate("document.documentElement.scrollWidth") <= 680
 
 
+def test_six_measures_fit_on_paper(browser, people, tmp_path):
+    """With six components no table is wider than an A4 page, and none is called as in a program."""
+    both = ["equalized_odds", "statistical_parity"]
+    fitted(people, happiness=both, gap=0.05).report(people.table("pandas"), people.y).save(
+        tmp_path / "x.html"
+    )
+    with Tab(browser, tmp_path / "x.html", viewport={"width": 680, "height": 962}) as opened:
+        opened.page.emulate_media(media="print")
+        assert opened.page.evaluate("document.documentElement.scrollWidth") <= 680
+        text = opened.page.locator("body").inner_text()
+        assert "decided 1, truly 0" in text
+        assert "equalized_odds" not in text
+        assert "statistical_parity" not in text
+
+
+@pytest.mark.parametrize("width", [380, 1100])
+def test_the_thumb_ends_under_the_marks(tab, width):
+    """At both ends of the slider its thumb is straight below the marks in the charts, at any width."""
+    page = tab(viewport={"width": 700, "height": 800}).page
+    page.set_viewport_size({"width": width, "height": 800})
+    page.wait_for_timeout(100)
+    for end, inside in (("min", 8), ("max", -8)):
+        slider, mark = page.evaluate(
+            """end => {
+                const slider = document.getElementById("slider");
+                slider.value = slider[end];
+                slider.dispatchEvent(new Event("input"));
+                const box = slider.getBoundingClientRect();
+                const mark = document.querySelector('#choice [class*="below_"] path').getBoundingClientRect();
+                return [end === "min" ? box.left : box.right, (mark.left + mark.right) / 2];
+            }""",
+            end,
+        )
+        assert slider + inside == pytest.approx(mark, abs=1.5)
+
+
 @pytest.mark.parametrize(
     ("name", "picture", "settings"),
     [

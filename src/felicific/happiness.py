@@ -6,6 +6,7 @@ import contextlib
 import difflib
 import inspect
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import FunctionType
@@ -70,6 +71,10 @@ def written(number: float, digits: int = 5) -> str:
     return f"{number:,.0f}" if 10**digits <= abs(rounded) < 1e15 else f"{rounded:,.{digits}g}"
 
 
+#: What a component of a criterion is called after the criterion's own name.
+_PART = re.compile(r"\(decision=(.+?)(?:, label=(.+))?\)", re.DOTALL)
+
+
 @dataclass(frozen=True)
 class Component:
     """What moments, policies and files remember of a happiness: everything but the function.
@@ -91,6 +96,15 @@ class Component:
     family: str
     looks_at_y: bool
     bounds: tuple[float, float] | None
+
+    @property
+    def title(self) -> str:
+        """The name as a reader says it: of a criterion, how people are decided about, and who they truly are."""
+        part = _PART.fullmatch(self.name.removeprefix(self.family))
+        if part is None:
+            return self.name.replace("_", " ") if self.name in CRITERIA else self.name
+        decision, label = (text and text.strip("'\"") for text in part.groups())
+        return f"decided {decision}" + (f", truly {label}" if label else "")
 
     def quantity(self, number: float) -> str:
         """Write a number of this component with its unit."""

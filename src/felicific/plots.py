@@ -421,9 +421,9 @@ def labels(names: Iterable[Any]) -> list[str]:
 def measure(component: Component) -> str:
     """What a component is called, with its unit."""
     return (
-        f"{clean(component.name, 48)} ({clean(component.unit, 16)})"
+        f"{clean(component.title, 48)} ({clean(component.unit, 16)})"
         if component.unit
-        else clean(component.name, 48)
+        else clean(component.title, 48)
     )
 
 

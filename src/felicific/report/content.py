@@ -116,7 +116,13 @@ def describe_audit(found: Audit, *, title: str | None = None, command: str | Non
             for group, count in zip(found.groups, counts.tolist(), strict=True)
         ],
         "components": [
-            {"name": part.component.name, "unit": part.component.unit, "words": "", "among": ""}
+            {
+                "name": part.component.name,
+                "title": part.component.title,
+                "unit": part.component.unit,
+                "words": "",
+                "among": "",
+            }
             for part in found.components
         ],
         "today": found.to_dict(),
@@ -145,6 +151,7 @@ def _component(happiness: Happiness) -> dict[str, Any]:
     """A component and what it means: the words of its function, as far as it has any."""
     return {
         "name": str(happiness.name),
+        "title": happiness.component.title,
         "unit": str(happiness.unit),
         "words": _words(happiness.function, happiness.family),
         "among": "" if happiness.among is None else _words(happiness.among, None) or "some of the people",
@@ -181,7 +188,7 @@ def _policy(task: Task, policy: Policy) -> dict[str, Any]:
 
 def sentences(policy: Policy) -> list[str]:
     """The policy in words, with names cut to a readable length."""
-    names = labels(component.name for component in policy.components)
+    names = labels(component.title for component in policy.components)
     shown = replace(
         policy,
         groups=tuple(_quoted(policy.groups)),

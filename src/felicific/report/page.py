@@ -94,7 +94,7 @@ def _charts(content: dict[str, Any], view: dict[str, Any]) -> dict[str, Any]:
             for z, mean in enumerate(found["components"][j]["means"])
         ]
         unit = f" ({'%' if share else clean(component['unit'], 28)})" if component["unit"] else ""
-        title = f"mean {clean(component['name'], 48)}{unit}"
+        title = f"mean {clean(component['title'], 48)}{unit}"
         groups.append(_inline(means(rows, title=title, theme=PAGE, width=width)))
     found: dict[str, Any] = {"groups": groups, "choice": None, "policy": None}
     if view["chosen"]:

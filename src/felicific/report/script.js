@@ -27,6 +27,18 @@
     }
   }
 
+  // At either end the slider's thumb, 16 pixels wide, stands under the mark in the charts.
+  function align() {
+    const here = slider.parentNode.getBoundingClientRect().left;
+    const drawn = marks[1].parentNode.getScreenCTM();
+    const [first, last] = [data.places[0], data.places[data.places.length - 1]].map(
+      (place) => new DOMPoint(place[0], 0).matrixTransform(drawn).x - here
+    );
+    if (last - first < 100) return;
+    slider.style.marginLeft = first - 8 + "px";
+    slider.style.width = last - first + 16 + "px";
+  }
+
   slider.addEventListener("input", () => show(Number(slider.value)));
   for (const button of document.querySelectorAll("[data-go]")) {
     button.addEventListener("click", () => {
@@ -35,5 +47,7 @@
     });
   }
   document.getElementById("control").hidden = false;
+  align();
+  window.addEventListener("resize", align);
   show(Number(slider.value));
 })();

@@ -53,7 +53,7 @@ class Names:
         return cls(
             labels(group["name"] for group in content["groups"]),
             labels(content.get("decisions", ())),
-            labels(component["name"] for component in content["components"]),
+            labels(component["title"] for component in content["components"]),
             quantities,
             content.get("loss", "error") == "error",
         )
@@ -92,7 +92,7 @@ def make_view(content: Content) -> dict[str, Any]:
         "tables": [_means_table(content, ways, names, j) for j in range(len(names.components))],
         "sure": _sure(ways, names),
         "caveats": _caveats(content, ways, names),
-        "certificate": _certificate(content.get("certificate")),
+        "certificate": _certificate(content),
         "versions": list(content["reproduce"]["versions"].items()),
         "fingerprint": content["reproduce"]["fingerprint"],
         "command": content["reproduce"]["command"],
@@ -293,9 +293,17 @@ def _means_table(content: Content, ways: list[Any], names: Names, j: int) -> dic
     return {"name": names.components[j], "ways": columns, "rows": rows, "gap": gap}
 
 
-def _certificate(found: dict[str, Any] | None) -> str:
+def _certificate(content: Content) -> str:
     """What was certified, if something was; cut where a name in it is endless."""
-    return "" if found is None or found["basis"] == "none" else clean(found["sentence"], 900)
+    found = content.get("certificate")
+    return "" if found is None or found["basis"] == "none" else clean(_said(content, found["sentence"]), 900)
+
+
+def _said(content: Content, text: str) -> str:
+    """A sentence of the library with components called as on this page."""
+    for component in content["components"]:
+        text = text.replace(repr(component["name"]), repr(component["title"]))
+    return text
 
 
 def _sure(ways: list[Any], names: Names) -> list[str]:
@@ -330,7 +338,7 @@ def _grown(before: dict[str, Any], after: dict[str, Any], names: Names) -> list[
 
 
 def _caveats(content: Content, ways: list[Any], names: Names) -> list[str]:
-    notes = [clean(note, 600) for _, found in ways for note in found["notes"]]
+    notes = [clean(_said(content, note), 600) for _, found in ways for note in found["notes"]]
     found = [
         "Intervals speak of people like these: independent of each other, and not those on whom the model or the "
         "policy was fitted.",
@@ -345,7 +353,9 @@ def _caveats(content: Content, ways: list[Any], names: Names) -> list[str]:
         found = [*_grown(ways[0][1], ways[1][1], names), *found]
     certificate = content.get("certificate")
     if certificate is not None and certificate["basis"] == "none":
-        notes.append("The policy carries no certificate. " + clean(certificate["sentence"], 600))
+        notes.append(
+            "The policy carries no certificate. " + clean(_said(content, certificate["sentence"]), 600)
+        )
     return list(dict.fromkeys([*found, *notes]))
 
 

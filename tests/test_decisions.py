@@ -337,6 +337,8 @@ def test_dialects(refuses):
     policy = solved(table)
     with refuses(DataError, "'oracle'", remedy="duckdb"):
         policy.to_sql("oracle", **ROLES)
+    with refuses(DataError, "${x}", remedy="Rename"):
+        policy.to_sql("spark", **ROLES | {"key": "a${x}"})
     text = policy.to_sql("spark", **ROLES | {"sensitive_features": "a`b"})
     assert "`a``b`" in text
     assert f"decode(unhex('{bytes(chr(97) + chr(39) + chr(92), 'utf-8').hex()}'), 'UTF-8')" in text

@@ -87,10 +87,7 @@ def test_everyday_functions_agree_with_pandas(lay, table, in_memory):
 @pytest.mark.parametrize("lay_in_memory", [as_arrow, as_polars, dict])
 def test_everyday_functions_agree_in_memory(lay_in_memory, table):
     """PyArrow, Polars and dicts of arrays give the same too; narrow numbers do not overflow on any."""
-    # Polars itself knows no product of truth values and numbers.
-    names = EVERYDAY.keys() - {"both", "neither", "member"}
-    ask = asked(happiness={name: EVERYDAY[name] for name in names})
-    assert_same(moments(lay_in_memory(table), **ask), moments(as_pandas(table), **ask))
+    assert_same(moments(lay_in_memory(table), **asked()), moments(as_pandas(table), **asked()))
 
 
 @pytest.mark.parametrize("policy", ["label", "soft-label", Score(cells=8), ScoreCells((3, 700, 1366, 2732))])
@@ -192,6 +189,16 @@ def test_other_functions_run_on_batches_with_a_notice(lay, name, table):
     with pytest.warns(BatchWarning, match=f"The happiness '{name}' cannot be written as an expression"):
         found = moments(lay(table), **ask)
     assert_same(found, expected)
+
+
+def test_an_expression_beside_another_function_runs_on_batches_too(lay, table):
+    """What Polars itself cannot calculate works there all the same."""
+    ask = asked(
+        happiness=[Happiness(BATCHWISE["array"], name="array"), Happiness(EVERYDAY["both"], name="both")]
+    )
+    with pytest.warns(BatchWarning, match="'array'"):
+        found = moments(lay(table), **ask)
+    assert_same(found, moments(as_pandas(table), **ask))
 
 
 def test_moments_of_parts_add_across_engines(table, in_memory):

@@ -148,7 +148,7 @@ def test_hostile_names(lay, table):
 @pytest.mark.parametrize("signal", ["score", "soft-label"])
 def test_decisions_are_a_lazy_column(lay, spark, table, signal):
     """A policy's decisions are those of Python, as a column and as exported SQL with hostile names and groups."""
-    groups = {"a": "a' OR 1=1 --", "b": "b\\", "c": "c`"}
+    groups = {"a": "a' OR 1=1 --", "b": "b\\", "c": "c`${x}"}
     people = table | {"z": np.array([groups[z] for z in table["z"]], dtype=object)}
     policy = solve(
         moments(as_pandas(people), **asked(happiness="statistical_parity", policy=signal)),

@@ -150,12 +150,16 @@ class Engine(ABC):
 
     def failure(self, error: Exception) -> EngineError:
         """Say in our words that the engine failed."""
-        text = " ".join(str(error).split())
+        text = " ".join(self._reason(error).split())
         return EngineError(
             f"{self.label} could not read the table ({type(error).__name__}: {text[:500]}).",
             "Is a file cut or of another format, or a column of another type than elsewhere? "
             "Nothing was computed from the rows before it.",
         )
+
+    def _reason(self, error: Exception) -> str:
+        """What the engine says, where it matters."""
+        return str(error)
 
 
 def _base(name: str, dtype: Any, called: str) -> Column:
@@ -414,6 +418,11 @@ class SparkEngine(Engine):
     """A PySpark dataframe."""
 
     label = "Spark"
+
+    def _reason(self, error: Exception) -> str:
+        """The first cause: a Java trace begins with the last."""
+        causes = [line for line in str(error).splitlines() if line.startswith("Caused by: ")]
+        return causes[-1].removeprefix("Caused by: ") if causes else str(error)
 
     def _renamed(self) -> Any:
         return self.table.toDF(*(f"c{i}" for i in range(len(self.names))))

@@ -67,8 +67,13 @@ def is_arrow(table: Table) -> bool:
     return type(table).__module__.split(".")[0] == "pyarrow" and hasattr(table, "to_pandas")
 
 
-class ArrowRows:
-    """Rows of a PyArrow table whose columns are arrays, so that one can calculate with them."""
+def is_polars(table: Table) -> bool:
+    """Whether this is a Polars dataframe."""
+    return type(table).__module__.split(".")[0] == "polars" and hasattr(table, "get_column")
+
+
+class ArrayRows:
+    """Rows of a PyArrow table or a Polars dataframe whose columns are arrays, so that one can calculate with them."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -76,13 +81,14 @@ class ArrowRows:
     @property
     def column_names(self) -> list[str]:
         """Names of the columns."""
-        return list(self._table.column_names)
+        return column_names(self._table)
 
     def __len__(self) -> int:
-        return int(self._table.num_rows)
+        return count_rows(self._table)
 
     def __getitem__(self, name: Any) -> Array:
-        return np.asarray(self._table.column(name).to_numpy())
+        column = self._table.column(name) if is_arrow(self._table) else self._table.get_column(name)
+        return np.asarray(column.to_numpy())
 
 
 def count_rows(table: Table) -> int:

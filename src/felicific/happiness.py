@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from felicific.exceptions import FelicificError, HappinessError
 from felicific.expressions import GRAMMAR, Expression, is_name
-from felicific.frames import Array, ArrowRows, Table, is_arrow, widener
+from felicific.frames import Array, ArrayRows, Table, is_arrow, is_polars, widener
 
 ARGUMENTS = ("decision", "x", "y", "group")
 
@@ -266,7 +266,7 @@ def _call(function: Callable[..., Any], case: str, arguments: dict[str, Any]) ->
     if is_arrow(arguments.get("x")):
         # Arrow's own columns know no arithmetic: most functions want arrays, and the others want Arrow.
         with contextlib.suppress(Exception):
-            return function(**arguments | {"x": ArrowRows(arguments["x"])})
+            return function(**arguments | {"x": ArrayRows(arguments["x"])})
     try:
         return function(**arguments)
     except FelicificError as error:
@@ -276,6 +276,10 @@ def _call(function: Callable[..., Any], case: str, arguments: dict[str, Any]) ->
             f"{case} raised {type(error).__name__}: {error.problem}", error.remedy
         ) from error
     except Exception as error:
+        if is_polars(arguments.get("x")):
+            # Polars knows no product of truth values and numbers; arrays do.
+            with contextlib.suppress(Exception):
+                return function(**arguments | {"x": ArrayRows(arguments["x"])})
         raise HappinessError(
             f"{case} raised {type(error).__name__}: {error}.",
             "Try the function on a few rows of your own table; a column may be missing, or a decision no number.",

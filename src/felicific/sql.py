@@ -24,6 +24,11 @@ DIALECTS = ("duckdb", "spark")
 
 def quote_name(name: str, dialect: str) -> str:
     """A column's name as an identifier: quoted, with every quote in it doubled."""
+    if dialect == "spark" and "${" in name:
+        raise DataError(
+            f"Spark replaces what looks like a variable in the name {name!r}, inside quotes too.",
+            "Rename the column, or use policy.apply(table, ...), which needs no names.",
+        )
     mark = "`" if dialect == "spark" else '"'
     return mark + name.replace(mark, mark + mark) + mark
 
@@ -41,8 +46,8 @@ def quote_value(value: Any, dialect: str) -> str:
             f"{value!r} is a {type(value).__name__}, which has no SQL literal here.",
             "Use strings, integers, floats or booleans as classes and groups.",
         )
-    if dialect == "spark" and ("\\" in value or "'" in value):
-        # How Spark reads a backslash depends on its settings; bytes do not.
+    if dialect == "spark" and any(mark in value for mark in "\\'$"):
+        # How Spark reads a backslash depends on its settings, and it replaces ${variables}; bytes it takes as they are.
         return f"decode(unhex('{value.encode().hex()}'), 'UTF-8')"
     return "'" + value.replace("'", "''") + "'"
 

@@ -194,3 +194,10 @@ def test_bad_input(table, lay, refuses):
     found = audit("decided", lay(table), "y", **ask)
     with refuses(DataError, "person by person", remedy="Collect"):
         compare(found, found)
+
+
+def test_a_page_does_not_claim_a_fingerprint(table, lay):
+    """The page of an audit by sums says that there is no fingerprint of the rows, instead of one that is all zeros."""
+    pytest.importorskip("jinja2")
+    page = audit("decided", lay(table), "y", sensitive_features="z", happiness=HAPPINESS[0]).to_html()
+    assert "none (the rows are not in memory)" in page

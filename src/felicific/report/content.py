@@ -40,6 +40,9 @@ POSITIONS = 60
 #: Most sentences that a position spells out.
 SENTENCES = 60
 
+#: What stands for the fingerprint of people whose rows were summed where they are.
+NO_FINGERPRINT = "none (the rows are not in memory)"
+
 #: What the criteria mean, in words.
 CRITERIA_WORDS = {
     "statistical_parity": "the share of people who get each decision",
@@ -128,7 +131,9 @@ def describe_audit(found: Audit, *, title: str | None = None, command: str | Non
         "today": found.to_dict(),
         "reproduce": {
             "versions": versions(),
-            "fingerprint": f"{found.persons.fingerprint:08x}",
+            "fingerprint": f"{found.persons.fingerprint:08x}"
+            if found.persons.tally is None
+            else NO_FINGERPRINT,
             "command": command,
         },
     }

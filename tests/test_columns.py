@@ -109,6 +109,24 @@ EXPRESSIONS = {
     "lookup numbers": lambda x: lookup(x["i"], {3: 1, -128: 2}, 0),
     "lookup truths": lambda x: lookup(x["m"], {True: 5, False: 6}),
     "large number": lambda x: x["i"] < 2**70,
+    "NaN is not larger": lambda x: x["a"] * 0 / x["b"] > -1,
+    "NaN is not smaller": lambda x: np.log(x["a"]) <= x["a"],
+    "NaN is not itself": lambda x: np.sqrt(x["a"]) == np.sqrt(x["a"]),
+    "NaN differs": lambda x: x["a"] ** 0.5 != 2,
+    "NaN is not listed": lambda x: np.isin(np.sqrt(x["a"]), [np.nan, 2.0]),
+    "NaN counts as true": lambda x: np.where(np.sqrt(x["a"]), 1, 2),
+    "least with NaN": lambda x: np.minimum(np.sqrt(x["a"]), 1.0),
+    "least with NaN second": lambda x: np.minimum(1.0, np.sqrt(x["a"])),
+    "largest with NaN": lambda x: np.maximum(np.sqrt(x["a"]), 1.0),
+    "least without NaN": lambda x: np.fmin(np.sqrt(x["a"]), 1.0) + np.fmax(1.0, np.log(x["b"])),
+    "clip of NaN": lambda x: np.clip(np.log(x["b"]), -1, 1),
+    "sign of NaN": lambda x: np.sign(np.sqrt(x["a"])),
+    "sign of a ratio": lambda x: np.sign(x["a"] / x["b"]),
+    "exp of NaN": lambda x: 1 / (1 + np.exp(np.sqrt(x["a"]))),
+    "NaN that is not chosen": lambda x: np.where(x["a"] > 0, np.log(x["a"]), 0) > 0,
+    "almost infinite": lambda x: np.exp(x["i"] * 0 + 709.7),
+    "product of truths": lambda x: x["m"] * (x["a"] > 0) | x["m"],
+    "extremes of truths": lambda x: np.minimum(x["m"], x["a"] > 0) | np.maximum(x["b"] > 0, x["m"]),
 }
 
 
@@ -152,14 +170,24 @@ REFUSED = {
     "astype int": lambda x: x["a"].astype(int),
     "map": lambda x: x["t"].map({"x": 1}),
     "attribute": lambda x: x.a,
+    "sum of truths": lambda x: x["m"] + (x["a"] > 0),
+    "difference of truths": lambda x: x["m"] - (x["a"] > 0),
+    "negative truth": lambda x: -x["m"],
+    "text after text": lambda x: x["t"] + "a",
+    "isin a set": lambda x: np.isin(x["i"], {3, 10}),
+    "isin of several types": lambda x: np.isin(x["t"], ["x", 1]),
+    "isin of another type": lambda x: x["i"].isin(["3"]),
+    "date against text": lambda x: x["d"] > "2020-01-03",
+    "date is text": lambda x: x["d"] == "2020-01-03",
 }
 
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_would_differ_is_not_a_column(name):
     """What has no meaning shared by all engines raises a TypeError or AttributeError, so the caller can fall back."""
-    source = lazy(TABLE)
-    table = ColumnTable({column: source.column(column, "x") for column in TABLE}, "a test")
+    days = {"d": np.arange("2020-01-01", "2020-01-09", dtype="datetime64[D]")}
+    source = lazy(TABLE | days)
+    table = ColumnTable({column: source.column(column, "x") for column in source.names}, "a test")
     with pytest.raises((TypeError, AttributeError)), warnings.catch_warnings():
         REFUSED[name](table)
 

@@ -119,6 +119,30 @@ def test_probabilities_that_nearly_sum_to_one_are_divided_alike(lay):
     assert_same(moments(lay(table), **ask), moments(as_pandas(table), **ask))
 
 
+def test_whole_numbers_that_are_no_floats_keep_their_digits(lay, table):
+    """Identifiers of 19 digits have the remainders that they have in pandas, though engines calculate with floats."""
+    rng = np.random.default_rng(4)
+    long = table | {"person": rng.integers(2**60, 2**62, len(table["y"]))}
+    ask = asked(happiness=Happiness(lambda decision, x: decision * (x["person"] % 7), name="remainder"))
+    assert_same(moments(lay(long), **ask), moments(as_pandas(long), **ask))
+
+
+def test_ratios_that_are_no_numbers_compare_as_in_pandas(lay, table):
+    """0 / 0 is larger than nothing, and no number is its least."""
+    table = table | {"debt": np.arange(len(table["y"])) % 3, "earned": np.arange(len(table["y"])) % 2}
+    ask = asked(
+        happiness=Happiness(
+            lambda decision, x: np.where(x["debt"] / x["earned"] > 0.4, 0.0, decision), name="f"
+        )
+    )
+    assert_same(moments(lay(table), **ask), moments(as_pandas(table), **ask))
+    limited = Happiness(
+        lambda decision, x: decision * np.minimum(x["debt"] / x["earned"], 2.0), name="limited"
+    )
+    with pytest.raises(HappinessError, match="nan in row 0"):
+        moments(lay(table), **asked(happiness=limited))
+
+
 def loss_of_x(decision, x, y):
     return (y != decision) * (1 + x["loan"] / 1e4)
 

@@ -200,6 +200,27 @@ def test_results_of_every_numeric_type_are_the_same_number(kind):
     assert_same(compute({"f": lambda decision: (decision * values).astype(kind)}), wanted)
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda decision, x: decision * (x["loan"] - np.mean(x["loan"])),
+        lambda decision, x: decision * x["loan"] / np.max(x["loan"]),
+        lambda decision, x: decision * np.cumsum(x["loan"]),
+        lambda decision, x: decision * np.argsort(np.argsort(x["loan"])),
+        lambda decision, x: decision * np.random.default_rng().random(len(x["loan"])),
+        lambda decision, y: decision * (y - np.mean(y) + np.arange(len(y))),
+    ],
+    ids=["mean", "max", "running", "rank", "chance", "labels"],
+)
+@pytest.mark.parametrize("kind", ["pandas", "polars", "dict"])
+def test_a_person_s_happiness_does_not_depend_on_other_rows(kind, function):
+    """Functions see some rows at a time, so what is taken over rows would be another number for every batch."""
+    with pytest.raises(HappinessError, match="depends on other people's rows"):
+        compute(function, kind)
+    with pytest.raises(HappinessError, match="depends on other people's rows"):
+        compute(Happiness(lambda decision: decision, among=lambda x: x["loan"] >= np.max(x["loan"])), kind)
+
+
 def test_subtracting_the_origin_does_not_touch_the_users_column():
     """A function that returns a column of the table as it is finds it unchanged afterwards."""
     people = table("dict")

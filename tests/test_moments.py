@@ -175,7 +175,7 @@ def test_batches_meet_without_gap_or_overlap(n, soft):
 
 
 def test_batches_see_all_rows_once_and_in_order():
-    """A happiness function is shown consecutive slices that together are the table."""
+    """A happiness function is shown consecutive slices that together are the table; of the first a part once more."""
     shown = {decision: [] for decision in (0, 1)}
 
     def recorded(decision, x, y, group):
@@ -191,8 +191,9 @@ def test_batches_see_all_rows_once_and_in_order():
         sensitive_features=np.arange(n) % 2,
         happiness=recorded,
     )
-    for parts in shown.values():
-        assert np.array_equal(np.concatenate(parts), np.arange(n))
+    for first, part, *others in shown.values():
+        assert np.array_equal(np.concatenate([first, *others]), np.arange(n))
+        assert set(part) < set(first)
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e9])

@@ -47,13 +47,15 @@ class Column(NDArrayOperatorsMixin):
         How messages call it.
     floating : bool
         Whether it already is a 64-bit float.
+    nan : bool
+        Whether arithmetic may have made it NaN: engines take NaN for the largest number, NumPy for none.
     """
 
-    __slots__ = ("expr", "floating", "kind", "name")
+    __slots__ = ("expr", "floating", "kind", "name", "nan")
     __hash__ = None  # type: ignore[assignment]  # == builds an expression
 
-    def __init__(self, expr: Any, kind: str, name: str, floating: bool = False) -> None:
-        self.expr, self.kind, self.name, self.floating = expr, kind, name, floating
+    def __init__(self, expr: Any, kind: str, name: str, floating: bool = False, nan: bool = False) -> None:
+        self.expr, self.kind, self.name, self.floating, self.nan = expr, kind, name, floating, nan
 
     # -----------------------------------------------------------------------------------------------------
     # What it is not
@@ -87,11 +89,11 @@ class Column(NDArrayOperatorsMixin):
         """Convert to float; to int or bool where that loses nothing."""
         wanted = np.dtype(dtype).kind
         if wanted == "f" and np.dtype(dtype).itemsize == 8:
-            return Column(_number(self), "real", self.name, floating=True)
+            return Column(_number(self), "real", self.name, floating=True, nan=self.nan)
         if wanted == "b" and self.kind in NUMERIC:
             return self if self.kind == "bool" else self != 0
         if wanted == "i" and self.kind in ("bool", "whole"):
-            return Column(_number(self), "whole", self.name, floating=True)
+            return Column(_number(self), "whole", self.name, floating=True, nan=self.nan)
         raise NotAColumn(f"astype({dtype!r})")
 
     def clip(self, *args: Any, **kwargs: Any) -> Any:
@@ -131,7 +133,8 @@ def literal(value: Any, what: str) -> Column:
     if isinstance(value, int) and abs(value) <= LARGEST_WHOLE:
         return Column(nw.lit(value, dtype=nw.Int64), "whole", repr(value))
     if isinstance(value, int | float):
-        return Column(nw.lit(float(value), dtype=nw.Float64), "real", repr(value), floating=True)
+        number = float(value)
+        return Column(nw.lit(number, dtype=nw.Float64), "real", repr(value), True, nan=math.isnan(number))
     if isinstance(value, str):
         return Column(nw.lit(value), "text", repr(value))
     if isinstance(value, np.ndarray | list | tuple | Mapping) or value is None:
@@ -169,8 +172,15 @@ def _name(symbol: str, *columns: Column) -> str:
 def _binary(symbol: str, combine: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Column]:
     def apply(left: Any, right: Any) -> Column:
         a, b = as_column(left, symbol), as_column(right, symbol)
+        if a.kind == b.kind == "bool":
+            if symbol == "*":
+                return _logical("&", operator.and_)(a, b)
+            raise NotAColumn(f"{symbol} of two truth values, which some libraries count and others do not")
+        if symbol == "+" and a.kind == b.kind == "text":
+            raise NotAColumn("text after text")
         kind = "real" if "real" in (a.kind, b.kind) else "whole"
-        return Column(combine(_number(a), _number(b)), kind, _name(symbol, a, b), floating=True)
+        nan = kind == "real" or a.nan or b.nan
+        return Column(combine(_number(a), _number(b)), kind, _name(symbol, a, b), floating=True, nan=nan)
 
     return apply
 
@@ -186,7 +196,7 @@ def _divide(left: Any, right: Any) -> Column:
         expr = nw.when(bottom != 0.0).then(top / safe).otherwise(top * nw.lit(math.inf))
     else:
         expr = top / bottom if float(right) != 0.0 else top * nw.lit(math.inf)
-    return Column(expr, "real", _name("/", a, b), floating=True)
+    return Column(expr, "real", _name("/", a, b), floating=True, nan=True)
 
 
 def _whole_quotient(symbol: str) -> Callable[[Any, Any], Column]:
@@ -199,10 +209,13 @@ def _whole_quotient(symbol: str) -> Callable[[Any, Any], Column]:
         top, bottom = _number(a), _number(b)
         if "real" in (a.kind, b.kind):
             raise NotAColumn(f"{symbol} of numbers that are not whole")
-        safe = nw.when(bottom != 0.0).then(bottom).otherwise(nw.lit(math.nan))
+        safe = nw.when(bottom != 0.0).then(bottom).otherwise(nw.lit(1.0))
         floor = (top / safe).floor()
-        expr = floor if symbol == "//" else top - safe * floor
-        return Column(expr, "whole", _name(symbol, a, b), floating=True)
+        if symbol == "//":
+            expr = nw.when(bottom != 0.0).then(floor).otherwise(top * nw.lit(math.inf))
+        else:
+            expr = nw.when(bottom != 0.0).then(top - safe * floor).otherwise(nw.lit(math.nan))
+        return Column(expr, "whole", _name(symbol, a, b), floating=True, nan=True)
 
     return apply
 
@@ -224,7 +237,7 @@ def _power(left: Any, right: Any) -> Column:
     else:
         expr = number * number if power == 2 else number**power
     kind = "whole" if whole and base.kind != "real" else "real"
-    return Column(expr, kind, _name("**", base, exponent), floating=True)
+    return Column(expr, kind, _name("**", base, exponent), floating=True, nan=kind == "real" or base.nan)
 
 
 def _guarded(name: str, inside: Callable[[Any], Any], compute: Callable[[Any], Any], edge: float) -> Any:
@@ -238,7 +251,7 @@ def _guarded(name: str, inside: Callable[[Any], Any], compute: Callable[[Any], A
         safe = nw.when(inside(number)).then(number).otherwise(nw.lit(1.0))
         outside = nw.when(number == 0.0).then(nw.lit(edge)).otherwise(nw.lit(math.nan))
         expr = nw.when(inside(number)).then(compute(safe)).otherwise(outside)
-        return Column(expr, "real", f"{name}({column.name})", floating=True)
+        return Column(expr, "real", f"{name}({column.name})", floating=True, nan=True)
 
     return apply
 
@@ -248,10 +261,10 @@ def _exp(value: Any) -> Column:
 
     column = as_column(value, "exp")
     number = _number(column)
-    # Beyond 709.78 the result is infinite, which some engines call an error.
-    safe = nw.when(number < 709.0).then(number).otherwise(nw.lit(0.0))
-    more = nw.when(number < 709.0).then(nw.lit(0.0)).otherwise(nw.lit(math.inf))
-    return Column(safe.exp() + more, "real", f"exp({column.name})", floating=True)
+    # Beyond 709.78 the result is infinite, which some engines call an error; NaN stays NaN.
+    safe = nw.when(number < 709.78).then(number).otherwise(nw.lit(0.0))
+    more = nw.when(number < 709.78).then(nw.lit(0.0)).otherwise(number * nw.lit(math.inf))
+    return Column(safe.exp() + more, "real", f"exp({column.name})", floating=True, nan=column.nan)
 
 
 def _unary(name: str, compute: Callable[[Any], Any], keeps: bool = True) -> Callable[[Any], Column]:
@@ -259,8 +272,10 @@ def _unary(name: str, compute: Callable[[Any], Any], keeps: bool = True) -> Call
 
     def apply(value: Any) -> Column:
         column = as_column(value, name)
+        if name == "-" and column.kind == "bool":
+            raise NotAColumn("- of truth values")
         kind = "real" if keeps and column.kind == "real" else "whole"
-        return Column(compute(_number(column)), kind, f"{name}({column.name})", floating=True)
+        return Column(compute(_number(column)), kind, f"{name}({column.name})", floating=True, nan=column.nan)
 
     return apply
 
@@ -268,20 +283,29 @@ def _unary(name: str, compute: Callable[[Any], Any], keeps: bool = True) -> Call
 def _sign(number: Any) -> Any:
     import narwhals as nw
 
-    return (
-        nw.when(number > 0.0)
-        .then(nw.lit(1.0))
-        .otherwise(nw.when(number < 0.0).then(nw.lit(-1.0)).otherwise(nw.lit(0.0)))
-    )
+    negative = nw.when(number < 0.0).then(nw.lit(-1.0)).otherwise(nw.lit(0.0))
+    sign = nw.when(number > 0.0).then(nw.lit(1.0)).otherwise(negative)
+    return nw.when(number.is_nan()).then(number).otherwise(sign)
 
 
-def _extreme(name: str, first: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Column]:
-    def combine(a: Any, b: Any) -> Any:
+def _extreme(name: str, first: Callable[[Any, Any], Any], keeps: bool = True) -> Callable[[Any, Any], Column]:
+    """The lesser or larger of two; of a number and NaN it is NaN, or the number unless NaN ``keeps``."""
+
+    def apply(left: Any, right: Any) -> Column:
         import narwhals as nw
 
-        return nw.when(first(a, b)).then(a).otherwise(b)
+        a, b = as_column(left, name), as_column(right, name)
+        if a.kind == b.kind == "bool":
+            return (_logical("&", operator.and_) if name == "min" else _logical("|", operator.or_))(a, b)
+        x, y = _number(a), _number(b)
+        expr = nw.when(first(x, y)).then(x).otherwise(y)
+        for column, one, other in ((a, x, y), (b, y, x)):
+            if column.nan:
+                expr = nw.when(one.is_nan()).then(one if keeps else other).otherwise(expr)
+        kind = "real" if "real" in (a.kind, b.kind) else "whole"
+        return Column(expr, kind, _name(name, a, b), floating=True, nan=a.nan or b.nan)
 
-    return _binary(name, combine)
+    return apply
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -302,8 +326,14 @@ def _compare(symbol: str, compare: Callable[[Any, Any], Any]) -> Callable[[Any, 
                 return Column(compare(a.expr, b.expr), "bool", name)
         elif all(numbers):
             both_whole = a.kind == b.kind == "whole" and not (a.floating or b.floating)
-            sides = (a.expr, b.expr) if both_whole else (_number(a), _number(b))
-            return Column(compare(*sides), "bool", name)
+            expr = compare(*((a.expr, b.expr) if both_whole else (_number(a), _number(b))))
+            for column in (a, b):
+                if column.nan:
+                    unknown = _number(column).is_nan()
+                    expr = expr | unknown if symbol == "!=" else expr & ~unknown
+            return Column(expr, "bool", name)
+        if "other" in (a.kind, b.kind):
+            raise NotAColumn(f"{name} compares values of different types")
         if symbol in ("==", "!="):
             # As in Python, values of different types are different.
             return Column(nw.lit(symbol == "!="), "bool", name)
@@ -332,11 +362,19 @@ def _not(value: Any) -> Column:
 def _isin(column: Any, values: Iterable[Any], **options: Any) -> Column:
     if options or isinstance(values, Column | str) or not isinstance(column, Column):
         raise NotAColumn("isin takes a column and a list of values")
-    wanted = list(values.tolist() if isinstance(values, np.ndarray) else values)
     found = literal(False, "isin")
-    for value in wanted:
+    for value in values.tolist() if isinstance(values, np.ndarray) else values:
+        kinds = {"number" if kind in NUMERIC else kind for kind in (column.kind, literal(value, "isin").kind)}
+        if len(kinds) > 1:
+            raise NotAColumn("isin with values of different types")
         found = found | (column == value)
     return Column(found.expr, "bool", f"isin({column.name})")
+
+
+def _numpy_isin(column: Any, values: Any, **options: Any) -> Column:
+    if isinstance(values, set | frozenset | Mapping):
+        raise NotAColumn(f"np.isin takes a {type(values).__name__} for one value: pass a list")
+    return _isin(column, values, **options)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -354,7 +392,8 @@ def _where(condition: Any, then: Any = None, otherwise: Any = None) -> Column:
         if a.kind == b.kind == "bool":
             return Column(nw.when(test.expr).then(a.expr).otherwise(b.expr), "bool", name)
         kind = "real" if "real" in (a.kind, b.kind) else "whole"
-        return Column(nw.when(test.expr).then(_number(a)).otherwise(_number(b)), kind, name, floating=True)
+        expr = nw.when(test.expr).then(_number(a)).otherwise(_number(b))
+        return Column(expr, kind, name, floating=True, nan=a.nan or b.nan)
     if a.kind != b.kind:
         raise NotAColumn("where with values of different types")
     return Column(nw.when(test.expr).then(a.expr).otherwise(b.expr), a.kind, name)
@@ -413,8 +452,8 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "sqrt": _guarded("sqrt", lambda n: n > 0.0, lambda n: n.sqrt(), 0.0),
     "minimum": _extreme("min", operator.le),
     "maximum": _extreme("max", operator.ge),
-    "fmin": _extreme("min", operator.le),
-    "fmax": _extreme("max", operator.ge),
+    "fmin": _extreme("min", operator.le, keeps=False),
+    "fmax": _extreme("max", operator.ge, keeps=False),
     "equal": _compare("==", operator.eq),
     "not_equal": _compare("!=", operator.ne),
     "less": _compare("<", operator.lt),
@@ -435,7 +474,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "where": _where,
     "select": _select,
     "clip": _clip,
-    "isin": _isin,
+    "isin": _numpy_isin,
     "zeros_like": _like(0.0),
     "ones_like": _like(1.0),
 }

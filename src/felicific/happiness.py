@@ -18,9 +18,12 @@ from numpy.typing import NDArray
 
 from felicific.exceptions import FelicificError, HappinessError
 from felicific.expressions import GRAMMAR, Expression, is_name
-from felicific.frames import Array, ArrayRows, Table, is_arrow, is_polars, widener
+from felicific.frames import Array, ArrayRows, Table, is_arrow, is_polars, slice_rows, widener
 
 ARGUMENTS = ("decision", "x", "y", "group")
+
+#: Numbers of one person that differ by less, relative to the largest, are the same but for rounding.
+ALIKE = 1e-9
 
 
 def arguments_of(function: Callable[..., Any], what: str, allowed: Sequence[str]) -> frozenset[str]:
@@ -219,6 +222,11 @@ class Batch:
         """Name one row and its group in a message."""
         return f"row {self.rows[position]} (group {self.group[position : position + 1].tolist()[0]!r})"
 
+    def part(self, some: slice) -> Batch:
+        """Some of these rows."""
+        x = None if self.x is None else slice_rows(self.x, some.start, some.stop)
+        return Batch(x, None if self.y is None else self.y[some], self.group[some], self.rows[some])
+
 
 def evaluate(
     function: Callable[..., Any],
@@ -227,16 +235,54 @@ def evaluate(
     decision: Any = None,
     counted: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.float64]:
-    """Call a function of the user's on a batch and insist on one finite real number per row.
+    """Call a function of the user's on a batch and insist on one finite real number per row, whatever the other rows.
 
     Of rows that are not ``counted`` anything is taken, and zero is returned.
     """
-    offered = {"decision": decision, "x": batch.x, "y": batch.y, "group": batch.group}
     allowed = ARGUMENTS if decision is not None else ARGUMENTS[1:]
     asked = arguments_of(function, what, allowed)
     if "y" in asked and batch.y is None:
         raise HappinessError(f"{what} looks at the label y, and there is none.", "Pass y.")
     case = what if decision is None else f"{what}, for the decision {decision!r},"
+    numbers = _numbers(function, case, asked, batch, decision, counted)
+    n = len(numbers)
+    # Once in a table: its first batch begins before as many rows as it has.
+    if n > 1 and batch.rows[0] < n and not isinstance(function, Expression):
+        some = slice(n // 2, n // 2 + max(1, n // 8))
+        seen = None if counted is None else counted[some]
+        try:
+            alone = _numbers(function, case, asked, batch.part(some), decision, seen)
+        except HappinessError:
+            return numbers  # what fails on fewer rows is told when there are fewer
+        _refuse_others(case, batch, numbers, alone, some)
+    return numbers
+
+
+def _refuse_others(
+    case: str, batch: Batch, numbers: NDArray[np.float64], alone: NDArray[np.float64], some: slice
+) -> None:
+    """Raise if some rows, ``alone``, get other numbers than among all rows of the batch."""
+    apart = np.abs(alone - numbers[some])
+    if apart.max() <= ALIKE * np.abs(numbers).max():
+        return
+    i = int(apart.argmax())
+    raise HappinessError(
+        f"{case} is {numbers[some.start + i]:.6g} in {batch.row(some.start + i)} among {len(numbers)} rows, and "
+        f"{alone[i]:.6g} among {len(alone)} of them: it depends on other people's rows, or on chance.",
+        "It sees some rows at a time: compute means, ranks and the like beforehand, as a column or a number.",
+    )
+
+
+def _numbers(
+    function: Callable[..., Any],
+    case: str,
+    asked: frozenset[str],
+    batch: Batch,
+    decision: Any,
+    counted: NDArray[np.bool_] | None,
+) -> NDArray[np.float64]:
+    """One finite real number per row."""
+    offered = {"decision": decision, "x": batch.x, "y": batch.y, "group": batch.group}
     result = _call(function, case, {name: offered[name] for name in asked})
     if result is None:
         raise HappinessError(f"{case} returned None.", "Return one number per row; is a `return` missing?")

@@ -34,6 +34,9 @@ Codes = NDArray[np.intp]
 #: Rows that a typical value of each component is taken from.
 SAMPLE = 8192
 
+#: Floats tell whole numbers below it apart.
+EXACT = 2.0**53
+
 
 def engine_moments(engine: Engine, ask: Ask) -> Moments:
     """Moments by one query where everything can be written as expressions, else batch by batch."""
@@ -143,6 +146,13 @@ class Query:
             nw.col(f"c{i}").is_nan()
             for i, name in enumerate(engine.names)
             if name in plan.used and engine.dtypes[i].is_float()
+        ]
+        wrong += [
+            # Of whole numbers that are no floats the engine would lose digits; rows in memory do not.
+            engine.column(name, "x").astype(float).expr.abs() >= EXACT
+            for i, name in enumerate(engine.names)
+            if name in plan.used and name not in ask.named
+            if engine.dtypes[i] in (nw.Int64, nw.UInt64, nw.Int128, nw.UInt128)
         ]
         frame = frame.select(*needed)
         if ask.weight is not None:
@@ -309,7 +319,8 @@ class Query:
             return _batchwise(self.engine, self.ask, self.plan)
         sums = {name: as_floats(found, name) for name in products}
         if sums["bad"].any():
-            raise DataError("Some rows cannot be used.", "Repair them.")
+            # The rows say what is wrong with them; whole numbers that are no floats can be summed there.
+            return _batchwise(self.engine, self.ask, self.plan)
         key = np.array(as_list(found, "key"), dtype=np.int64)
         label, own, fine = key % (self.k + 1), key // (self.k + 1) % (self.k + 1), key // (self.k + 1) ** 2
         if (label == self.k).any() or (own == self.k).any():

@@ -691,10 +691,13 @@ def test_what_a_happiness_function_gets(people, library):
     assert {type(decision) for decision, *_ in seen} == {int}
     for _, x, y, group in seen:
         assert type(x) is type(X)
-        assert x.shape == X.shape
         assert type(y) is type(group) is np.ndarray
-        assert (y == people.y).all()
-        assert (group == people["group"]).all()
+        if x.shape == X.shape:  # now and then some rows are shown once more
+            assert (y == people.y).all()
+            assert (group == people["group"]).all()
+        else:
+            assert len(x) == len(y) == len(group) < len(X)
+    assert {0, 1} == {decision for decision, x, *_ in seen if x.shape == X.shape}
 
 
 def test_frozen_model_is_not_touched():

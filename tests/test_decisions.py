@@ -16,8 +16,8 @@ from functions import (
     write_parquet,
 )
 
-from felicific import Label, Score, SoftLabel, lookup, moments, solve
-from felicific.exceptions import DataError, GroupError
+from felicific import Label, Score, SoftLabel, frontier, lookup, moments, solve
+from felicific.exceptions import DataError, GroupError, MomentsError
 from felicific.fitting import People, Task, fit_individual
 from felicific.happiness import resolve_happiness
 from felicific.lottery import uniforms
@@ -342,3 +342,28 @@ def test_dialects(refuses):
     text = policy.to_sql("spark", **ROLES | {"sensitive_features": "a`b"})
     assert "`a``b`" in text
     assert f"decode(unhex('{bytes(chr(97) + chr(39) + chr(92), 'utf-8').hex()}'), 'UTF-8')" in text
+
+
+@pytest.mark.parametrize("named", [{"sensitive_features": "z"}, {"key": "id"}])
+def test_a_table_needs_the_names_of_its_scores(lay, named, refuses):
+    """A table whose scores are not named is not taken for an array of scores; the error says what to name."""
+    table = people(600)
+    with refuses(DataError, "not named", remedy="proba={class: column}"):
+        solved(table).apply(lay(table), **named)
+    with refuses(DataError, "not named", remedy="proba={class: column}"):
+        solved(table).apply(as_lazy(table))
+
+
+@pytest.mark.parametrize("given", [as_lazy(people(10)), "people.parquet", 0, None])
+def test_only_moments_are_solved(given, refuses):
+    """A table where moments belong is an error that says how to get them; so is the sum of no moments."""
+    for ask in (solve, frontier):
+        with refuses(MomentsError, type(given).__name__, remedy="moments(table"):
+            ask(given)
+
+
+@pytest.mark.parametrize("given", [None, 3.0, as_lazy(people(10)).group_by("z")])
+def test_what_is_no_table(given, refuses):
+    """What has no rows is an error that says what a table is."""
+    with refuses(DataError, "no table", remedy="dataframe"):
+        moments(given, **asked())

@@ -607,3 +607,17 @@ def test_parquet_is_read_by_whatever_is_installed(monkeypatch, table, tmp_path, 
 def test_labels_of_signals():
     """The signals used above are those that exist."""
     assert {SoftLabel.kind, Label.kind, Score.kind} == {"soft-label", "label", "score"}
+
+
+def test_batches_that_end_early_are_an_error(monkeypatch, refuses, table):
+    """Ctrl-C ends Polars' batches in another thread as if there were no more rows: no sum of the rest is returned."""
+    monkeypatch.setattr("felicific.engines.BATCH_ROWS", 700)
+    ask = asked(happiness=Happiness(BATCHWISE["array"], name="array"))
+    whole = pl.LazyFrame.collect_batches
+    with pytest.warns(BatchWarning):
+        assert_same(moments(as_lazy(table), **ask), moments(as_pandas(table), **ask))
+    monkeypatch.setattr(
+        pl.LazyFrame, "collect_batches", lambda frame, **options: list(whole(frame, **options))[:-1]
+    )
+    with refuses(EngineError, "Polars", "before the last row"), pytest.warns(BatchWarning):
+        moments(as_lazy(table), **ask)

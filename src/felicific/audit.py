@@ -182,8 +182,8 @@ def _tallied(
     loss = "error" if asked.loss is None else asked.loss
     named_only = all(name is None or isinstance(name, str) for name in (y, sample_weight))
     if classes is None and named_only:  # else it is refused below
-        taken = np.array(distinct_labels(engine, predicted, sample_weight))
-        labels = None if y is None else np.array(distinct_labels(engine, y, sample_weight))
+        taken = np.array(distinct_labels(engine, predicted, sample_weight, "the decisions"))
+        labels = None if y is None else np.array(distinct_labels(engine, y, sample_weight, "y"))
         classes = find_classes(taken, labels)
     ask = named.ask(asked.happiness, Label(), loss, classes, None, asked.favourable, decided=True)
     asked.name_gap(ask.happiness)

@@ -204,8 +204,22 @@ class PolarsEngine(Engine):
         """As Polars dataframes."""
         import polars as pl
 
-        chosen = self.table.select(pl.nth([self.names.index(name) for name in names]))
-        return iter(chosen.collect_batches(chunk_size=BATCH_ROWS, maintain_order=True, engine="streaming"))
+        columns = [pl.nth(self.names.index(name)).alias(f"c{i}") for i, name in enumerate(names)]
+        chosen = self.table.select(*columns, pl.lit(False).alias("end"))
+        # Ctrl-C ends Polars' batches, in any thread, as if there were no more rows; a last row says that it did not.
+        marked = pl.concat([chosen, pl.LazyFrame({"end": [True]})], how="diagonal")
+        ended = False
+        for batch in marked.collect_batches(chunk_size=BATCH_ROWS, maintain_order=True, engine="streaming"):
+            ended = bool(batch["end"][-1])
+            rows = batch.head(len(batch) - ended).drop("end")
+            rows.columns = list(names)
+            if len(rows):
+                yield rows
+        if not ended:
+            raise EngineError(
+                "Polars stopped before the last row of the table, as it does on Ctrl-C.",
+                "Nothing was computed from the rows before it; ask again.",
+            )
 
 
 class DuckEngine(Engine):

@@ -102,6 +102,11 @@ def count_rows(table: Table) -> int:
         return next(iter(lengths.values()), 0)
     if is_frame(table):
         return int(_eager(table).shape[0])
+    if not hasattr(table, "shape") and not hasattr(table, "__len__"):
+        raise DataError(
+            f"A {type(table).__name__} is no table.",
+            "Pass a dataframe, a lazy one, a dict of arrays, an array, or the path of Parquet files.",
+        )
     return int(table.shape[0]) if hasattr(table, "shape") else len(table)
 
 

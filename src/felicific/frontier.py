@@ -369,6 +369,7 @@ def frontier(
     random_state : None, int or NumPy generator
         Where the lottery's salt comes from.
     """
+    Moments.check(moments)
     salt = make_salt(random_state)
     return cell_frontier(moments.joined(), gap, constraints, see_group=see_group, salt=salt)
 

@@ -201,8 +201,9 @@ def _check_kind(engine: Engine, name: str, purpose: str) -> None:
         )
 
 
-def distinct_labels(engine: Engine, y: str, weight: str | None) -> list[Any]:
+def distinct_labels(engine: Engine, y: str, weight: str | None, purpose: str) -> list[Any]:
     """The labels that occur in rows of positive weight."""
+    engine.index(y, purpose)
     names = [y] if weight is None else [y, weight]
     if weight is not None:
         _check_kind(engine, weight, "sample_weight")

@@ -31,6 +31,7 @@ from felicific.documents import (
     write_classes,
     write_document,
 )
+from felicific.engines import find_engine
 from felicific.exceptions import ConstraintError, DataError, GroupError, PolicyFileError
 from felicific.files import write_whole
 from felicific.frames import Array, Table, as_vector
@@ -206,6 +207,11 @@ class Policy(ABC):
         if proba is not None or predicted is not None:
             roles = Roles.of(self, proba, predicted, sensitive_features, key)
             return decide_table(scores, self, roles, column)
+        if sensitive_features is not None or key is not None or find_engine(scores) is not None:
+            raise DataError(
+                "The columns of the table that hold the model's scores are not named.",
+                "Name them: policy.apply(table, proba={class: column}, sensitive_features=..., key=...).",
+            )
         array = scores.to_numpy() if hasattr(scores, "to_numpy") else np.asarray(scores)
         codes = None
         if self.see_group:
@@ -531,6 +537,7 @@ def solve(
     InfeasibleError
         When no policy meets the requirements, with the least reachable gap or the conflict.
     """
+    Moments.check(moments)
     moments.check_complete()
     moments = moments.joined()
     solution = solve_program(moments, gap, constraints, see_group=see_group)

@@ -222,7 +222,7 @@ class Named:
         y, weight = self._one(self.y, "y"), self._one(self.sample_weight, "sample_weight")
         if y is None and not decided:
             raise DataError("There are no labels y.", "Name their column in y=.")
-        known = self._classes(classes, [y, self.predicted] if decided else [y], weight)
+        known = self._classes(classes, y, weight)
         return Ask(
             classes=known,
             happiness=resolve_happiness(happiness, known.tolist(), favourable),
@@ -254,12 +254,11 @@ class Named:
             "Name the column(s), sensitive_features='sex', or pass a function of the table.",
         )
 
-    def _classes(self, classes: Any, named: list[Any], weight: str | None) -> Array:
+    def _classes(self, classes: Any, y: str | None, weight: str | None) -> Array:
         if classes is None and isinstance(self.proba, Mapping):
             classes = list(self.proba)
         if classes is None:
-            parts = [distinct_labels(self.engine, name, weight) for name in named if name is not None]
-            found: set[Any] = set().union(*parts)
+            found = [] if y is None else distinct_labels(self.engine, y, weight, "y")
             try:
                 classes = sorted(found)
             except TypeError as error:

@@ -47,6 +47,15 @@ EVERYDAY = {
     "floor": lambda decision, x: decision * np.floor(x["loan"] / 1000) - np.ceil(x["income"] / 1000),
 }
 
+#: With methods of pandas' columns, which columns of engines have too.
+METHODS = {
+    "isin": lambda decision, x: decision * x["school"].isin({"Master", "Doctorate"}),
+    "between": lambda decision, x: decision * x["hours"].between(20, 60),
+    "abs": lambda decision, x: decision * (x["loan"] - 2e4).abs(),
+    "clip": lambda decision, x: decision * x["loan"].clip(lower=1e4, upper=2e4) + x["hours"].clip(20, 60),
+    "upper": lambda decision, x: decision * x["loan"].clip(upper=2e4) + x["loan"].clip(1e4),
+}
+
 #: Functions that cannot be expressions of columns; on batches they mean what they mean in pandas.
 BATCHWISE = {
     "branch": lambda decision, x: [decision * v if v > 2e4 else 0.0 for v in x["loan"]],

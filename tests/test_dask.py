@@ -10,6 +10,7 @@ import pytest
 from functions import (
     BATCHWISE,
     EVERYDAY,
+    METHODS,
     SALTS,
     Slow,
     as_lists,
@@ -65,6 +66,13 @@ def lay(table, parts=PARTS):
 def test_everyday_functions_agree_with_pandas(cluster, table):
     """All everyday functions give the moments of the same rows in pandas, on worker processes, without a notice."""
     assert_same(moments(lay(table), **asked()), moments(as_pandas(table), **asked()))
+
+
+def test_methods_of_pandas_columns(table):
+    """What is found to be an expression gets arrays on partitions, with the methods of columns."""
+    ask = asked(happiness=[Happiness(function, name=name) for name, function in METHODS.items()])
+    with dask.config.set(scheduler="synchronous"):
+        assert_same(moments(lay(table), **ask), moments(as_pandas(table), **ask))
 
 
 @pytest.mark.parametrize("scheduler", ["threads", "synchronous"])

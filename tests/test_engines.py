@@ -11,6 +11,7 @@ import pytest
 from functions import (
     BATCHWISE,
     EVERYDAY,
+    METHODS,
     as_arrow,
     as_duckdb,
     as_lazy,
@@ -117,6 +118,15 @@ def test_probabilities_that_nearly_sum_to_one_are_divided_alike(lay):
         table[f"p{k}"] = (table[f"p{k}"] * rng.uniform(1 - 5e-7, 1 + 5e-7, 1000)).astype(np.float32)
     ask = asked(9, happiness="statistical_parity")
     assert_same(moments(lay(table), **ask), moments(as_pandas(table), **ask))
+
+
+def test_methods_of_pandas_columns(lay, table):
+    """The methods that columns share with pandas mean the same, in a query and on rows that are arrays (an audit's)."""
+    ask = asked(happiness=[Happiness(function, name=name) for name, function in METHODS.items()])
+    assert_same(moments(lay(table), **ask), moments(as_pandas(table), **ask))
+    measured = {"sensitive_features": "z", "happiness": ask["happiness"]}
+    found = audit("y", lay(table), "y", **measured)
+    assert found.gaps == pytest.approx(audit("y", as_pandas(table), "y", **measured).gaps, rel=1e-9)
 
 
 def test_whole_numbers_that_are_no_floats_keep_their_digits(lay, table):

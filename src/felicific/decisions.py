@@ -25,6 +25,7 @@ from felicific.exceptions import DataError, FelicificError, GroupError
 from felicific.frames import (
     Array,
     Table,
+    Values,
     add_column,
     column_names,
     count_rows,
@@ -268,7 +269,7 @@ def _decide_struct(
 
     table: Table = rows.struct.unnest().rename(lambda name: names[int(name[1:])])
     if arrays:
-        table = {name: take_column(table, name, "the policy") for name in names}
+        table = {name: take_column(table, name, "the policy").view(Values) for name in names}
     decided = _decide_batch(policy, roles, table)
     return pl.Series(decided.tolist(), dtype=getattr(pl, dtype))
 

@@ -91,6 +91,30 @@ class ArrayRows:
         return np.asarray(column.to_numpy())
 
 
+class Values(np.ndarray):
+    """An array with those methods of a pandas column that columns of engines have too."""
+
+    def isin(self, values: Iterable[Any]) -> Array:
+        """Whether each value is one of these."""
+        return np.isin(self, list(values))
+
+    def abs(self) -> Array:
+        """Absolute value."""
+        return np.abs(self)
+
+    def between(self, left: Any, right: Any) -> Array:
+        """Whether each value lies in a range, ends included."""
+        return np.asarray((self >= left) & (self <= right))
+
+    def clip(  # type: ignore[override]  # as pandas has it
+        self, *limits: Any, lower: Any = None, upper: Any = None, **named: Any
+    ) -> Array:
+        """Limit to a range, as NumPy (min, max) and pandas (lower, upper) spell it."""
+        named |= {} if lower is None else {"min": lower}
+        named |= {} if upper is None else {"max": upper}
+        return super().clip(*limits, **named)
+
+
 def count_rows(table: Table) -> int:
     """Count the rows."""
     if is_mapping(table):

@@ -18,6 +18,7 @@ from felicific.exceptions import BatchWarning, DataError, EngineError, Felicific
 from felicific.frames import (
     Array,
     Table,
+    Values,
     as_vector,
     count_rows,
     distinct,
@@ -163,6 +164,7 @@ def _on_rows(
     if arrays:
         table = {name: take_column(table, name, ask.named.get(name, "the happiness")) for name in used}
         table |= {name: _floats(table[name]) for name in used if name not in ask.named}
+        table = {name: column.view(Values) for name, column in table.items()}
     missing = _missing(ask.named, ask.weight, used, table, place)
     if missing.counts:
         missing.refuse()

@@ -1,10 +1,10 @@
 """felicific against fairlearn, error-parity, OxonFair and AIF360 on the same rows, in one run.
 
-    pip install -e ".[pandas]" && python benchmarks/peers.py [--rows 50000 500000 2000000] [--patience 120]
+    pip install -e ".[pandas]" && python benchmarks/peers.py [--rows 50000 500000 2000000] [--patience 60]
 
 Times fit, predict, a trade-off curve and intervals, for statistical parity at gap 0 (AIF360: equalized odds, by
 labels), and the floor: reading the columns once. Every library runs in an environment and a process of its own; the
-best of three is kept unless one takes longer than two seconds. What a library does not offer is left out, and a step is
+best of seven is kept unless one takes longer than two seconds. What a library does not offer is left out, and a step is
 stopped after ``--patience`` seconds. Writes the tables between the markers of ``docs/benchmarks.md``.
 """
 
@@ -101,7 +101,7 @@ def targets(n: int, found: dict[str, Any]) -> str:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, nargs="+", default=[50_000, 500_000, 2_000_000])
-    parser.add_argument("--patience", type=float, default=120.0)
+    parser.add_argument("--patience", type=float, default=60.0)
     parser.add_argument("--out", type=Path, default=ROOT / "docs")
     parser.add_argument("--envs", type=Path, default=ROOT / ".venv-peers")
     return parser.parse_args()

@@ -29,7 +29,7 @@ Steps = Callable[[dict], dict[str, Callable[[], object]]]
 
 
 def time_steps(peer: str, steps: Steps, file: Path, patience: float) -> None:
-    """Time every step, best of three unless it is slow; print seconds by step, infinite for what took too long.
+    """Time every step, best of seven unless it is slow; print seconds by step, infinite for what took too long.
 
     Processor seconds of all threads: other work on the machine then does not count.
     """
@@ -46,7 +46,7 @@ def _least(step: Callable[[], object], patience: float) -> float:
 
     best = float("inf")
     signal.signal(signal.SIGALRM, stop)
-    for _ in range(3):
+    for _ in range(7):
         start = time.process_time()
         signal.alarm(int(patience))
         try:

@@ -42,9 +42,8 @@ def _client() -> Any:
         get_worker()
     except ValueError:
         return client
-    return (
-        None  # Inside of a task Dask itself must know who waits: it lends the waiting thread to other tasks.
-    )
+    # Inside of a task Dask itself must know who waits: it lends the waiting thread to other tasks.
+    return None
 
 
 def _here(result: Any, parts: Sequence[Any]) -> Any:

@@ -46,8 +46,8 @@ INDIVIDUAL = """
 import time
 import numpy as np
 from felicific import Individual
-from felicific.fitting import People, Task, fit_individual
-from felicific.happiness import resolve_happiness
+from felicific._fit.fit import People, Task, fit_individual
+from felicific._problem.happiness import resolve_happiness
 rng = np.random.default_rng(0)
 n, K, G, J = {size}
 group = rng.integers(0, G, n)

@@ -25,8 +25,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from felicific import Happiness
-from felicific.gaps import range_interval, spread_of
-from felicific.intervals import (
+from felicific._audit.methods import FEWEST
+from felicific._statistics.gaps import range_interval, spread_of
+from felicific._statistics.intervals import (
     Sample,
     bernstein_limits,
     betting_limits,
@@ -38,7 +39,6 @@ from felicific.intervals import (
     t_limits,
     with_added,
 )
-from felicific.measures import FEWEST
 
 ROOT = Path(__file__).resolve().parent.parent
 SMALLEST = (200, 2_000, 20_000)

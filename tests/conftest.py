@@ -14,7 +14,7 @@ for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np  # noqa: E402  # see above
 import pytest  # noqa: E402
 
-from felicific import progress  # noqa: E402
+from felicific._tables import progress  # noqa: E402
 from felicific.exceptions import FelicificError  # noqa: E402
 
 LIBRARIES = ("pandas", "polars", "numpy")

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from felicific import Happiness, Label, audit, lookup, moments, solve, solve_individual
-from felicific.happiness import Component
-from felicific.moments import Outcome
-from felicific.policy import CellPolicy
+from felicific._policy.policy import CellPolicy
+from felicific._problem.happiness import Component
+from felicific._program.moments import Outcome
 
 VECTORS = json.loads((Path(__file__).parent / "lottery_vectors.json").read_text("utf-8"))
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from felicific.app import run
+from felicific.cli import run
 
 ROOT = Path(__file__).parent.parent
 PAGES = (

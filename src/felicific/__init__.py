@@ -5,31 +5,29 @@ Every public name is imported on first use, so that ``import felicific`` costs n
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from felicific.audit import audit
-    from felicific.bands import Band, band
-    from felicific.bounds import precision, sample_size
-    from felicific.classifier import FairClassifier
-    from felicific.columns import lookup
-    from felicific.comparison import Comparison, compare
-    from felicific.constraints import Budget, Floor
-    from felicific.curves import Curve
+    from felicific._audit.audit import audit
+    from felicific._audit.band import Band, band
+    from felicific._audit.comparison import Comparison, compare
+    from felicific._audit.result import Audit
+    from felicific._fit.fit import solve_individual
+    from felicific._frontier.curve import Curve
+    from felicific._frontier.frontier import Frontier, frontier
+    from felicific._policy.individual import IndividualPolicy
+    from felicific._policy.policy import CellPolicy, Policy, solve
+    from felicific._problem.happiness import CRITERIA, Happiness
+    from felicific._problem.requirements import Budget, Floor
+    from felicific._program.moments import Moments
+    from felicific._program.signals import Individual, Label, Score, SoftLabel
+    from felicific._program.tables import moments
+    from felicific._sklearn.classifier import FairClassifier
+    from felicific._sklearn.scorer import Scorer
+    from felicific._statistics.sample_size import precision, sample_size
+    from felicific._tables.column import lookup
     from felicific.exceptions import FelicificError, InfeasibleError
-    from felicific.findings import Audit
-    from felicific.fitting import solve_individual
-    from felicific.frontier import Frontier, frontier
-    from felicific.happiness import CRITERIA, Happiness
-    from felicific.individual import IndividualPolicy
-    from felicific.moments import Moments
-    from felicific.policy import CellPolicy, Policy, solve
-    from felicific.scoring import Scorer
-    from felicific.signals import Individual, Label, Score, SoftLabel
-    from felicific.tables import moments
 
 __version__ = "0.1.0"
 
@@ -69,47 +67,36 @@ __all__ = [
 
 #: Where the public names live.
 _HOME = {
-    "audit": ["audit"],
-    "bands": ["Band", "band"],
-    "bounds": ["precision", "sample_size"],
-    "classifier": ["FairClassifier"],
-    "columns": ["lookup"],
-    "comparison": ["Comparison", "compare"],
-    "constraints": ["Budget", "Floor"],
-    "curves": ["Curve"],
+    "_audit.audit": ["audit"],
+    "_audit.band": ["Band", "band"],
+    "_audit.comparison": ["Comparison", "compare"],
+    "_audit.result": ["Audit"],
+    "_fit.fit": ["solve_individual"],
+    "_frontier.curve": ["Curve"],
+    "_frontier.frontier": ["Frontier", "frontier"],
+    "_policy.individual": ["IndividualPolicy", "Policy"],  # so that files of every kind of policy can be read
+    "_policy.policy": ["CellPolicy", "solve"],
+    "_problem.happiness": ["CRITERIA", "Happiness"],
+    "_problem.requirements": ["Budget", "Floor"],
+    "_program.moments": ["Moments"],
+    "_program.signals": ["Individual", "Label", "Score", "SoftLabel"],
+    "_program.tables": ["moments"],
+    "_sklearn.classifier": ["FairClassifier"],
+    "_sklearn.scorer": ["Scorer"],
+    "_statistics.sample_size": ["precision", "sample_size"],
+    "_tables.column": ["lookup"],
     "exceptions": ["FelicificError", "InfeasibleError"],
-    "findings": ["Audit"],
-    "fitting": ["solve_individual"],
-    "frontier": ["Frontier", "frontier"],
-    "happiness": ["CRITERIA", "Happiness"],
-    "individual": ["IndividualPolicy", "Policy"],  # so that files of every kind of policy can be read
-    "moments": ["Moments"],
-    "policy": ["CellPolicy", "solve"],
-    "scoring": ["Scorer"],
-    "signals": ["Individual", "Label", "Score", "SoftLabel"],
-    "tables": ["moments"],
 }
 
 
 def __getattr__(name: str) -> Any:
     for module, names in _HOME.items():
         if name in names:
-            found = getattr(import_module(f"felicific.{module}"), name)
-            globals()[name] = found
-            return found
+            value = getattr(import_module(f"felicific.{module}"), name)
+            globals()[name] = value
+            return value
     raise AttributeError(f"module 'felicific' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
     return sorted(__all__)
-
-
-class _Package(ModuleType):
-    """A package whose functions keep their names when the submodules of the same name are imported."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in __all__ and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

@@ -15,7 +15,7 @@ def main() -> None:
     sys.unraisablehook = _ask_again
     try:
         try:
-            from felicific.app import run
+            from felicific.cli import run
         except ModuleNotFoundError as error:
             sys.exit(
                 f"felicific: the command line needs {error.name}. Install it: pip install 'felicific[app]'"

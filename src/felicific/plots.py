@@ -15,13 +15,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from felicific._audit.result import Audit
+from felicific._files import write_whole
+from felicific._frontier.frontier import Frontier, tau_of
+from felicific._policy.policy import CellPolicy, Policy
+from felicific._problem.happiness import Component
+from felicific._program.signals import ScoreCells
 from felicific.exceptions import DataError
-from felicific.files import write_whole
-from felicific.findings import Audit
-from felicific.frontier import Frontier, tau_of
-from felicific.happiness import Component
-from felicific.policy import CellPolicy, Policy
-from felicific.signals import ScoreCells
 
 #: An Altair chart of any kind; Altair is imported where a chart is made.
 Chart: TypeAlias = Any

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from felicific._problem.happiness import Happiness
 from felicific.exceptions import DataError
-from felicific.happiness import Happiness
 
 
 @dataclass(frozen=True, eq=False)  # eq=False: comparing two tables has no single truth value
@@ -25,7 +25,7 @@ class Dataset:
         The label, 0 or 1; 1 is the favourable one.
     sensitive_features : str
         Name of the column of `X` that holds the group.
-    happiness : felicific.happiness.Happiness
+    happiness : felicific._problem.happiness.Happiness
         What the decision is worth to a person.
     description : str
         Source, licence, facts, oddities, and what had to be assumed.

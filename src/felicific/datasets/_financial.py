@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from felicific._problem.happiness import Happiness
+from felicific._tables.memory import Columns, Form, table_maker
 from felicific.datasets._csv import column, text_columns
 from felicific.datasets._dataset import Dataset, checked_size
 from felicific.datasets._simulator import simulate
 from felicific.exceptions import DataError
-from felicific.frames import Columns, Form, table_maker
-from felicific.happiness import Happiness
 
 VARIABLE = "FELICIFIC_LOANS"
 NEARBY = Path("..", "shared", "data", "loan", "Loan.csv")

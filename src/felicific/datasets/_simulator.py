@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from felicific.frames import Columns
+from felicific._tables.memory import Columns
 
 Ints = NDArray[np.int64]
 

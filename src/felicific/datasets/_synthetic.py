@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from felicific._problem.happiness import Happiness
+from felicific._tables.memory import Columns, Form, table_maker
 from felicific.datasets._dataset import Dataset, checked_size
-from felicific.frames import Columns, Form, table_maker
-from felicific.happiness import Happiness
 
 # Adult's own category names; its "?" is a mark for an unknown value, not a category, and is left out.
 EDUCATION = [

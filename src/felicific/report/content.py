@@ -14,21 +14,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from felicific.audit import audit
-from felicific.bands import Band, band_along
-from felicific.certificates import Certificate
-from felicific.comparison import compare
-from felicific.findings import Audit, plain
-from felicific.fitting import People, Task, decide
-from felicific.frames import Array, as_vector, column_names, encode, is_frame, take_column
-from felicific.frontier import Frontier, tau_of
-from felicific.groups import encode_groups
-from felicific.happiness import CRITERIA, Happiness
-from felicific.individual import IndividualPolicy
-from felicific.moments import Outcome
+from felicific._audit.audit import audit
+from felicific._audit.band import Band, band_along
+from felicific._audit.comparison import compare
+from felicific._audit.result import Audit, plain
+from felicific._fit.certificate import Certificate
+from felicific._fit.fit import People, Task, decide
+from felicific._fit.tryout import Tryout
+from felicific._frontier.frontier import Frontier, tau_of
+from felicific._policy.individual import IndividualPolicy
+from felicific._policy.policy import Policy
+from felicific._problem.happiness import CRITERIA, Happiness
+from felicific._program.moments import Outcome
+from felicific._tables.groups import encode_groups
+from felicific._tables.memory import Array, as_vector, column_names, encode, is_frame, take_column
 from felicific.plots import labels, policy_steps
-from felicific.policy import Policy
-from felicific.tryout import Tryout
 
 Floats = NDArray[np.float64]
 

@@ -10,12 +10,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
+from felicific._audit.result import Audit
+from felicific._files import write_whole
+from felicific._fit.fit import People, Task
+from felicific._frontier.frontier import Frontier
+from felicific._policy.policy import Policy
 from felicific.exceptions import DataError
-from felicific.files import write_whole
-from felicific.findings import Audit
-from felicific.fitting import People, Task
-from felicific.frontier import Frontier
-from felicific.policy import Policy
 from felicific.report.content import describe_audit, describe_choice
 from felicific.report.page import render
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
+from felicific._files import folder_whole
 from felicific.exceptions import DataError
-from felicific.files import folder_whole
 from felicific.studies._baseline import make_forest, split
 from felicific.studies._paper import Settings
 

@@ -20,14 +20,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from felicific.constraints import Budget, Floor
+from felicific._frontier.frontier import Frontier, frontier
+from felicific._problem.happiness import Happiness
+from felicific._problem.requirements import Budget, Floor
+from felicific._program.moments import Moments, Outcome
+from felicific._program.signals import Score
+from felicific._program.tables import moments
 from felicific.datasets import Fico, fico
-from felicific.frontier import Frontier, frontier
-from felicific.happiness import Happiness
-from felicific.moments import Moments, Outcome
-from felicific.signals import Score
 from felicific.studies._tracks import write_csv
-from felicific.tables import moments
 
 Floats = NDArray[np.float64]
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from felicific._program.signals import Score, Signal, SoftLabel
 from felicific.datasets import Dataset, adult, financial_loans, synthetic_loans
 from felicific.exceptions import DataError
-from felicific.signals import Score, Signal, SoftLabel
 from felicific.studies._baseline import make_forest, split
 from felicific.studies._tracks import METHODS, People, Track, fit, follow
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import felicific
-from felicific.bounds import sample_size
+from felicific._statistics.sample_size import sample_size
 from felicific.studies._baseline import SHARES
 from felicific.studies._cost import Cost
 from felicific.studies._paper import PARTS, Run

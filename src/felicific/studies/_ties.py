@@ -18,10 +18,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from felicific.constraints import Budget
-from felicific.frontier import Frontier, Point
-from felicific.moments import Moments
-from felicific.solution import solve_program
+from felicific._frontier.frontier import Frontier, Point
+from felicific._problem.requirements import Budget
+from felicific._program.moments import Moments
+from felicific._program.solution import solve_program
 
 Floats = NDArray[np.float64]
 

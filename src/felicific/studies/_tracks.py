@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from felicific.frontier import Frontier
-from felicific.groups import encode_groups, find_groups, resolve_groups
-from felicific.happiness import Batch, Happiness, evaluate, resolve_happiness
-from felicific.moments import Moments
-from felicific.signals import Signal
+from felicific._frontier.frontier import Frontier
+from felicific._problem.happiness import Batch, Happiness, evaluate, resolve_happiness
+from felicific._program.moments import Moments
+from felicific._program.signals import Signal
+from felicific._program.summing import compute_moments
+from felicific._tables.groups import encode_groups, find_groups, resolve_groups
 from felicific.studies._ties import Settled, settle
-from felicific.sums import compute_moments
 
 Floats = NDArray[np.float64]
 
@@ -128,7 +128,7 @@ class Track:
 
 def fit(moments: Moments) -> dict[str, Settled]:
     """The frontier of every method, ties settled."""
-    from felicific.frontier import frontier
+    from felicific._frontier.frontier import frontier
 
     own = str(moments.components[0].name)
     line = frontier(moments, gap={own: 1.0})

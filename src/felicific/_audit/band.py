@@ -1,0 +1,208 @@
+r"""One band over a whole frontier: limits of the group means that hold at every position together.
+
+Between two breakpoints :math:`q = (1 - t) q_1 + t q_2`, and group means and loss are linear in q. Limits that hold at
+all breakpoints therefore hold, interpolated, at every policy between them: whichever position is chosen after looking
+at these very people, its gap has a valid bound.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from felicific._audit.methods import measure_component, measure_loss, summary
+from felicific._audit.persons import Persons, find_values
+from felicific._audit.result import plain
+from felicific._frontier.frontier import Frontier
+from felicific._policy.policy import Policy
+from felicific._problem.happiness import Component, resolve_happiness
+from felicific._program.summing import check_weights
+from felicific._statistics.gaps import spread_of
+from felicific._statistics.intervals import Limits, check_confidence
+from felicific._tables.groups import resolve_groups
+from felicific._tables.memory import Table, as_vector, count_rows, table_maker
+from felicific.exceptions import ConstraintError, DataError
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """Limits of group means, gaps and loss along a frontier, for people it was not fitted on.
+
+    Attributes
+    ----------
+    components, groups : tuple
+        As on the frontier.
+    tau : array of shape (breakpoints,)
+        Positions of the breakpoints.
+    means, low, high : array of shape (breakpoints, groups, components)
+        Group means and their limits. All of them hold together with ``confidence``, and so does every straight line
+        between two breakpoints.
+    loss, loss_low, loss_high : array of shape (breakpoints,)
+        Likewise for the mean loss.
+    confidence : float
+        With which everything holds together.
+    """
+
+    components: tuple[Component, ...]
+    groups: tuple[Any, ...]
+    tau: Floats
+    means: Floats
+    low: Floats
+    high: Floats
+    loss: Floats
+    loss_low: Floats
+    loss_high: Floats
+    confidence: float
+
+    def limits(self, tau: float) -> Limits:
+        """Limits of the group means at a position, of shape (groups, components)."""
+        return self._at(self.low, tau), self._at(self.high, tau)
+
+    def gaps(self, tau: float) -> dict[str, tuple[float, float]]:
+        """Least and largest gap of every component that the band leaves open at a position."""
+        low, high = self.limits(tau)
+        spreads = (spread_of((low[:, j], high[:, j])) for j in range(len(self.components)))
+        names = (component.name for component in self.components)
+        return {name: (float(a), float(b)) for name, (a, b) in zip(names, spreads, strict=True)}
+
+    def losses(self, tau: float) -> tuple[float, float]:
+        """Limits of the mean loss at a position."""
+        return float(self._at(self.loss_low, tau)), float(self._at(self.loss_high, tau))
+
+    def _at(self, numbers: Floats, tau: float) -> Floats:
+        if not self.tau[0] - 1e-9 <= tau <= self.tau[-1] + 1e-9:
+            raise ConstraintError(
+                f"The position {tau:.6g} is not on this frontier.",
+                f"Choose one from {self.tau[0]:.6g} to {self.tau[-1]:.6g}.",
+            )
+        right = int(np.clip(np.searchsorted(self.tau, tau), 1, max(len(self.tau) - 1, 1)))
+        if right >= len(self.tau):
+            return np.asarray(numbers[0])
+        share = np.clip((tau - self.tau[right - 1]) / (self.tau[right] - self.tau[right - 1]), 0.0, 1.0)
+        if share in (0.0, 1.0):
+            return np.asarray(numbers[right - 1 + int(share)])  # an infinite limit times zero would be none
+        return np.asarray((1.0 - share) * numbers[right - 1] + share * numbers[right])
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """One entry per breakpoint: position, loss, gaps and group means with their limits, by name."""
+        table: dict[str, list[Any]] = {
+            "tau": self.tau.tolist(),
+            "loss": self.loss.tolist(),
+            "least loss": self.loss_low.tolist(),
+            "largest loss": self.loss_high.tolist(),
+        }
+        for j, component in enumerate(self.components):
+            spreads = [self.gaps(tau)[component.name] for tau in self.tau.tolist()]
+            table[f"least gap of {component.name}"] = [least for least, _ in spreads]
+            table[f"largest gap of {component.name}"] = [largest for _, largest in spreads]
+            for z, group in enumerate(self.groups):
+                for what, numbers in (("mean", self.means), ("least", self.low), ("largest", self.high)):
+                    table[f"{what} {component.name} of {group}"] = numbers[:, z, j].tolist()
+        return {name: [plain(number) for number in numbers] for name, numbers in table.items()}
+
+    def to_frame(self) -> Any:
+        """The breakpoints as a pandas or Polars dataframe."""
+        return table_maker("auto")({name: np.array(column) for name, column in self.to_dict().items()})
+
+
+def band(
+    line: Frontier,
+    scores: Any,
+    X: Table = None,
+    y: Any = None,
+    *,
+    happiness: Any,
+    sensitive_features: Any,
+    loss: Any = "error",
+    favourable: Any = None,
+    sample_weight: Any = None,
+    confidence: float = 0.95,
+) -> Band:
+    """Limits along a frontier from people it was not fitted on.
+
+    Parameters
+    ----------
+    line : Frontier
+        The policies.
+    scores : array of shape (n, K), or (n,) for label policies
+        What the model says about these people: probabilities, or predicted labels.
+    X, y : table and array
+        The people and their labels; X may be left out when nothing looks at it.
+    happiness, sensitive_features, loss, favourable, sample_weight :
+        As for :func:`felicific.moments`.
+    confidence : float, default=0.95
+        With which the whole band holds.
+    """
+    array = scores.to_numpy() if hasattr(scores, "to_numpy") else np.asarray(scores)
+    table = np.empty((len(array), 0)) if X is None else X
+    n = count_rows(table)
+    if len(array) != n:
+        raise DataError(f"There are {len(array)} scores for {n} rows.", "Pass one for every row.")
+    group = resolve_groups(table, sensitive_features)
+    classes = line.policies[0].classes
+    components = resolve_happiness(happiness, classes.tolist(), favourable)
+    if tuple(found.component for found in components) != line.components:
+        raise DataError(
+            f"The frontier measures {[c.name for c in line.components]}, not {[str(c.name) for c in components]}.",
+            "Pass the happiness that the frontier was made with.",
+        )
+    labels, weight = None if y is None else as_vector(y, "y"), check_weights(sample_weight, n)
+
+    def persons_of(policy: Policy) -> Persons:
+        return find_values(
+            table,
+            y=labels,
+            group=group,
+            decisions=policy.apply(array, group if policy.see_group else None, table),
+            classes=classes,
+            happiness=components,
+            loss=loss,
+            weight=weight,
+            groups=line.groups,
+        )
+
+    return band_of(line, persons_of, confidence)
+
+
+def band_of(line: Frontier, persons_of: Callable[[Policy], Persons], confidence: float) -> Band:
+    """The band, given what each policy does to people it was not fitted on."""
+    return band_along(line, line.tau, line.policies, persons_of, confidence)
+
+
+def band_along(
+    line: Frontier,
+    tau: Floats,
+    policies: list[Policy],
+    persons_of: Callable[[Policy], Persons],
+    confidence: float,
+) -> Band:
+    """Limits for some policies at increasing positions, which hold for all of them and all between together."""
+    alpha = 1.0 - check_confidence(confidence)
+    statements = len(policies) * (len(line.groups) * len(line.components) + 1)
+    tail = alpha / (2.0 * statements)
+    found = [_vertex(persons_of(policy), tail) for policy in policies]
+    means, low, high, loss, loss_low, loss_high = (np.array(part) for part in zip(*found, strict=True))
+    return Band(line.components, line.groups, tau, means, low, high, loss, loss_low, loss_high, confidence)
+
+
+def _vertex(persons: Persons, tail: float) -> tuple[Floats, Floats, Floats, float, float, float]:
+    """Group means and loss of one policy with limits."""
+    sample = summary(persons)
+    low, high = np.empty_like(sample.mean), np.empty_like(sample.mean)
+    for j in range(sample.mean.shape[1]):
+        found = measure_component(persons, sample, j)
+        limits = found.cautious(tail)
+        low[:, j], high[:, j] = limits[0] + found.origin, limits[1] + found.origin
+    means = sample.mean + persons.origin
+    if persons.losses is None:
+        return means, low, high, math.nan, -math.inf, math.inf
+    loss = measure_loss(persons, persons.losses, persons.loss_bounds)
+    least, most = loss.cautious(tail)
+    return means, low, high, float(loss.sample.mean[0]), float(least[0]), float(most[0])

@@ -1,0 +1,247 @@
+"""Comparison: what another way of deciding changes for the same people."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from felicific._audit.audit import intervals_of
+from felicific._audit.methods import BETTING_ROWS, Measure, measure_component, measure_loss, summary
+from felicific._audit.persons import Persons
+from felicific._audit.result import (
+    Audit,
+    Interval,
+    html_lines,
+    html_table,
+    interval_to_dict,
+    line_of,
+    loss_line,
+    plain,
+    row_of,
+    short,
+    table_lines,
+    titled,
+)
+from felicific._problem.happiness import Component
+from felicific._statistics.gaps import change_interval
+from felicific._statistics.intervals import Sample, check_confidence
+from felicific._tables.memory import table_maker
+from felicific.exceptions import DataError
+
+
+@dataclass(frozen=True)
+class Change:
+    """One component: how every group's mean and the gap change.
+
+    Attributes
+    ----------
+    component : Component
+    means : dict of group to Interval
+        Mean afterwards minus mean before, of the same people.
+    gap : Interval
+        Gap afterwards minus gap before.
+    before, after : dict
+        Group means before and after.
+    """
+
+    component: Component
+    means: dict[Any, Interval]
+    gap: Interval
+    before: dict[Any, float]
+    after: dict[Any, float]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Paired differences between two audits of the same people: afterwards minus before.
+
+    Attributes
+    ----------
+    components : tuple of Change
+    loss : Interval or None
+        Change of the mean loss.
+    rows : int
+    confidence : float
+    """
+
+    components: tuple[Change, ...]
+    loss: Interval | None
+    rows: int
+    confidence: float
+
+    def __getitem__(self, name: str) -> Change:
+        for found in self.components:
+            if found.component.name == name:
+                return found
+        raise KeyError(name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain data that JSON can hold; an infinite limit is None."""
+        return {
+            "confidence": self.confidence,
+            "rows": self.rows,
+            "components": [
+                {
+                    "name": found.component.name,
+                    "unit": found.component.unit,
+                    "means": [
+                        {"group": plain(group), "before": found.before[group], "after": found.after[group]}
+                        | interval_to_dict(interval)
+                        for group, interval in found.means.items()
+                    ],
+                    "gap": interval_to_dict(found.gap),
+                }
+                for found in self.components
+            ],
+            "loss": None if self.loss is None else interval_to_dict(self.loss),
+        }
+
+    def to_frame(self) -> Any:
+        """One row per group mean, gap and the loss, as a pandas or Polars dataframe."""
+        lines = []
+        for found in self.components:
+            name, unit = found.component.name, found.component.unit
+            lines += [line_of(name, unit, "mean", str(group), mean) for group, mean in found.means.items()]
+            lines.append(line_of(name, unit, "gap", "", found.gap))
+        if self.loss is not None:
+            lines.append(line_of("loss", "", "loss", "", self.loss))
+        return table_maker("auto")({name: np.array([line[name] for line in lines]) for name in lines[0]})
+
+    @property
+    def _title(self) -> str:
+        return f"Change for the same {self.rows:,} rows, confidence {self.confidence:.6g}"
+
+    def _tables(self) -> list[tuple[str, list[tuple[str, ...]]]]:
+        return [
+            (
+                titled(found.component),
+                [
+                    *(row_of(str(group), mean) for group, mean in found.means.items()),
+                    row_of("gap", found.gap),
+                ],
+            )
+            for found in self.components
+        ]
+
+    def __str__(self) -> str:
+        lines = [self._title]
+        for title, rows in self._tables():
+            lines += ["", title, *table_lines(HEADER, rows)]
+        if self.loss is not None:
+            lines += ["", loss_line(self.loss, "change of the loss per person")]
+        return "\n".join(short(line, 500) for line in lines)
+
+    def _repr_html_(self) -> str:
+        tables = "".join(html_table(title, HEADER, rows) for title, rows in self._tables())
+        loss = [] if self.loss is None else [loss_line(self.loss, "change of the loss per person")]
+        return html_lines([self._title]) + tables + html_lines(loss)
+
+
+HEADER = ("group", "n", "change", "low", "high", "method")
+
+
+def compare(before: Audit, after: Audit, *, confidence: float | None = None) -> Comparison:
+    """Compare two ways of deciding about the same people, person by person.
+
+    Parameters
+    ----------
+    before, after : Audit
+        Audits of the same people, in the same order, with the same happiness.
+    confidence : float, optional
+        Of every interval; by default that of ``after``.
+
+    Returns
+    -------
+    Comparison
+        Changes of group means, gaps and loss, with intervals. People differ among each other more than between two
+        ways of deciding, so these intervals are far narrower than the difference of two audits' would be.
+    """
+    level = after.confidence if confidence is None else check_confidence(confidence)
+    _check_same(before, after)
+    one, other = before.persons, after.persons
+    shift = other.origin - one.origin
+    change = other.values - one.values + shift
+    if one.inside is not None:
+        change = np.where(one.inside, change, 0.0)
+    paired = replace(
+        other, values=change, origin=np.zeros(len(shift)), binary=np.zeros(len(shift), dtype=bool)
+    )
+    samples = [summary(persons) for persons in (one, other, paired)]
+    alpha = 1.0 - level
+    return Comparison(
+        components=tuple(_change(paired, samples, (before, after), j, alpha) for j in range(len(shift))),
+        loss=_loss_change(one, other, alpha),
+        rows=after.rows,
+        confidence=level,
+    )
+
+
+def _check_same(before: Audit, after: Audit) -> None:
+    remedy = "Audit both on the same rows, in the same order, with the same happiness and weights."
+    names = [[found.component.name for found in audit.components] for audit in (before, after)]
+    if names[0] != names[1]:
+        raise DataError(f"One audit measures {names[0]}, the other {names[1]}.", remedy)
+    if before.groups != after.groups or before.rows != after.rows:
+        raise DataError(
+            f"One audit has {before.rows} rows of the groups {list(before.groups)}, the other {after.rows} of "
+            f"{list(after.groups)}.",
+            remedy,
+        )
+    if before.persons.tally is not None or after.persons.tally is not None:
+        raise DataError(
+            "A comparison is person by person, and a table is not in memory.",
+            "Collect the table and audit it again.",
+        )
+    if before.persons.fingerprint != after.persons.fingerprint:
+        raise DataError("The two audits are not of the same people.", remedy)
+
+
+def _by_span(found: Measure, span: float | None, countable: bool) -> Measure:
+    """Changes lie between minus and plus the span of what changes; the best method for that."""
+    if span is None or not countable:
+        return replace(found, method="t", bounds=None)
+    method = "betting" if found.sample.n.max() <= BETTING_ROWS else "bernstein"
+    return replace(found, method=method, bounds=(-span, span))
+
+
+def _change(
+    paired: Persons, samples: list[Sample], audits: tuple[Audit, Audit], j: int, alpha: float
+) -> Change:
+    component = paired.components[j]
+    span = _width(component.bounds)
+    found = _by_span(measure_component(paired, samples[2], j, "t"), span, paired.countable)
+    one, other = (
+        measure_component(audit.persons, sample, j, "t").pairs
+        for audit, sample in zip(audits, samples[:2], strict=True)
+    )
+    change = samples[2].take(j)
+    low, high = change_interval(one, other, change, alpha)
+    before, after = (audit.components[j] for audit in audits)
+    widest = math.inf if span is None else span
+    return Change(
+        component=component,
+        means=dict(zip(paired.groups, intervals_of(found, alpha), strict=True)),
+        gap=Interval(
+            after.gap.estimate - before.gap.estimate,
+            max(low, -widest),
+            min(high, widest),
+            float(change.n.min()),
+            "all pairs of groups together, widened for skewness (large sample)",
+        ),
+        before={group: mean.estimate for group, mean in before.means.items()},
+        after={group: mean.estimate for group, mean in after.means.items()},
+    )
+
+
+def _width(bounds: tuple[float, float] | None) -> float | None:
+    return None if bounds is None else bounds[1] - bounds[0]
+
+
+def _loss_change(one: Persons, other: Persons, alpha: float) -> Interval | None:
+    if one.losses is None or other.losses is None:
+        return None
+    found = measure_loss(one, other.losses - one.losses, None)
+    return intervals_of(_by_span(found, _width(other.loss_bounds), one.countable), alpha)[0]

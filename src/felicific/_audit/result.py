@@ -1,0 +1,398 @@
+"""Findings: what an audit found, for reading, for notebooks, dataframes and programs."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from felicific._audit.persons import Persons
+from felicific._problem.happiness import Component, written
+from felicific._tables.memory import table_maker
+from felicific.exceptions import ConstraintError
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate and what it leaves open.
+
+    Attributes
+    ----------
+    estimate, low, high : float
+        In the unit of what is measured. A side about which nothing is known is infinite, or the end of the known range.
+    n : float
+        How many people it rests on (Kish's effective number with sampling weights).
+    method : str
+        How the interval was made.
+    note : str
+        What to beware of; empty if nothing.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    n: float
+    method: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class GapTest:
+    """Whether the gap is at most so much.
+
+    Attributes
+    ----------
+    at_most : float
+        The gap in question.
+    p_value : float
+        Of the hypothesis that the gap is at most this. Small: it is more.
+    p_exceeds : float
+        Of the hypothesis that the gap is more than this. Small: it is at most this.
+    verdict : {"at most", "more", "undecided"}
+        What is shown at the audit's confidence.
+    """
+
+    at_most: float
+    p_value: float
+    p_exceeds: float
+    verdict: str
+
+
+@dataclass(frozen=True)
+class ComponentAudit:
+    """One component: every group's mean, and the gap.
+
+    Attributes
+    ----------
+    component : Component
+        Name, unit and bounds.
+    means : dict of group to Interval
+        Mean happiness of every group.
+    gap : Interval
+        Largest mean minus smallest; ``n`` is that of the smallest group.
+    bias : float
+        The gap that chance alone would show on average between groups that are in truth equal. The gap is
+        overestimated by at most this on average; by less the further the groups are apart.
+    test : GapTest or None
+        Whether the gap is at most what was allowed, if something was.
+    corrected : dict of group to Interval
+        For groups whose values are so skewed that the t interval covers too rarely: a corrected one.
+    corrected_gap : Interval or None
+        Likewise for the gap, if there are such groups.
+    """
+
+    component: Component
+    means: dict[Any, Interval]
+    gap: Interval
+    bias: float
+    test: GapTest | None = None
+    corrected: dict[Any, Interval] = field(default_factory=dict)
+    corrected_gap: Interval | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Audit:
+    """What decisions do to groups of people.
+
+    Attributes
+    ----------
+    components : tuple of ComponentAudit
+    loss : Interval or None
+        Mean loss per person; None when it needs labels and there are none.
+    groups : tuple
+    rows : int
+        How many rows were audited.
+    confidence : float
+        With which every interval holds; see ``simultaneous``.
+    simultaneous : bool
+        Whether the gaps of all components hold together, and likewise all group means.
+    notes : tuple of str
+        What to beware of.
+    persons : Persons
+        The values behind it, person by person; not part of any output.
+    """
+
+    components: tuple[ComponentAudit, ...]
+    loss: Interval | None
+    groups: tuple[Any, ...]
+    rows: int
+    confidence: float
+    simultaneous: bool
+    notes: tuple[str, ...]
+    persons: Persons = field(repr=False)
+
+    def __getitem__(self, name: str) -> ComponentAudit:
+        for found in self.components:
+            if found.component.name == name:
+                return found
+        raise KeyError(name)
+
+    @property
+    def gaps(self) -> dict[str, float]:
+        """Gap of every component, in its unit."""
+        return {found.component.name: found.gap.estimate for found in self.components}
+
+    @property
+    def gap(self) -> float:
+        """The gap, when there is one component."""
+        if len(self.components) != 1:
+            raise ConstraintError(
+                f"There are {len(self.components)} components, so there is no single gap.", "Read .gaps."
+            )
+        return self.components[0].gap.estimate
+
+    @property
+    def means(self) -> dict[str, dict[Any, float]]:
+        """Mean happiness, by component and group."""
+        return {
+            found.component.name: {group: mean.estimate for group, mean in found.means.items()}
+            for found in self.components
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain data that JSON can hold; an infinite limit is None."""
+        return {
+            "confidence": self.confidence,
+            "simultaneous": self.simultaneous,
+            "rows": self.rows,
+            "groups": [plain(group) for group in self.groups],
+            "components": [_component_to_dict(found) for found in self.components],
+            "loss": None if self.loss is None else interval_to_dict(self.loss),
+            "notes": list(self.notes),
+        }
+
+    def plot(self, after: Audit | None = None, **options: Any) -> Any:
+        """Group means with their intervals as an Altair chart, and those of another audit beside them.
+
+        See :func:`felicific.plots.groups`.
+        """
+        from importlib import import_module
+
+        return import_module("felicific.plots").groups(self, after, **options)
+
+    def to_html(self, **options: Any) -> str:
+        """One HTML page that needs no other file; ``title`` and ``command`` are said on it."""
+        from importlib import import_module
+
+        page: str = import_module("felicific.report").audit_report(self, **options).to_html()
+        return page
+
+    def _lines(self) -> list[dict[str, Any]]:
+        """One line per mean, corrected mean, gap and the loss."""
+        lines = []
+        for found in self.components:
+            name, unit = found.component.name, found.component.unit
+            for what, entries in (("mean", found.means), ("corrected mean", found.corrected)):
+                for group, interval in entries.items():
+                    lines.append(line_of(name, unit, what, str(group), interval))
+            test = found.test
+            lines.append(
+                line_of(name, unit, "gap", "", found.gap)
+                | {"bias": found.bias}
+                | (
+                    {}
+                    if test is None
+                    else {"at_most": test.at_most, "p_value": test.p_value, "p_exceeds": test.p_exceeds}
+                    | {"verdict": test.verdict}
+                )
+            )
+            if found.corrected_gap is not None:
+                lines.append(line_of(name, unit, "corrected gap", "", found.corrected_gap))
+        if self.loss is not None:
+            lines.append(line_of("loss", "", "loss", "", self.loss))
+        return lines
+
+    def to_frame(self) -> Any:
+        """One row per group mean, gap and the loss, as a pandas or Polars dataframe."""
+        lines = self._lines()
+        empty: dict[str, Any] = dict.fromkeys(COLUMNS, "") | dict.fromkeys(
+            ("bias", "at_most", "p_value", "p_exceeds"), math.nan
+        )
+        return table_maker("auto")(
+            {name: np.array([(empty | line)[name] for line in lines]) for name in COLUMNS}
+        )
+
+    def __str__(self) -> str:
+        return "\n".join(_text(self))
+
+    def _repr_html_(self) -> str:
+        return _html(self)
+
+
+COLUMNS = (
+    "component", "unit", "what", "group", "n", "estimate", "low", "high", "bias", "at_most", "p_value", "p_exceeds",
+    "verdict", "method", "note",
+)  # fmt: skip
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Output
+
+
+def plain(value: Any) -> Any:
+    """A value that JSON can hold."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def interval_to_dict(interval: Interval) -> dict[str, Any]:
+    """An interval as plain data."""
+    return {
+        name: plain(getattr(interval, name)) for name in ("estimate", "low", "high", "n", "method", "note")
+    }
+
+
+def _component_to_dict(found: ComponentAudit) -> dict[str, Any]:
+    def listed(entries: Mapping[Any, Interval]) -> list[dict[str, Any]]:
+        return [{"group": plain(group)} | interval_to_dict(entry) for group, entry in entries.items()]
+
+    test = found.test
+    return {
+        "name": found.component.name,
+        "unit": found.component.unit,
+        "bounds": None if found.component.bounds is None else list(found.component.bounds),
+        "means": listed(found.means),
+        "corrected": listed(found.corrected),
+        "gap": interval_to_dict(found.gap) | {"bias": plain(found.bias)},
+        "corrected_gap": None if found.corrected_gap is None else interval_to_dict(found.corrected_gap),
+        "test": None
+        if test is None
+        else {
+            "at_most": test.at_most,
+            "p_value": test.p_value,
+            "p_exceeds": test.p_exceeds,
+            "verdict": test.verdict,
+        },
+    }
+
+
+def line_of(name: str, unit: str, what: str, group: str, interval: Interval) -> dict[str, Any]:
+    """An interval as one line of a dataframe."""
+    return {
+        "component": name,
+        "unit": unit,
+        "what": what,
+        "group": group,
+        "n": interval.n,
+        "estimate": interval.estimate,
+        "low": interval.low,
+        "high": interval.high,
+        "method": interval.method,
+        "note": interval.note,
+    }
+
+
+def short(text: str, width: int = 40) -> str:
+    """One line of at most so many characters, with nothing that a terminal would obey."""
+    shown = "".join(letter if letter.isprintable() else " " for letter in text)
+    return shown if len(shown) <= width else shown[: width - 3] + "..."
+
+
+def table_lines(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+    """Columns of text, numbers to the right."""
+    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
+
+    def line(row: tuple[str, ...]) -> str:
+        cells = [
+            cell.ljust(width) if i in (0, len(row) - 1) else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        return "  " + "  ".join(cells).rstrip()
+
+    return [line(header), *map(line, rows)]
+
+
+def row_of(name: str, interval: Interval) -> tuple[str, ...]:
+    """An interval as one row of a table for reading."""
+    method = interval.method + (f"; {interval.note}" if interval.note else "")
+    numbers = (written(part) for part in (interval.estimate, interval.low, interval.high))
+    return (short(name), written(interval.n, 6), *numbers, method)
+
+
+def _rows_of(found: ComponentAudit) -> list[tuple[str, ...]]:
+    rows = [row_of(str(group), interval) for group, interval in found.means.items()]
+    rows += [row_of(f"{group}, corrected", interval) for group, interval in found.corrected.items()]
+    rows.append(row_of("gap", found.gap))
+    return rows if found.corrected_gap is None else [*rows, row_of("gap, corrected", found.corrected_gap)]
+
+
+HEADER = ("group", "n", "mean", "low", "high", "method")
+
+
+def _remarks(found: ComponentAudit) -> list[str]:
+    remarks = []
+    if math.isfinite(found.bias):
+        remarks.append(
+            "Between equal groups, chance alone would show a gap of "
+            f"{found.component.quantity(float(f'{found.bias:.3g}'))} on average."
+        )
+    test = found.test
+    if test is not None:
+        says = {
+            "at most": "shown to hold",
+            "more": "shown not to hold",
+            "undecided": "neither shown nor refuted",
+        }
+        remarks.append(
+            f"Gap at most {found.component.quantity(test.at_most)}: {says[test.verdict]} "
+            f"(p-value of at most this {test.p_value:.3g}, of more {test.p_exceeds:.3g})."
+        )
+    return remarks
+
+
+def titled(component: Component) -> str:
+    """A component's name with its unit."""
+    return short(component.name, 80) + (f" ({component.unit})" if component.unit else "")
+
+
+def loss_line(loss: Interval, what: str = "loss per person") -> str:
+    """The loss in one line."""
+    return (
+        f"{what} {written(loss.estimate)}, from {written(loss.low)} to {written(loss.high)} "
+        f"({loss.method}{'; ' + loss.note if loss.note else ''})"
+    )
+
+
+def _title(found: Audit) -> str:
+    together = ", all gaps together" if found.simultaneous else ""
+    return f"Audit of {found.rows:,} rows, confidence {found.confidence:.6g}{together}"
+
+
+def _text(found: Audit) -> list[str]:
+    lines = [_title(found)]
+    for part in found.components:
+        lines += ["", titled(part.component), *table_lines(HEADER, _rows_of(part))]
+        lines += [f"  {short(remark, 200)}" for remark in _remarks(part)]
+    lines += [] if found.loss is None else ["", loss_line(found.loss)]
+    return [*lines, *([""] if found.notes else []), *(short(note, 400) for note in found.notes)]
+
+
+def html_table(caption: str, header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """A small table with everything escaped."""
+
+    def cells(row: tuple[str, ...], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row) + "</tr>"
+
+    body = "".join(cells(row, "td") for row in rows)
+    return f"<table><caption>{html.escape(caption)}</caption>{cells(header, 'th')}{body}</table>"
+
+
+def html_lines(lines: Iterable[str]) -> str:
+    """Paragraphs with everything escaped."""
+    return "".join(f"<p>{html.escape(line)}</p>" for line in lines)
+
+
+def _html(found: Audit) -> str:
+    parts = [html_lines([_title(found)])]
+    for part in found.components:
+        parts += [html_table(titled(part.component), HEADER, _rows_of(part)), html_lines(_remarks(part))]
+    return "".join([*parts, html_lines([] if found.loss is None else [loss_line(found.loss)])]) + html_lines(
+        found.notes
+    )

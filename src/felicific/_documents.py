@@ -1,0 +1,151 @@
+"""Documents: the JSON that policies and moments are kept in, written with a checksum and read with suspicion."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from felicific.exceptions import DataError, PolicyFileError
+
+Floats = NDArray[np.float64]
+
+FORMAT = "felicific policy"
+VERSION = 1
+
+
+def refused(reason: str) -> PolicyFileError:
+    """The error of a file that is not a policy."""
+    return PolicyFileError(
+        f"This is no policy file: {reason}.", "Get the file again from where it was saved."
+    )
+
+
+def write_document(content: dict[str, Any], form: str = FORMAT, indent: int | None = 1) -> str:
+    """JSON with format, version and checksum."""
+    whole = {"format": form, "version": VERSION, **content}
+    whole["sha256"] = _digest(whole)
+    return json.dumps(whole, indent=indent, allow_nan=False) + "\n"
+
+
+def read_document(text: str, form: str = FORMAT) -> dict[str, Any]:
+    """The content of a document that is whole, unaltered and of this version."""
+    try:
+        content = json.loads(text, parse_constant=_no_constant)
+        if not isinstance(content, dict) or content.get("format") != form:
+            raise refused(f"its format is not {form!r}")
+        if content.get("version") != VERSION:
+            raise PolicyFileError(
+                f"The policy file has version {content.get('version')!r}; this felicific reads version {VERSION}.",
+                "Install the felicific that wrote it, or fit the policy again.",
+            )
+        if content.get("sha256") != _digest(content):
+            raise refused("its content does not match its checksum, so it was altered or cut")
+    except PolicyFileError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise refused(f"it is not whole JSON ({error})") from error
+    return {name: part for name, part in content.items() if name not in ("format", "version", "sha256")}
+
+
+def _digest(content: dict[str, Any]) -> str:
+    rest = {name: part for name, part in content.items() if name != "sha256"}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True).encode("ascii")).hexdigest()
+
+
+def _no_constant(name: str) -> float:
+    raise refused(f"it holds the number {name}")
+
+
+def plain(values: list[Any], what: str) -> list[Any]:
+    """Insist on values that JSON gives back as they were."""
+    for value in values:
+        if type(value) not in (str, int, float, bool):
+            raise DataError(
+                f"The {what} {value!r} is a {type(value).__name__}, which a policy file cannot hold.",
+                "Use strings, integers, floats or booleans.",
+            )
+        if isinstance(value, float) and not math.isfinite(value):
+            raise DataError(
+                f"The {what} {value!r} cannot be written to a policy file.", "Give it a name instead."
+            )
+    return values
+
+
+def read_values(values: Any, what: str) -> list[Any]:
+    """A list of classes or groups."""
+    if not isinstance(values, list):
+        raise refused(f"its {what} list is no list")
+    try:
+        return plain(values, what)
+    except DataError as error:
+        raise refused(error.problem.rstrip(".")) from error
+
+
+def read_numbers(values: Any, name: str) -> Floats:
+    """An array of numbers: nested lists of equal length, nothing but numbers in them."""
+    leaves = [values]
+    while leaves:
+        leaf = leaves.pop()
+        if isinstance(leaf, list):
+            leaves += leaf
+        elif type(leaf) not in (int, float):
+            raise refused(f"{name} holds {leaf!r}, which is no number")
+    try:
+        return np.array(values, np.float64)
+    except (ValueError, OverflowError) as error:
+        raise refused(f"{name} is no array ({error})") from error
+
+
+def read_number(value: Any, name: str) -> float:
+    """One finite number."""
+    return float(check_shape(name, read_numbers(value, name), ()))
+
+
+def check_shape(name: str, array: Floats, shape: tuple[int, ...]) -> Floats:
+    """Refuse an array of another shape, or one that is not finite."""
+    if array.shape != shape:
+        raise refused(f"{name} has shape {array.shape}, not {shape}")
+    if not np.isfinite(array).all():
+        raise refused(f"{name} is not finite")
+    return array
+
+
+def write_classes(classes: NDArray[Any]) -> dict[str, Any]:
+    """Classes with their type; the length of strings is not part of it."""
+    dtype = "U" if classes.dtype.kind == "U" else classes.dtype.str
+    return {"dtype": dtype, "values": plain(classes.tolist(), "class")}
+
+
+def read_classes(content: Any) -> NDArray[Any]:
+    """Classes that come back as they are written, in the type they are said to have."""
+    if not isinstance(content, dict) or set(content) != {"dtype", "values"}:
+        raise refused("its classes have no type")
+    dtype, values = content["dtype"], read_values(content["values"], "class")
+    if not isinstance(dtype, str) or not re.fullmatch(r"[<>|=](b1|[iu][1248]|f[248]|O)|U", dtype):
+        raise refused(f"the type {dtype!r} of its classes is unknown")
+    try:
+        classes = np.array(values, np.dtype(dtype))
+    except (ValueError, OverflowError, TypeError) as error:
+        raise refused(f"its classes are not {dtype} ({error})") from error
+    back = classes.tolist()
+    if back != values or [type(value) for value in back] != [type(value) for value in values]:
+        raise refused(f"its classes are not {dtype}")
+    return classes
+
+
+def read_prices(content: Any) -> dict[str, float]:
+    """Prices by name."""
+    if not isinstance(content, list):
+        raise refused("its prices are no list")
+    prices = {}
+    for item in content:
+        if not isinstance(item, list) or len(item) != 2 or not isinstance(item[0], str):
+            raise refused("a price has no name")
+        prices[item[0]] = read_number(item[1], "a price")
+    return prices

@@ -1,0 +1,159 @@
+"""Certificates: what can be promised of a policy to people it has not seen."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from felicific._policy.policy import CellPolicy, Policy
+from felicific._problem.happiness import Component, written
+from felicific._program.moments import Moments
+from felicific._program.signals import SoftLabel
+from felicific._program.summing import resolve_loss
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What holds, with some confidence, for the population that the rows were drawn from.
+
+    Attributes
+    ----------
+    confidence : float
+        Probability, over the rows drawn, with which everything stated holds together.
+    basis : {"held-out test", "a priori", "none"}
+        Whether the policy was tested on rows held out, or the bound holds for all policies of its kind, or nothing
+        can be said.
+    gaps : dict of component name to float
+        The gap is at most this, in the component's unit; components of which nothing can be said are missing.
+    loss : float or None
+        The mean loss is at most this, at the group mix of the rows.
+    smallest : int
+        People in the smallest group that it rests on.
+    sentence : str
+        All of it in one sentence.
+    """
+
+    confidence: float
+    basis: str
+    gaps: dict[str, float] = field(default_factory=dict)
+    loss: float | None = None
+    smallest: int = 0
+    sentence: str = ""
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain data."""
+        return {
+            "confidence": self.confidence,
+            "basis": self.basis,
+            "gaps": dict(self.gaps),
+            "loss": self.loss,
+            "smallest": self.smallest,
+            "sentence": self.sentence,
+        }
+
+
+def no_certificate(reason: str, confidence: float = 0.95) -> Certificate:
+    """Nothing can be said, and why."""
+    return Certificate(confidence, "none", sentence=f"Nothing can be promised: {reason}")
+
+
+AUDIT = "Audit it on rows it has not seen, or fit it with confidence=."
+
+
+def a_priori(policy: Policy, moments: Moments | None, loss: Any, confidence: float) -> Certificate:
+    r"""What the bound for all policies of a kind says of the one that was chosen.
+
+    Each group's mean is within :math:`\delta_{zj} = C_j \sqrt{(\log M + \log(2 G (n+1) / \gamma)) / (2 N_{zj})}` of the
+    truth for every policy, whichever was chosen by looking at these rows.
+    """
+    if moments is None or not isinstance(policy, CellPolicy):
+        return no_certificate(
+            f"policies that see all of x are too many for a bound in advance. {AUDIT}", confidence
+        )
+    if not policy.randomize and isinstance(policy.signal, SoftLabel):
+        return no_certificate(f"a rounded soft label is no policy of its signal. {AUDIT}", confidence)
+    means, counted = policy.outcome.means, moments.counted
+    n_groups, n_components = means.shape
+    union = math.log(2.0 * n_groups * (n_components + 1) / (1.0 - confidence))
+    log = policy.signal.log_policies(len(policy.classes)) + union
+    gaps, silent = {}, []
+    for j, component in enumerate(policy.components):
+        delta = np.sqrt(log / (2.0 * counted[:, j]))
+        bound = None if component.bounds is None else _gap_bound(means[:, j], delta, *component.bounds)
+        if bound is None or component.bounds is None:
+            silent.append(f"the range of {component.name!r} is not known (bounds=)")
+        elif bound >= component.bounds[1] - component.bounds[0]:
+            rows = math.ceil(log / (2.0 * 0.05**2))
+            silent.append(
+                f"{written(counted[:, j].min(), 6)} rows in the smallest group are too few for {component.name!r} "
+                f"({rows:,} would tell its gap to a tenth of its range)"
+            )
+        else:
+            gaps[component.name] = bound
+    mass = moments.mass.sum(axis=1)
+    cost = resolve_loss(loss, policy.classes)[1]
+    most = None
+    if isinstance(cost, np.ndarray):
+        delta = np.sqrt(log / (2.0 * mass))
+        most = min(
+            policy.loss + float((cost.max() - cost.min()) * (mass @ delta) / mass.sum()), float(cost.max())
+        )
+    smallest = int(min(mass.min(), counted.min()))
+    if not gaps:
+        return no_certificate(f"{'; '.join(silent)}. {AUDIT}", confidence)
+    found = Certificate(confidence, "a priori", gaps, most, smallest)
+    how = f"whichever policy of this kind had been chosen from these rows, {smallest:,} in the smallest group"
+    return _worded(found, policy.components, how, silent)
+
+
+def _gap_bound(mean: Floats, delta: Floats, low: float, high: float) -> float:
+    """Largest difference between means that may each be off by delta times the range, and stay within it."""
+    span = high - low
+    upper = np.minimum(mean + span * delta, high)
+    lower = np.maximum(mean - span * delta, low)
+    apart = upper[:, None] - lower[None, :]
+    np.fill_diagonal(apart, -math.inf)
+    return max(0.0, float(apart.max()))
+
+
+def tested(
+    components: tuple[Component, ...],
+    gaps: dict[str, float],
+    loss: float | None,
+    confidence: float,
+    rows: int,
+    smallest: int,
+    methods: list[str],
+) -> Certificate:
+    """The certificate of a policy that passed a test on rows held out."""
+    found = Certificate(confidence, "held-out test", gaps, loss, smallest)
+    how = f"tested on {rows:,} rows held out, {smallest:,} in the smallest group; {', '.join(methods)}"
+    return _worded(found, components, how, [])
+
+
+def _worded(
+    found: Certificate, components: tuple[Component, ...], how: str, silent: list[str]
+) -> Certificate:
+    parts = [
+        f"the gap of {component.name!r} is at most {component.quantity(found.gaps[component.name])}"
+        for component in components
+        if component.name in found.gaps
+    ]
+    if found.loss is not None:
+        parts.append(f"the loss at most {written(found.loss, 6)}")
+    listed = ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + parts[-1]
+    sentence = (
+        f"With confidence {found.confidence:.6g}, {listed} for people like these, at their group mix ({how})."
+    )
+    if silent:
+        sentence += f" Nothing can be promised of the rest: {'; '.join(silent)}."
+    return Certificate(found.confidence, found.basis, found.gaps, found.loss, found.smallest, sentence)

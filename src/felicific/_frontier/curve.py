@@ -1,0 +1,129 @@
+"""Curves: what the policies of a frontier do to people they were not fitted on, and tables of both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from felicific._problem.happiness import Component
+from felicific._program.moments import Outcome
+from felicific._tables.memory import table_maker
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """What the policies of a frontier do to people they were not fitted on.
+
+    Attributes
+    ----------
+    components, groups : tuple
+        As on the frontier.
+    tau : array of shape (points,)
+        Where on the frontier each point lies: its breakpoints, and the kinks between them.
+    loss : array of shape (points,)
+    means : array of shape (points, groups, components)
+    gaps : array of shape (points, components)
+    kink : array of shape (points,)
+        True for a point that is no breakpoint of the frontier: two groups change places there.
+    today : Outcome or None
+        What the model's own decisions do to these people.
+    """
+
+    components: tuple[Component, ...]
+    groups: tuple[Any, ...]
+    tau: Floats
+    loss: Floats
+    means: Floats
+    gaps: Floats
+    kink: NDArray[np.bool_]
+    today: Outcome | None = None
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """One entry per point: tau, loss, whether it is a kink, gaps and group means, by name."""
+        more = {"kink": self.kink.tolist()}
+        return table_of(self.components, self.groups, self.tau, self.loss, more, self.gaps, self.means)
+
+    def to_frame(self) -> Any:
+        """The points as a pandas or Polars dataframe."""
+        return table_maker("auto")({name: np.array(column) for name, column in self.to_dict().items()})
+
+
+def curve(
+    components: tuple[Component, ...],
+    groups: tuple[Any, ...],
+    tau: Floats,
+    outcomes: list[Outcome],
+    today: Outcome | None = None,
+) -> Curve:
+    """Join what the policies at some places of a frontier do to other people, with the kinks between them."""
+    losses = np.array([outcome.loss for outcome in outcomes])
+    means = np.array([outcome.means for outcome in outcomes])
+    places, kinks = [0.0], [False]
+    for i in range(len(outcomes) - 1):
+        crossings = sorted(
+            {t for j in range(means.shape[2]) for t in kinks_of(means[i, :, j], means[i + 1, :, j])}
+        )
+        places += [*(i + t for t in crossings), i + 1.0]
+        kinks += [*(True for _ in crossings), False]
+    index = np.arange(len(outcomes), dtype=np.float64)
+
+    def straight(numbers: Floats) -> Floats:
+        flat = numbers.reshape(len(numbers), -1).T
+        found = np.array([np.interp(places, index, column) for column in flat]).T
+        return found.reshape(len(places), *numbers.shape[1:])
+
+    along = straight(means)
+    return Curve(
+        components=components,
+        groups=groups,
+        tau=straight(tau),
+        loss=straight(losses),
+        means=along,
+        gaps=along.max(axis=1) - along.min(axis=1),
+        kink=np.array(kinks),
+        today=today,
+    )
+
+
+def kinks_of(left: Floats, right: Floats) -> list[float]:
+    """Where, between 0 and 1, the largest or the smallest of some straight lines becomes another one."""
+    found = set()
+    for a in range(len(left)):
+        for b in range(a):
+            apart, after = left[a] - left[b], right[a] - right[b]
+            if apart * after >= 0:
+                continue
+            t = float(apart / (apart - after))
+            there = (1 - t) * left + t * right
+            # Any value between those of the two lines will do: they meet here.
+            if there[a] >= there.max() - 1e-12 * np.ptp(there) or there[a] <= there.min() + 1e-12 * np.ptp(
+                there
+            ):
+                found.add(t)
+    return sorted(found)
+
+
+def table_of(
+    components: tuple[Component, ...],
+    groups: tuple[Any, ...],
+    tau: Floats,
+    loss: Floats,
+    more: dict[str, list[Any]],
+    gaps: Floats,
+    means: Floats,
+) -> dict[str, list[Any]]:
+    """Columns by name, for frontiers and curves."""
+    table: dict[str, list[Any]] = {"tau": tau.tolist(), "loss": loss.tolist()} | more
+    names = [str(group) for group in groups]
+    if len(set(names)) < len(names):
+        names = [repr(group) for group in groups]  # 1 and "1"
+    for j, component in enumerate(components):
+        table[f"gap of {component.name}"] = gaps[:, j].tolist()
+        for z, group in enumerate(names):
+            table[f"mean {component.name} of {group}"] = means[:, z, j].tolist()
+    return table

@@ -1,0 +1,489 @@
+r"""The frontier: the least loss for every allowed gap, exactly.
+
+.. math:: L(\tau) = \min_q \; \mathrm{loss}(q) \quad \text{s.t.} \quad \mathrm{gap}_j(q) \le \tau u_j
+
+is convex and piecewise linear in :math:`\tau`. With :math:`\tau` a column of the program, minimising loss plus
+:math:`\lambda \tau` gives a breakpoint for every :math:`\lambda`; starting from the two ends, the slope of the chord
+between two known breakpoints either finds one below the chord or proves that there is none. Between two breakpoints
+the optimum is their mixture, so a short list of policies answers every gap.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from felicific._frontier.curve import Curve, curve, table_of
+from felicific._policy.lottery import make_salt
+from felicific._policy.policy import CellPolicy, Policy
+from felicific._problem.happiness import Component
+from felicific._problem.requirements import (
+    Budget,
+    Floor,
+    GapRow,
+    check_constraints,
+    resolve_gap,
+    resolve_rows,
+)
+from felicific._program.model import Program, Ray, build, changes_of, policy_of, rounding_of
+from felicific._program.moments import Moments, Outcome
+from felicific._program.solution import rounded_up, solve_program
+from felicific._tables.memory import table_maker
+from felicific.exceptions import ConstraintError, InfeasibleError, MomentsError
+
+Floats = NDArray[np.float64]
+
+#: Below this, relative to the whole rise of the loss, a breakpoint is not told from the chord beside it.
+EXACT = 1e-11
+
+
+@dataclass(frozen=True)
+class Point:
+    """One breakpoint: how far along the ray, what it does, and the policy's probabilities."""
+
+    tau: float
+    outcome: Outcome
+    q: Floats
+
+
+@dataclass(frozen=True)
+class Line:
+    """What is known of a frontier once it is solved.
+
+    Attributes
+    ----------
+    ray : array of shape (components,)
+        The gap of component j allowed at tau is ``tau * ray[j]``; infinite for one that is not constrained.
+    points : list of Point
+        From the least gap to the least loss.
+    today : Outcome
+        What the model's own decisions do.
+    evaluate : callable
+        What a policy's probabilities do.
+    policy : callable
+        The policy of some probabilities, given what they do.
+    rounding : float
+        How far apart two positions may be without being told from each other.
+    """
+
+    ray: Floats
+    points: list[Point]
+    today: Outcome
+    evaluate: Callable[[Floats], Outcome]
+    policy: Callable[[Floats, Outcome], Policy]
+    rounding: float
+
+
+def trace(
+    first: Point, last: Point, solve: Callable[[float], Point], tolerance: float = EXACT
+) -> list[Point]:
+    """All breakpoints between the least gap (``first``) and the least loss (``last``).
+
+    ``solve(weight)`` returns a point that minimises loss plus weight times tau.
+    """
+    rise = first.outcome.loss - last.outcome.loss
+    if rise <= 0 or last.tau <= first.tau:
+        return [first]
+    slack = tolerance * rise
+
+    def between(left: Point, right: Point) -> list[Point]:
+        fall, run = left.outcome.loss - right.outcome.loss, right.tau - left.tau
+        if fall <= slack or run <= tolerance * last.tau:
+            return []
+        weight = fall / run
+        point = solve(weight)
+        chord = left.outcome.loss + weight * left.tau
+        if point.outcome.loss + weight * point.tau >= chord - slack:
+            return []
+        return [*between(left, point), point, *between(point, right)]
+
+    return _hull([first, *between(first, last), last], slack)
+
+
+def _hull(points: list[Point], slack: float) -> list[Point]:
+    """The points of the lower left hull: repeated, dominated and collinear ones are dropped."""
+    kept: list[Point] = []
+    for point in sorted(points, key=lambda point: (point.tau, point.outcome.loss)):
+        if kept and point.outcome.loss >= kept[-1].outcome.loss - slack:
+            continue
+        while len(kept) > 1 and _above(kept[-2], kept[-1], point, slack):
+            kept.pop()
+        kept.append(point)
+    return kept
+
+
+def _above(left: Point, middle: Point, right: Point, slack: float) -> bool:
+    share = (middle.tau - left.tau) / (right.tau - left.tau)
+    chord = (1 - share) * left.outcome.loss + share * right.outcome.loss
+    return middle.outcome.loss >= chord - slack
+
+
+@dataclass(frozen=True, eq=False)
+class Frontier:
+    """The whole trade-off. Nothing is solved before it is first looked at.
+
+    Attributes
+    ----------
+    components : tuple of Component
+        What is measured.
+    groups : tuple
+        The groups.
+    loss_name : str
+        What the loss is; "error" for the error rate.
+    tolerance : float
+        How far the loss may be from the optimum between breakpoints, relative to its whole rise.
+    ray : array of shape (components,)
+        The gap of component j allowed at tau is ``tau * ray[j]``; infinite for one that is not constrained. With
+        one component ray is 1 and tau is the gap.
+    today : Outcome
+        What the model's own decisions do.
+    """
+
+    components: tuple[Component, ...]
+    groups: tuple[Any, ...]
+    loss_name: str
+    tolerance: float
+    find: Callable[[], Line]
+
+    @cached_property
+    def _line(self) -> Line:
+        return self.find()
+
+    @property
+    def points(self) -> list[Point]:
+        """The breakpoints, from the least gap to the least loss."""
+        return self._line.points
+
+    @property
+    def ray(self) -> Floats:
+        """The gap of each component allowed at tau 1."""
+        return self._line.ray
+
+    @property
+    def today(self) -> Outcome:
+        """What the model's own decisions do."""
+        return self._line.today
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    @property
+    def tau(self) -> Floats:
+        """Positions of the breakpoints on the ray."""
+        return np.array([point.tau for point in self.points])
+
+    @property
+    def loss(self) -> Floats:
+        """Loss at the breakpoints."""
+        return np.array([point.outcome.loss for point in self.points])
+
+    @property
+    def gaps(self) -> Floats:
+        """Gaps at the breakpoints, of shape (breakpoints, components)."""
+        return np.array([point.outcome.gaps for point in self.points])
+
+    @property
+    def means(self) -> Floats:
+        """Group means at the breakpoints, of shape (breakpoints, groups, components)."""
+        return np.array([point.outcome.means for point in self.points])
+
+    @property
+    def prices(self) -> Floats:
+        """Least and largest price at the breakpoints, in loss per unit of tau, of shape (breakpoints, 2).
+
+        Between two breakpoints the price is one number: the slope. At a breakpoint it is the interval between its
+        two slopes; below the least gap nothing is for sale, so that price is infinite.
+        """
+        slopes = -np.diff(self.loss) / np.diff(self.tau)
+        return np.column_stack([np.append(slopes, 0.0), np.append([math.inf], slopes)])
+
+    def at(self, *, gap: Any = None, loss: float | None = None, tau: float | None = None) -> Policy:
+        """The policy of least loss at a gap, or of least gap at a loss; no further program is solved.
+
+        Parameters
+        ----------
+        gap : number, or dict of component or criterion to number
+            The gap allowed; a number allows it for each component that is closed. With several, the loosest position
+            on the ray at which all are kept: off the ray there may be policies of less loss.
+        loss : number
+            The loss allowed.
+        tau : number
+            Or the position on the ray itself, from that of the first breakpoint on.
+        """
+        return self._at(self.position(gap=gap, loss=loss, tau=tau))
+
+    def position(self, *, gap: Any = None, loss: float | None = None, tau: float | None = None) -> float:
+        """The tau at which :meth:`at` finds its policy."""
+        if [gap, loss, tau].count(None) != 2:
+            raise ConstraintError(
+                "A place on the frontier is a gap, a loss or a tau.", "Give one of gap=, loss= and tau=."
+            )
+        for what, number in (("loss", loss), ("tau", tau)):
+            if number is not None and (isinstance(number, bool) or not isinstance(number, Real)):
+                raise ConstraintError(f"The {what} is {number!r}.", "Give a number.")
+        if gap is not None:
+            return self._tau_of_gap(gap)
+        if loss is not None:
+            return self._tau_of_loss(float(loss))
+        place = float(tau)  # type: ignore[arg-type]  # one of the three is given
+        if not place >= self.points[0].tau:
+            raise ConstraintError(
+                f"tau is {place!r}, and the frontier begins at {self.points[0].tau!r}.",
+                "Give at least that.",
+            )
+        return place
+
+    def _tau_of_gap(self, gap: Any) -> float:
+        closed = np.isfinite(self.ray)
+        allowed = np.array(resolve_gap(gap, self.components))
+        if isinstance(gap, Mapping):
+            for j in np.flatnonzero(np.isfinite(allowed) & ~closed)[:1]:
+                raise ConstraintError(
+                    f"The gap of {self.components[j].name!r} is measured and not closed on this frontier.",
+                    "Ask for that gap when fitting, or name it in the frontier's gap=.",
+                )
+        on = closed & (self.ray > 0)
+        taus = np.where(on, allowed, math.inf) / np.where(on, self.ray, 1.0)
+        j = int(taus.argmin())
+        tau, least = float(taus[j]), self.points[0].tau
+        if tau < least - 1e-9 * self.points[-1].tau - self._line.rounding:
+            reached = self.components[j].quantity(rounded_up(least * self.ray[j]))
+            raise InfeasibleError(
+                f"No policy on this frontier reaches that gap; the least is {reached} of {self.components[j].name!r}.",
+                "Allow at least that gap, or let the policy see more.",
+                least_gap=float(least * self.ray[j]),
+            )
+        return max(tau, least)
+
+    def _tau_of_loss(self, loss: float) -> float:
+        losses, taus = self.loss, self.tau
+        if math.isnan(loss) or loss < losses[-1] - 1e-12 * max(abs(losses[-1]), 1.0):
+            raise InfeasibleError(
+                f"No policy of this kind has a loss of {loss:.6g}; the least is {losses[-1]:.6g}.",
+                "Allow at least that loss.",
+            )
+        return float(np.interp(-loss, -losses, taus))
+
+    def _at(self, tau: float) -> Policy:
+        taus = self.tau
+        right = int(np.searchsorted(taus, tau, side="right"))
+        left = right - 1
+        point, price = self.points[left], float(self.prices[left, 0])
+        q, outcome = point.q, point.outcome
+        if right < len(taus) and tau > taus[left]:
+            share = (tau - taus[left]) / (taus[right] - taus[left])
+            q = (1 - share) * point.q + share * self.points[right].q
+            outcome = self._line.evaluate(q)
+        policy = self._line.policy(q, outcome)
+        # The price of several gaps together belongs to none of them.
+        closed = np.flatnonzero(np.isfinite(self.ray)).tolist()
+        prices = {self.components[j].name: price / float(self.ray[j]) for j in closed if self.ray[j] > 0}
+        return replace(policy, prices=prices if len(closed) == 1 else {})
+
+    @property
+    def policies(self) -> list[Policy]:
+        """The policies of the breakpoints."""
+        return [self._at(tau) for tau in self.tau.tolist()]
+
+    def on(self, others: Moments | Callable[[Policy], Outcome]) -> Curve:
+        """What the frontier's policies do to other people.
+
+        Parameters
+        ----------
+        others : Moments, or function of a policy
+            The moments of those people (of the same signal, with the cells of this frontier), or a function that says
+            what a policy does to them.
+
+        Returns
+        -------
+        Curve
+            Between two breakpoints group means and loss are straight lines there too, but a gap need not be: where the
+            group on top or at the bottom changes it has a kink, which is listed as a point of its own.
+        """
+        if isinstance(others, Moments):
+            outcomes = [_matching(self, others).evaluate(point.q) for point in self.points]
+            return curve(self.components, self.groups, self.tau, outcomes, others.today)
+        return curve(self.components, self.groups, self.tau, [others(policy) for policy in self.policies])
+
+    def plot(self, **options: Any) -> Any:
+        """The trade-off as an Altair chart; see :func:`felicific.plots.frontier`."""
+        from importlib import import_module
+
+        return import_module("felicific.plots").frontier(self, **options)
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """One entry per breakpoint: tau, loss, prices, gaps and group means, by name."""
+        prices = {"least price": self.prices[:, 0].tolist(), "largest price": self.prices[:, 1].tolist()}
+        return table_of(self.components, self.groups, self.tau, self.loss, prices, self.gaps, self.means)
+
+    def to_frame(self) -> Any:
+        """The breakpoints as a pandas or Polars dataframe."""
+        return table_maker("auto")({name: np.array(column) for name, column in self.to_dict().items()})
+
+
+def _matching(line: Frontier, others: Moments) -> Moments:
+    """Other people's moments, when the frontier's policies can be told from them."""
+    policy = line.policies[0]
+    if not isinstance(policy, CellPolicy):
+        raise MomentsError(
+            "Sums over people do not say what individual policies do to them.", "Use fair.frontier_on(X, y)."
+        )
+    signal = policy.signal
+    theirs = others.joined() if others.signal != signal else others
+    for what, mine, other in (
+        ("signal", signal, theirs.signal),
+        ("groups", line.groups, theirs.groups),
+        ("components", line.components, theirs.components),
+        ("classes", policy.classes.tolist(), theirs.classes.tolist()),
+        ("loss", line.loss_name, theirs.loss_name),
+    ):
+        if mine != other:
+            raise MomentsError(
+                f"The other people's moments disagree with the frontier on {what}.",
+                "Compute them with policy=frontier.policies[0].signal, and the same groups, happiness and loss.",
+            )
+    return theirs
+
+
+def frontier(
+    moments: Moments,
+    *,
+    gap: Any = None,
+    constraints: Iterable[Floor | Budget] = (),
+    see_group: bool = True,
+    random_state: Any = None,
+) -> Frontier:
+    """The exact trade-off between loss and gap.
+
+    Parameters
+    ----------
+    moments : Moments
+        The sums over the labelled people.
+    gap : dict of component or criterion to number, or list of components or criteria; optional
+        Which gaps are closed; by default those of all components. With several, their gaps shrink together: in the
+        proportions of the numbers, or else of their gaps when nothing is asked of them.
+    constraints : sequence of Floor and Budget
+        Requirements that hold everywhere on the frontier.
+    see_group : bool
+        False for policies that decide alike in all groups.
+    random_state : None, int or NumPy generator
+        Where the lottery's salt comes from.
+    """
+    Moments.check(moments)
+    salt = make_salt(random_state)
+    return cell_frontier(moments.joined(), gap, constraints, see_group=see_group, salt=salt)
+
+
+def cell_frontier(
+    joined: Moments,
+    gap: Any,
+    constraints: Any,
+    *,
+    see_group: bool,
+    salt: str,
+    expected: bool = False,
+) -> Frontier:
+    """The frontier of policies that see a signal, with this salt; their outcomes are ``expected``, or measured."""
+    joined.check_complete()
+    constraints = check_constraints(constraints)
+    resolve_gap(_closed(gap), joined.components)  # what is wrong with it is said now
+
+    def policy(q: Floats, outcome: Outcome) -> Policy:
+        return CellPolicy(
+            classes=joined.classes,
+            groups=joined.groups,
+            components=joined.components,
+            outcome=outcome,
+            prices={},
+            salt=salt,
+            see_group=see_group,
+            expected=expected,
+            signal=joined.signal,
+            q=q,
+            mass=joined.mass,
+        )
+
+    def find() -> Line:
+        free = solve_program(joined, None, constraints, see_group=see_group)
+        rows = resolve_rows(joined, directions(joined, gap, free.outcome), constraints)
+        program = build(joined, rows, see_group=see_group)
+        points = breakpoints(program, changes_of(program))
+        return Line(ray_of(program), points, joined.today, joined.evaluate, policy, tau_rounding(program))
+
+    return Frontier(joined.components, joined.groups, joined.loss_name, EXACT, find)
+
+
+def breakpoints(program: Program, changes: Floats) -> list[Point]:
+    """All breakpoints of a program whose gap rows give the ray's direction.
+
+    Of the policies that are equally good at one, it is that which changes today's decisions least.
+    """
+    model, ray = Ray(program), ray_of(program)
+
+    def point(columns: Floats) -> Point:
+        q = policy_of(program, columns)
+        outcome = program.moments.evaluate(q)
+        return Point(tau_of(outcome, ray), outcome, q)
+
+    first, last = point(model.least().columns), point(model.weighted(0.0).columns)
+    unit = program.cost_scale
+    found = trace(first, last, lambda weight: point(model.weighted(weight / unit).columns))
+    settled = [point(model.within(corner.tau, changes).columns) for corner in found]
+    return _hull(settled, EXACT * (first.outcome.loss - last.outcome.loss))
+
+
+def ray_of(program: Program) -> Floats:
+    """Width of every component's gap at tau 1; infinite where it is not constrained."""
+    ray = np.full(len(program.moments.components), math.inf)
+    for row in program.rows:
+        if isinstance(row, GapRow):
+            ray[row.j] = row.width
+    return ray
+
+
+def tau_of(outcome: Outcome, ray: Floats) -> float:
+    """How far along the ray an outcome is."""
+    on = (ray > 0) & np.isfinite(ray)
+    return float((outcome.gaps[on] / ray[on]).max(initial=0.0))
+
+
+def tau_rounding(program: Program) -> float:
+    """How far apart two positions on the ray may be by rounding alone."""
+    ray = ray_of(program)
+    on = (ray > 0) & np.isfinite(ray)
+    return float((rounding_of(program.moments)[on] / ray[on]).max(initial=0.0))
+
+
+def directions(moments: Moments, gap: Any, free: Outcome) -> dict[str, float]:
+    """Width of each gap at tau 1; ``free`` is what happens when nothing is asked."""
+    widths = resolve_gap(_closed(gap), moments.components)
+    if not isinstance(gap, Mapping):
+        # A gap that is nothing but rounding has no direction: it stays closed.
+        apart = np.where(free.gaps > rounding_of(moments), free.gaps, 0.0)
+        widths = [float(apart[j]) if width < math.inf else width for j, width in enumerate(widths)]
+    found = {
+        component.name: width
+        for component, width in zip(moments.components, widths, strict=True)
+        if width < math.inf
+    }
+    return dict.fromkeys(found, 1.0) if len(found) == 1 else found
+
+
+def _closed(gap: Any) -> Any:
+    """Which gaps are closed, as a gap of each: everything, those listed, or as it is written."""
+    if gap is None:
+        return 0.0
+    if isinstance(gap, Mapping):
+        return gap
+    if isinstance(gap, str) or not isinstance(gap, Iterable):
+        raise ConstraintError(
+            f"The gaps to close are {gap!r}.", "Pass a list of components, or a dict of component to number."
+        )
+    return dict.fromkeys(gap, 0.0)

@@ -1,0 +1,141 @@
+r"""The frontier of individual policies: a pool of deterministic ones that serves every gap.
+
+On the plug-in ledger, minimising loss plus :math:`\lambda \tau` over mixtures of all deterministic policies is a
+program of its own for every :math:`\lambda`, solved by column generation. Tracing the breakpoints with those solves
+fills a pool until no policy that sees x lies below the chords by more than the tolerance. The frontier that is
+returned is the exact one of all mixtures of the pool, valued on the real labels where there are any.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from felicific._frontier.frontier import Point, breakpoints, directions, ray_of, tau_of, trace
+from felicific._problem.requirements import Row, resolve_rows
+from felicific._program.generation import Columns, Generator
+from felicific._program.model import Answer, Program, Ray, multipliers, policy_of
+from felicific._program.solution import solve_program
+from felicific.exceptions import InfeasibleError
+
+Floats = NDArray[np.float64]
+
+#: How far the loss may lie above the optimum between breakpoints, relative to its whole rise, by the plug-in ledger.
+TOLERANCE = 1e-4
+
+#: Passes after which the search for one breakpoint ends, and those in a row that may bring no progress.
+PASSES, PATIENCE = 60, 3
+
+#: A duality gap that counts as closed, relative to the largest regret.
+EXACT = 1e-9
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Deterministic policies, and the frontier of their mixtures.
+
+    ``points`` hold, as probabilities of shape (groups, 1, policies), how each group mixes the pool; ``program`` is the
+    one that was traced. ``excess`` bounds how far the traced losses may lie above the optimum of the plug-in ledger,
+    and is None when the probabilities call the requirements out of reach.
+    """
+
+    search: Generator
+    program: Program
+    points: list[Point]
+    excess: float | None
+
+
+def fill(search: Generator, gap: Any) -> Pool:
+    """Find the policies that the frontier of the gaps ``gap`` needs."""
+    excess: float | None = None
+    try:
+        excess = _sweep(search, search.expected, gap)
+    except InfeasibleError:
+        if search.real is search.expected:
+            raise
+        # What the probabilities say is out of reach may still be met on the real labels.
+    if search.real is not search.expected:
+        # Pricing never sees a label, so on the real ledger the sweep is a search and no proof.
+        _sweep(search, search.real, gap)
+        points = breakpoints(_program(search, search.real, gap), search.changes)
+        search.approach(np.flatnonzero(np.max([point.q for point in points], axis=(0, 1, 2)) > 0).tolist())
+    program = _program(search, search.real, gap)
+    return Pool(search, program, breakpoints(program, search.changes), excess)
+
+
+def _rows(search: Generator, columns: Columns, gap: Any) -> list[Row]:
+    """The requirements on one ledger; gaps shrink in proportion to what they are when nothing is asked."""
+    moments = columns.moments()
+    free = solve_program(moments, None, search.constraints, see_group=search.crowd.see_group)
+    return resolve_rows(moments, directions(moments, gap, free.outcome), search.constraints)
+
+
+def _program(search: Generator, columns: Columns, gap: Any) -> Program:
+    return search.master(columns, _rows(search, columns, gap))
+
+
+def _sweep(search: Generator, columns: Columns, gap: Any) -> float:
+    """Add columns until the whole frontier on one ledger is known; returns the largest duality gap left."""
+    search.reach(columns)
+    sweep = _Sweep(search, columns, _rows(search, columns, gap))
+    last = sweep.solve(lambda ray: ray.weighted(0.0))
+    nearest = sweep.least()
+    first = sweep.solve(lambda ray: ray.within(nearest * (1 + 1e-9)))
+    sweep.slack = TOLERANCE / 4 * max(first.outcome.loss - last.outcome.loss, 0.0)
+
+    def between(weight: float) -> Point:
+        return sweep.solve(lambda ray: ray.weighted(weight / ray.program.cost_scale), weight)
+
+    trace(first, last, between, TOLERANCE)
+    return sweep.left
+
+
+class _Sweep:
+    """Column generation for one question after another to the same, growing, pool.
+
+    ``slack`` is the duality gap at which a question counts as answered, ``left`` the largest that remained.
+    """
+
+    def __init__(self, search: Generator, columns: Columns, rows: list[Row]) -> None:
+        self.search, self.columns, self.rows = search, columns, rows
+        self.slack = self.left = 0.0
+
+    def solve(self, ask: Callable[[Ray], Answer], weight: float = 0.0) -> Point:
+        """The mixture of least loss plus ``weight`` times tau."""
+        best, idle, better = math.inf, 0, math.inf
+        for _ in range(PASSES):
+            program = self.search.master(self.columns, self.rows)
+            slack = max(self.slack, EXACT * program.cost_scale)
+            answer = ask(Ray(program))
+            q = policy_of(program, answer.columns)
+            outcome = program.moments.evaluate(q)
+            point = Point(tau_of(outcome, ray_of(program)), outcome, q)
+            worth = multipliers(program, answer, program.cost_scale)
+            better = self._price(1.0, worth)
+            value = outcome.loss + weight * point.tau
+            idle = 0 if value < best - slack else idle + 1
+            best = min(best, value)
+            if better <= slack or idle > PATIENCE:
+                break
+        self.left = max(self.left, better)
+        return point
+
+    def least(self) -> float:
+        """The least tau that a mixture reaches."""
+        for _ in range(PASSES):
+            program = self.search.master(self.columns, self.rows)
+            answer = Ray(program).least_width()
+            if self._price(0.0, multipliers(program, answer, 1.0)) <= EXACT:
+                break
+        q = policy_of(program, answer.columns)
+        return tau_of(program.moments.evaluate(q), ray_of(program))
+
+    def _price(self, alpha: float, worth: Floats) -> float:
+        """Add the column that these multipliers ask for; returns how much it improves."""
+        self.search.add(alpha, self.search.kappa_of(self.columns, worth))
+        return self.search.reduced(self.columns, alpha, worth)

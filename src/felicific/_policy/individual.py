@@ -1,0 +1,339 @@
+"""Individual policies: every person's own features decide, with the happiness itself."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from felicific._documents import check_shape, plain, read_number, read_numbers, refused
+from felicific._policy.calibration import Calibration
+from felicific._policy.ledgers import Terms, expected_ledger
+from felicific._policy.policy import Policy
+from felicific._problem.expressions import Expression
+from felicific._problem.happiness import Correct, Decided, Happiness, Labelled, resolve_happiness
+from felicific._program.generation import (
+    CHOOSES,
+    LIKELY,
+    Generated,
+    Ledger,
+    Mixture,
+    choose,
+    fixed_decisions,
+    likeliest,
+)
+from felicific._program.summing import check_proba, resolve_loss
+from felicific._tables.memory import Array, Table, count_rows
+from felicific.exceptions import DataError, PolicyFileError
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Search:
+    """How the column generation ended.
+
+    Attributes
+    ----------
+    passes : int
+        Deterministic policies that were tried.
+    stopped : str
+        Why it stopped: the duality gap closed, stagnation, or too many passes.
+    duality_gap, plug_in_optimum : float or None
+        The best mixture for the calibrated probabilities had the loss ``plug_in_optimum``; no policy that sees x has
+        a loss more than ``duality_gap`` below that, if those probabilities are right. None when those probabilities
+        call the requirements out of reach, though the real labels meet them.
+    plug_in_loss, plug_in_gaps : float, dict
+        What the calibrated probabilities expect of the policy; ``Policy.loss`` and ``Policy.gaps`` are what
+        really happened on the labelled rows.
+    """
+
+    passes: int
+    stopped: str
+    duality_gap: float | None
+    plug_in_optimum: float | None
+    plug_in_loss: float
+    plug_in_gaps: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a policy sees of people: every decision's expected worth, the likeliest class, and the slot of the group."""
+
+    ledger: Ledger
+    likely: NDArray[np.intp]
+    group: NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class IndividualPolicy(Policy):
+    """A mixture of deterministic policies of a person's features.
+
+    Policy m decides what minimises ``alpha[m]`` times the expected loss minus ``kappa[m]`` times the expected
+    happiness; group z follows policy m with probability ``share[z, m]``.
+    """
+
+    mixture: Mixture
+    calibration: Calibration
+    origin: Floats
+    happiness: tuple[Happiness, ...]
+    loss_function: Any
+    search: Search
+
+    def _mixed(self, scores: Array, group: NDArray[np.intp] | None, x: Table) -> Floats:
+        return self.follow(self.look(scores, group, x))
+
+    def look(self, scores: Array, group: NDArray[np.intp] | None, x: Table) -> Seen:
+        """What may be expected of people, whatever the mixture."""
+        if x is None:
+            raise DataError("An individual policy looks at the people themselves.", "Pass x=, their table.")
+        rows = np.arange(len(scores))
+        if count_rows(x) != len(rows):
+            raise DataError(f"There are {len(rows)} scores for {count_rows(x)} people.", "Pass one for each.")
+        k, g = len(self.classes), len(self.groups)
+        names = np.empty(len(rows), dtype=object)
+        if self.see_group:
+            names = _named(self.groups, group)
+            belief = self.calibration.apply(check_proba(scores, k, rows), np.asarray(group))
+        else:
+            belief = check_proba(scores, k * g, rows).reshape(len(rows), k, g)
+        ledger = expected_ledger(self.terms, x, belief, names if self.see_group else None, self.origin)
+        likely = likeliest(scores.reshape(len(rows), k, -1).sum(axis=2))
+        return Seen(ledger, likely, np.zeros(len(rows), dtype=np.intp) if group is None else group)
+
+    def follow(self, seen: Seen) -> Floats:
+        """Probability of every decision about people who were looked at."""
+        ledger, likely = seen.ledger, seen.likely
+        decisions = np.zeros(ledger.cost.shape)
+        for z in range(len(self.groups) if self.see_group else 1):
+            mine = np.flatnonzero(seen.group == z)
+            cost, value = ledger.cost[mine], ledger.value[mine]
+            for m in np.flatnonzero(self.mixture.share[z]):
+                kappa = self.mixture.kappa[m, z : z + 1] if self.see_group else self.mixture.kappa[m]
+                fixed, alpha = int(self.mixture.fixed[m]), float(self.mixture.alpha[m])
+                free = fixed == CHOOSES
+                chosen = choose(alpha, kappa, cost, value) if free else fixed_decisions(fixed, likely[mine])
+                decisions[mine, chosen] += self.mixture.share[z, m]
+        return decisions
+
+    @property
+    def terms(self) -> Terms:
+        """What is valued."""
+        cost = resolve_loss(self.loss_function, self.classes)[1]
+        return Terms(self.classes, self.groups, self.happiness, cost, self.see_group)
+
+    def rules(self, digits: int = 12) -> list[str]:
+        """One sentence for every group and policy that is mixed."""
+        found = []
+        for z, group in enumerate(self.groups if self.see_group else ("any",)):
+            who = f"In group {group!r}" if self.see_group else "In any group"
+            shares = self.mixture.share[z]
+            for m in np.flatnonzero(shares).tolist():
+                often = "always" if shares[m] == 1 else f"with probability {shares[m]:.2%}, by lottery,"
+                fixed = int(self.mixture.fixed[m])
+                if fixed != CHOOSES:
+                    what = f"is {self.classes.tolist()[fixed]!r} for everybody"
+                    what = "is the class that the model finds likeliest" if fixed == LIKELY else what
+                    found.append(f"{who}, {often} the decision {what}.")
+                    continue
+                found.append(
+                    f"{who}, {often} that decision is taken which has the least {self._aim(m, z, min(digits, 6))}."
+                )
+        return found
+
+    def _aim(self, m: int, z: int, digits: int) -> str:
+        parts = ["expected loss"] if self.mixture.alpha[m] else ["value of zero"]
+        for y, group in enumerate(self.groups):
+            if self.see_group and y != z:
+                continue
+            whose = "" if self.see_group else f" if the person is of group {group!r}"
+            for j, component in enumerate(self.components):
+                weight = self.mixture.kappa[m, y, j]
+                if weight:
+                    sign, unit = ("less" if weight > 0 else "plus"), component.unit or "unit"
+                    parts.append(
+                        f"{sign} {abs(weight):.{digits}g} per {unit} of expected {component.name!r}{whose}"
+                    )
+        return " ".join(parts)
+
+    # -----------------------------------------------------------------------------------------------------
+    # Files
+
+    def _content(self) -> dict[str, Any]:
+        name, cost = resolve_loss(self.loss_function, self.classes)
+        stored: Any = cost.tolist() if isinstance(cost, np.ndarray) else name
+        if isinstance(cost, Expression):
+            stored = {"expression": cost.text}
+        return {
+            "policy": {"kind": "individual"},
+            "fixed": self.mixture.fixed.tolist(),
+            "alpha": self.mixture.alpha.tolist(),
+            "kappa": self.mixture.kappa.tolist(),
+            "share": self.mixture.share.tolist(),
+            "calibration": [
+                [[x.tolist(), y.tolist()] for x, y in curves] for curves in self.calibration.knots
+            ],
+            "origin": self.origin.tolist(),
+            "functions": [_function_to_json(happiness) for happiness in self.happiness],
+            "loss_function": stored,
+            "search": asdict(self.search),
+        }
+
+    @classmethod
+    def _parsed(cls, content: dict[str, Any], common: dict[str, Any], **functions: Any) -> Policy:
+        names = [component.name for component in common["components"]]
+        given = functions["happiness"]
+        known = {}
+        if given is not None:
+            known = {str(item.name): item for item in resolve_happiness(given, common["classes"].tolist())}
+        happiness = []
+        for component, written in zip(common["components"], content["functions"], strict=True):
+            if written is None and component.name not in known:
+                raise PolicyFileError(
+                    f"The happiness {component.name!r} is a Python function, which a file cannot hold.",
+                    f"Pass happiness= with functions for {', '.join(map(repr, names))}.",
+                )
+            happiness.append(
+                known[component.name] if written is None else _function_from_json(component, written)
+            )
+        loss = content["loss_function"]
+        if isinstance(loss, dict):
+            loss = Expression(loss["expression"])
+        elif isinstance(loss, str):
+            loss = functions["loss"]
+            if loss is None:
+                raise PolicyFileError(
+                    f"The loss of this policy is the Python {content['loss_function']}.",
+                    "Pass loss= with it.",
+                )
+        return cls(
+            mixture=Mixture(
+                read_numbers(content["fixed"], "fixed").astype(np.intp),
+                *(read_numbers(content[name], name) for name in ("alpha", "kappa", "share")),
+            ),
+            calibration=Calibration(
+                tuple(
+                    tuple((read_numbers(x, "calibration"), read_numbers(y, "calibration")) for x, y in curves)
+                    for curves in content["calibration"]
+                )
+            ),
+            origin=read_numbers(content["origin"], "origin"),
+            happiness=tuple(happiness),
+            loss_function=loss,
+            search=_read_search(content["search"]),
+            **common,
+        )
+
+    def _validate(self) -> None:
+        super()._validate()
+        g, k, j, m = len(self.groups), len(self.classes), len(self.components), len(self.mixture.alpha)
+        mixture = self.mixture
+        check_shape("fixed", mixture.fixed.astype(np.float64), (m,))
+        check_shape("alpha", mixture.alpha, (m,))
+        check_shape("kappa", mixture.kappa, (m, g, j))
+        check_shape("share", mixture.share, (g, m))
+        check_shape("origin", self.origin, (j,))
+        if (mixture.share < 0).any() or not (np.abs(mixture.share.sum(axis=1) - 1.0) <= 1e-9).all():
+            raise refused("some mixture weights are negative or do not sum to one")
+        if (mixture.fixed < LIKELY).any() or (mixture.fixed >= k).any() or (mixture.alpha < 0).any():
+            raise refused("a policy of the mixture is none")
+        if len(self.calibration.knots) != (g if self.see_group else 0):
+            raise refused("a group has no calibration")
+        for curves in self.calibration.knots:
+            if len(curves) != k:
+                raise refused("a class has no calibration")
+            for x, y in curves:
+                check_shape("calibration", check_shape("calibration", y, x.shape), (len(y),))
+                rising = (np.diff(x) >= 0).all() and (np.diff(y) >= 0).all()
+                if not len(x) or not rising or y.min() < 0 or y.max() > 1 or not np.isfinite(x).all():
+                    raise refused("a calibration curve does not rise from 0 to 1")
+        for happiness in self.happiness:
+            named = [getattr(part, field, None) for part, field in _class_fields(happiness)]
+            if any(name is not None and name not in self.classes.tolist() for name in named):
+                raise refused(f"the happiness {happiness.name!r} speaks of a class that is none")
+        resolve_loss(self.loss_function, self.classes)
+
+
+def _class_fields(happiness: Happiness) -> list[tuple[Any, str]]:
+    """Where a criterion's functions name a class."""
+    return [(happiness.function, "choice"), (happiness.among, "label")]
+
+
+def _read_search(content: Any) -> Search:
+    """How the search ended, each part of its type."""
+    if not isinstance(content, dict) or set(content) != {field.name for field in fields(Search)}:
+        raise refused("it does not say how the search ended")
+    if type(content["passes"]) is not int or type(content["stopped"]) is not str:
+        raise refused("it does not say how the search ended")
+    if not isinstance(content["plug_in_gaps"], dict):
+        raise refused("it has no plug-in gaps")
+    gaps = {name: read_number(gap, "a plug-in gap") for name, gap in content["plug_in_gaps"].items()}
+    numbers = {
+        name: None if content[name] is None and name != "plug_in_loss" else read_number(content[name], name)
+        for name in ("duality_gap", "plug_in_optimum", "plug_in_loss")
+    }
+    return Search(content["passes"], content["stopped"], plug_in_gaps=gaps, **numbers)  # type: ignore[arg-type]  # plug_in_loss is a number
+
+
+Policy.kinds["individual"] = IndividualPolicy
+
+
+def _named(groups: tuple[Any, ...], codes: Any) -> Array:
+    table = (
+        np.asarray(groups) if len({type(group) for group in groups}) == 1 else np.array(groups, dtype=object)
+    )
+    return np.asarray(table[codes])
+
+
+def search_of(found: Generated, names: list[str]) -> Search:
+    """The part of a generation that a policy remembers."""
+    gaps = dict(zip(names, found.plug_in.gaps.tolist(), strict=True))
+    # A search that the probabilities call hopeless has no certificate; a file cannot hold infinity.
+    certified = np.isfinite(found.plug_in_optimum)
+    return Search(
+        found.passes,
+        found.stopped,
+        float(found.duality_gap) if certified else None,
+        float(found.plug_in_optimum) if certified else None,
+        found.plug_in.loss,
+        gaps,
+    )
+
+
+def _function_to_json(happiness: Happiness) -> dict[str, Any] | None:
+    """A criterion or an expression as data; None where there is a Python function of the user's."""
+    content: dict[str, Any] = {}
+    match happiness.function:
+        case Decided(choice):
+            content["choice"] = plain([choice], "class")
+        case Expression(text):
+            content["expression"] = text
+        case Correct():
+            pass
+        case _:
+            return None
+    match happiness.among:
+        case Labelled(label, same):
+            content["label"] = [*plain([label], "class"), same]
+        case Expression(text):
+            content["among"] = text
+        case None:
+            pass
+        case _:
+            return None
+    return content
+
+
+def _function_from_json(component: Any, content: dict[str, Any]) -> Happiness:
+    function: Any = Correct()
+    if "choice" in content:
+        function = Decided(content["choice"][0])
+    elif "expression" in content:
+        function = Expression(content["expression"])
+    among: Any = Labelled(*content["label"]) if "label" in content else None
+    if "among" in content:
+        among = Expression(content["among"])
+    rest = {name: getattr(component, name) for name in ("name", "unit", "bounds", "family")}
+    return Happiness(function, among, **rest)

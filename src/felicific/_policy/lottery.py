@@ -1,0 +1,172 @@
+r"""The one draw: a person's decision is a fixed function of the policy's salt and the person's key.
+
+.. math:: u = \text{first 13 hex digits of SHA-256(salt ":" key)} / 2^{52} \in [0, 1)
+
+The decision is the first class whose cumulative probability exceeds u. Keys are the same everywhere, so the
+same person gets the same decision in any order, batch, process, machine or engine.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from felicific._tables.memory import (
+    Array,
+    Table,
+    as_vector,
+    column_names,
+    is_frame,
+    is_null,
+    row_argmax,
+    take_column,
+)
+from felicific.exceptions import DataError, LotteryWarning
+
+Floats = NDArray[np.float64]
+
+
+#: People who are looked at together: they stay in the processor's cache.
+CHUNK = 131_072
+
+
+def make_salt(random_state: Any = None) -> str:
+    """128 random bits as hexadecimal text: fresh, or from a seed or NumPy generator."""
+    if random_state is None or random_state is np.random:
+        return secrets.token_hex(16)
+    if isinstance(random_state, np.random.Generator | np.random.RandomState):
+        return random_state.bytes(16).hex()
+    try:
+        return np.random.RandomState(random_state).bytes(16).hex()
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"random_state is {random_state!r}.", "Pass None, an integer from 0 to 2**32 - 1, or a generator."
+        ) from error
+
+
+def uniforms(salt: str, keys: Iterable[str]) -> Floats:
+    """One number in [0, 1) per key."""
+    sha256, prefix = hashlib.sha256, f"{salt}:"
+    digits = [sha256((prefix + key).encode("utf-8", "surrogatepass")).hexdigest()[:13] for key in keys]
+    return np.array([int(digit, 16) for digit in digits], dtype=np.float64) / 2.0**52
+
+
+def draw(proba: Floats, keys: Any, salt: str) -> NDArray[np.intp]:
+    """Draw a class for every row of ``proba``; only people who face a lottery are hashed.
+
+    Parameters
+    ----------
+    proba : array of shape (n, K)
+        Probability of every decision.
+    keys : callable
+        Given the positions of the rows that face a lottery, returns their keys as text.
+    salt : str
+        The policy's salt.
+    """
+    decisions = np.empty(len(proba), dtype=np.intp)
+    lots = []
+    for start in range(0, len(proba), CHUNK):
+        part = proba[start : start + CHUNK]
+        decisions[start : start + CHUNK] = row_argmax(part)
+        lots.append(np.flatnonzero(faces_lottery(part)) + start)
+    open_rows = np.concatenate([np.empty(0, dtype=np.intp), *lots])
+    if len(open_rows):
+        u = uniforms(salt, keys(open_rows))
+        cumulative = cumulate(proba[open_rows])
+        decisions[open_rows] = (u[:, None] >= cumulative[:, :-1]).sum(axis=1)
+    return decisions
+
+
+def faces_lottery(proba: Floats) -> NDArray[np.bool_]:
+    """Whether more than one decision is possible, row by row."""
+    possible = np.zeros(len(proba), dtype=np.int32)
+    for k in range(proba.shape[1]):
+        possible += proba[:, k] > 0
+    return np.asarray(possible > 1)
+
+
+def cumulate(proba: Floats) -> Floats:
+    """Cumulative probabilities that end at exactly one, so that a decision of probability 0 is never drawn."""
+    cumulative = proba.cumsum(axis=1)
+    remaining = np.flip(np.flip(proba, axis=1).cumsum(axis=1), axis=1) - proba
+    cumulative[remaining <= 0] = 1.0
+    return cumulative
+
+
+def check_keys(keys: Any) -> Array:
+    """Keys as a vector of strings or integers; floats, nulls and anything else are refused."""
+    vector = as_vector(keys, "key")
+    if vector.dtype.kind in "iuU":
+        return vector
+    wrong = None
+    if vector.dtype.kind == "O":
+        for row, value in enumerate(vector.tolist()):
+            if isinstance(value, bool) or not isinstance(value, str | int):
+                wrong = f"The key of row {row} is {'missing' if is_null(value) else repr(value)}"
+                break
+    elif vector.dtype.kind == "f" and np.isnan(vector).any():
+        # Integers with a gap are stored as floats: the gap is what is wrong with them.
+        wrong = f"The key of row {int(np.argmax(np.isnan(vector)))} is missing"
+    else:
+        wrong = f"The keys are {vector.dtype}"
+    if wrong:
+        raise DataError(
+            f"{wrong}; a key is a string or an integer.",
+            "Floats change their text from one system to the next: use the person's identifier, without gaps.",
+        )
+    return vector
+
+
+def keys_as_text(keys: Array) -> list[str]:
+    """Write string and integer keys as the text that is hashed."""
+    return [str(key) for key in keys.tolist()]
+
+
+def content_keys(table: Table, positions: NDArray[np.intp]) -> list[str]:
+    """Make a key out of each row's own content, never out of its position.
+
+    Numbers are written by value, so 1 and 1.0 agree between tables that store them differently.
+    """
+    if is_frame(table):
+        columns = [
+            _comparable(take_column(table, name, "the lottery")[positions]) for name in column_names(table)
+        ]
+    else:
+        chosen = np.asarray(table[positions].toarray() if hasattr(table, "tocsr") else table[positions])
+        columns = list(chosen.reshape(len(positions), -1).T)
+    texts = [[_text(value) for value in column.tolist()] for column in columns]
+    keys = ["\x1f".join(row) for row in zip(*texts, strict=True)]
+    if len(keys) >= 20 and 2 * len(set(keys)) < len(keys):
+        warnings.warn(
+            f"Only {len(set(keys))} different rows among {len(keys)} people who face a lottery: equal rows get "
+            "equal decisions, so the intended odds are not reached. Name a `key` column that tells people apart.",
+            LotteryWarning,
+            stacklevel=5,
+        )
+    return keys
+
+
+def _comparable(column: Array) -> Array:
+    """Times to the microsecond, whatever finer or coarser unit the table keeps them in; days stay days."""
+    if column.dtype.kind not in "mM" or column.dtype == "M8[D]":
+        return column
+    return column.astype(f"{column.dtype.kind}8[us]")
+
+
+def _text(value: Any) -> str:
+    if is_null(value):
+        return "\x00"
+    if isinstance(value, bool):
+        return str(int(value))
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, float):
+        return repr(value)
+    # No two rows may read alike: what separates the columns is escaped inside them.
+    return str(value).replace("\\", "\\\\").replace("\x1f", "\\x1f")

@@ -1,0 +1,330 @@
+r"""SQL: a policy that sees a signal as one ``CASE`` expression, with the very numbers and the very lottery of Python.
+
+A score is compared with the edges of the fine bins: :math:`\lceil 4096 s \rceil \ge b` is :math:`s > (b - 1) / 4096`,
+and both sides are exact. The lottery is the same hash, so the same person gets the same decision inside a database.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from felicific._policy.lottery import cumulate
+from felicific._program.signals import Label, ScoreCells, SoftLabel, fine_per_class, lower_edge
+from felicific._program.summing import PROBABILITY_TOLERANCE
+from felicific.exceptions import DataError
+
+Floats = NDArray[np.float64]
+
+DIALECTS = ("duckdb", "spark")
+
+
+def quote_name(name: str, dialect: str) -> str:
+    """A column's name as an identifier: quoted, with every quote in it doubled."""
+    if dialect == "spark" and "${" in name:
+        raise DataError(
+            f"Spark replaces what looks like a variable in the name {name!r}, inside quotes too.",
+            "Rename the column, or use policy.apply(table, ...), which needs no names.",
+        )
+    mark = "`" if dialect == "spark" else '"'
+    return mark + name.replace(mark, mark + mark) + mark
+
+
+def quote_value(value: Any, dialect: str) -> str:
+    """A class or a group as a literal."""
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return _number(value)
+    if not isinstance(value, str):
+        raise DataError(
+            f"{value!r} is a {type(value).__name__}, which has no SQL literal here.",
+            "Use strings, integers, floats or booleans as classes and groups.",
+        )
+    if dialect == "spark" and any(mark in value for mark in "\\'$"):
+        # How Spark reads a backslash depends on its settings, and it replaces ${variables}; bytes it takes as they are.
+        return f"decode(unhex('{value.encode().hex()}'), 'UTF-8')"
+    return "'" + value.replace("'", "''") + "'"
+
+
+@dataclass(frozen=True)
+class Names:
+    """Columns of a policy as SQL text: quoted names, or positions.
+
+    Attributes
+    ----------
+    proba : tuple of str, or None
+        One column for every class.
+    predicted : str or None
+        The model's own decision.
+    group : tuple of str
+        Columns of the group; none for a policy that does not see it.
+    key : str or None
+        What identifies a person in the lottery.
+    """
+
+    proba: tuple[str, ...] | None
+    predicted: str | None
+    group: tuple[str, ...]
+    key: str | None
+
+
+def case_expression(policy: Any, names: Names, dialect: str) -> str:
+    """The decision of a policy as one expression.
+
+    Unknown groups, impossible probabilities and missing keys raise inside the database; they never fall into an
+    ``ELSE``.
+    """
+    if dialect not in DIALECTS:
+        raise DataError(
+            f"There is no dialect {dialect!r}.", f"Choose one of {', '.join(map(repr, DIALECTS))}."
+        )
+    return _Case(policy, names, dialect).text()
+
+
+class _Case:
+    def __init__(self, policy: Any, names: Names, dialect: str) -> None:
+        self.policy, self.names, self.dialect = policy, names, dialect
+        self.signal = policy.signal
+        self.classes = policy.classes.tolist()
+        self.k = len(self.classes)
+        if self.signal.needs_proba and names.proba is None:
+            raise DataError("The policy sees probabilities.", "Name their columns in proba=.")
+        if names.proba is None and names.predicted is None:
+            raise DataError(
+                "There are neither probabilities nor predictions.", "Name them in proba= or predicted=."
+            )
+        if policy.see_group and not names.group:
+            raise DataError("This policy sees the group.", "Name its column in sensitive_features=.")
+
+    # -----------------------------------------------------------------------------------------------------
+    # The whole
+
+    def text(self) -> str:
+        branches = self._guards()
+        group = self._group()
+        for z in range(len(self.policy.groups) if self.policy.see_group else 1):
+            who = ""
+            if self.policy.see_group:
+                who = f"{group} = {self._value(self.policy.groups[z])}"
+            branches += [(_all(who, condition), decision) for condition, decision in self._rules(z)]
+        lines = [f"WHEN {condition} THEN {decision}" for condition, decision in branches if condition]
+        rest = [decision for condition, decision in branches if not condition]
+        if rest:
+            last = rest[0]
+        else:
+            shown = group or self.names.predicted or "''"
+            last = self._raise(
+                "The group or the prediction is none of those that were fitted: ",
+                shown,
+                "Fit on data that holds every group, or decide those people otherwise.",
+            )
+        if not lines:
+            return last
+        return "CASE\n  " + "\n  ".join(lines) + f"\n  ELSE {last}\nEND"
+
+    def _guards(self) -> list[tuple[str, str]]:
+        """Rows about which nothing may be decided."""
+        found = []
+        if self._uses_proba():
+            proba = self.names.proba or ()
+            right = [f"{p} >= 0" for p in proba] + [f"abs({self._total()} - 1) <= {PROBABILITY_TOLERANCE!r}"]
+            shown = proba[0] if len(proba) == 1 else proba[1]
+            found.append(
+                (
+                    f"NOT coalesce({' AND '.join(right)}, FALSE)",
+                    self._raise(
+                        "The probabilities are missing, or do not sum to one: ",
+                        shown,
+                        "Pass what predict_proba returns, every class included.",
+                    ),
+                )
+            )
+        if self.policy.randomize and self._has_lottery():
+            if self.names.key is None:
+                raise DataError(
+                    "The policy decides some people by lottery, and there is no key.",
+                    "Name the column that identifies a person in key=.",
+                )
+            remedy = "Give every person an identifier, or leave those rows out."
+            found.append(
+                (f"{self.names.key} IS NULL", self._raise("The key is missing: ", self.names.key, remedy))
+            )
+        return found
+
+    def _raise(self, words: str, shown: str, remedy: str) -> str:
+        """An error that shows a value, and the key of the person it is the value of."""
+        text, function = ("STRING", "raise_error") if self.dialect == "spark" else ("VARCHAR", "error")
+
+        def said(column: str) -> str:
+            return f"coalesce(CAST({column} AS {text}), 'NULL')"
+
+        parts = [self._value(f"felicific: {words}"), said(shown)]
+        if self.names.key not in (None, shown):
+            parts += [self._value(" (key "), said(str(self.names.key)), self._value(")")]
+        return f"{function}(concat({', '.join(parts)}, {self._value(f'. {remedy}')}))"
+
+    def _value(self, value: Any) -> str:
+        return quote_value(value, self.dialect)
+
+    def _group(self) -> str:
+        """The group; of several columns the name of their intersection, escaped as Python escapes it."""
+        if not self.policy.see_group or len(self.names.group) == 1:
+            return self.names.group[0] if self.names.group else ""
+        text = "STRING" if self.dialect == "spark" else "VARCHAR"
+        back = "chr(92)"
+        parts = [
+            f"replace(replace(CAST({name} AS {text}), {back}, concat({back}, {back})), '&', concat({back}, '&'))"
+            for name in self.names.group
+        ]
+        joined = ", ' & ', ".join(parts)
+        return f"concat({joined})"
+
+    # -----------------------------------------------------------------------------------------------------
+    # What is decided
+
+    def _rules(self, z: int) -> list[tuple[str, str]]:
+        """Conditions on the signal and decisions, for one group; the last condition may be empty."""
+        if isinstance(self.signal, SoftLabel):
+            return [("", self._soft(z))]
+        found = []
+        for first, last in self._alike(z):
+            q = self.policy.q[z, first]
+            found.append((self._here(first, last), self._drawn(q)))
+        return found
+
+    def _alike(self, z: int) -> list[tuple[int, int]]:
+        """First and last signal of every stretch with exactly the same probabilities."""
+        found: list[tuple[int, int]] = []
+        for run in self.signal.runs(self.k):
+            for s in run:
+                alike = s > run.start and np.array_equal(self.policy.q[z, s], self.policy.q[z, found[-1][0]])
+                if alike:
+                    found[-1] = (found[-1][0], s)
+                else:
+                    found.append((s, s))
+        return found
+
+    def _drawn(self, q: Floats) -> str:
+        """The decision of a fixed distribution."""
+        possible = np.flatnonzero(q)
+        if len(possible) == 1 or not self.policy.randomize:
+            return self._value(self.classes[int(q.argmax())])
+        edges = cumulate(q[None])[0]
+        return self._lottery([_number(edge) for edge in edges])
+
+    def _lottery(self, edges: list[str]) -> str:
+        u = self._uniform()
+        lines = [
+            f"WHEN {u} < {edge} THEN {self._value(choice)}"
+            for edge, choice in zip(edges[:-1], self.classes, strict=False)
+        ]
+        return f"CASE {' '.join(lines)} ELSE {self._value(self.classes[-1])} END"
+
+    def _soft(self, z: int) -> str:
+        """A distribution that depends on the person: probabilities of the labels times what follows on each."""
+        shares, q = self._shares(), self.policy.q[z]
+        odds = []
+        for d in range(self.k):
+            terms = [f"{share} * {_number(q[s, d])}" for s, share in enumerate(shares)]
+            odds.append(f"(0.0e0 + {' + '.join(terms)})")
+        if not self.policy.randomize:
+            return self._likeliest(odds)
+        cumulative, edges = odds[0], []
+        for d in range(self.k):
+            cumulative = odds[0] if d == 0 else f"({cumulative} + {odds[d]})"
+            after = odds[-1]
+            for e in range(self.k - 2, d - 1, -1):
+                after = f"({after} + {odds[e]})"
+            edges.append(f"CASE WHEN {after} - {odds[d]} <= 0 THEN 1.0e0 ELSE {cumulative} END")
+        open_to_more = " + ".join(f"CASE WHEN {p} > 0 THEN 1 ELSE 0 END" for p in odds)
+        return f"CASE WHEN {open_to_more} > 1 THEN {self._lottery(edges)} ELSE {self._likeliest(odds)} END"
+
+    def _likeliest(self, odds: list[str]) -> str:
+        most = f"greatest({', '.join(odds)})"
+        lines = [
+            f"WHEN {p} >= {most} THEN {self._value(choice)}"
+            for p, choice in zip(odds[:-1], self.classes, strict=False)
+        ]
+        return f"CASE {' '.join(lines)} ELSE {self._value(self.classes[-1])} END"
+
+    def _has_lottery(self) -> bool:
+        if isinstance(self.signal, SoftLabel):
+            return True
+        q = self.policy.q if self.policy.see_group else self.policy.q[:1]
+        return bool(((q > 0).sum(axis=2) > 1).any())
+
+    def _uniform(self) -> str:
+        """The person's number in [0, 1): 13 hexadecimal digits of SHA-256 of salt and key."""
+        salt, key = self.policy.salt, self.names.key
+        if self.dialect == "spark":
+            digits = f"substring(sha2(concat('{salt}:', CAST({key} AS STRING)), 256), 1, 13)"
+            return f"CAST(conv({digits}, 16, 10) AS DOUBLE) / {_number(2.0**52)}"
+        digits = f"left(sha256('{salt}:' || CAST({key} AS VARCHAR)), 13)"
+        return f"CAST('0x' || {digits} AS UBIGINT) / {_number(2.0**52)}"
+
+    # -----------------------------------------------------------------------------------------------------
+    # The signal
+
+    def _uses_proba(self) -> bool:
+        return self.names.proba is not None and (self.signal.needs_proba or self.names.predicted is None)
+
+    def _total(self) -> str:
+        return "(" + " + ".join(f"CAST({p} AS DOUBLE)" for p in self.names.proba or ()) + ")"
+
+    def _shares(self) -> list[str]:
+        total = self._total()
+        return [f"(CAST({p} AS DOUBLE) / {total})" for p in self.names.proba or ()]
+
+    def _here(self, first: int, last: int) -> str:
+        """Condition of a stretch of signals; empty when everybody has one of them."""
+        if isinstance(self.signal, Label):
+            return self._labelled(first)
+        cells: ScoreCells = self.signal
+        starts = (0, *cells.cuts)
+        if self.k == 2:
+            low = lower_edge(starts[first], 2, cells.boundary)
+            high = None if last + 1 >= len(starts) else lower_edge(starts[last + 1], 2, cells.boundary)
+            score = self._shares()[1]
+            return _all(
+                "" if low < 0 else f"{score} > {_number(low)}",
+                "" if high is None else f"{score} <= {_number(high)}",
+            )
+        fine = fine_per_class(self.k)
+        owner = starts[first] // (fine + 1)
+        best = f"({_number(float(fine))} * greatest({', '.join(self._shares())}))"
+        bottom = starts[first] % (fine + 1)
+        stop = starts[last + 1] if last + 1 < len(starts) else self.k * (fine + 1)
+        top = stop - owner * (fine + 1)
+        return _all(
+            self._top_is(owner),
+            "" if bottom == 0 else f"{best} > {_number(float(bottom - 1))}",
+            "" if top > fine else f"{best} <= {_number(float(top - 1))}",
+        )
+
+    def _labelled(self, s: int) -> str:
+        if self.names.predicted is not None:
+            return f"{self.names.predicted} = {self._value(self.classes[s])}"
+        return self._top_is(s)
+
+    def _top_is(self, k: int) -> str:
+        """Condition that the class is the first of the most probable ones."""
+        shares = self._shares()
+        before = [f"{shares[k]} > {share}" for share in shares[:k]]
+        after = [f"{shares[k]} >= {share}" for share in shares[k + 1 :]]
+        return _all(*before, *after)
+
+
+def _number(value: float) -> str:
+    """A number that reads back as the same 64-bit float in every dialect."""
+    text = repr(float(value))
+    return text if "e" in text else f"{text}e0"  # without an exponent it would be a decimal
+
+
+def _all(*conditions: str) -> str:
+    return " AND ".join(condition for condition in conditions if condition)

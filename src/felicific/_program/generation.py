@@ -1,0 +1,569 @@
+r"""Individual policies by column generation: all of x is the signal.
+
+A deterministic policy m decides, for person i of group z,
+
+.. math:: d_m(i) = \arg\min_d \; \alpha_m c(d; i) - \sum_{zj} \kappa_{mzj} v_j(d; i, z)
+
+with c the expected loss and v the expected happiness under calibrated probabilities of the label; it never
+sees the label. A master program mixes such policies, one mixture per group: it is the program of
+:mod:`felicific._program.model` with a single signal whose decisions are the columns m. Its multipliers give the next
+:math:`\kappa`; when no column improves the mixture, it is optimal among all policies that see x.
+
+Two ledgers value a column. The *plug-in* ledger uses expected values: pricing and the duality gap belong to it.
+The *real* ledger uses the labels of the fitted rows: the mixture that is returned is optimal for it among the
+columns found, so the gap on the fitted rows is real.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from felicific._problem.happiness import Component
+from felicific._problem.requirements import Budget, Floor, GapRow, Row, resolve_rows
+from felicific._program.model import Answer, Program, build, multipliers, policy_of, prices_of, run_model
+from felicific._program.moments import Moments, Outcome
+from felicific._program.solution import check_solution, conflict_error, gap_error, irreducible
+from felicific.exceptions import InfeasibleError, SolverError
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+#: Generation stops when the loss is known to be within this of the optimum, relative to the largest regret.
+TOLERANCE = 1e-8
+PASSES = 300
+
+#: Values of ``Mixture.fixed`` that are no decision.
+CHOOSES, LIKELY = -1, -2
+
+STAGNATION = 8
+
+#: Milder versions of a policy, as shares of its weights of happiness.
+STEPS = (0.25, 0.5, 0.75)
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What every decision is worth, row by row.
+
+    Attributes
+    ----------
+    cost : array of shape (n, K)
+        Loss of each decision.
+    value : array of shape (n, K, Z, J)
+        Happiness inside ``among``, relative to the crowd's origin; Z is 1 (the row's own group) when the policy
+        sees the group, else all groups.
+    among : array of shape (n, Z, J)
+        Membership in ``among``, or its probability.
+    """
+
+    cost: Floats
+    value: Floats
+    among: Floats
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """The people: their weights, groups, what the model itself decides about them, and their likeliest class."""
+
+    classes: NDArray[Any]
+    groups: tuple[Any, ...]
+    components: tuple[Component, ...]
+    origin: Floats
+    weight: Floats
+    group: Codes
+    own: Codes
+    see_group: bool
+    likely: Codes | None = None
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Deterministic policies and how each group mixes them.
+
+    Attributes
+    ----------
+    fixed : array of shape (M,)
+        The decision of a policy that decides alike about everybody; ``LIKELY`` for the one that takes the model's
+        likeliest class; ``CHOOSES`` for one that weighs loss and happiness.
+    alpha : array of shape (M,)
+        Weight of the loss in each policy's choice: 1, or 0 for one that only brings groups together.
+    kappa : array of shape (M, groups, components)
+        Weight of each group's happiness.
+    share : array of shape (groups, M)
+        Mixture weights; equal rows when the policy does not see the group.
+    """
+
+    fixed: Codes
+    alpha: Floats
+    kappa: Floats
+    share: Floats
+
+    def followed(self, q: Floats) -> Mixture:
+        """Those policies that some group follows; ``q`` has the shape (groups, 1, M)."""
+        used = np.flatnonzero(q[:, 0, :].max(axis=0) > 0)
+        return Mixture(self.fixed[used], self.alpha[used], self.kappa[used], q[:, 0, used])
+
+
+@dataclass(frozen=True)
+class Generated:
+    """A mixture with what it achieves and how the search ended.
+
+    ``outcome`` is measured on the real ledger, ``plug_in`` on the expected one; ``duality_gap`` bounds how far
+    ``plug_in_optimum``, the loss of the plug-in program's own mixture, is from the least possible one.
+    """
+
+    mixture: Mixture
+    outcome: Outcome
+    plug_in: Outcome
+    plug_in_optimum: float
+    prices: dict[str, float]
+    passes: int
+    stopped: str
+    duality_gap: float
+
+
+def choose(alpha: float, kappa: Floats, cost: Floats, value: Floats) -> Codes:
+    """Decision of one deterministic policy; ``kappa`` has the shape (Z, J) of ``value``'s last axes.
+
+    Multipliers make some people indifferent. Ties go to the least loss, then to the first class, and never to the last
+    bit of a rounding. Sums are taken term by term and not by a matrix product, whose rounding depends on the batch.
+    """
+    decisions = range(cost.shape[1])
+    costs = [cost[:, d] for d in decisions]
+    gains = [np.zeros(len(cost)) for _ in decisions]
+    for z, j in zip(*np.nonzero(kappa), strict=True):
+        for d in decisions:
+            gains[d] += kappa[z, j] * value[:, d, z, j]
+    totals = [alpha * costs[d] - gains[d] for d in decisions]
+    size = reduce(np.maximum, [np.maximum(np.abs(alpha * costs[d]), np.abs(gains[d])) for d in decisions])
+    edge = reduce(np.minimum, totals) + 1e-11 * size
+    cheap = [np.where(totals[d] <= edge, costs[d], np.inf) for d in decisions]
+    least = reduce(np.minimum, cheap)
+    edge = least + 1e-11 * np.abs(least)
+    chosen = np.zeros(len(cost), dtype=np.intp)
+    for d in reversed(decisions):
+        chosen[cheap[d] <= edge] = d
+    return chosen
+
+
+#: Sums over people, by name: those of two crowds add.
+Sums = dict[str, Floats]
+
+#: A deterministic policy: weight of the loss, weights of happiness, and what it decides without weighing (or CHOOSES).
+Choice = tuple[float, Floats, int]
+
+
+def add_sums(left: Any, right: Any) -> Any:
+    """Sums of two crowds together; of lists of sums, one by one."""
+    if isinstance(left, list):
+        return [add_sums(a, b) for a, b in zip(left, right, strict=True)]
+    return {name: left[name] + right[name] for name in left}
+
+
+class Ground(Protocol):
+    """People over whom column generation sums, wherever they are."""
+
+    @property
+    def crowd(self) -> Crowd:
+        """Classes, groups, components and origin; the people themselves only when they are in memory."""
+
+    @property
+    def has_real(self) -> bool:
+        """Whether what is known of people differs from what is expected of them."""
+
+    def totals(self) -> Sums:
+        """Sums that no policy changes."""
+
+    def columns(self, choices: list[Choice]) -> list[Sums]:
+        """What some deterministic policies do, in one pass over the people."""
+
+
+class Ledgers:
+    """People in memory, with what every decision is worth to them: expected, and under the real labels."""
+
+    def __init__(self, crowd: Crowd, plug_in: Ledger, real: Ledger | None = None) -> None:
+        self.crowd, self.plug_in = crowd, plug_in
+        self.real = plug_in if real is None else real
+        # The rows of each group side by side, gathered once and not at every pass.
+        parts = (
+            [np.flatnonzero(crowd.group == z) for z in range(len(crowd.groups))] if crowd.see_group else []
+        )
+        self.parts = [(rows, plug_in.cost[rows], plug_in.value[rows]) for rows in parts]
+
+    @property
+    def has_real(self) -> bool:
+        """Whether what is known of people differs from what is expected of them."""
+        return self.real is not self.plug_in
+
+    @property
+    def _both(self) -> list[tuple[str, Ledger]]:
+        return [("expected", self.plug_in), *([("real", self.real)] if self.has_real else [])]
+
+    def totals(self) -> Sums:
+        """Mass, people, who is counted, today's decisions, and how far decisions can move every component."""
+        crowd, value = self.crowd, self.plug_in.value
+        found = {
+            "mass": _by_group(crowd, crowd.weight),
+            "rows": _by_group(crowd, np.ones(len(crowd.weight))),
+            "spread": _per_group(crowd, value.max(axis=1) - value.min(axis=1)),
+            "size": _per_group(crowd, np.abs(value[:, 0])),
+        }
+        for name, ledger in self._both:
+            found[f"{name} counted"] = _per_group(crowd, ledger.among)
+            found[f"{name} today loss"], found[f"{name} today value"] = sums_of(crowd, ledger, crowd.own)
+        return found
+
+    def columns(self, choices: list[Choice]) -> list[Sums]:
+        """What some deterministic policies do."""
+        return [self._column(*choice) for choice in choices]
+
+    def _column(self, alpha: float, kappa: Floats, fixed: int) -> Sums:
+        crowd = self.crowd
+        likely = crowd.own if crowd.likely is None else crowd.likely
+        decisions = self.decide(alpha, kappa) if fixed == CHOOSES else fixed_decisions(fixed, likely)
+        rows, cost = np.arange(len(decisions)), self.plug_in.cost
+        # How far a policy is from today's decisions, by group: squared differences of expected loss.
+        far = np.square(cost[rows, decisions] - cost[rows, crowd.own]) * crowd.weight
+        found = {"change": _by_group(crowd, far)}
+        for name, ledger in self._both:
+            found[f"{name} loss"], found[f"{name} value"] = sums_of(crowd, ledger, decisions)
+        return found
+
+    def decide(self, alpha: float, kappa: Floats) -> Codes:
+        """Decisions of one deterministic policy about everybody."""
+        if not self.crowd.see_group:
+            return choose(alpha, kappa, self.plug_in.cost, self.plug_in.value)
+        decisions = np.zeros(len(self.crowd.own), dtype=np.intp)
+        for z, (rows, cost, value) in enumerate(self.parts):
+            decisions[rows] = choose(alpha, kappa[z : z + 1], cost, value)
+        return decisions
+
+
+def _by_group(crowd: Crowd, numbers: Floats) -> Floats:
+    return np.bincount(crowd.group, numbers, minlength=len(crowd.groups)).astype(np.float64)
+
+
+def sums_of(crowd: Crowd, ledger: Ledger, decisions: Codes) -> tuple[Floats, Floats]:
+    """Loss of shape (groups,) and happiness of shape (groups, components) of decisions."""
+    rows = np.arange(len(decisions))
+    return _by_group(crowd, crowd.weight * ledger.cost[rows, decisions]), _per_group(
+        crowd, ledger.value[rows, decisions]
+    )
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The deterministic policies found so far, and their sums on one ledger, which is called ``name``."""
+
+    crowd: Crowd
+    name: str
+    totals: Sums
+    loss: list[Floats] = field(default_factory=list)
+    value: list[Floats] = field(default_factory=list)
+
+    @property
+    def counted(self) -> Floats:
+        """Weight of who is counted."""
+        return self.totals[f"{self.name} counted"]
+
+    def add(self, sums: Sums) -> None:
+        """Take in one more deterministic policy."""
+        self.loss.append(sums[f"{self.name} loss"])
+        self.value.append(sums[f"{self.name} value"])
+
+    def moments(self) -> Moments:
+        """The master's moments: one signal, and columns for decisions."""
+        crowd, m = self.crowd, len(self.loss)
+        return Moments(
+            classes=np.arange(m),
+            groups=crowd.groups,
+            components=crowd.components,
+            signal=_OneSignal(),
+            loss_name="",
+            origin=crowd.origin,
+            mass=self.totals["mass"][:, None],
+            loss=np.array(self.loss).T[:, None, :],
+            value=np.array(self.value).transpose(1, 0, 2)[:, None, :, :],
+            among=self.counted[:, None, :],
+            today_loss=self.totals[f"{self.name} today loss"][:, None],
+            today_value=self.totals[f"{self.name} today value"][:, None, :],
+            rows=self.totals["rows"].astype(np.int64),
+        )
+
+
+@dataclass(frozen=True)
+class _OneSignal:
+    """The master's only signal."""
+
+    kind: str = "mixture"
+    needs_proba: bool = True
+
+    def size(self, n_classes: int) -> int:
+        return 1
+
+    def today(self, n_classes: int) -> Codes:
+        return np.zeros(1, dtype=np.intp)
+
+    def spread(self, proba: Any, predicted: Any) -> Any:
+        return []
+
+    def runs(self, n_classes: int) -> list[range]:
+        return [range(1)]
+
+    def chains(self, n_classes: int) -> list[tuple[range, int]]:
+        return []
+
+    def check(self, n_classes: int) -> None:
+        return None
+
+    def describe(self, first: int, last: int, classes: list[Any], digits: int = 12) -> str:
+        return "a person"
+
+    def log_policies(self, n_classes: int) -> float:
+        return math.log(n_classes)
+
+
+def _per_group(crowd: Crowd, numbers: Floats) -> Floats:
+    """Weighted sums of an array of shape (n, Z, J) as (groups, components)."""
+    g, n_components = len(crowd.groups), numbers.shape[2]
+    if not crowd.see_group:
+        return np.asarray(np.einsum("i,izj->zj", crowd.weight, numbers))
+    sums = np.zeros((g, n_components))
+    for j in range(n_components):
+        sums[:, j] = np.bincount(crowd.group, crowd.weight * numbers[:, 0, j], minlength=g)
+    return sums
+
+
+class Generator:
+    """The columns, priced on the plug-in ledger and summed on both."""
+
+    def __init__(self, ground: Ground, gap: Any, constraints: Iterable[Floor | Budget]) -> None:
+        crowd = ground.crowd
+        self.ground, self.crowd, self.gap, self.constraints = ground, crowd, gap, tuple(constraints)
+        totals = ground.totals()
+        self.expected = Columns(crowd, "expected", totals)
+        self.real = Columns(crowd, "real", totals) if ground.has_real else self.expected
+        self.fixed: list[int] = []
+        self.alpha: list[float] = []
+        self.kappa: list[Floats] = []
+        self.changed: list[Floats] = []
+        self.passes = 0
+        self.total = float(totals["mass"].sum())
+        self.swing = self._swing(totals)
+        none = np.zeros((len(crowd.groups), len(crowd.components)))
+        # The model's own choice, and deciding alike about everybody, meet many requirements whatever the labels are.
+        own = [] if crowd.likely is None else [LIKELY]
+        self.add_all(
+            [(1.0, none, CHOOSES), *((0.0, none, fixed) for fixed in (*own, *range(len(crowd.classes))))]
+        )
+        self.expected.moments().check_complete()
+        self.real.moments().check_complete()
+
+    def _swing(self, totals: Sums) -> Floats:
+        """The largest swing of a mean that decisions can cause: the natural unit of each component.
+
+        Of one that no decision changes, how large it is.
+        """
+        swing, size = (
+            (totals[name] / self.expected.counted.clip(min=1e-300)).max(axis=0) for name in ("spread", "size")
+        )
+        return np.where(swing > 0, swing, np.where(size > 0, size, 1.0))
+
+    def add(self, alpha: float, kappa: Floats, fixed: int = CHOOSES) -> None:
+        """Take a deterministic policy in as a column."""
+        self.add_all([(alpha, kappa, fixed)])
+
+    def add_all(self, choices: list[Choice]) -> None:
+        """Take in several, by one pass over the people."""
+        for (alpha, kappa, fixed), sums in zip(choices, self.ground.columns(choices), strict=True):
+            self.fixed.append(fixed)
+            self.alpha.append(alpha)
+            self.kappa.append(kappa)
+            self.changed.append(sums["change"])
+            self.expected.add(sums)
+            if self.real is not self.expected:
+                self.real.add(sums)
+            self.passes += 1
+
+    @property
+    def changes(self) -> Floats:
+        """What each column of the master changes, at most 1."""
+        found = np.array(self.changed).T
+        found = found if self.crowd.see_group else found.sum(axis=0, keepdims=True)
+        largest = found.max()
+        return np.asarray((found / (largest if largest > 0 else 1.0)).ravel())
+
+    def approach(self, columns: Iterable[int]) -> None:
+        """Where happiness looks at y, take in milder versions of some columns: steps from today's decisions to theirs.
+
+        Many mixtures then meet the requirements on the real labels equally well, and one of them changes little.
+        """
+        if not any(component.looks_at_y for component in self.crowd.components):
+            return
+        weighing = [m for m in columns if self.alpha[m] and self.kappa[m].any()]
+        self.add_all([(self.alpha[m], step * self.kappa[m], CHOOSES) for m in weighing for step in STEPS])
+
+    @property
+    def policies(self) -> Mixture:
+        """The deterministic policies, whom nobody follows yet."""
+        shape = (len(self.crowd.groups), len(self.fixed))
+        return Mixture(np.array(self.fixed), np.array(self.alpha), np.array(self.kappa), np.zeros(shape))
+
+    def rows(self, columns: Columns) -> list[Row]:
+        """The requirements, as they read on one ledger."""
+        return resolve_rows(columns.moments(), self.gap, self.constraints)
+
+    def master(self, columns: Columns, rows: list[Row]) -> Program:
+        """The program that mixes the columns."""
+        return build(columns.moments(), rows, see_group=self.crowd.see_group, scales=self.swing)
+
+    def reduced(self, columns: Columns, alpha: float, worth: Floats) -> float:
+        """How much the newest column improves on the mixture, in units of the master's objective."""
+        happy = np.einsum("mzj,zj->mz", np.array(columns.value), worth / columns.counted)
+        scores = alpha / self.total * np.array(columns.loss) - happy
+        if not self.crowd.see_group:
+            scores = scores.sum(axis=1, keepdims=True)
+        return float((scores[:-1].min(axis=0) - scores[-1]).clip(min=0.0).sum())
+
+    def kappa_of(self, columns: Columns, worth: Floats) -> Floats:
+        """Weights of happiness in a person's choice that belong to these multipliers."""
+        return np.asarray(worth * self.total / columns.counted)
+
+    def reach(self, columns: Columns) -> None:
+        """Phase 1: add columns until some mixture meets every requirement; the loss has no say."""
+        rows = self.rows(columns)
+        if self.excess(columns, rows) == 0.0:
+            return
+        conflict = irreducible(rows, lambda some: self.excess(columns, some) == 0.0)
+        raise self._explain(columns, conflict)
+
+    def excess(self, columns: Columns, rows: list[Row]) -> float:
+        """Least amount, in swings, by which every mixture exceeds some requirement; 0 when one meets them."""
+        excess = np.inf
+        for _ in range(PASSES):
+            program = self.master(columns, rows)
+            answer = run_model(program, program.rows, elastic=True)
+            excess = float(answer.columns[-1])
+            if excess <= 1e-10:
+                return 0.0
+            worth = multipliers(program, answer, 1.0)
+            self.add(0.0, self.kappa_of(columns, worth))
+            if self.reduced(columns, 0.0, worth) <= max(1e-10, 1e-8 * excess):
+                break
+        return excess
+
+    def _explain(self, columns: Columns, conflict: list[Row]) -> InfeasibleError:
+        row = conflict[0]
+        # On real labels the search is not exhaustive: columns are priced by what is expected.
+        proven = columns is self.expected
+        if len(conflict) > 1 or not isinstance(row, GapRow):
+            return conflict_error(conflict, proven=proven)
+        least = self.excess(columns, [replace(row, width=0.0)]) * float(self.swing[row.j])
+        return gap_error(row, self.crowd.components[row.j], least, proven=proven)
+
+    def descend(self, columns: Columns) -> tuple[str, float, float]:
+        """Phase 2: add columns until none improves the mixture's loss.
+
+        Says why it stopped, the duality gap, and the loss it belongs to.
+        """
+        best, idle, bound = np.inf, 0, np.inf
+        rows = self.rows(columns)
+        for _ in range(PASSES):
+            program = self.master(columns, rows)
+            answer = _solved(program)
+            loss = program.least_loss + _objective(program, answer) * program.cost_scale
+            tolerance = TOLERANCE * max(program.cost_scale, 1e-300)
+            idle = 0 if loss < best - tolerance else idle + 1
+            best = min(best, loss)
+            worth = multipliers(program, answer, program.cost_scale)
+            self.add(1.0, self.kappa_of(columns, worth))
+            improvement = self.reduced(columns, 1.0, worth)
+            bound = min(bound, best - (loss - improvement))
+            if bound <= tolerance:
+                return "duality gap closed", max(bound, 0.0), best
+            if idle >= STAGNATION:
+                return "stagnation", max(bound, 0.0), best
+        return f"{PASSES} passes", max(bound, 0.0), best
+
+
+def _solved(program: Program, changes: Floats | None = None) -> Answer:
+    """Solve a master that some mixture is known to meet."""
+    answer = run_model(program, program.rows, changes=changes)
+    if not answer.feasible:
+        raise SolverError(
+            "The master program lost its answer.", "Please report it, with the data if you can."
+        )
+    return answer
+
+
+def _objective(program: Program, answer: Answer) -> float:
+    return float(answer.columns[: len(program.cost)] @ program.cost)
+
+
+def fixed_decisions(fixed: int, likely: Codes) -> Codes:
+    """Decisions of a policy that weighs nothing."""
+    return likely if fixed == LIKELY else np.full(len(likely), fixed)
+
+
+def likeliest(proba: Floats) -> Codes:
+    """The likeliest class; of classes that tie, but for the last bits of a rounding, the first."""
+    return np.asarray((proba >= proba.max(axis=1, keepdims=True) - 1e-11).argmax(axis=1))
+
+
+def generate(ground: Ground, *, gap: Any = 0.0, constraints: Iterable[Floor | Budget] = ()) -> Generated:
+    """Find the mixture of deterministic policies of least loss that meets every requirement.
+
+    Parameters
+    ----------
+    ground : Ground
+        The people: expected values for pricing; values under the real labels, if there are any, for the final mixture.
+    gap, constraints :
+        As for :func:`felicific.solve`.
+    """
+    search = Generator(ground, gap, constraints)
+    try:
+        search.reach(search.expected)
+        stopped, duality_gap, optimum = search.descend(search.expected)
+    except InfeasibleError:
+        if search.real is search.expected:
+            raise
+        # What the probabilities say is out of reach may still be met on the real labels.
+        stopped, duality_gap, optimum = "out of reach by the probabilities", np.inf, np.inf
+    if search.real is not search.expected:
+        search.reach(search.real)
+        search.descend(search.real)
+        search.approach(range(len(search.alpha)))
+    program = search.master(search.real, search.rows(search.real))
+    answer = _solved(program, search.changes)
+    q = policy_of(program, answer.columns)
+    check_solution(program, program.moments.evaluate(q), q, _objective(program, answer))
+    return Generated(
+        mixture=search.policies.followed(q),
+        outcome=program.moments.evaluate(q),
+        plug_in=search.expected.moments().evaluate(q),
+        plug_in_optimum=optimum,
+        prices=prices_of(program, answer),
+        passes=search.passes,
+        stopped=stopped,
+        duality_gap=duality_gap,
+    )
+
+
+def mixed_outcome(crowd: Crowd, ledger: Ledger, decisions: Floats) -> Outcome:
+    """What decision probabilities of shape (n, K) do, valued by one ledger."""
+    columns = Columns(crowd, "expected", Ledgers(crowd, ledger).totals())
+    loss = np.zeros(len(crowd.groups))
+    value = np.zeros((len(crowd.groups), len(crowd.components)))
+    for d in range(len(crowd.classes)):
+        part = replace(crowd, weight=crowd.weight * decisions[:, d])
+        here = sums_of(part, ledger, np.full(len(decisions), d))
+        loss, value = loss + here[0], value + here[1]
+    columns.add({"expected loss": loss, "expected value": value})
+    return columns.moments().evaluate(np.ones((len(crowd.groups), 1, 1)))

@@ -1,0 +1,430 @@
+"""Moments: the sums over rows that the linear program needs, and nothing else of the data."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from felicific._documents import (
+    check_shape,
+    plain,
+    read_classes,
+    read_document,
+    read_numbers,
+    read_values,
+    refused,
+    write_classes,
+    write_document,
+)
+from felicific._files import write_whole
+from felicific._problem.happiness import Component, read_component
+from felicific._program.signals import Label, Score, Signal, SoftLabel, signal_from_json, signal_to_json
+from felicific._tables.memory import (
+    Array,
+)
+from felicific.exceptions import GroupError, HappinessError, MomentsError, PolicyFileError
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What some policy does to the people behind the moments.
+
+    Attributes
+    ----------
+    loss : float
+        Expected loss per person.
+    means : array of shape (groups, components)
+        Mean happiness of every group, in the component's unit.
+    gaps : array of shape (components,)
+        Largest mean minus smallest mean.
+    """
+
+    loss: float
+    means: Floats
+    gaps: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    r"""Sums over rows of group :math:`z` that see signal :math:`s`.
+
+    With weights :math:`w_i`, signal weights :math:`W_{is}`, loss :math:`c(d; i)`, happiness
+    :math:`\eta_j(d; i)` and membership :math:`a_j(i)`:
+
+    .. math::
+        \mathrm{mass}_{zs} = \sum w_i W_{is}, \quad
+        \mathrm{loss}_{zsd} = \sum w_i W_{is} c(d; i), \quad
+        \mathrm{value}_{zsdj} = \sum w_i W_{is} a_j(i) (\eta_j(d; i) - o_j), \quad
+        \mathrm{among}_{zsj} = \sum w_i W_{is} a_j(i)
+
+    The origin :math:`o_j` is a typical value of component j. Gaps do not depend on it; keeping the sums
+    relative to it means that a large constant inside a happiness costs no digits.
+
+    Moments add: ``moments(A) + moments(B)`` are the moments of both tables together, and ``sum()`` works.
+    Moments that disagree on classes, groups, components, signal or loss refuse to add.
+    """
+
+    classes: Array
+    groups: tuple[Any, ...]
+    components: tuple[Component, ...]
+    signal: Signal
+    loss_name: str
+    origin: Floats
+    mass: Floats
+    loss: Floats
+    value: Floats
+    among: Floats
+    today_loss: Floats
+    today_value: Floats
+    rows: NDArray[np.int64]
+
+    @property
+    def total(self) -> float:
+        """Total weight."""
+        return float(self.mass.sum())
+
+    @property
+    def counted(self) -> Floats:
+        """Weight inside ``among``, of shape (groups, components)."""
+        return np.asarray(self.among.sum(axis=1))
+
+    def __add__(self, other: Moments) -> Moments:
+        if not isinstance(other, Moments):
+            return NotImplemented
+        for what in ("classes", "groups", "components", "signal", "loss_name"):
+            mine, theirs = getattr(self, what), getattr(other, what)
+            same = np.array_equal(mine, theirs) if what == "classes" else mine == theirs
+            if not same:
+                raise MomentsError(
+                    f"These moments disagree on {what.removesuffix('_name')}: {_difference(mine, theirs)}.",
+                    "Compute both with the same arguments; pass classes= and groups= when a part lacks some.",
+                )
+        # Without anybody counted there is no origin to speak of.
+        origin = np.where(self.counted.sum(axis=0) > 0, self.origin, other.origin)
+        other = other._around(origin)
+        return replace(
+            self,
+            origin=origin,
+            mass=self.mass + other.mass,
+            loss=self.loss + other.loss,
+            value=self.value + other.value,
+            among=self.among + other.among,
+            today_loss=self.today_loss + other.today_loss,
+            today_value=self.today_value + other.today_value,
+            rows=self.rows + other.rows,
+        )
+
+    def __radd__(self, other: object) -> Moments:
+        return self if other == 0 else NotImplemented
+
+    def _around(self, origin: Floats) -> Moments:
+        """The same moments relative to another origin."""
+        shift = (self.origin - origin) * self.among
+        return replace(
+            self, origin=origin, value=self.value + shift[:, :, None, :], today_value=self.today_value + shift
+        )
+
+    @staticmethod
+    def check(given: Any) -> None:
+        """Raise unless these are moments, and not the table that they are of."""
+        if not isinstance(given, Moments):
+            raise MomentsError(
+                f"This is a {type(given).__name__}, not moments.",
+                "Sum up the table first: moments(table, proba=..., y=..., sensitive_features=..., happiness=...).",
+            )
+
+    def check_complete(self) -> None:
+        """Raise unless there are two groups, each with people, inside every component's ``among`` too."""
+        if len(self.groups) < 2:
+            raise GroupError(
+                f"There is one group only: {self.groups[0]!r}." if self.groups else "There is no group.",
+                "A gap is between groups: pass rows of at least two.",
+            )
+        for z, group in enumerate(self.groups):
+            if self.mass[z].sum() <= 0:
+                raise GroupError(f"The group {group!r} is empty.", "Leave it out, or add rows that hold it.")
+            for j, component in enumerate(self.components):
+                if self.counted[z, j] <= 0:
+                    raise HappinessError(
+                        f"Nobody of the group {group!r} is counted by {component.name!r}.",
+                        "Add such rows, widen `among`, or merge the group with another.",
+                    )
+
+    def evaluate(self, q: Floats) -> Outcome:
+        """Loss, group means and gaps of the policy ``q[z, s, d]``."""
+        relative = np.einsum("zsdj,zsd->zj", self.value, q) / self.counted
+        return self._outcome(float(np.einsum("zsd,zsd->", self.loss, q)), relative)
+
+    @property
+    def today(self) -> Outcome:
+        """What the model's own decisions do."""
+        return self._outcome(float(self.today_loss.sum()), self.today_value.sum(axis=1) / self.counted)
+
+    def joined(self) -> Moments:
+        """With a score's fine bins joined to cells; any other moments as they are."""
+        if not isinstance(self.signal, Score):
+            return self
+        cells, signal = self.signal.join(self.mass, len(self.classes))
+        starts = np.flatnonzero(np.diff(cells, prepend=-1))
+
+        def add(array: Floats) -> Floats:
+            return np.asarray(np.add.reduceat(array, starts, axis=1))
+
+        return replace(
+            self,
+            signal=signal,
+            mass=add(self.mass),
+            loss=add(self.loss),
+            value=add(self.value),
+            among=add(self.among),
+            today_loss=add(self.today_loss),
+            today_value=add(self.today_value),
+        )
+
+    # -----------------------------------------------------------------------------------------------------
+    # Sites that may not share rows
+
+    def merged(self, least: float) -> Moments:
+        """With every cell of fewer than ``least`` people merged into a neighbour of the same group.
+
+        Nobody is dropped, so the sums of every group stay what they were; only where people stand along the score is
+        blurred. A neighbour is the nearest cell on the same side of the model's own boundary, if there is one.
+        The origin, which may be one person's value, becomes the mean of today's decisions, which the sums tell anyway.
+        """
+        if not least >= 1:
+            raise MomentsError(
+                f"The least number of people in a cell is {least!r}.", "Give a number of 1 or more."
+            )
+        today = self.signal.today(len(self.classes))
+        place = np.tile(np.arange(self.mass.shape[1]), (len(self.groups), 1))
+        for z, group in enumerate(self.groups):
+            if 0 < self.mass[z].sum() < least:
+                raise GroupError(
+                    f"The group {group!r} has {self.mass[z].sum():g} people, fewer than {least:g}.",
+                    "Merge it with another group before summing up.",
+                )
+            if isinstance(self.signal, Label | SoftLabel) and (self.mass[z] < least)[self.mass[z] > 0].any():
+                raise MomentsError(
+                    f"In the group {group!r} some label has fewer than {least:g} people, and labels have no "
+                    "neighbours.",
+                    "Use policy='score', or merge the group with another.",
+                )
+            place[z] = _merge(self.mass[z], today, least)
+
+        def move(array: Floats) -> Floats:
+            found = np.zeros_like(array)
+            for z in range(len(self.groups)):
+                np.add.at(found[z], place[z], array[z])
+            return found
+
+        counted = self.counted.sum(axis=0)
+        mean = self.origin + self.today_value.sum(axis=(0, 1)) / np.where(counted > 0, counted, 1.0)
+        centred = self._around(np.where(counted > 0, mean, 0.0))
+        moved: dict[str, Any] = {name: move(getattr(centred, name)) for name in _SUMS}
+        return replace(centred, **moved)
+
+    def to_json(self) -> str:
+        """Write the moments as text that :meth:`from_json` reads: sums only, no row and no function."""
+        cells = np.argwhere(self.mass > 0)
+        index = tuple(cells.T)
+        return write_document(
+            {
+                "classes": write_classes(self.classes),
+                "groups": plain(list(self.groups), "group"),
+                "components": [asdict(component) for component in self.components],
+                "signal": signal_to_json(self.signal),
+                "loss_name": self.loss_name,
+                "origin": self.origin.tolist(),
+                "rows": self.rows.tolist(),
+                "cells": cells.tolist(),
+                **{name: getattr(self, name)[index].tolist() for name in _SUMS},
+            },
+            _FORMAT,
+            indent=None,
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the moments to a file, whole or not at all."""
+        write_whole(path, self.to_json())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Moments:
+        """Read moments from a file; see :meth:`from_json`."""
+        try:
+            text = Path(path).read_text("utf-8")
+        except UnicodeDecodeError as error:
+            raise _no_moments(f"{os.fspath(path)!r} is not text") from error
+        return cls.from_json(text)
+
+    @classmethod
+    def from_json(cls, text: str) -> Moments:
+        """Read moments, refusing whatever is not exactly some."""
+        try:
+            content = read_document(text, _FORMAT)
+            found = _parsed(content)
+            extra = set(content) - {*_SUMS, "cells", *(part.name for part in fields(found))}
+        except PolicyFileError as error:
+            raise MomentsError(
+                error.problem.replace("policy file", "file of moments"), error.remedy
+            ) from error
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+            raise _no_moments(f"a part is missing or of another type ({error!r})") from error
+        if extra:
+            raise _no_moments(f"it holds {sorted(extra)}, which no moments have")
+        return found
+
+    def _outcome(self, loss: float, relative: Floats) -> Outcome:
+        gaps = relative.max(axis=0) - relative.min(axis=0)
+        return Outcome(loss / self.total, relative + self.origin, gaps)
+
+
+#: The sums that stand in cells: arrays of shape (groups, signals, ...).
+_SUMS = ("mass", "loss", "value", "among", "today_loss", "today_value")
+
+_FORMAT = "felicific moments"
+
+
+def _no_moments(reason: str) -> MomentsError:
+    return MomentsError(
+        f"This is no file of moments: {reason}.", "Get the file again from the site that wrote it."
+    )
+
+
+def _merge(mass: Floats, today: NDArray[np.intp], least: float) -> NDArray[np.intp]:
+    """Where each cell of one group goes, so that every cell that holds people holds at least ``least``."""
+    place = np.arange(len(mass))
+    clusters: list[list[int]] = []
+    for side in np.unique(today):
+        mine: list[list[int]] = []
+        for s in np.flatnonzero((mass > 0) & (today == side)).tolist():
+            if mine and mass[mine[-1]].sum() < least:
+                mine[-1].append(s)
+            else:
+                mine.append([s])
+        if len(mine) > 1 and mass[mine[-1]].sum() < least:
+            mine[-2:] = [mine[-2] + mine[-1]]
+        clusters += mine
+    large = [cluster for cluster in clusters if mass[cluster].sum() >= least]
+    for cluster in clusters:
+        # A side with too few people altogether goes to the nearest cluster of another.
+        home = cluster if cluster in large else min(large, key=lambda other: abs(other[0] - cluster[0]))
+        place[cluster] = max(home, key=lambda s: mass[s])
+    return place
+
+
+def _parsed(content: dict[str, Any]) -> Moments:
+    """Moments out of a document, each part of the type and shape it must have."""
+    classes = read_classes(content["classes"])
+    groups = tuple(read_values(content["groups"], "group"))
+    components = tuple(read_component(component) for component in content["components"])
+    signal, loss_name = signal_from_json(content["signal"]), content["loss_name"]
+    g, k, j, size = len(groups), len(classes), len(components), signal.size(len(classes))
+    signal.check(k)
+    if type(loss_name) is not str or len(set(groups)) < g or len({c.name for c in components}) < j or k < 2:
+        raise refused("its loss, groups, components or classes are none")
+    cells = read_numbers(content["cells"], "cells").astype(np.intp).reshape(-1, 2)
+    if len(np.unique(cells, axis=0)) < len(cells) or (cells < 0).any() or (cells >= (g, size)).any():
+        raise refused("a cell occurs twice, or is none")
+    sums = {}
+    for name, shape in zip(_SUMS, ((), (k,), (k, j), (j,), (), (j,)), strict=True):
+        numbers = (
+            read_numbers(content[name], name).reshape(-1, *shape) if len(cells) else np.zeros((0, *shape))
+        )
+        array = np.zeros((g, size, *shape))
+        array[tuple(cells.T)] = check_shape(name, numbers, (len(cells), *shape))
+        sums[name] = array
+    if (sums["mass"] < 0).any() or (sums["among"] < 0).any():
+        raise refused("some mass is negative")
+    rows = check_shape("rows", read_numbers(content["rows"], "rows"), (g,)).astype(np.int64)
+    origin = check_shape("origin", read_numbers(content["origin"], "origin"), (j,))
+    return Moments(
+        classes=classes,
+        groups=groups,
+        components=components,
+        signal=signal,
+        loss_name=loss_name,
+        origin=origin,
+        rows=rows,
+        **sums,
+    )
+
+
+def _difference(mine: Any, theirs: Any) -> str:
+    """Both sides of a disagreement; components by name, or in full when the names agree."""
+    if isinstance(mine, tuple) and mine and isinstance(mine[0], Component):
+        names = [[component.name for component in side] for side in (mine, theirs)]
+        mine, theirs = names if names[0] != names[1] else (list(mine), list(theirs))
+    texts = [str(side.tolist() if isinstance(side, np.ndarray) else side) for side in (mine, theirs)]
+    return " and ".join(text if len(text) < 400 else text[:400] + "..." for text in texts)
+
+
+def reweighted(labelled: Moments, fresh: Moments) -> Moments:
+    r"""Moments of unlabelled people: what can be computed on them is, the rest keeps its mean per cell.
+
+    A component of ``fresh`` is taken as it is. Of any other sum of ``labelled``, and of the loss,
+    :math:`E[\cdot \mid s, z]` is kept and multiplied by the new mass of (z, s). A cell without labelled people
+    takes the mean of its nearest neighbours in the same group, and failing those of all groups together.
+    """
+    unit = _Means(labelled)
+    exact = {component.name: j for j, component in enumerate(fresh.components)}
+    mass = fresh.mass
+    value, among = unit(labelled.value, mass), unit(labelled.among, mass)
+    today_value = unit(labelled.today_value, mass)
+    for j, component in enumerate(labelled.components):
+        if component.name in exact:
+            i = exact[component.name]
+            shift = fresh.origin[i] - labelled.origin[j]
+            among[..., j] = fresh.among[..., i]
+            value[..., j] = fresh.value[..., i] + shift * fresh.among[..., i][:, :, None]
+            today_value[..., j] = fresh.today_value[..., i] + shift * fresh.among[..., i]
+    return replace(
+        labelled,
+        mass=mass,
+        loss=unit(labelled.loss, mass),
+        value=value,
+        among=among,
+        today_loss=unit(labelled.today_loss, mass),
+        today_value=today_value,
+        rows=fresh.rows,
+    )
+
+
+class _Means:
+    """Means per cell of labelled sums, with empty cells filled from where the nearest people are."""
+
+    def __init__(self, labelled: Moments) -> None:
+        self.mass = labelled.mass
+        self.sources = {
+            (z, s): self._source(z, s, run)
+            for run in labelled.signal.runs(len(labelled.classes))
+            for s in run
+            for z in range(len(labelled.groups))
+            if labelled.mass[z, s] <= 0
+        }
+
+    def _source(self, z: int, s: int, run: range) -> tuple[list[int], list[int]]:
+        """Groups and signals to borrow from: nearest in the group, in all groups, then anywhere in the group."""
+        everyone = list(range(len(self.mass)))
+        for groups in ([z], everyone):
+            held = np.array([t for t in run if self.mass[groups, t].sum() > 0])
+            if len(held):
+                distance = np.abs(held - s)
+                return groups, held[distance == distance.min()].tolist()
+        return [z], np.flatnonzero(self.mass[z]).tolist()
+
+    def __call__(self, sums: Floats, mass: Floats) -> Floats:
+        """Mean per cell times the new mass."""
+        extra = (1,) * (sums.ndim - 2)
+        held = self.mass > 0
+        mean = sums / np.where(held, self.mass, 1.0).reshape(*held.shape, *extra)
+        for (z, s), (groups, signals) in self.sources.items():
+            index = np.ix_(groups, signals)
+            mean[z, s] = sums[index].sum(axis=(0, 1)) / self.mass[index].sum()
+        return np.asarray(mean * mass.reshape(*mass.shape, *extra))

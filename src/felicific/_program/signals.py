@@ -1,0 +1,464 @@
+"""Signals: what a policy sees of a person besides the group."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from felicific._statistics.sample_size import log_maps
+from felicific._tables.memory import row_argmax
+from felicific.exceptions import DataError
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+#: A row's signal: the cell of every row, and the weight with which the row falls into it (None: one).
+Spread = list[tuple[Codes, Floats | None]]
+
+#: Fine bins of a score: sums over them are additive and the same on every machine, before cells are chosen.
+FINE = 4096
+
+
+@dataclass(frozen=True)
+class Individual:
+    """All of x: every person's own features, and the model's calibrated probabilities.
+
+    Parameters
+    ----------
+    calibration : {"isotonic", "sigmoid", "none"}, default="isotonic"
+        How the model's probabilities are calibrated, group by group, on the fitted rows. A component that ignores
+        the label needs no probabilities.
+    """
+
+    calibration: str = "isotonic"
+    kind: ClassVar[str] = "individual"
+    needs_proba: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.calibration not in CALIBRATIONS:
+            raise DataError(
+                f"Individual(calibration={self.calibration!r}).",
+                f"Choose one of {', '.join(map(repr, CALIBRATIONS))}.",
+            )
+
+
+CALIBRATIONS = ("isotonic", "sigmoid", "none")
+
+
+class Signal(Protocol):
+    """What every signal can do. ``K`` is the number of classes, ``S`` the number of signals."""
+
+    @property
+    def kind(self) -> str:
+        """Name in ``policy=`` and in files."""
+
+    @property
+    def needs_proba(self) -> bool:
+        """Whether it is made of probabilities (or else of predicted labels)."""
+
+    def size(self, n_classes: int) -> int:
+        """Return S."""
+
+    def today(self, n_classes: int) -> Codes:
+        """Give the decision that the model itself takes at each signal."""
+
+    def spread(self, proba: Floats | None, predicted: Codes | None) -> Spread:
+        """Cells and weights W[i, s] of some rows."""
+
+    def runs(self, n_classes: int) -> list[range]:
+        """Signals that follow each other in order, and so may be described together."""
+
+    def chains(self, n_classes: int) -> list[tuple[range, int]]:
+        """Runs of signals along which the probability of a decision may not fall."""
+
+    def check(self, n_classes: int) -> None:
+        """Raise if it makes no sense for that many classes."""
+
+    def describe(self, first: int, last: int, classes: list[Any], digits: int = 12) -> str:
+        """Say who has one of these signals: "a person whom ..."."""
+
+    def log_policies(self, n_classes: int) -> float:
+        """Logarithm of how many deterministic policies a fitted signal could have led to, its cuts included."""
+
+
+class _Unordered:
+    """One signal per class, none next to another; the model's decision is the class."""
+
+    def size(self, n_classes: int) -> int:
+        """Return K."""
+        return n_classes
+
+    def today(self, n_classes: int) -> Codes:
+        """Decide the label."""
+        return np.arange(n_classes)
+
+    def runs(self, n_classes: int) -> list[range]:
+        """Each label by itself."""
+        return [range(s, s + 1) for s in range(n_classes)]
+
+    def chains(self, n_classes: int) -> list[tuple[range, int]]:
+        """None."""
+        return []
+
+    def check(self, n_classes: int) -> None:
+        """Any number of classes will do."""
+
+    def log_policies(self, n_classes: int) -> float:
+        """Every map of labels to decisions."""
+        return log_maps(n_classes, n_classes)
+
+
+@dataclass(frozen=True)
+class SoftLabel(_Unordered):
+    """The paper's signal: a label drawn from the model's probabilities, so W = P."""
+
+    kind: ClassVar[str] = "soft-label"
+    needs_proba: ClassVar[bool] = True
+
+    def spread(self, proba: Floats | None, predicted: Codes | None) -> Spread:
+        """Every row falls into every label, with its probability."""
+        proba = _required(proba, self.kind)
+        n, k = proba.shape
+        return [(np.full(n, s), proba[:, s]) for s in range(k)]
+
+    def describe(self, first: int, last: int, classes: list[Any], digits: int = 12) -> str:
+        """Say who has this signal."""
+        return f"a person for whom the label {classes[first]!r} is drawn from the model's probabilities"
+
+
+@dataclass(frozen=True)
+class Label(_Unordered):
+    """The predicted label, as in the derived predictor of Hardt, Price and Srebro (2016)."""
+
+    kind: ClassVar[str] = "label"
+    needs_proba: ClassVar[bool] = False
+
+    def spread(self, proba: Floats | None, predicted: Codes | None) -> Spread:
+        """Every row falls into its predicted label."""
+        return [(row_argmax(_required(proba, self.kind)) if predicted is None else predicted, None)]
+
+    def describe(self, first: int, last: int, classes: list[Any], digits: int = 12) -> str:
+        """Say who has this signal."""
+        return f"a person whom the model labels {classes[first]!r}"
+
+
+@dataclass(frozen=True)
+class Score:
+    r"""The cell of the model's score.
+
+    With two classes the score p is the probability of ``classes[1]``. Rows are first counted in the fine bins
+    :math:`\lceil 4096 p \rceil`, which are the same everywhere, so the counts add; the bins are then joined to at
+    most ``cells`` cells of about equal mass. The model's own ``boundary`` always separates two cells, so today's
+    decisions are one of the policies. With more classes a cell is the predicted class and a range of its
+    probability.
+
+    Parameters
+    ----------
+    cells : int, default=256
+        Most cells to make.
+    monotone : bool, default=True
+        Whether the probability of ``classes[1]`` (with more classes: of the predicted class) may not fall as the
+        score rises.
+    boundary : float, default=0.5
+        With two classes, the score above which the model itself decides ``classes[1]``.
+    """
+
+    cells: int = 256
+    monotone: bool = True
+    boundary: float = 0.5
+    kind: ClassVar[str] = "score"
+    needs_proba: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.cells, int) or self.cells < 2:
+            raise DataError(f"Score(cells={self.cells!r}).", "Give a whole number of at least 2 cells.")
+        _check_boundary(self.boundary, self.monotone)
+
+    def size(self, n_classes: int) -> int:
+        """Number of fine bins."""
+        return FINE + 2 if n_classes == 2 else n_classes * (fine_per_class(n_classes) + 1)
+
+    def today(self, n_classes: int) -> Codes:
+        """Decide by the boundary, or the predicted class."""
+        bins = np.arange(self.size(n_classes))
+        if n_classes == 2:
+            return np.asarray(bins > np.ceil(FINE * self.boundary), dtype=np.intp)
+        return bins // (fine_per_class(n_classes) + 1)
+
+    def spread(self, proba: Floats | None, predicted: Codes | None) -> Spread:
+        """Every row falls into its fine bin."""
+        return [(fine_bins(_required(proba, self.kind), self.boundary), None)]
+
+    def runs(self, n_classes: int) -> list[range]:
+        """All bins of a predicted class in the order of its probability; with two classes, all bins."""
+        if n_classes == 2:
+            return [range(self.size(2))]
+        step = fine_per_class(n_classes) + 1
+        return [range(k * step, (k + 1) * step) for k in range(n_classes)]
+
+    def chains(self, n_classes: int) -> list[tuple[range, int]]:
+        """As for the cells it will be joined to."""
+        if not self.monotone:
+            return []
+        return [(run, 1 if n_classes == 2 else k) for k, run in enumerate(self.runs(n_classes))]
+
+    def describe(self, first: int, last: int, classes: list[Any], digits: int = 12) -> str:
+        """Say who is in these bins."""
+        return ScoreCells(tuple(range(1, self.size(len(classes)))), self.monotone, self.boundary).describe(
+            first, last, classes, digits
+        )
+
+    def check(self, n_classes: int) -> None:
+        """Any number of classes will do."""
+
+    def log_policies(self, n_classes: int) -> float:
+        """As for the cells it will be joined to."""
+        return _log_policies(self, n_classes)
+
+    def join(self, mass: Floats, n_classes: int) -> tuple[Codes, ScoreCells]:
+        """Join fine bins: the cell of every bin, and the signal of the cells.
+
+        Parameters
+        ----------
+        mass : array of shape (groups, bins)
+            Where the people are. Every group has the same say in where the cells are cut.
+        n_classes : int
+            Number of classes.
+        """
+        share = (mass / mass.sum(axis=1, keepdims=True).clip(min=1e-300)).mean(axis=0)
+        cells = self.cells
+        if n_classes > 2:
+            # Not one line of scores but several: fewer, larger cells keep the policy from fitting noise.
+            cells = max(n_classes, min(cells, int(mass.sum(axis=1).min() // ROWS_PER_CELL)))
+        today = self.today(n_classes)
+        forced = set((np.flatnonzero(np.diff(today)) + 1).tolist())
+        free = max(cells - 1 - len(forced), 0)
+        before = np.concatenate([[0.0], share.cumsum()[:-1]]) / share.sum()
+        # Room for every occupied bin: a cell each. Else cells of about equal mass.
+        occupied = np.flatnonzero(share > 0)
+        quantiles = np.searchsorted(before, np.arange(1, free + 1) / (free + 1))
+        wanted = occupied if len(occupied) <= free else quantiles
+        cuts = sorted(forced | {cut for cut in wanted.tolist() if 0 < cut < len(share)})
+        cells_of_bins = np.searchsorted(np.array(cuts, dtype=np.intp), np.arange(len(share)), side="right")
+        return cells_of_bins, ScoreCells(tuple(cuts), self.monotone, self.boundary)
+
+
+#: With more than two classes, people of the smallest group per cell.
+ROWS_PER_CELL = 200
+
+
+@dataclass(frozen=True)
+class ScoreCells:
+    """Cells of the score: ``cuts`` are the fine bins at which a new cell begins."""
+
+    cuts: tuple[int, ...]
+    monotone: bool = True
+    boundary: float = 0.5
+    kind: ClassVar[str] = "score"
+    needs_proba: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cuts", tuple(self.cuts))
+        increasing = all(a < b for a, b in zip((0, *self.cuts), self.cuts, strict=False))
+        if not increasing or not all(type(cut) is int for cut in self.cuts):
+            raise DataError("The cuts of a score do not increase.", "Use Score(...) and let it choose them.")
+        _check_boundary(self.boundary, self.monotone)
+
+    def check(self, n_classes: int) -> None:
+        """Raise if a cut is beyond the last bin, or the model's boundary is not one."""
+        today = Score(2, self.monotone, self.boundary).today(n_classes)
+        forced = set((np.flatnonzero(np.diff(today)) + 1).tolist())
+        if max(self.cuts, default=0) >= len(today) or not forced <= set(self.cuts):
+            raise DataError(
+                "The cuts of a score do not fit its classes.", "Use Score(...) and let it choose them."
+            )
+
+    def log_policies(self, n_classes: int) -> float:
+        """Monotone policies of the fine bins; free ones for each choice of cuts."""
+        return _log_policies(self, n_classes)
+
+    @property
+    def _starts(self) -> Codes:
+        return np.array((0, *self.cuts), dtype=np.intp)
+
+    def size(self, n_classes: int) -> int:
+        """Number of cells."""
+        return len(self.cuts) + 1
+
+    def today(self, n_classes: int) -> Codes:
+        """Decide what the model decides in the cell's first bin; no cell reaches over a boundary."""
+        return np.asarray(Score(2, self.monotone, self.boundary).today(n_classes)[self._starts])
+
+    def spread(self, proba: Floats | None, predicted: Codes | None) -> Spread:
+        """Every row falls into its cell."""
+        proba = _required(proba, self.kind)
+        every = np.arange(Score(2, boundary=self.boundary).size(proba.shape[1]))
+        cells = np.searchsorted(self._starts[1:], every, side="right")
+        return [(cells[fine_bins(proba, self.boundary)], None)]
+
+    def runs(self, n_classes: int) -> list[range]:
+        """Cells in the order of the score, class by class when there are more than two."""
+        if n_classes == 2:
+            return [range(self.size(2))]
+        owner = self._starts // (fine_per_class(n_classes) + 1)
+        edges = [int(np.searchsorted(owner, k)) for k in range(n_classes + 1)]
+        return [range(edges[k], edges[k + 1]) for k in range(n_classes)]
+
+    def chains(self, n_classes: int) -> list[tuple[range, int]]:
+        """The decision whose probability may not fall along each run."""
+        if not self.monotone:
+            return []
+        return [(run, 1 if n_classes == 2 else k) for k, run in enumerate(self.runs(n_classes))]
+
+    def ranges(self, n_classes: int) -> list[tuple[int, float, float]]:
+        """The predicted class, the score that is exceeded (negative: none) and the largest score of every cell.
+
+        With two classes the score is that of ``classes[1]`` and the predicted class is that of the boundary.
+        """
+        starts = self._starts.tolist()
+        stops = [*starts[1:], Score(2, boundary=self.boundary).size(n_classes)]
+        found = []
+        for owner, start, stop in zip(self.today(n_classes).tolist(), starts, stops, strict=True):
+            low, high = (lower_edge(edge, n_classes, self.boundary) for edge in (start, stop))
+            found.append((owner, low, 1.0 if high <= low else min(high, 1.0)))
+        return found
+
+    def describe(self, first: int, last: int, classes: list[Any], digits: int = 12) -> str:
+        """Say whose score lies from the first of these cells to the last."""
+        starts, k = self._starts, len(classes)
+        low = lower_edge(int(starts[first]), k, self.boundary)
+        stop = int(starts[last + 1]) if last + 1 < len(starts) else Score(2, boundary=self.boundary).size(k)
+        high = lower_edge(stop, k, self.boundary)
+        if k == 2:
+            who, score = "a person", f"score for {classes[1]!r}"
+        else:
+            owner = classes[int(starts[first]) // (fine_per_class(k) + 1)]
+            who, score = f"a person whom the model labels {owner!r}", "probability of it"
+            high = 1.0 if high <= low else high
+        if low < 0 and high >= 1:
+            return f"{who} with any {score}"
+        if low < 0:
+            return f"{who} with a {score} of at most {high:.{digits}g}"
+        return f"{who} with a {score} above {low:.{digits}g}" + (
+            "" if high >= 1 else f" and at most {high:.{digits}g}"
+        )
+
+
+def _log_policies(signal: Score | ScoreCells, n_classes: int) -> float:
+    """Logarithm of how many maps cells of a score could have led to, their cuts included.
+
+    Cells of a score are cut by the rows they are used on, but always between fine bins that are the same for all
+    data. Monotone policies of any cells are monotone policies of the fine bins; free ones are counted for each
+    choice of cuts. The model's own boundary is taken as given.
+    """
+    fine = Score(boundary=signal.boundary).size(n_classes)
+    if signal.monotone:
+        return log_maps(fine, n_classes, monotone=True)
+    cells = signal.size(n_classes)
+    choose = math.lgamma(fine) - math.lgamma(cells) - math.lgamma(fine - cells + 1)
+    return min(choose + cells * math.log(n_classes), fine * math.log(n_classes))
+
+
+def _check_boundary(boundary: Any, monotone: Any) -> None:
+    number = isinstance(boundary, int | float | np.floating) and not isinstance(boundary, bool)
+    if not number or not 0.0 <= boundary <= 1.0:
+        raise DataError(f"The boundary of the score is {boundary!r}.", "Give a number from 0 to 1.")
+    if not isinstance(monotone, bool):
+        raise DataError(f"Whether the score is monotone is {monotone!r}.", "Say True or False.")
+
+
+def fine_per_class(n_classes: int) -> int:
+    """Number of fine bins of each predicted class's probability, when there are more than two classes."""
+    return max(32, FINE // n_classes)
+
+
+def fine_bins(proba: Floats, boundary: float) -> Codes:
+    """Fine bin of every row; multiplying by a power of two is exact, so bins are the same on every machine."""
+    n_classes = proba.shape[1]
+    if n_classes == 2:
+        score = proba[:, 1]
+        return np.asarray(np.ceil(FINE * score).astype(np.intp) + (score > boundary))
+    top = row_argmax(proba)
+    fine = fine_per_class(n_classes)
+    bins = np.ceil(fine * proba[np.arange(len(proba)), top]).astype(np.intp)
+    return np.asarray(top * (fine + 1) + bins.clip(max=fine))
+
+
+def lower_edge(start: int, n_classes: int, boundary: float) -> float:
+    """Score that every person in bin ``start`` or above exceeds; negative when there is none."""
+    if n_classes > 2:
+        fine = fine_per_class(n_classes)
+        return (start % (fine + 1) - 1) / fine
+    last_below = int(np.ceil(FINE * boundary))
+    if start == last_below + 1:
+        return boundary
+    return (start - 1 - (start > last_below)) / FINE
+
+
+def find_boundary(proba: Floats, predicted: Codes) -> float:
+    """Score above which a model of two classes decides the second, or 0.5 if its decisions are no threshold."""
+    score, positive = proba[:, 1], predicted == 1
+    if bool(((score > 0.5) == positive).all()):
+        return 0.5
+    low = float(score[~positive].max(initial=0.0))
+    high = float(score[positive].min(initial=1.0))
+    if low >= high:
+        return 0.5
+    middle = (low + high) / 2
+    return middle if middle < high else low
+
+
+def _required(proba: Floats | None, kind: str) -> Floats:
+    if proba is None:
+        raise DataError(
+            f"The {kind} policy sees probabilities.",
+            "Pass what the model's predict_proba returns, or use policy='label'.",
+        )
+    return proba
+
+
+SIGNALS: Mapping[str, type[SoftLabel] | type[Label] | type[Score]] = {
+    kind.kind: kind for kind in (SoftLabel, Label, Score)
+}
+
+
+def resolve_policy(policy: Any) -> Signal | Individual:
+    """Turn ``policy=`` (a name or an object) into what the policy sees."""
+    names = [*SIGNALS, Individual.kind]
+    if isinstance(policy, str) and policy in names:
+        return Individual() if policy == Individual.kind else SIGNALS[policy]()
+    if isinstance(policy, SoftLabel | Label | Score | ScoreCells | Individual):
+        return policy
+    raise DataError(f"There is no policy {policy!r}.", f"Choose one of {', '.join(map(repr, names))}.")
+
+
+def resolve_signal(policy: Any) -> Signal:
+    """Turn ``policy=`` into a signal that moments can be summed over."""
+    signal = resolve_policy(policy)
+    if isinstance(signal, Individual):
+        raise DataError(
+            "An individual policy needs the people themselves, not only sums over them.",
+            "Use solve_individual(table, ...), which takes the same columns, or FairClassifier(policy='individual').",
+        )
+    return signal
+
+
+def signal_to_json(signal: Signal) -> dict[str, Any]:
+    """Write a signal as plain data."""
+    return {"kind": signal.kind, **asdict(signal)}  # type: ignore[call-overload]  # every signal is a dataclass
+
+
+def signal_from_json(content: dict[str, Any]) -> Signal:
+    """Read a signal back; whatever it does not know raises TypeError or ValueError."""
+    fields = dict(content)
+    kind = fields.pop("kind")
+    if kind == Score.kind and "cuts" in fields:
+        return ScoreCells(**fields)
+    if kind not in SIGNALS:
+        raise DataError(f"There is no policy {kind!r}.", f"Known are {', '.join(map(repr, SIGNALS))}.")
+    return SIGNALS[kind](**fields)

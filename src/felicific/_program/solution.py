@@ -1,0 +1,206 @@
+"""The solution of the program: found, checked in the user's units, or explained why there is none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from felicific._problem.happiness import Component
+from felicific._problem.requirements import Budget, Floor, GapRow, Row, resolve_rows
+from felicific._program.model import (
+    TOLERANCE,
+    Answer,
+    Program,
+    build,
+    changes_of,
+    policy_of,
+    prices_of,
+    run_model,
+)
+from felicific._program.moments import Moments, Outcome
+from felicific._program.signals import ScoreCells
+from felicific.exceptions import InfeasibleError, SolverError
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The optimum: the policy, what it does, and what each requirement costs.
+
+    Attributes
+    ----------
+    q : array of shape (groups, signals, classes)
+        Probability of every decision.
+    outcome : Outcome
+        Loss, group means and gaps, evaluated from ``q``.
+    prices : dict of str to float
+        For every gap (by component name) and every other requirement (by its words): loss given up per unit
+        by which it is tightened.
+    """
+
+    q: Floats
+    outcome: Outcome
+    prices: dict[str, float]
+
+
+def solve_program(
+    moments: Moments,
+    gap: Any = 0.0,
+    constraints: Iterable[Floor | Budget] | None = (),
+    *,
+    see_group: bool = True,
+) -> Solution:
+    """Find the policy of least loss that meets every requirement; of several, the one nearest to today's decisions.
+
+    Raises
+    ------
+    InfeasibleError
+        With the least reachable gap, or an irreducible set of conflicting requirements.
+    SolverError
+        When the answer fails its own check.
+    """
+    moments.check_complete()
+    program = build(moments, resolve_rows(moments, gap, constraints), see_group=see_group)
+    answer = run_model(program, program.rows, changes=changes_of(program))
+    if not answer.feasible:
+        answer = _within_rounding(program)
+    q = policy_of(program, answer.columns)
+    outcome = moments.evaluate(q)
+    check_solution(program, outcome, q, float(answer.columns[: len(program.cost)] @ program.cost))
+    return Solution(q, outcome, prices_of(program, answer))
+
+
+def _within_rounding(program: Program) -> Answer:
+    """Meet requirements that only rounding keeps out of reach, such as the least gap itself; else explain."""
+    elastic = run_model(program, program.rows, elastic=True)
+    largest = max(1.0, float(np.abs(program.constants - program.constants.mean(axis=0)).max(initial=0.0)))
+    excess = float(elastic.columns[-1]) if elastic.feasible else math.inf
+    limit = max(TOLERANCE, 1e-14 * largest)
+    if excess > limit:
+        raise _explain(program)
+    scales = {row.requirement: row.scale for row in elastic.origins}
+    for margin in (1e-12, 1e-10, limit, 10 * limit):
+        wider: list[Row] = []
+        for position, row in enumerate(program.rows):
+            extra = (excess + margin) * scales[position]
+            if isinstance(row, GapRow):
+                wider.append(replace(row, width=row.width + extra))
+            else:
+                wider.append(replace(row, lower=row.lower - extra, upper=row.upper + extra))
+        answer = run_model(program, wider, changes=changes_of(program))
+        if answer.feasible:
+            return answer
+    raise _explain(program)
+
+
+def check_solution(program: Program, outcome: Outcome, q: Floats, objective: float) -> None:
+    """Compare what was asked with what q really does, in the user's units."""
+    moments = program.moments
+    claimed = program.least_loss + objective * program.cost_scale
+    faults = []
+    largest = np.abs(moments.loss).max() / moments.total
+    allowed = TOLERANCE * max(program.cost_scale, abs(program.least_loss), largest)
+    if not abs(outcome.loss - claimed) <= allowed:  # so written, a NaN fails too
+        faults.append(f"the loss is {outcome.loss!r}, not {claimed!r}")
+    # The largest swing of a group's mean that decisions can cause is the natural unit of its errors.
+    swing = np.abs(program.coefficients).max(axis=2).sum(axis=1).max(axis=0) * program.scales
+    relative = np.einsum("zsdj,zsd->zj", moments.value, q) / moments.counted
+    together = np.einsum("zj,zj->j", relative, moments.counted) / moments.counted.sum(axis=0)
+    for row in program.rows:
+        slack = TOLERANCE * max(float(swing[row.j]), float(program.scales[row.j]))
+        if isinstance(row, GapRow):
+            # Groups far apart carry that distance's rounding error.
+            met = outcome.gaps[row.j] <= row.width + slack + 1e-12 * row.width
+        else:
+            mean = together[row.j] if row.z is None else relative[row.z, row.j]
+            # A level far away from the happiness it limits carries that distance's rounding error.
+            slack += 1e-14 * max(abs(side) for side in (row.lower, row.upper, mean) if math.isfinite(side))
+            met = row.lower - slack <= mean <= row.upper + slack
+        if not met:
+            faults.append(f"it does not meet: {row.words}")
+    if faults:
+        raise SolverError(
+            "The solver's answer failed its check: " + "; ".join(faults) + ".",
+            "Please report it, with the moments if you can share them.",
+        )
+
+
+def irreducible(rows: Sequence[Row], feasible: Callable[[list[Row]], bool]) -> list[Row]:
+    """Reduce conflicting requirements to some that conflict, but no longer once any one of them is dropped.
+
+    A deletion filter over the requirements as the user wrote them: drop each in turn, and leave it out for
+    good when the rest still conflicts.
+    """
+    conflict = list(rows)
+    for row in rows:
+        rest = [other for other in conflict if other is not row]
+        if not feasible(rest):
+            conflict = rest
+    return conflict
+
+
+def conflict_error(conflict: Sequence[Row], *, proven: bool = True) -> InfeasibleError:
+    """Say in words which requirements conflict; not ``proven`` when the search for a policy was not exhaustive."""
+    words = tuple(row.words for row in conflict)
+    several = len(words) > 1
+    return InfeasibleError(
+        f"{_none(proven)} meets: {'; '.join(words)}" + (", all at once." if several else "."),
+        ("Relax or drop any one of them" if several else "Relax it") + ", or let the policy see more.",
+        words,
+    )
+
+
+def _none(proven: bool) -> str:
+    return "No policy of this kind" if proven else "No policy that was found"
+
+
+def gap_error(
+    row: GapRow, component: Component, least: float, note: str = "", *, proven: bool = True
+) -> InfeasibleError:
+    """Say which gap can be reached when the one asked for cannot."""
+    return InfeasibleError(
+        f"{_none(proven)} brings the {row.words}: the least {'reachable gap' if proven else 'gap found'} is "
+        f"{component.quantity(rounded_up(least))}{note}.",
+        "Allow at least that gap, or let the policy see more (another policy=).",
+        (row.words,),
+        least,
+    )
+
+
+def _explain(program: Program) -> InfeasibleError:
+    """Say why no policy meets the requirements: the least gap, or an irreducible conflict."""
+    conflict = irreducible(program.rows, lambda rows: run_model(program, rows).feasible)
+    row = conflict[0]
+    if len(conflict) > 1 or not isinstance(row, GapRow):
+        return conflict_error(conflict)
+    least, note = least_gap(program, row), ""
+    component, signal = program.moments.components[row.j], program.moments.signal
+    if isinstance(signal, ScoreCells) and signal.monotone:
+        free = replace(program.moments, signal=replace(signal, monotone=False))
+        least_free = least_gap(build(free, program.rows, see_group=program.see_group), row)
+        if least_free < least * (1 - 1e-6):
+            note = f" ({component.quantity(rounded_up(least_free))} with Score(monotone=False))"
+    return gap_error(row, component, least, note)
+
+
+def least_gap(program: Program, row: GapRow) -> float:
+    """Least gap of one component that any policy reaches."""
+    tight = replace(program, rows=[replace(row, width=0.0)])
+    answer = run_model(tight, tight.rows, elastic=True)
+    if not answer.feasible:
+        raise SolverError("The least gap has no answer.", "Please report it, with the moments if you can.")
+    return float(program.moments.evaluate(policy_of(program, answer.columns)).gaps[row.j])
+
+
+def rounded_up(number: float) -> float:
+    """Six digits, rounded up: asking for the number that a message names must succeed."""
+    if number == 0:
+        return 0.0
+    digit = 10.0 ** (math.floor(math.log10(abs(number))) - 5)
+    return math.ceil(number / digit) * digit

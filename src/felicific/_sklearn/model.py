@@ -1,0 +1,139 @@
+"""Scores: what the wrapped model says, about rows that it was not fitted on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import check_cv
+from sklearn.utils.parallel import Parallel, delayed
+
+from felicific._fit.fit import People
+from felicific._tables.groups import encode_groups, find_groups
+from felicific._tables.memory import Array, Table, as_vector, encode, take_rows
+from felicific.exceptions import DataError
+
+Floats = NDArray[np.float64]
+
+
+def predict_proba(model: Any, features: Table, classes: Array) -> Floats:
+    """Probabilities with a column for every class, also for those that the model never saw."""
+    if not hasattr(model, "predict_proba"):
+        raise DataError(
+            f"{type(getattr(model, 'estimator', model)).__name__} has no predict_proba, which this policy sees.",
+            "Use policy='label', or calibrate the model (CalibratedClassifierCV).",
+        )
+    found = np.asarray(model.predict_proba(features))
+    known = np.asarray(model.classes_)
+    if len(known) == len(classes):
+        return found
+    proba = np.zeros((len(found), len(classes)))
+    proba[:, np.searchsorted(classes, known)] = found
+    return proba
+
+
+def part_of(value: Any, rows: NDArray[np.intp], n: int) -> Any:
+    """Rows of a fit parameter that holds one value per row; any other as it is."""
+    return as_vector(value, "fit parameter")[rows] if np.ndim(value) and len(value) == n else value
+
+
+def parts_of(params: dict[str, Any], rows: NDArray[np.intp], n: int) -> dict[str, Any]:
+    """Fit parameters for some of n rows."""
+    return {name: part_of(value, rows, n) for name, value in params.items()}
+
+
+def cross_fit(
+    estimator: Any,
+    X: Table,
+    y: Array,
+    classes: Array,
+    cv: Any,
+    n_jobs: int | None,
+    params: dict[str, Any],
+    needs_proba: bool,
+) -> tuple[Floats | None, Array]:
+    """Probabilities and decisions for every row, from a model that was not fitted on it."""
+    n = len(y)
+
+    def part(train: NDArray[np.intp], test: NDArray[np.intp]) -> tuple[Any, Array]:
+        model = clone(estimator).fit(take_rows(X, train), y[train], **parts_of(params, train, n))
+        rows = take_rows(X, test)
+        return (predict_proba(model, rows, classes) if needs_proba else None), np.asarray(model.predict(rows))
+
+    folds = list(check_cv(cv, y, classifier=True).split(X, y))
+    tested = np.concatenate([test for _, test in folds] or [np.empty(0, dtype=np.intp)])
+    if len(tested) != n or len(np.unique(tested)) != n:
+        raise DataError(
+            f"cv={cv!r} does not test every row exactly once.",
+            "Use a splitter that partitions the rows, as KFold.",
+        )
+    scored = Parallel(n_jobs=n_jobs)(delayed(part)(train, test) for train, test in folds)
+    order = np.argsort(tested)
+    proba = np.concatenate([part[0] for part in scored])[order] if needs_proba else None
+    return proba, np.concatenate([part[1] for part in scored])[order]
+
+
+def fit_model(
+    estimator: Any,
+    features: Table,
+    y: Array,
+    classes: Array,
+    cv: Any,
+    n_jobs: int | None,
+    params: dict[str, Any],
+    needs_proba: bool,
+) -> tuple[Any, Floats | None, Array]:
+    """The fitted model, and its probabilities and decisions for every row, cross-fitted unless it came fitted."""
+    if isinstance(estimator, FrozenEstimator):
+        proba = predict_proba(estimator, features, classes) if needs_proba else None
+        return estimator, proba, np.asarray(estimator.predict(features))
+    proba, predicted = cross_fit(estimator, features, y, classes, cv, n_jobs, params, needs_proba)
+    return clone(estimator).fit(features, y, **params), proba, predicted
+
+
+@dataclass(frozen=True)
+class Joint:
+    """A model of p(label, group given x), for deciding without knowing the group."""
+
+    model: Any
+    n_classes: int
+    n_groups: int
+    prior: Floats
+
+    def belief(self, features: Table, proba: Floats) -> Floats:
+        """p(label, group given x) of shape (n, K, groups) on other rows."""
+        codes = np.arange(self.n_classes * self.n_groups)
+        return self.combine(predict_proba(self.model, features, codes), proba)
+
+    def combine(self, joint: Floats, proba: Floats) -> Floats:
+        """The wrapped model says how likely each label is, this one how likely each group is given the label."""
+        table = joint.reshape(len(joint), self.n_classes, self.n_groups)
+        total = table.sum(axis=2, keepdims=True)
+        given = np.where(total > 0, table / np.where(total > 0, total, 1.0), self.prior)
+        belief = np.asarray(proba)[:, :, None] * given
+        return np.asarray(belief / belief.sum(axis=(1, 2), keepdims=True))
+
+
+def fit_joint(
+    estimator: Any,
+    features: Table,
+    people: People,
+    classes: Array,
+    cv: Any,
+    n_jobs: int | None,
+    params: dict[str, Any],
+) -> tuple[Joint, Floats]:
+    """Fit a clone of the estimator to label and group together; its cross-fitted belief about these people."""
+    groups = find_groups(people.group)
+    k, g = len(classes), len(groups)
+    codes = encode(as_vector(people.y, "y"), classes.tolist()) * g + encode_groups(people.group, groups)
+    every = np.arange(k * g)
+    found, _ = cross_fit(estimator, features, codes, every, cv, n_jobs, params, needs_proba=True)
+    counts = np.bincount(codes, minlength=k * g).reshape(k, g) + 1.0
+    prior = counts / counts.sum(axis=1, keepdims=True)
+    joint = Joint(clone(estimator).fit(features, codes, **params), k, g, prior)
+    return joint, joint.combine(np.asarray(found), np.asarray(people.proba))

@@ -1,0 +1,101 @@
+"""A scorer for model selection that sees both the loss and the gap."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from felicific._fit.fit import People, Task, achieved
+from felicific._problem.happiness import resolve_happiness
+from felicific._sklearn.classifier import FairClassifier
+from felicific._tables.groups import resolve_groups
+from felicific._tables.memory import Table, as_vector, encode
+from felicific.exceptions import ConstraintError
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """Score decisions by loss and gap, for ``GridSearchCV(..., scoring=Scorer(...))``.
+
+    Without a ``price`` the result is a dict: ``neg_loss``, and ``neg_gap`` (one component) or
+    ``neg_gap: name`` (several); larger is better, and ``refit="neg_loss"`` chooses. With a price, in loss per
+    unit of gap, the result is the one number minus (loss + price x gap).
+
+    Parameters
+    ----------
+    happiness, loss, sensitive_features, favourable :
+        As for :class:`FairClassifier`; what is left None is taken from the FairClassifier that is scored.
+    price : number, or dict of component to number
+        Turns the two into one.
+
+    Notes
+    -----
+    A FairClassifier is scored by its decision probabilities, so the lottery adds no noise; any other
+    classifier by its ``predict``.
+    """
+
+    happiness: Any = None
+    sensitive_features: Any = None
+    loss: Any = None
+    favourable: Any = None
+    price: Any = None
+
+    def __call__(
+        self,
+        estimator: Any,
+        X: Table,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        sensitive_features: Any = None,
+    ) -> float | dict[str, float]:
+        """Score a fitted classifier on X and y."""
+        estimator = getattr(estimator, "best_estimator_", estimator)
+        last = estimator[-1] if hasattr(estimator, "steps") else estimator
+        fair = isinstance(last, FairClassifier)
+        named = sensitive_features if sensitive_features is not None else self.sensitive_features
+        passed = {} if sensitive_features is None else {"sensitive_features": sensitive_features}
+        classes = np.asarray(estimator.classes_)
+        # What a FairClassifier at the end of a pipeline says of its own table is about the transformed one.
+        inner = estimator[:-1].transform(X) if fair and last is not estimator else X
+        if fair:
+            decisions = estimator.predict_proba(X, **passed)
+        else:
+            codes = encode(as_vector(estimator.predict(X), "predictions"), classes.tolist())
+            decisions = np.eye(len(classes))[codes]
+
+        def setting(name: str, default: Any = None) -> Any:
+            own = getattr(self, name)
+            return own if own is not None else getattr(last, name) if fair else default
+
+        components = resolve_happiness(setting("happiness"), classes.tolist(), setting("favourable"))
+        task = Task(classes, components, setting("loss", "error"), None, (), True, "")
+        if named is not None or not fair:
+            group = resolve_groups(X, named)
+        else:
+            group = resolve_groups(inner, last.sensitive_features, columns_only=True)
+        people = People(
+            inner if self.happiness is None else X,
+            as_vector(y, "y"),
+            group,
+            classes[decisions.argmax(axis=1)],
+            weight=sample_weight,
+        )
+        outcome = achieved(task, people, decisions)
+        names = [str(component.name) for component in components]
+        gaps = dict(zip(names, outcome.gaps.tolist(), strict=True))
+        if self.price is not None:
+            prices = self.price if isinstance(self.price, Mapping) else dict.fromkeys(gaps, self.price)
+            unknown = [name for name in prices if name not in gaps]
+            if unknown:
+                raise ConstraintError(
+                    f"A price is set for {unknown[0]!r}.", f"The components are {list(gaps)}."
+                )
+            return float(-outcome.loss - sum(prices[name] * gaps[name] for name in prices))
+        scores = {"neg_loss": -outcome.loss}
+        if len(gaps) == 1:
+            return scores | {"neg_gap": -next(iter(gaps.values()))}
+        return scores | {f"neg_gap: {name}": -gap for name, gap in gaps.items()}

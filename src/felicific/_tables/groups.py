@@ -1,0 +1,157 @@
+"""Groups: from what the user names to one value per row, and from values to positions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from felicific._tables.memory import (
+    Array,
+    Table,
+    as_vector,
+    column_names,
+    count_rows,
+    distinct,
+    encode,
+    is_frame,
+    null_rows,
+    take_column,
+)
+from felicific.exceptions import GroupError
+
+
+def resolve_groups(
+    table: Table, sensitive_features: Any, *, rows: NDArray[np.intp] | None = None, columns_only: bool = False
+) -> Array:
+    """One group per row of ``table``, or per each of some ``rows`` of it.
+
+    ``sensitive_features`` is a column of the table, a list of columns (their intersections are the groups),
+    a callable of the table, or the values themselves: an array, a series, or a table of several columns. With
+    ``columns_only`` a list names columns, whatever its length.
+    """
+    if sensitive_features is None:
+        raise GroupError(
+            "Nobody said which group a person belongs to.",
+            "Name the column(s), sensitive_features='sex', or pass the values as sensitive_features=.",
+        )
+    if isinstance(sensitive_features, Callable):  # type: ignore[arg-type]  # collections.abc's is a class
+        sensitive_features = sensitive_features(table)
+        if sensitive_features is None:
+            raise GroupError("The callable sensitive_features returned None.", "Return one group per row.")
+    if columns_only and isinstance(sensitive_features, list | tuple):
+        names: list[Any] | None = list(sensitive_features)
+    else:
+        names = _column_list(table, sensitive_features)
+    if names is not None:
+        columns = [take_column(table, name, "the groups") for name in names]
+    elif is_frame(sensitive_features):
+        columns = [
+            take_column(sensitive_features, name, "the groups") for name in column_names(sensitive_features)
+        ]
+    else:
+        values = sensitive_features
+        nested = isinstance(values, list | tuple) and len(values) > 0 and isinstance(values[0], list | tuple)
+        values = np.asarray(values, dtype=object) if nested else values
+        columns = list(values.T) if np.ndim(values) == 2 else [as_vector(values, "sensitive_features")]
+    if not columns:
+        raise GroupError("There are 0 groups columns.", "Pass at least one column.")
+    n = count_rows(table)
+    for column in columns:
+        if len(column) != n:
+            raise GroupError(
+                f"There are {len(column)} groups for {n} rows.", "Pass one group for every row of X."
+            )
+    if rows is not None:
+        columns = [column[rows] for column in columns]
+    for column in columns:
+        _refuse_null(column)
+    return name_groups(columns)
+
+
+def groups_of_present(
+    table: Table, sensitive_features: Any, weight: NDArray[np.float64] | None, columns_only: bool = False
+) -> Array:
+    """One group per row; a row of weight 0 is absent, so its group may even be missing."""
+    if weight is None or weight.all():
+        return resolve_groups(table, sensitive_features, columns_only=columns_only)
+    present = np.flatnonzero(weight)
+    found = resolve_groups(table, sensitive_features, rows=present, columns_only=columns_only)
+    group = np.empty(len(weight), dtype=found.dtype)
+    if len(found):
+        group[:] = found[0]
+    group[present] = found
+    return group
+
+
+def _column_list(table: Table, named: Any) -> list[Any] | None:
+    """Return the columns that are named, or None when ``named`` holds the values themselves."""
+    if isinstance(named, str) or (isinstance(named, int) and not isinstance(named, bool)):
+        return [named]
+    if not isinstance(named, list | tuple) or not len(named):
+        return None
+    known, as_many_as_rows = column_names(table), len(named) == count_rows(table)
+    if all(isinstance(name, str) for name in named):
+        # Columns, some perhaps misspelt; as many as rows, or more than columns, they are groups.
+        columns = all(name in known for name in named) or (not as_many_as_rows and len(named) <= len(known))
+    else:
+        columns = not as_many_as_rows and all(isinstance(name, Hashable) and name in known for name in named)
+    return list(named) if columns else None
+
+
+def _refuse_null(column: Array) -> None:
+    missing = null_rows(column)
+    if len(missing):
+        raise GroupError(
+            f"The group is missing in {len(missing)} of {len(column)} rows, first in row {missing[0]}.",
+            "Fill it in, give those people a group of their own, or leave the rows out.",
+        )
+
+
+def name_groups(columns: list[Array]) -> Array:
+    """One column as it is; of several every combination, "Black & Female", with "&" and backslash escaped."""
+    if len(columns) == 1:
+        return columns[0]
+    parts = [[_text(value) for value in column.tolist()] for column in columns]
+    return np.array([" & ".join(row) for row in zip(*parts, strict=True)], dtype=object)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # a column of whole numbers is stored as floats elsewhere
+    return str(value).replace("\\", "\\\\").replace("&", "\\&")
+
+
+def find_groups(group: Array) -> tuple[Any, ...]:
+    """List the distinct groups, sorted, as Python scalars."""
+    try:
+        return tuple(distinct(group))
+    except TypeError as error:
+        raise GroupError(
+            f"The group of row 0 is {group[0]!r}, a {type(group[0]).__name__}.",
+            "Use strings, numbers or booleans as groups.",
+        ) from error
+
+
+def encode_groups(
+    group: Array, known: Sequence[Any], rows: NDArray[np.intp] | None = None
+) -> NDArray[np.intp]:
+    """Position of every row's group in ``known``; a group that is not known is an error.
+
+    ``rows`` are the numbers of the rows in the user's table, for messages.
+    """
+    codes = encode(group, known)
+    unknown = np.flatnonzero(codes < 0)
+    if len(unknown):
+        names = distinct(group[unknown])
+        shown = ", ".join(repr(name) for name in names[:5]) + (", ..." if len(names) > 5 else "")
+        subject, verb = ("groups", "were") if len(names) > 1 else ("group", "was")
+        first = unknown[0] if rows is None else rows[unknown[0]]
+        raise GroupError(
+            f"The {subject} {shown} ({len(unknown)} rows, first row {first}) {verb} never fitted; "
+            f"known are {', '.join(repr(name) for name in known[:20])}.",
+            "Fit on data that holds every group, or decide those people otherwise.",
+        )
+    return codes

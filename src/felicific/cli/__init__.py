@@ -1,0 +1,156 @@
+"""The command line: every command is a function in a module of its own.
+
+Nothing heavy is imported here: ``felicific --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from felicific.cli.apply import apply
+from felicific.cli.audit import audit
+from felicific.cli.demo import demo
+from felicific.cli.fit import fit
+from felicific.cli.frontier import frontier
+from felicific.cli.report import report
+from felicific.cli.reproduce import reproduce
+from felicific.cli.sample_size import sample_size
+
+EXIT_CODES = """
+Exit codes: 0 done; 1 not possible, one line says why; 2 typed wrongly; 3 no policy meets what was asked;
+4 `audit --require`: the gap is not shown to be small enough; 130 interrupted.
+"""
+
+INTERRUPTED = "felicific: interrupted; no file is half-written."
+
+#: What is raised when a command was typed wrongly: click's class, which some versions of typer carry along themselves.
+USAGE: Any = typer.BadParameter.__base__
+
+app = typer.Typer(
+    name="felicific",
+    help="What a classifier's decisions do to groups of people, and the cheapest way to bring them together.",
+    epilog=EXIT_CODES,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+for command in (demo, audit, frontier, fit, apply, report, sample_size, reproduce):
+    app.command()(command)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from felicific import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error; anywhere on the line.")
+    ] = False,
+) -> None:
+    """What a classifier's decisions do to groups of people, and the cheapest way to bring them together."""
+
+
+def run(arguments: list[str]) -> int:
+    """Run a command line and return its exit code; an error is one clear message, without a traceback."""
+    debug = "--debug" in arguments
+    try:
+        _note_warnings()
+        command = typer.main.get_command(app)
+        kept = [argument for argument in arguments if argument != "--debug"]
+        found = command.main(kept, prog_name="felicific", standalone_mode=False)
+        if found == 130:
+            raise KeyboardInterrupt  # typer took it for an ordinary end
+        sys.stdout.flush()
+        return int(found or 0)
+    except BaseException as error:
+        if debug and not isinstance(error, KeyboardInterrupt | SystemExit):
+            raise
+        code, message = explain(error)
+        if message:
+            # A name out of a file may hold what a terminal would obey.
+            safe = "".join(letter if letter.isprintable() or letter == "\n" else " " for letter in message)
+            print(safe, file=sys.stderr)
+        return code
+
+
+#: What the library's messages ask for in Python, and how a command line says it.
+IN_THE_SHELL = {
+    r"Happiness\(\.\.\., bounds=\(low, high\)\)": "--bounds LOW,HIGH",
+    r"proba=\{class: column\}": "--proba CLASS=COLUMN",
+    r"sensitive_features='sex'": "--group sex",
+    r"audit\(\.\.\.\)": "felicific audit",
+    r"\b(method|policy)='([\w-]+)'": r"--\1 \2",
+    r"\bclasses=(?!\S*['\w])": "--class",
+    r"\bsensitive_features=(?!\S*['\w])": "--group",
+    r"\bsample_weight=(?!\S*['\w])": "--weight",
+    r"\bpredicted=(?!\S*['\w])": "--decision",
+    r"\by=(?!\S*['\w])": "--label",
+    r"\b(bounds|confidence|favourable|gap|happiness|key|loss|policy|proba)=(?!\S*['\w])": r"--\1",
+}
+
+
+def in_the_shell(text: str) -> str:
+    """A message of the library that names options where it names arguments."""
+    import re
+
+    for said, meant in IN_THE_SHELL.items():
+        text = re.sub(said, meant, text)
+    return text
+
+
+def explain(error: BaseException) -> tuple[int, str]:
+    """Exit code and message of whatever ended a command."""
+    from felicific.exceptions import CertificateError, FelicificError, InfeasibleError
+
+    in_a_query = type(error).__name__ == "InterruptException" or str(error) == "Query interrupted"
+    match error:
+        case _ if in_a_query or isinstance(error, KeyboardInterrupt | typer.Abort):
+            return 130, INTERRUPTED
+        case SystemExit():
+            return error.code if isinstance(error.code, int) else 1, ""
+        case _ if isinstance(error, USAGE):
+            path = error.ctx.command_path if error.ctx else "felicific"
+            said = error.format_message()
+            return 2, f"felicific: {said}{'' if said.endswith(('.', '?')) else '.'} Try '{path} --help'."
+        case FelicificError():
+            error.problem, error.remedy = in_the_shell(error.problem), in_the_shell(error.remedy)
+            return 3 if isinstance(error, InfeasibleError | CertificateError) else 1, f"felicific: {error}"
+        case BrokenPipeError():
+            # Whoever read the output has left: nothing more to say, not even when Python flushes at the end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 1, ""
+        case ModuleNotFoundError():
+            return 1, f"felicific: this needs {error.name}. Install it: pip install 'felicific[app,report]'"
+        case OSError():
+            what = error.strerror or str(error)
+            where = f": {os.fspath(error.filename)!r}" if error.filename is not None else ""
+            return 1, f"felicific: {what}{where}. Nothing was written."
+        case MemoryError():
+            return 1, "felicific: out of memory. Keep fewer columns or rows, or use a larger machine."
+        case _ if type(error).__module__.split(".")[0] in ("_duckdb", "duckdb", "pyarrow"):
+            return 1, f"felicific: {' '.join(str(error).split())[:300]}"
+    return (
+        1,
+        f"felicific: unexpected {type(error).__name__}: {error}. `--debug` shows where; please report it.",
+    )
+
+
+def _note_warnings() -> None:
+    """Say a warning in one line, as everything else is said."""
+    import warnings
+
+    def show(message: Warning | str, *rest: object) -> None:
+        print(f"felicific: note: {message}", file=sys.stderr)
+
+    warnings.showwarning = show  # type: ignore[assignment]  # the rest of its arguments says where, which is no help here

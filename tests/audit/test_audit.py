@@ -1,0 +1,344 @@
+"""Audits: estimates agree with naive sums, intervals with textbook formulas, and what is bad is refused."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from conftest import make_people, refused
+from scipy import stats
+
+from felicific import FairClassifier, Happiness, audit, compare
+from felicific._problem.happiness import written
+from felicific.exceptions import DataError, GroupError, HappinessError
+
+HOSTILE = "</td><script>alert(1)</script>\n\x1b[31m\"'&" + "x" * 10_000
+
+
+def funding(decision, x):
+    return decision * x["loan"]
+
+
+@pytest.fixture(scope="module")
+def decided(people):
+    rng = np.random.default_rng(1)
+    return rng.integers(0, 2, len(people))
+
+
+def test_means_and_intervals_are_the_textbook_ones(people, decided):
+    """Group means, Student's intervals and, for two groups, Welch's interval of the gap agree with SciPy."""
+    found = audit(decided, people.table("pandas"), people.y, happiness=funding, sensitive_features="group")
+    values = decided * people["loan"]
+    parts = [values[people["group"] == z] for z in (0, 1)]
+    for z, part in enumerate(parts):
+        mean = found["funding"].means[z]
+        low, high = stats.t.interval(0.95, len(part) - 1, part.mean(), stats.sem(part))
+        assert (mean.estimate, mean.low, mean.high) == pytest.approx((part.mean(), low, high), rel=1e-12)
+        assert mean.n == len(part)
+        assert mean.method == "t (large sample)"
+    test = stats.ttest_ind(parts[1], parts[0], equal_var=False)
+    low, high = test.confidence_interval(0.95)
+    gap = found["funding"].gap
+    assert gap.estimate == pytest.approx(abs(parts[1].mean() - parts[0].mean()), rel=1e-12)
+    assert gap.low == pytest.approx(max(0.0, low, -high), abs=1e-9)
+    assert gap.high == pytest.approx(max(high, -low), rel=1e-9)
+    asked = audit(
+        decided, people.table("pandas"), people.y, happiness=funding, sensitive_features="group", gap=0.0
+    )
+    assert asked["funding"].test.p_value == pytest.approx(test.pvalue, rel=1e-9)
+
+
+def test_rates_are_exact(people, decided):
+    """Of 0/1 values the interval is Clopper and Pearson's, and the loss is one of them."""
+    found = audit(decided, None, people.y, happiness="equal_opportunity", sensitive_features=people["group"])
+    for z in (0, 1):
+        counted = decided[(people["group"] == z) & (people.y == 1)]
+        exact = stats.binomtest(int(counted.sum()), len(counted)).proportion_ci(0.95, "exact")
+        mean = found["equal_opportunity"].means[z]
+        assert (mean.low, mean.high) == pytest.approx((exact.low, exact.high), rel=1e-9)
+        assert mean.method == "Clopper-Pearson (exact)"
+    wrong = int((decided != people.y).sum())
+    exact = stats.binomtest(wrong, len(people)).proportion_ci(0.95, "exact")
+    assert (found.loss.low, found.loss.high) == pytest.approx((exact.low, exact.high), rel=1e-9)
+
+
+def test_a_classifier_is_audited_by_its_probabilities(people, library):
+    """On the rows it was fitted on, a FairClassifier is found to do what it states: probabilities, not a draw."""
+    name = people.name(library, "group")
+    column = people.name(library, "loan")
+
+    def wealth(decision, x):
+        return decision * np.asarray(x[:, column] if library == "numpy" else x[column], dtype=float)
+
+    fair = FairClassifier(
+        people.frozen(library), happiness=wealth, gap=1.0, sensitive_features=name, random_state=0
+    )
+    X = people.table(library)
+    if library == "numpy":
+        X = X[:, :5]
+    fair.fit(X, people.y)
+    found = audit(fair, X, people.y)
+    assert found.gaps["wealth"] == pytest.approx(fair.gaps_["wealth"], abs=1e-9)
+    assert found.loss.estimate == pytest.approx(fair.loss_, abs=1e-12)
+    assert found["wealth"].test.at_most == 1.0
+    by_hand = audit(
+        fair.predict_proba(X), X, people.y, happiness=wealth, sensitive_features=name, classes=fair.classes_
+    )
+    assert by_hand.gaps == found.gaps
+    model = fair.estimator_
+    today = audit(model, X, people.y, happiness=wealth, sensitive_features=name)
+    assert today.loss.estimate == pytest.approx(
+        np.mean(model.predict(fair._intake.features(X, model)) != people.y)
+    )
+
+
+def test_outputs(people, decided):
+    """Every output holds every number, escapes hostile names, and JSON holds no NaN."""
+    group = np.where(people["group"] == 0, HOSTILE, "plain")
+    found = audit(
+        decided, people.table("pandas"), people.y, gap={HOSTILE: 3.0}, sensitive_features=group,
+        happiness=Happiness(funding, name=HOSTILE, unit="$"),
+    )  # fmt: skip
+    again = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert again["components"][0]["gap"]["estimate"] == found.gaps[HOSTILE]
+    assert again["groups"] == [HOSTILE, "plain"]
+    page, text = found._repr_html_(), str(found)
+    assert "<script>" not in page
+    assert "\x1b" not in text
+    assert max(map(len, text.splitlines())) < 500
+    assert found.plot(found).to_dict()["$schema"]
+    frame = found.to_frame()
+    assert len(frame) == 4  # two means, the gap, the loss
+    assert frame["estimate"].tolist()[2] == found.gaps[HOSTILE]
+    assert found.gap == found.gaps[HOSTILE]
+    assert "Welch" in text
+    assert "loss per person" in text
+
+
+def test_a_group_too_small_says_so():
+    """One person gives an interval without ends, within the bounds if there are some; never a NaN."""
+    y, group = np.array([0, 1, 0, 1, 1]), np.array(["a", "a", "a", "a", "b"])
+    x = {"v": np.array([1.0, 2.0, 3.0, 5.0, 4.0])}
+    happiness = lambda decision, x: x["v"] + decision  # noqa: E731
+    found = audit(y, x, y, happiness={"h": happiness}, sensitive_features=group, gap=1.0)["h"]
+    assert (found.means["b"].low, found.means["b"].high) == (-math.inf, math.inf)
+    assert "one person" in found.means["b"].note
+    assert found.gap.high == math.inf
+    assert found.test.verdict == "undecided"
+    bounded = {"h": Happiness(happiness, bounds=(0.0, 10.0))}
+    for method in ("auto", "t", "bernstein", "betting"):
+        found = audit(y, x, y, happiness=bounded, sensitive_features=group, gap=1.0, method=method)["h"]
+        assert 0.0 <= found.means["b"].low <= 2.0
+        assert 6.0 <= found.means["b"].high <= 10.0
+        assert found.gap.high <= 10.0
+        assert found.test.verdict == "undecided"
+
+
+def test_equal_values_give_no_false_certainty():
+    """Values that are all alike say nothing of their spread."""
+    y = np.tile([0, 1], 50)
+    found = audit(
+        y, None, y, happiness={"h": lambda decision: 3.0}, sensitive_features=np.repeat([0, 1], 50), gap=1.0
+    )["h"]
+    assert found.gap.estimate == 0.0
+    assert found.gap.high == math.inf
+    assert found.test.verdict == "undecided"
+
+
+def test_simultaneous_intervals_share_the_error():
+    """Together, the gaps of J components are those at an error J times smaller, group means J times G times."""
+    people = make_people(300, 4)
+    decided = np.random.default_rng(0).integers(0, 2, 300)
+    asked = {"happiness": [funding, "equalized_odds"], "sensitive_features": "group"}
+    table = people.table("pandas")
+    together = audit(decided, table, people.y, simultaneous=True, **asked)
+    gaps = audit(decided, table, people.y, confidence=1 - 0.05 / 5, **asked)
+    means = audit(decided, table, people.y, confidence=1 - 0.05 / 10, **asked)
+    for j in range(5):
+        gap, alone = together.components[j].gap, gaps.components[j].gap
+        assert (gap.low, gap.high) == pytest.approx((alone.low, alone.high))
+        for z in (0, 1):
+            mean, alone = together.components[j].means[z], means.components[j].means[z]
+            assert (mean.low, mean.high) == pytest.approx((alone.low, alone.high))
+    assert "all gaps together" in str(together)
+
+
+def test_skewness_is_said_and_corrected():
+    """A group too small for its skewness is named, and wider intervals stand beside the usual ones."""
+    rng = np.random.default_rng(0)
+    group, loan = np.repeat(["a", "b"], [60, 600]), rng.lognormal(0.0, 1.3, 660)
+    loan[:60] *= 3.0
+    decided = np.ones(660, dtype=int)
+    found = audit(decided, {"loan": loan}, None, happiness=funding, sensitive_features=group, classes=[0, 1])[
+        "funding"
+    ]
+    assert "skewness" in found.means["a"].note
+    assert found.corrected["a"].high > found.means["a"].high
+    assert found.corrected_gap.high > found.gap.high
+    assert found.corrected_gap.low <= found.gap.low
+    calm = audit(
+        decided, {"loan": rng.random(660)}, None, happiness=funding, sensitive_features=group, classes=[0, 1]
+    )["funding"]
+    assert not calm.corrected
+    assert calm.corrected_gap is None
+
+
+def test_rare_rates_are_compared_exactly():
+    """With few successes the gap of a rate rests on exact limits; with enough, on the studentised range."""
+    group, y = np.repeat([0, 1], 400), np.zeros(800, dtype=int)
+    for hits, words in ((2, "Clopper-Pearson"), (30, "Welch")):
+        decided = np.zeros(800, dtype=int)
+        decided[:hits] = decided[400 : 400 + 2 * hits] = 1
+        found = audit(
+            decided, None, y, happiness="equal_opportunity", favourable=0, sensitive_features=group,
+            classes=[0, 1], gap=0.5,
+        )["equal_opportunity"]  # fmt: skip
+        assert words in found.gap.method
+        assert found.gap.low <= hits / 400 <= found.gap.high
+        assert found.test.verdict == "at most"
+
+
+def test_the_gap_of_rates_has_the_successes_and_failures_it_speaks_of():
+    """One of each is added to both groups before Welch's interval is made (Agresti and Caffo 2000)."""
+    group, decided = np.repeat([0, 1], [60, 90]), np.zeros(150, dtype=int)
+    decided[:6] = decided[60:90] = 1
+    asked = {
+        "happiness": "statistical_parity",
+        "favourable": 1,
+        "sensitive_features": group,
+        "classes": [0, 1],
+    }
+    found = audit(decided, **asked).components[-1]
+    assert found.gap.method == "Welch's t (large sample), a success and a failure added"
+    n, rate = np.array([62, 92]), np.array([7 / 62, 31 / 92])
+    part = rate * (1.0 - rate) / (n - 1.0)
+    df = part.sum() ** 2 / (part**2 / (n - 1.0)).sum()
+    half = stats.t.ppf(0.975, df) * np.sqrt(part.sum())
+    expected = (rate[1] - rate[0] - half, rate[1] - rate[0] + half)
+    assert (found.gap.low, found.gap.high) == pytest.approx(expected, rel=1e-9)
+
+
+def test_large_numbers_are_written_out(people, decided):
+    """A table has thousands apart and no exponents, whatever the unit."""
+    asked = {"sensitive_features": people["group"], "gap": 1_234_567.0}
+    found = audit(decided, None, people.y, happiness=Happiness("decision * 1234567.0", name="won"), **asked)
+    for text in (str(found), str(compare(found, found)), found._repr_html_()):
+        assert "e+" not in text
+    assert "Gap at most 1,234,567" in str(found)
+    assert f"{found['won'].means[0].estimate:,.0f}" in str(found)
+    assert [written(v) for v in (260512.3, 99999.6, 8013.24, -0.0123456, 1e30, math.inf)] == [
+        "260,512", "100,000", "8,013.2", "-0.012346", "1e+30", "inf",
+    ]  # fmt: skip
+
+
+def test_weights():
+    """Frequencies are repeated rows; sampling weights add no evidence."""
+    people = make_people(200, 3)
+    rng = np.random.default_rng(0)
+    weight, decided = rng.integers(0, 4, 200), rng.integers(0, 2, 200)
+    asked = {"happiness": [Happiness(funding, bounds=(0, 50)), "equalized_odds"], "gap": 3.0}
+    rows = np.repeat(np.arange(200), weight)
+    table = people.table("pandas")
+    for method in ("auto", "t", "bernstein"):
+        once = audit(
+            decided, table, people.y, sensitive_features="group", sample_weight=weight,
+            method=method, **asked,
+        ).to_dict()  # fmt: skip
+        repeated = audit(
+            decided[rows],
+            table.iloc[rows],
+            people.y[rows],
+            sensitive_features="group",
+            method=method,
+            **asked,
+        ).to_dict()
+        for one, other in zip(once["components"], repeated["components"], strict=True):
+            for z in (0, 1):
+                for name in ("estimate", "low", "high", "n"):
+                    assert one["means"][z][name] == pytest.approx(other["means"][z][name], rel=1e-9)
+            assert one["gap"]["high"] == pytest.approx(other["gap"]["high"], rel=1e-9)
+        assert once["loss"]["high"] == pytest.approx(repeated["loss"]["high"], rel=1e-9)
+    doubled = [
+        audit(
+            decided, table, people.y, happiness=funding, sensitive_features="group", weights="sampling",
+            sample_weight=weight * factor,
+        )
+        for factor in (1, 1000)
+    ]  # fmt: skip
+    assert doubled[0]["funding"].gap.high == pytest.approx(doubled[1]["funding"].gap.high, rel=1e-12)
+    part = weight[people["group"] == 0].astype(float)
+    assert doubled[0]["funding"].means[0].n == pytest.approx(part.sum() ** 2 / (part**2).sum())
+
+
+def test_offsets_and_units_change_nothing():
+    """A constant of a million times the effect, or another unit, leaves the intervals of the gap as they were."""
+    people = make_people(300, 5)
+    decided = np.random.default_rng(0).integers(0, 2, 300)
+
+    def gap(offset, factor):
+        found = audit(
+            decided, people.table("pandas"), people.y, sensitive_features="group",
+            happiness={"h": lambda decision, x: factor * (decision * x["loan"] + offset)},
+        )["h"]  # fmt: skip
+        return np.array([found.gap.estimate, found.gap.low, found.gap.high, found.bias]) / factor
+
+    np.testing.assert_allclose(gap(1e8, 1.0), gap(0.0, 1.0), rtol=1e-6)
+    np.testing.assert_allclose(gap(0.0, 1e-9), gap(0.0, 1.0), rtol=1e-9)
+
+
+def test_bad_input(people, decided):
+    """What cannot be audited is refused with a remedy."""
+    table = people.table("pandas")
+    asked = {"happiness": funding, "sensitive_features": "group"}
+    for confidence in (0, 1, 1.5, -0.1, math.nan, "0.95", None, True):
+        with refused(DataError, "confidence"):
+            audit(decided, table, people.y, confidence=confidence, **asked)
+    with refused(DataError, "method"):
+        audit(decided, table, people.y, method="normal", **asked)
+    with refused(DataError, "weights"):
+        audit(decided, table, people.y, weights="survey", **asked)
+    with refused(DataError, "7", "not among the classes", remedy="class"):
+        audit(np.where(decided == 1, 7, 0), table, people.y, classes=[0, 1], **asked)
+    with refused(DataError, "missing"):
+        audit(np.where(decided == 1, np.nan, 0), table, people.y, **asked)
+    with refused(DataError, "fractions"):
+        audit(decided * 0.3, table, people.y, **asked)
+    with refused(DataError, "399 decisions for 400 rows"):
+        audit(decided[:-1], table, people.y, **asked)
+    with refused(DataError, "labels y for 400 rows"):
+        audit(decided, table, people.y[:-1], **asked)
+    with refused(DataError, "probabilities of 3 classes", remedy="classes="):
+        audit(np.full((400, 3), 1 / 3), table, people.y, **asked)
+    with refused(HappinessError, "looks at x", remedy="X"):
+        audit(decided, None, people.y, happiness=funding, sensitive_features=people["group"])
+    with refused(HappinessError, "looks at the label"):
+        audit(decided, table, None, happiness="equal_opportunity", sensitive_features="group")
+    with refused(HappinessError, "outside its bounds 0 to 40", "row", remedy="bounds"):
+        audit(
+            decided, table, people.y, sensitive_features="group", happiness=Happiness(funding, bounds=(0, 40))
+        )
+    with refused(GroupError, "one group only"):
+        audit(decided, table, people.y, happiness=funding, sensitive_features=np.zeros(400))
+    with refused(HappinessError, "method='betting'", "range", remedy="bounds"):
+        audit(decided, table, people.y, method="betting", **asked)
+    with refused(HappinessError, "not all 0 or 1"):
+        audit(decided, table, people.y, method="exact", **asked)
+    with refused(DataError, "sampling weights"):
+        audit(
+            decided, None, people.y, happiness="statistical_parity", sensitive_features=people["group"],
+            method="exact", weights="sampling", sample_weight=np.ones(400),
+        )  # fmt: skip
+    for nothing in (None, decided[:0]):
+        with refused(DataError, "no decisions"):
+            audit(nothing, None, None, **asked)
+    with refused(DataError, "decisions are", "labels int"):
+        audit(np.where(decided == 1, "yes", "no"), table, people.y, **asked)
+    for size, word in ((1e200, "large"), (1e-200, "small")):
+        with refused(HappinessError, f"too {word} to audit", remedy="unit"):
+            audit(
+                decided, table, people.y, sensitive_features="group",
+                happiness={"h": lambda decision, x, size=size: size * decision * x["loan"]},
+            )  # fmt: skip
+    without = audit(decided, table, None, **asked)
+    assert without.loss is None
+    assert "needs labels" in without.notes[0]

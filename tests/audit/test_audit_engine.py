@@ -1,0 +1,203 @@
+"""Audits of tables that are not in memory: the intervals of the same people in memory."""
+
+import numpy as np
+import pytest
+from functions import (
+    ENGINES,
+    as_pandas,
+    assert_alike,
+    assert_whole_path,
+    people,
+)
+
+from felicific import Happiness, audit, compare, moments, solve, solve_individual
+from felicific.exceptions import BatchWarning, DataError, GroupError, HappinessError
+
+HAPPINESS = [
+    Happiness(lambda decision, x: decision * x["loan"], name="loan", unit="$"),
+    Happiness(lambda decision, x: 1e9 + decision * x["hours"], name="offset"),
+    Happiness(lambda decision, x: (decision > 0) * (x["hours"] > 40), among=lambda x, y: y > 0, name="rate"),
+    Happiness(lambda decision, y: abs(decision - y), name="distance"),
+    Happiness(lambda decision, x: decision * x["member"], bounds=(0, 2), name="bounded"),
+]
+
+
+@pytest.fixture(scope="module")
+def table():
+    table = people(4000)
+    rng = np.random.default_rng(5)
+    return table | {"decided": np.where(rng.random(4000) < 0.7, table["y"], rng.integers(0, 3, 4000))}
+
+
+@pytest.fixture(params=ENGINES)
+def lay(request, tmp_path):
+    return lambda table: ENGINES[request.param](table, tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch):
+    """Several batches, so that parts are combined."""
+    monkeypatch.setattr("felicific._tables.engine.BATCH_ROWS", 700)
+    monkeypatch.setattr("felicific._audit.engine.BATCH", 300)
+
+
+def both(table, lay, method="t", weight=None, **changes):
+    """The audit by names on an engine, and by arrays in memory."""
+    options = {"happiness": HAPPINESS, "method": method, "gap": 1.0} | changes
+    found = audit("decided", lay(table), "y", sensitive_features="z", sample_weight=weight and "w", **options)
+    frame = as_pandas(table)
+    weights = None if weight is None else table["w"]
+    expected = audit(
+        table["decided"], frame, table["y"], sensitive_features="z", sample_weight=weights, **options
+    )
+    return found, expected
+
+
+@pytest.mark.parametrize("weights", [None, "frequency", "sampling"])
+def test_large_sample_intervals_are_those_in_memory(table, lay, weights):
+    """Means, gaps, tests and the loss agree with the same people in memory, with weights of either kind."""
+    found, expected = both(table, lay, weight=weights, weights=weights or "frequency")
+    assert_alike(found, expected)
+
+
+def test_rates_are_exact_and_skewness_is_corrected(table, lay):
+    """Clopper-Pearson for what is 0 or 1, the corrected interval for what is skewed, chosen as in memory."""
+    skewed = Happiness(lambda decision, x: decision * x["loan"] ** 6, name="skewed")
+    rate = Happiness(lambda decision: float(decision == 1), name="approved")
+    found, expected = both(table, lay, "auto", happiness=[skewed, rate, HAPPINESS[2]])
+    assert_alike(found, expected)
+    assert found.components[0].corrected.keys() == expected.components[0].corrected.keys() != set()
+
+
+def test_known_bounds_give_bernstein_intervals(table, lay):
+    """With bounds the interval is empirical Bernstein; betting goes person by person and is refused."""
+    found, expected = both(table, lay, "bernstein", happiness=HAPPINESS[4])
+    assert_alike(found, expected)
+    automatic = audit("decided", lay(table), "y", sensitive_features="z", happiness=HAPPINESS[4])
+    assert "Bernstein" in next(iter(automatic.components[0].means.values())).method
+    with pytest.raises(DataError, match="person after the other"):
+        audit("decided", lay(table), "y", sensitive_features="z", happiness=HAPPINESS[4], method="betting")
+
+
+def test_without_labels(table, lay):
+    """Decisions without labels are audited without a loss; a happiness that needs them says so."""
+    found = audit("decided", lay(table), sensitive_features="z", happiness=HAPPINESS[0])
+    expected = audit(table["decided"], as_pandas(table), sensitive_features="z", happiness=HAPPINESS[0])
+    assert found.loss is None
+    assert found.gaps == pytest.approx(expected.gaps, rel=1e-9)
+    with pytest.raises(HappinessError, match="label y"):
+        audit("decided", lay(table), sensitive_features="z", happiness=HAPPINESS[3])
+
+
+def test_other_functions_run_on_batches(table, lay):
+    """A function that is no expression is audited too, with a notice."""
+    odd = Happiness(lambda decision, x: [decision * v for v in x["loan"]], name="odd")
+    with pytest.warns(BatchWarning, match="'odd'"):
+        found = audit("decided", lay(table), "y", sensitive_features="z", happiness=odd)
+    expected = audit(table["decided"], as_pandas(table), table["y"], sensitive_features="z", happiness=odd)
+    assert found.gaps == pytest.approx(expected.gaps, rel=1e-9)
+
+
+def test_from_scores_to_an_audit(table, lay):
+    """Moments, policy, a lazy column of decisions and its audit are, on one engine, those in memory."""
+    assert_whole_path(lay, table)
+
+
+PROBA = {k: f"p{k}" for k in range(3)}
+
+
+@pytest.fixture(scope="module")
+def policies(table):
+    """One of each kind, with lotteries; the individual one looks at a column that the audit does not."""
+    ask = {"proba": PROBA, "y": "y", "sensitive_features": "z", "random_state": 0}
+    frame = as_pandas({name: column[:600] for name, column in table.items()})
+    parity = {"happiness": "statistical_parity"}
+    found = {
+        kind: solve(moments(frame, **{name: ask[name] for name in ("proba", "y", "sensitive_features")}, **parity,
+                            policy=kind), gap=0.02, random_state=0)
+        for kind in ("score", "label", "soft-label")
+    }  # fmt: skip
+    income = Happiness(lambda decision, x: decision * x["income"] / 1e4, name="income")
+    return found | {"individual": solve_individual(frame, **ask, happiness=income, gap=0.05)}
+
+
+@pytest.mark.parametrize("kind", ["score", "label", "soft-label", "individual"])
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_a_policy_is_audited_by_its_odds(table, lay, policies, kind, weight):
+    """Lots add no noise: every policy's audit on an engine is that of its decision probabilities in memory."""
+    policy, frame = policies[kind], as_pandas(table)
+    q = policy.apply(frame[[*PROBA.values()]], frame["z"], frame)
+    assert ((q > 0) & (q < 1)).any()
+    ask = {"sensitive_features": "z", "happiness": HAPPINESS[:3], "gap": 1.0}
+    found = audit(policy, lay(table), "y", proba=PROBA, sample_weight=weight, **ask)
+    weights = None if weight is None else table["w"]
+    expected = audit(q, frame, table["y"], classes=[0, 1, 2], sample_weight=weights, **ask)
+    assert_alike(found, expected)
+    assert_alike(audit(policy, frame, "y", proba=PROBA, sample_weight=weight, **ask), expected)
+
+
+def test_a_policy_of_labels_is_audited_by_predictions(table, lay, policies):
+    """A label policy needs no probabilities where the model's own decisions are named."""
+    own = np.column_stack([table[name] for name in PROBA.values()]).argmax(axis=1)
+    table = table | {"own": own}
+    ask = {"sensitive_features": "z", "happiness": HAPPINESS[:1], "gap": 1.0}
+    q = policies["label"].apply(own, table["z"])
+    expected = audit(q, as_pandas(table), table["y"], classes=[0, 1, 2], **ask)
+    for people_of in (lay, as_pandas):
+        assert_alike(audit(policies["label"], people_of(table), "y", predicted="own", **ask), expected)
+
+
+def test_the_same_call_in_memory(table, lay):
+    """Columns may be named of a table in memory too, so that the same call works everywhere."""
+    ask = {"sensitive_features": "z", "happiness": HAPPINESS, "gap": 1.0, "method": "t", "sample_weight": "w"}
+    assert_alike(audit("decided", lay(table), "y", **ask), audit("decided", as_pandas(table), "y", **ask))
+
+
+def test_policies_that_cannot_be_audited(table, lay, policies, refuses):
+    """Missing scores, scores without a policy, unknown groups and impossible scores are clear errors."""
+    ask = {"sensitive_features": "z", "happiness": HAPPINESS[0]}
+    for people_of in (lay, as_pandas):
+        with refuses(DataError, "decides by probabilities", remedy="proba="):
+            audit(policies["score"], people_of(table), "y", **ask)
+        with refuses(DataError, "a Policy decides by"):
+            audit("decided", people_of(table), "y", proba=PROBA, **ask)
+        with refuses(DataError, "'nope'"):
+            audit("nope", people_of(table), "y", **ask)
+        group = table["z"].copy()
+        group[3000] = "q"
+        with refuses(GroupError, "'q'"):
+            audit(policies["score"], people_of(table | {"z": group}), "y", proba=PROBA, **ask)
+        proba = table["p1"].copy()
+        proba[3000] = 7.0
+        with refuses(DataError, "probabilities of row 3000"):
+            audit(policies["score"], people_of(table | {"p1": proba}), "y", proba=PROBA, **ask)
+
+
+def test_bad_input(table, lay, refuses):
+    """Missing values, unknown decisions and names, single groups and comparisons are clear errors."""
+    ask = {"sensitive_features": "z", "happiness": HAPPINESS[0]}
+    loan = table["loan"].copy()
+    loan[[5, 3000]] = np.nan
+    with refuses(DataError, "'loan'", "2 of 4000 rows", "rows 5, 3000"):
+        audit("decided", lay(table | {"loan": loan}), "y", **ask)
+    with refuses(DataError, "decision 2", "row", "[0, 1]"):
+        audit("decided", lay(table), "y", classes=[0, 1], **ask)
+    with refuses(DataError, "'nope'"):
+        audit("nope", lay(table), "y", **ask)
+    with refuses(DataError, "ndarray", remedy="or pass a Policy"):
+        audit(table["decided"], lay(table), "y", **ask)
+    with refuses(GroupError, "one group"):
+        audit("decided", lay(table | {"z": np.full(4000, "a", dtype=object)}), "y", **ask)
+    with refuses(HappinessError, "'bounded'", "bounds", "row"):
+        narrow = Happiness(HAPPINESS[4].function, bounds=(0, 1), name="bounded")
+        audit("decided", lay(table), "y", sensitive_features="z", happiness=narrow)
+    found = audit("decided", lay(table), "y", **ask)
+    with refuses(DataError, "person by person", remedy="Collect"):
+        compare(found, found)
+
+
+def test_a_page_does_not_claim_a_fingerprint(table, lay):
+    """The page of an audit by sums says that there is no fingerprint of the rows, instead of one that is all zeros."""
+    pytest.importorskip("jinja2")
+    page = audit("decided", lay(table), "y", sensitive_features="z", happiness=HAPPINESS[0]).to_html()
+    assert "none (the rows are not in memory)" in page

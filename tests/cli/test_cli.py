@@ -1,0 +1,728 @@
+"""The command line: the library's numbers, one clear message for everything that goes wrong, no half-written file."""
+
+import gzip
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from felicific import Happiness, Policy, audit, frontier, moments, solve
+from felicific.cli import app, run
+
+FUNDING = "decision * loan"
+
+
+def make_scores(n=600, seed=0):
+    """A file of scores as an analyst has it."""
+    rng = np.random.default_rng(seed)
+    sex = rng.choice(["Female", "Male"], n, p=[0.4, 0.6])
+    score = np.round(rng.beta(2, 2, n), 3)
+    return pd.DataFrame(
+        {
+            "id": [f"{i:05d}" for i in range(n)],
+            "sex": sex,
+            "loan": np.round(rng.lognormal(9, 0.5, n) * np.where(sex == "Female", 1.4, 1.0), 2),
+            "score": score,
+            "approved": (score > 0.5).astype(int),
+            "repaid": (rng.random(n) < score).astype(int),
+            "note": [f'a, "b" {i}' if i % 50 == 0 else f"{i:03d}" for i in range(n)],
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def scores():
+    return make_scores()
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch, scores):
+    monkeypatch.chdir(tmp_path)
+    scores.to_csv("scores.csv", index=False)
+    return tmp_path
+
+
+@pytest.fixture
+def felicific(capsys):
+    """Run a command line; return exit code, output and messages."""
+
+    def call(line, *more):
+        code = run([*shlex.split(line), *more])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
+def works(felicific):
+    def call(line, *more):
+        code, out, err = felicific(line, *more)
+        assert code == 0, err
+        assert err == ""
+        return out
+
+    return call
+
+
+AUDIT = f"audit scores.csv --decision approved --group sex --label repaid --happiness '{FUNDING}' --unit $"
+FIT = f"fit scores.csv --proba score --group sex --label repaid --happiness '{FUNDING}' --unit $ --seed 0"
+APPLY = "apply policy.json scores.csv --proba score --group sex --key id"
+
+
+# ---------------------------------------------------------------------------------------------------------
+# The library's numbers
+
+
+def test_workflow_is_the_librarys(folder, works, scores):
+    """Audit, frontier, fit, apply and audit again say and decide what the library's functions do."""
+    happiness = Happiness(FUNDING, unit="$")
+    common = {"happiness": happiness, "sensitive_features": "sex"}
+    expected = audit(scores["approved"], scores, scores["repaid"], **common)
+    assert works(AUDIT) == f"{expected}\n"
+    assert json.loads(works(f"{AUDIT} --json")) == expected.to_dict()
+
+    proba = np.column_stack([1 - scores["score"], scores["score"]])
+    sums = moments(scores, proba=proba, y="repaid", **common)
+    line = frontier(sums)
+    works(
+        FIT.replace("fit", "frontier").replace(" --seed 0", "") + " --out frontier.csv --chart frontier.svg"
+    )
+    table = pd.read_csv("frontier.csv")
+    np.testing.assert_allclose(table["loss"], line.loss, rtol=1e-12)
+    np.testing.assert_allclose(table[f"gap of {FUNDING}"], line.gaps[:, 0], rtol=1e-9, atol=1e-6)
+    assert Path("frontier.svg").read_text("utf-8").startswith("<svg")
+
+    policy = solve(sums, gap=200.0, random_state=0)
+    assert str(policy) in works(f"{FIT} --gap 200")
+    written = Policy.load("policy.json")
+    assert (written.salt, written.groups, written.signal) == (policy.salt, policy.groups, policy.signal)
+    np.testing.assert_allclose(written.q, policy.q, rtol=0, atol=1e-9)
+
+    works(f"{APPLY} --out decided.csv")
+    decided = pd.read_csv("decided.csv", dtype={"id": str, "note": str})
+    assert decided.pop("decision").tolist() == written.decide(proba, scores["sex"], scores["id"]).tolist()
+    pd.testing.assert_frame_equal(decided, scores)
+
+    again = audit(written.apply(proba, scores["sex"]), scores, **common, gap=200.0, classes=[0, 1])
+    command = f"audit decided.csv --policy-file policy.json --proba score --group sex --happiness '{FUNDING}'"
+    assert works(f"{command} --unit $ --gap 200 --out after.json") == f"{again}\n"
+    assert json.loads(Path("after.json").read_text("utf-8")) == again.to_dict()
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        f"--happiness '{FUNDING}' --gap 500 --label repaid",
+        f"--happiness '{FUNDING}' --among 'loan > 9000' --method hall --weight times --sampling",
+        "--happiness equalized_odds --label repaid --weight times --simultaneous",
+        f"--happiness '{FUNDING}' --bounds 0,100000 --method bernstein",
+    ],
+)
+@pytest.mark.parametrize("decided", ["--decision approved", "--policy-file policy.json --proba score"])
+def test_audits_of_files_keep_no_rows(folder, works, scores, monkeypatch, asked, decided):
+    """What can be told from sums is told without the rows in memory, and in the same words as with them."""
+    works(f"{FIT} --gap 200")
+    weighted = scores.assign(times=np.arange(len(scores)) % 3)
+    weighted.to_parquet("s.parquet", row_group_size=100)
+    asked = asked.replace("odds", "odds --method t") if "policy" in decided else asked
+    line = f"audit s.parquet {decided} --group sex {asked}"
+    with monkeypatch.context() as patch:
+        patch.setattr(sys.modules["felicific.cli.audit"], "_needs_rows", lambda *rest: True)
+        expected = works(line)
+    monkeypatch.setattr("felicific.cli.inputs.Source.read", lambda *rest, **more: pytest.fail("read"))
+    assert works(line) == expected
+
+
+@pytest.mark.parametrize(("taken", "other"), [(1, 0), ("yes", "no"), (True, False), (1.0, 0.0)])
+def test_one_decision_about_everybody(folder, works, scores, taken, other):
+    """Where everybody got the same decision, the others there are can be named, and the audit is the library's."""
+    alike = scores.assign(approved=taken)
+    alike.to_parquet("alike.parquet")
+    line = "audit alike.parquet --decision approved --group sex --happiness statistical_parity"
+    expected = audit(
+        alike["approved"],
+        alike,
+        happiness="statistical_parity",
+        sensitive_features="sex",
+        classes=sorted([taken, other]),
+    )
+    assert works(f"{line} --class {taken} --class {other}") == f"{expected}\n"
+
+
+@pytest.mark.parametrize("kind", ["parquet", "many", "gz", "duckdb", "tsv"])
+def test_every_kind_of_file(folder, works, scores, kind):
+    """Parquet, patterns, compressed, DuckDB and tab-separated files are the same people."""
+    names = {
+        "parquet": "s.parquet",
+        "many": "part-*.parquet",
+        "gz": "s.csv.gz",
+        "duckdb": "s.db",
+        "tsv": "s.tsv",
+    }
+    if kind == "parquet":
+        scores.to_parquet("s.parquet")
+    elif kind == "many":
+        scores[:250].to_parquet("part-1.parquet")
+        scores[250:].to_parquet("part-2.parquet")
+    elif kind == "gz":
+        with gzip.open("s.csv.gz", "wt") as stream:
+            scores.to_csv(stream, index=False)
+    elif kind == "tsv":
+        scores.to_csv("s.tsv", index=False, sep="\t")
+    else:
+        import duckdb
+
+        with duckdb.connect("s.db") as connection:
+            connection.from_df(scores).create("people")
+    assert works(AUDIT.replace("scores.csv", names[kind])) == works(AUDIT)
+
+
+def test_several_tables_in_a_database(folder, works, felicific, scores):
+    """A DuckDB file with several tables asks for one, however hostile its name."""
+    import duckdb
+
+    evil = 'drop "table"; --'
+    with duckdb.connect("s.db") as connection:
+        people = connection.from_df(scores)
+        connection.execute('create table "drop ""table""; --" as select * from people')
+        connection.execute("create table other as select 1 as one")
+        del people
+    line = AUDIT.replace("scores.csv", "s.db")
+    code, _, err = felicific(line)
+    assert (code, err.count("\n")) == (1, 1)
+    assert "--table" in err
+    assert "'other'" in err
+    assert works(line, "--table", evil) == works(AUDIT)
+    assert felicific(line, "--table", "peple")[0] == 1
+    assert felicific(AUDIT, "--table", "people")[0] == 1
+
+
+def test_functions_in_files(folder, works, scores):
+    """``module.py:function`` is the function; a list of components in a file is all of them."""
+    Path("helper.py").write_text("LOAN = 'loan'\n")
+    Path("mine.py").write_text(
+        "from helper import LOAN\n"
+        "from felicific import Happiness\n"
+        "def funding(decision, x):\n    return decision * x[LOAN]\n"
+        "def large(x):\n    return x[LOAN] > 9000\n"
+        "def cost(decision, y):\n    return abs(y - decision) * (1 + decision)\n"
+        "all = {'money': Happiness(funding, among=large), 'odds': 'equal_opportunity'}\n"
+    )
+    as_function = AUDIT.replace(f"'{FUNDING}'", "mine.py:funding")
+    costly = " --loss '(y != decision) * (1 + decision)' --among 'loan > 9000' --name money"
+    assert works(f"{as_function} --name money --among mine.py:large --loss mine.py:cost") == works(
+        AUDIT + costly
+    )
+    both = json.loads(works(as_function.replace("funding", "all").replace(" --unit $", "") + " --json"))
+    assert [part["name"] for part in both["components"]] == ["money", "odds"]
+    works(FIT.replace(f"'{FUNDING}' --unit $", "mine.py:all") + " --gap money=300 --floor odds=today")
+    policy = Policy.load("policy.json")
+    assert policy.gaps["money"] <= 300 + 1e-6
+    assert policy.gaps["odds"] > 0
+
+
+@pytest.mark.parametrize("kind", ["individual", "label", "soft-label"])
+def test_every_kind_of_policy(folder, works, scores, kind):
+    """All kinds are fitted, traced and applied from the shell."""
+    signal = "--decision approved" if kind == "label" else "--proba score"
+    works(FIT.replace("--proba score", signal) + f" --policy {kind} --gap 250")
+    assert Policy.load("policy.json").gap <= 250 + 1e-6
+    works(
+        FIT.replace("--proba score", signal)
+        .replace("fit", "frontier")
+        .replace("--seed 0", f"--policy {kind}")
+    )
+    works(APPLY.replace("--proba score", signal) + " --out decided.parquet")
+    decided = pd.read_parquet("decided.parquet")
+    line = f"audit scores.csv --policy-file policy.json {signal} --group sex --happiness '{FUNDING}' --json"
+    found = json.loads(works(line))["components"][0]
+    assert found["gap"]["estimate"] <= 250 + 1e-6
+    mean = (decided["decision"] * decided["loan"])[decided["sex"] == "Male"].mean()
+    assert mean == pytest.approx(found["means"][1]["estimate"], rel=0.1)
+
+
+def test_three_classes(folder, works, felicific):
+    """With more than two classes every class has a column of its own."""
+    rng = np.random.default_rng(1)
+    p = rng.dirichlet(np.ones(3), 400)
+    label = np.array(["no", "part", "yes"])[[rng.choice(3, p=row) for row in p]]
+    people = pd.DataFrame({"p no": p[:, 0], "p=part": p[:, 1], "p yes": p[:, 2], "truth": label})
+    people["who"] = rng.choice(["a", "b"], 400)
+    people.to_csv("three.csv", index=False)
+    columns = "--proba 'no=p no' --proba 'part=p=part' --proba 'yes=p yes'"
+    rest = "--group who --label truth --favourable part --happiness \"decision != 'no'\""
+    works(f"fit three.csv {columns} {rest} --gap 0.01")
+    assert Policy.load("policy.json").classes.tolist() == ["no", "part", "yes"]
+    works(f"apply policy.json three.csv {columns} --group who --out decided.csv --json")
+    for wrong in (
+        "--proba 'p no'",
+        "--proba 'no=p no' --proba 'yes=p yes'",
+        "--proba 'maybe=p no'",
+        "--proba 'no=p nu'",
+    ):
+        code, _, err = felicific(f"fit three.csv {wrong} {rest} --out other.json")
+        assert code == 1, wrong
+        assert err.count("\n") == 1
+
+
+def test_confidence(folder, works, felicific, scores):
+    """With --confidence only a policy whose gap is shown on rows held out is written, with what was shown."""
+    found = json.loads(works(f"{FIT} --gap 5000 --confidence 0.9 --json"))
+    assert found["certificate"]["basis"] == "held-out test"
+    assert found["certificate"]["gaps"][FUNDING] <= 5000
+    assert Policy.load("policy.json").gap <= 5000
+    works(
+        FIT.replace("--proba score", "--decision approved") + " --gap 5000 --confidence 0.9 --out label.json"
+    )
+    for gap, word, expected in (("0", "never", 1), ("1", "rows", 3)):
+        code, _, err = felicific(f"{FIT} --gap {gap} --confidence 0.9 --out none.json")
+        assert (code, word in err) == (expected, True), err
+        assert not Path("none.json").exists()
+
+
+def test_bounds(folder, works, felicific):
+    """Known bounds give intervals that assume nothing else; values outside are refused."""
+    found = json.loads(works(f"{AUDIT} --bounds 0,1000000 --json"))
+    assert found["components"][0]["bounds"] == [0.0, 1e6]
+    for wrong in ("0,1", "5", "a,b", "3,2"):
+        code, _, err = felicific(f"{AUDIT} --bounds {wrong}")
+        assert (code, err.count("\n")) == (1, 1), wrong
+
+
+def test_reports(folder, works, felicific, scores):
+    """A report is a page about people the policy was not fitted on; an audit can be a page too."""
+    line = FIT.replace("fit", "report") + " --gap 500"
+    works(line)
+    page = Path("report.html").read_text("utf-8")
+    assert page.startswith("<!")
+    assert "300 people" in page
+    make_scores(200, seed=1).to_csv("others.csv", index=False)
+    works(f"{line} --test others.csv --title 'Who gets a loan' --out other.html")
+    page = Path("other.html").read_text("utf-8")
+    assert "200 people" in page
+    assert "Who gets a loan" in page
+    scores.assign(sex=["Female"] + ["Male"] * 599).to_csv("scores.csv", index=False)
+    code, _, err = felicific(f"{line} --out none.html")
+    assert (code, "--test" in err) == (1, True)
+
+
+def test_json_everywhere(folder, works):
+    """With --json the output is one JSON document and nothing else."""
+    assert json.loads(works(f"{FIT} --gap 100 --json"))["policy"] == "policy.json"
+    assert (
+        json.loads(works(FIT.replace("fit", "frontier").replace("--seed 0", "--json")))["today"]["loss"] > 0
+    )
+    assert json.loads(works(f"{APPLY} --out d.csv --json"))["rows"] == 600
+    assert json.loads(works("sample-size --json"))["rows"] == 10596
+    assert json.loads(works("sample-size --rows 10596 --json"))["delta"] == pytest.approx(0.02, rel=1e-4)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Keys, batches, columns
+
+
+def test_decisions_belong_to_people(folder, works, monkeypatch, scores):
+    """The same person gets the same decision in any order, batch and kind of file; 007 stays 007."""
+    works(f"{FIT} --gap 100")
+    works(f"{APPLY} --out whole.csv")
+    import felicific.cli.apply  # noqa: F401  # the module, which the function of the same name hides
+
+    monkeypatch.setattr(sys.modules["felicific.cli.apply"], "BATCH", 64)
+    scores.sample(frac=1.0, random_state=0).to_parquet("shuffled.parquet")
+    works(APPLY.replace("scores.csv", "shuffled.parquet") + " --out parts.parquet")
+    whole = pd.read_csv("whole.csv", dtype={"id": str}).set_index("id")["decision"]
+    parts = pd.read_parquet("parts.parquet").set_index("id")["decision"]
+    assert whole.index[7] == "00007"
+    assert whole.sort_index().equals(parts.sort_index().astype(whole.dtype))
+    assert (whole != scores.set_index("id")["approved"]).sum() > 0
+    works(f"{APPLY} --out typed.parquet")
+    typed = pd.read_parquet("typed.parquet")
+    assert typed["id"].tolist() == scores["id"].tolist()
+    assert typed["decision"].tolist() == whole.tolist()
+
+
+def test_keys_that_look_like_numbers(folder, works, scores):
+    """Keys of a CSV are what is written: 1.10 and 1.1 are two people, and no key is a rounded number."""
+    scores.assign(id=[f"{i // 10}.{i % 10}0" for i in range(len(scores))]).to_csv("scores.csv", index=False)
+    works(f"{FIT} --gap 100")
+    works(f"{APPLY} --out typed.parquet")
+    assert pd.read_parquet("typed.parquet")["id"].tolist()[11] == "1.10"
+
+
+def test_without_a_key_the_row_decides(folder, works, scores):
+    """Without a key equal rows are decided alike, whatever their place in the file."""
+    works(f"{FIT} --gap 100")
+    works(APPLY.replace(" --key id", "") + " --out one.csv")
+    scores[::-1].to_csv("scores.csv", index=False)
+    works(APPLY.replace(" --key id", "") + " --out two.csv")
+    one, two = (pd.read_csv(name, dtype={"id": str}) for name in ("one.csv", "two.csv"))
+    assert one["decision"].tolist() == two["decision"].tolist()[::-1]
+
+
+def test_odd_columns_pass_through(folder, works, scores):
+    """Columns that play no role come out as they went in, commas, quotes, zeros and emptiness included."""
+    scores = scores.assign(zip="007", when="2024-02-01", **{'Odd "name", really': ""})
+    scores.to_csv("scores.csv", index=False)
+    works(f"{FIT} --gap 100")
+    works(f"{APPLY} --out decided.csv --column verdict")
+    read = {
+        name: pd.read_csv(name, dtype=str, keep_default_na=False) for name in ("scores.csv", "decided.csv")
+    }
+    verdict = read["decided.csv"].pop("verdict")
+    assert set(verdict) == {"0", "1"}
+    numbers = ["score"]
+    pd.testing.assert_frame_equal(
+        read["decided.csv"].drop(columns=numbers), read["scores.csv"].drop(columns=numbers)
+    )
+
+
+def test_groups_that_look_like_numbers(folder, works):
+    """A policy fitted on text groups reads the groups of the next file as text."""
+    scores = make_scores()
+    scores["sex"] = scores["sex"].map({"Female": "F", "Male": "1"})
+    scores.to_csv("scores.csv", index=False)
+    works(f"{FIT} --gap 100")
+    scores[scores["sex"] == "1"].to_csv("scores.csv", index=False)
+    works(f"{APPLY} --out decided.csv")
+
+
+def test_types_are_those_of_all_rows(folder, works):
+    """A CSV whose later rows are written otherwise than its first is not rounded, and groups are not True or False."""
+    first, later = 30_000, 1_000
+    table = pd.DataFrame(
+        {
+            "sex": ["F"] * first + ["M"] * later,
+            "approved": ["yes", "no"] * ((first + later) // 2),
+            "zip": ["10"] * first + ["2B"] * later,
+            "loan": ["1"] * first + ["2.5"] * later,
+            "old": [True] * first + [False] * later,
+        }
+    )
+    table.to_csv("sorted.csv", index=False)
+    line = "audit sorted.csv --decision approved --json --group"
+    found = json.loads(works(f"{line} sex --happiness '(decision == \"yes\") * loan'"))
+    means = found["components"][0]["means"]
+    assert [(mean["group"], mean["estimate"]) for mean in means] == [("F", 0.5), ("M", 1.25)]
+    found = json.loads(works(f"{line} zip --happiness 'not old'"))
+    means = found["components"][0]["means"]
+    assert [(mean["group"], mean["estimate"]) for mean in means] == [("10", 0.0), ("2B", 1.0)]
+
+
+# ---------------------------------------------------------------------------------------------------------
+# What goes wrong
+
+
+MISTAKES = {
+    f"audit scores.csv --decision aproved --group sex --happiness '{FUNDING}'": (
+        1,
+        "Did you mean 'approved'?",
+    ),
+    f"audit scores.csv --decision approved --group sx --happiness '{FUNDING}'": (1, "Did you mean 'sex'?"),
+    "audit scores.csv --decision approved --group sex --happiness 'decision * loen'": (
+        1,
+        "Did you mean 'loan'?",
+    ),
+    "audit scores.csv --decision approved --group sex --happiness equalised_odds": (1, "'equalized_odds'?"),
+    f"audit scores.csv --group sex --happiness '{FUNDING}'": (1, "--proba"),
+    f"{AUDIT} --weight loam": (1, "--weight"),
+    f"{AUDIT} --gap x": (1, "--gap"),
+    f"{AUDIT} --gap 1 --gap 2": (1, "NAME=NUMBER"),
+    f"{AUDIT} --require": (1, "--gap"),
+    f"{AUDIT} --confidence 2": (1, "confidence"),
+    f"{AUDIT} --favourable maybe": (1, "The classes are 0, 1"),
+    f"{AUDIT} --loss wrong": (1, "no loss called"),
+    f"{AUDIT} --happiness equalized_odds": (1, "--unit belongs to one"),
+    f"{AUDIT} --out after.txt": (1, ".json or .csv"),
+    f"{AUDIT} --out no/such/folder.json": (1, "There is no folder"),
+    AUDIT.replace("scores.csv", "."): (1, "folder"),
+    AUDIT.replace("scores.csv", "nobody.csv"): (1, "No such file"),
+    AUDIT.replace("scores.csv", "'*.orc'"): (1, "pattern"),
+    AUDIT.replace("scores.csv", "empty.csv"): (1, "empty"),
+    AUDIT.replace("scores.csv", "header.csv"): (1, "no rows"),
+    AUDIT.replace("scores.csv", "page.html"): (1, "not a table"),
+    AUDIT.replace("scores.csv", "noise.bin"): (1, "not a table"),
+    AUDIT.replace("scores.csv", "cut.parquet"): (1, "cut.parquet"),
+    AUDIT.replace(f"'{FUNDING}'", "nobody.py:f"): (1, "no file 'nobody.py'"),
+    AUDIT.replace(f"'{FUNDING}'", "broken.py:f"): (1, "ZeroDivisionError"),
+    AUDIT.replace(f"'{FUNDING}'", "fine.py:g"): (1, "no 'g'"),
+    AUDIT.replace(f"'{FUNDING}'", "fine.py:f"): (1, "KeyError"),
+    AUDIT.replace(f"'{FUNDING}'", "leaves.py:f"): (1, "SystemExit"),
+    AUDIT.replace("scores.csv", "latin.csv"): (1, "UTF-8"),
+    AUDIT.replace("scores.csv", "ragged.csv"): (1, "cannot be split into columns"),
+    AUDIT.replace("scores.csv", "twice.csv"): (1, "'loan' and 'Loan'"),
+    AUDIT.replace("scores.csv", "alike.csv").replace("--label repaid", ""): (
+        1,
+        "different ones: pass --class.",
+    ),
+    AUDIT.replace("scores.csv", "alike.csv") + " --class 1 --class 2": (1, "Add --class 0."),
+    AUDIT.replace("scores.csv", "alike.csv") + " --class 0 --class 1 --class no": (1, "--class no"),
+    f"{AUDIT} --method exact": (1, "Use --method betting with bounds, or --method t."),
+    f"{AUDIT} --method betting": (1, "Say --bounds LOW,HIGH, or use --method t."),
+    f"{AUDIT} --bounds 0,1": (1, "Widen --bounds,"),
+    f"{FIT} --gap 0 --confidence 0.9": (
+        1,
+        "with --confidence, such as what chance alone shows (felicific audit",
+    ),
+    FIT.replace("--proba score", ""): (1, "--proba"),
+    FIT.replace("--proba score", "--proba note"): (1, "holds text, such as"),
+    FIT.replace("--proba score", "--proba score --proba loan"): (1, "--proba CLASS=COLUMN"),
+    FIT.replace("scores.csv", "header.csv"): (1, "no rows"),
+    FIT.replace("--proba score", "--proba loan"): (1, "probabilities of row 0"),
+    f"{FIT} --policy telepathy": (1, "telepathy"),
+    f"{FIT} --floor 1e9": (3, "at least 1"),
+    f"{FIT} --floor tomorrow": (1, "--floor"),
+    f"{FIT} --out scores.csv": (1, ".json"),
+    "apply scores.csv scores.csv --proba score --group sex --out d.csv": (1, "no policy file"),
+    "audit": (2, "FILE"),
+    "audit scores.csv --group": (2, "--group"),
+    "audit scores.csv --grop sex": (2, "--group"),
+    "nonsense": (2, "nonsense"),
+    "reports": (2, "'report'? Try"),
+    "sample-size --delta much": (2, "--delta"),
+    "sample-size --gamma 2": (1, "gamma"),
+    "demo --rows 5": (2, "--rows"),
+}
+
+
+@pytest.mark.parametrize("line", MISTAKES)
+def test_mistakes_are_one_line(folder, felicific, line):
+    """A mistake is one line that says what is wrong, an exit code, no output and no file."""
+    Path("empty.csv").touch()
+    Path("header.csv").write_text("id,sex,loan,score,approved,repaid\n")
+    Path("latin.csv").write_bytes("sex,loan,approved\nM\xe4nnlich,1,0\nWeiblich,2,1\n".encode("latin-1"))
+    Path("ragged.csv").write_text("sex,loan,approved\nM,1,0\nF,2,1,3\nF,2,1\n")
+    Path("twice.csv").write_text("sex,loan,Loan,approved,repaid\nM,1,2,0,0\nF,2,1,1,1\n")
+    Path("alike.csv").write_text("sex,loan,approved,repaid\nM,1,1,0\nF,2,1,1\n")
+    Path("leaves.py").write_text("raise SystemExit(0)\n")
+    Path("page.html").write_text("<html><body>sex,loan</body></html>")
+    Path("noise.bin").write_bytes(bytes(range(256)) * 20)
+    make_scores(50).to_parquet("cut.parquet")
+    Path("cut.parquet").write_bytes(Path("cut.parquet").read_bytes()[:-100])
+    Path("broken.py").write_text("f = 1 / 0\n")
+    Path("fine.py").write_text("def f(decision, x):\n    return x['nothing']\n")
+    before = sorted(os.listdir())
+    code, out, err = felicific(line)
+    assert (code, MISTAKES[line][1] in err) == (MISTAKES[line][0], True), err
+    assert err.startswith("felicific: ")
+    assert err.count("\n") == 1
+    assert out == ""
+    assert [name for name in sorted(os.listdir()) if name != "__pycache__"] == before
+
+
+def test_a_policy_by_group_needs_the_group(folder, works, felicific):
+    """Without --group the message says which option is missing."""
+    works(f"{FIT} --gap 100")
+    code, _, err = felicific(f"{APPLY.replace('--group sex', '')} --out decided.csv")
+    assert (code, "--group" in err) == (1, True), err
+
+
+def test_wrong_expressions_point(folder, felicific):
+    """A wrong expression is shown with a caret under the part that is wrong."""
+    code, out, err = felicific(AUDIT.replace(FUNDING, "decision * (loan"))
+    assert (code, out) == (1, "")
+    assert "\n    decision * (loan\n               ^\n" in err
+    code, _, err = felicific(AUDIT.replace(FUNDING, "9**9**9**9"))
+    assert (code, "^^^^" in err) == (1, True)
+
+
+def test_names_that_a_terminal_would_obey(folder, works, felicific, scores):
+    """Escape sequences in the names of groups, columns and components reach no terminal."""
+    evil = "\x1b[31m\x07Female\r\n"
+    renamed = scores.assign(sex=scores["sex"].replace("Female", evil)).rename(columns={"loan": evil})
+    renamed.to_parquet("evil.parquet")
+    happiness = f"decision * x[{evil!r}]"
+    line = "--label repaid --group sex --happiness"
+    for command in (
+        "audit evil.parquet --decision approved",
+        "frontier evil.parquet --proba score",
+        "fit evil.parquet --proba score --gap 100",
+    ):
+        for more in ((), ("--json", "--force") if "fit" in command else ("--json",)):
+            out = works(f"{command} {line}", happiness, *more)
+            assert not set("\x1b\x07\r") & set(out), command
+    works("apply policy.json evil.parquet --proba score --group sex --key id --out decided.parquet")
+    code, _, err = felicific(f"audit evil.parquet --decision '{evil}x' {line}", happiness)
+    assert (code, err.count("\n")) == (1, 1)
+    assert not set("\x1b\x07\r") & set(err)
+
+
+def test_debug_shows_where(folder):
+    """``--debug``, anywhere on the line, lets the error through with its traceback."""
+    with pytest.raises(ValueError, match="aproved"):
+        run([*shlex.split(AUDIT.replace("approved", "aproved")), "--debug"])
+
+
+def test_unexpected_errors_ask_for_a_report(folder, felicific, monkeypatch):
+    """Even an error of our own is one line."""
+    monkeypatch.setattr("felicific.cli.people.People.find", lambda *_, **__: 1 / 0)
+    code, _, err = felicific(AUDIT)
+    assert code == 1
+    assert err.startswith("felicific: unexpected ZeroDivisionError")
+    assert err.count("\n") == 1
+
+
+def test_existing_files_are_kept(folder, works, felicific):
+    """A file that exists is kept unless --force says otherwise."""
+    for line, name in (
+        (f"{AUDIT} --out kept.csv", "kept.csv"),
+        (f"{FIT} --out kept.json", "kept.json"),
+        (FIT.replace("fit", "frontier").replace("--seed 0", "--out kept2.json"), "kept2.json"),
+        (FIT.replace("fit", "frontier").replace("--seed 0", "--chart kept.png"), "kept.png"),
+        (f"{APPLY} --out kept3.csv".replace("policy", "kept"), "kept3.csv"),
+    ):
+        works(line)
+        content = Path(name).read_bytes()
+        Path(name).write_bytes(b"precious")
+        code, _, err = felicific(line)
+        assert (code, "--force" in err) == (1, True)
+        assert Path(name).read_bytes() == b"precious"
+        works(f"{line} --force")
+        assert len(Path(name).read_bytes()) == len(content) or name == "kept.json"
+        if name == "kept.json":
+            assert Policy.load(name)
+
+
+@pytest.mark.parametrize(
+    "line", [f"{AUDIT} --out out.json", f"{FIT} --out out.json", f"{APPLY} --out out.csv"]
+)
+@pytest.mark.parametrize(
+    ("error", "code", "word"),
+    [
+        (OSError(28, "No space left on device"), 1, "No space left on device"),
+        (PermissionError(13, "Permission denied", "out"), 1, "Permission denied: 'out'"),
+        (KeyboardInterrupt(), 130, "interrupted"),
+        (MemoryError(), 1, "out of memory"),
+    ],
+)
+def test_nothing_is_left_of_a_failed_write(folder, works, felicific, monkeypatch, line, error, code, word):
+    """A full disk, a forbidden folder and Ctrl-C at the last moment leave the old file and no other."""
+    works(f"{FIT} --gap 100")
+    Path("out.json").write_bytes(b"precious")
+    Path("out.csv").write_bytes(b"precious")
+    before = sorted(os.listdir())
+
+    def fail(descriptor):
+        raise error
+
+    monkeypatch.setattr(os, "fsync", fail)
+    found, _, err = felicific(f"{line} --force")
+    assert found == code
+    assert word in err
+    assert err.count("\n") == 1
+    assert sorted(os.listdir()) == before
+    assert {Path(name).read_bytes() for name in ("out.json", "out.csv")} == {b"precious"}
+
+
+#: For processes that are started in another folder.
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(sys.modules["felicific"].__file__).parent.parent)}
+
+
+def shell(line, **options):
+    """The command as a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "felicific", *shlex.split(line)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=ENVIRONMENT,
+        **options,
+    )
+
+
+def test_a_full_disk(folder, works):
+    """When the disk takes no more bytes the old file stays, the new one vanishes, and one line says why."""
+    import resource
+
+    works(f"{FIT} --gap 100")
+    before = sorted(os.listdir())
+    process = shell(
+        f"{APPLY} --out big.csv", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+    )
+    _, err = process.communicate()
+    assert process.returncode == 1
+    assert "File too large" in err
+    assert err.count("\n") == 1
+    assert sorted(os.listdir()) == before
+
+
+def test_ctrl_c(folder):
+    """Ctrl-C while a file is being waited for ends with 130 and one line."""
+    os.mkfifo("slow.csv")
+    process = shell(AUDIT.replace("scores.csv", "slow.csv"))
+    time.sleep(2.5)  # by then it waits for somebody to write into the pipe
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode in (130, -signal.SIGINT)
+    assert out == ""
+    assert err == "felicific: interrupted; no file is half-written.\n"
+
+
+def test_a_reader_that_leaves(folder):
+    """``felicific ... | head -1`` ends quietly."""
+    process = shell(AUDIT)
+    process.stdout.close()
+    with process.stderr as stream:
+        assert stream.read() == ""
+    process.wait()
+
+
+def test_require(folder, works, felicific):
+    """--require ends with 4 unless the gap is shown to be small enough."""
+    works(f"{AUDIT} --gap 100000 --require")
+    code, out, err = felicific(f"{AUDIT} --gap 1 --require")
+    assert (code, err) == (4, "")
+    assert "Gap at most 1 $" in out
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Help
+
+
+def commands():
+    return sorted(
+        command.name or command.callback.__name__.replace("_", "-") for command in app.registered_commands
+    )
+
+
+def test_help_has_an_example_each(works, monkeypatch):
+    """Every command has help with an example, and the help of all says what the exit codes mean."""
+    monkeypatch.setenv("COLUMNS", "200")
+    assert {"apply", "audit", "demo", "fit", "frontier", "sample-size"} <= set(commands())
+    for command in commands():
+        assert f"Example: felicific {command}" in works(f"{command} --help")
+    assert "Exit codes: 0 done; 1" in works("--help")
+    assert works("--version").strip()
+
+
+def test_help_is_light():
+    """Help imports neither NumPy nor anything heavier."""
+    code = "import sys\nfrom felicific.cli import run\nrun(['--help'])\nprint('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip().endswith("False")
+
+
+def test_completion():
+    """A shell completes the commands."""
+    environment = {
+        **os.environ,
+        "_FELICIFIC_COMPLETE": "complete_bash",
+        "COMP_WORDS": "felicific ",
+        "COMP_CWORD": "1",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys; from felicific.cli import run; sys.exit(run([]))"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+    )
+    assert set(commands()) <= set(done.stdout.split())

@@ -1,0 +1,238 @@
+"""Safe fits: what is returned was shown on rows held out, certificates say what holds, and the rest is refused."""
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+from conftest import make_people, refused
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+
+from felicific import FairClassifier, Happiness, Score, audit
+from felicific._fit.safety import split
+from felicific._statistics.sample_size import precision
+from felicific._tables.groups import encode_groups
+from felicific.exceptions import CertificateError, ConstraintError, DataError
+
+PARITY = {"happiness": "statistical_parity", "sensitive_features": "group", "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    return make_people(4000, 7)
+
+
+def fitted(crowd, weight=None, rows=slice(None), **settings):
+    fair = FairClassifier(crowd.frozen("pandas"), **(PARITY | settings))
+    return fair.fit(crowd.table("pandas").iloc[rows], crowd.y[rows], sample_weight=weight)
+
+
+def test_a_safe_fit_says_what_it_showed(crowd):
+    """The certificate names confidence, gap, loss and rows; the policy does not exceed the gap where it was fitted."""
+    fair = fitted(crowd, gap=0.2, confidence=0.9)
+    certificate = fair.certificate_
+    assert certificate.basis == "held-out test"
+    assert certificate.confidence == 0.9
+    assert set(certificate.gaps.values()) == {0.2}
+    assert fair.loss_ < certificate.loss < fair.loss_ + 0.1
+    held = 4000 - 2 * (4000 // 4)
+    assert 0.8 * held / 2 < certificate.smallest < held
+    for words in ("confidence 0.9", "at most 0.2 share", "loss at most", "held out", "group mix"):
+        assert words in str(certificate)
+    assert max(fair.gaps_.values()) <= 0.2 + 1e-9
+    assert certificate.to_dict()["gaps"] == certificate.gaps
+    again = pickle.loads(pickle.dumps(fair))
+    assert again.certificate_ == certificate
+    assert clone(fair).get_params()["confidence"] == 0.9
+
+
+def test_held_out_rows_do_not_shape_the_candidates(crowd):
+    """Turning every held-out label changes whether a policy passes, and not the frontier it is taken from."""
+    fair = fitted(crowd, gap=0.2, confidence=0.9, happiness="equal_opportunity")
+    codes = encode_groups(crowd["group"], (0, 1))
+    _, held = split(codes, (0, 1), None, fair.policy_.salt)
+    rng = np.random.default_rng(0)
+    y = np.where(held > 0, rng.integers(0, 2, 4000), crowd.y)
+    other = FairClassifier(
+        crowd.frozen("pandas"), **(PARITY | {"gap": 0.2, "confidence": 0.9, "happiness": "equal_opportunity"})
+    ).fit(crowd.table("pandas"), y)
+    np.testing.assert_array_equal(fair.frontier_.loss, other.frontier_.loss)
+    assert fair.certificate_.loss != other.certificate_.loss
+
+
+def test_what_is_returned_passed_the_test(crowd):
+    """On the rows held out, an audit shows the gap of the returned policy at the level that was spent; today's not."""
+    gap, gamma = 0.1, 0.1
+    fair = fitted(crowd, gap=gap, confidence=1 - gamma)
+    _, held = split(encode_groups(crowd["group"], (0, 1)), (0, 1), None, fair.policy_.salt)
+    rows = np.flatnonzero(held)
+    table = crowd.table("pandas").iloc[rows]
+    for found in audit(fair, table, crowd.y[rows]).components:
+        assert found.test.p_exceeds <= 0.9 * gamma
+    # The policy that was asked for would have failed: a margin is kept.
+    loosest = fair.at(gap=gap)
+    assert any(
+        found.test.p_exceeds > 0.9 * gamma for found in audit(loosest, table, crowd.y[rows]).components
+    )
+
+
+def test_a_looser_gap_costs_less(crowd):
+    """The loosest policy that passes is returned: a larger gap never has the larger loss, and tight ones fail."""
+    losses = [fitted(crowd, gap=gap, confidence=0.95).loss_ for gap in (0.1, 0.2, 0.3, 1.0)]
+    assert losses == sorted(losses, reverse=True)
+    assert losses[0] > losses[-1]
+    free = fitted(crowd, gap=1.0)
+    assert fitted(crowd, gap=1.0, confidence=0.95).loss_ == pytest.approx(free.loss_, abs=0.02)
+
+
+def test_too_few_rows_say_how_many_would_do(crowd):
+    """When nothing can be shown, the error says what was found and how many rows would do; with those it works."""
+    with refused(
+        CertificateError, "at most 0.03", "standard error", remedy="rows in the smallest group"
+    ) as caught:
+        fitted(crowd, rows=slice(0, 400), gap=0.03, confidence=0.95)
+    rows = caught.value.rows
+    assert rows > 400
+    many = make_people(int(3 * rows), 11)
+    fair = FairClassifier(crowd.frozen("pandas"), gap=0.03, confidence=0.95, **PARITY)
+    assert fair.fit(many.table("pandas"), many.y).certificate_.gaps
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (str(again), again.rows) == (str(caught.value), rows)
+
+
+def test_bad_input(crowd):
+    """What can never be shown is refused before any work."""
+    for gap in (0.0, {"statistical_parity": 0}):
+        with refused(ConstraintError, "gap of 0 can never be shown", remedy="Allow a small gap"):
+            fitted(crowd, gap=gap, confidence=0.95)
+    with refused(ConstraintError, "nothing to be confident of"):
+        fitted(crowd, gap=None, confidence=0.95)
+    for confidence in (0.0, 1.0, 95, -1, math.nan, "high", True):
+        with refused(DataError, "confidence", remedy="between 0 and 1"):
+            fitted(crowd, gap=0.2, confidence=confidence)
+    with refused(DataError, "whole numbers"):
+        fitted(crowd, gap=0.2, confidence=0.95, weight=np.full(4000, 0.5))
+    few = np.r_[np.flatnonzero(crowd["group"] == 0), np.flatnonzero(crowd["group"] == 1)[:3]]
+    with refused(CertificateError, "The group 1 has 3 people", remedy="more rows") as caught:
+        fitted(crowd, rows=few, gap=0.2, confidence=0.95)
+    assert caught.value.rows is None
+
+
+@pytest.mark.parametrize(
+    "policy", ["score", "label", "soft-label", "individual", Score(cells=8, monotone=False)]
+)
+@pytest.mark.parametrize("randomize", [True, False])
+def test_every_kind_of_policy(crowd, policy, randomize):
+    """Safe fitting works for every policy, and a rounded one is tested as it will decide."""
+    fair = fitted(crowd, rows=slice(0, 2000), gap=0.5, confidence=0.9, policy=policy, randomize=randomize)
+    assert fair.certificate_.basis == "held-out test"
+    assert np.isin(fair.predict(crowd.table("pandas")), [0, 1]).all()
+    if not randomize:
+        assert fair.share_randomized_ == 0.0
+
+
+def test_cross_fitted_models_never_see_the_rows_held_out(crowd):
+    """With an unfitted estimator, the model is fitted on half of the rows too."""
+    seen = []
+
+    class Watching(LogisticRegression):
+        def fit(self, X, y, sample_weight=None):
+            seen.append(len(y))
+            return super().fit(X, y, sample_weight)
+
+    table = crowd.table("pandas", ["score", "wealth", "group"])
+    fair = FairClassifier(Watching(), gap=0.3, confidence=0.9, cv=2, **PARITY)
+    fair.fit(table.iloc[:2000], crowd.y[:2000])
+    assert max(seen) <= 1001
+    assert fair.certificate_.basis == "held-out test"
+    plain = FairClassifier(LogisticRegression(), gap=0.3, cv=2, **PARITY)
+    plain.fit(table.iloc[:500], crowd.y[:500])
+    assert plain.certificate_.basis == "none"
+    assert "fitted to the same rows" in str(plain.certificate_)
+
+
+def test_frequencies_are_split_as_people(crowd):
+    """Every person of a row of frequency w comes to lie on one side, half of each group on either."""
+    rng = np.random.default_rng(0)
+    weight, codes = rng.integers(1, 9, 500).astype(float), rng.integers(0, 3, 500)
+    fit, held = split(codes, ("a", "b", "c"), weight, "0" * 32)
+    np.testing.assert_array_equal(fit + held, weight)
+    assert (held >= 0).all()
+    for z in range(3):
+        assert held[codes == z].sum() == int(weight[codes == z].sum() / 2)
+    # A heavy row is torn apart, or rows that are alike would all lie on one side.
+    heavy = weight >= 6
+    assert ((fit > 0) & (held > 0))[heavy].mean() > 0.9
+    fair = fitted(crowd, gap=0.3, confidence=0.9, weight=np.full(4000, 2))
+    assert 1.8 * 1000 < fair.certificate_.smallest < 2000 + 100
+
+
+def test_moving_or_recalibrating_drops_the_certificate(crowd):
+    """A policy that was not tested has no tested certificate; a recalibrated one has none at all."""
+    fair = fitted(crowd, gap=0.2, confidence=0.9)
+    assert fair.at(gap=0.1).certificate_.basis == "a priori"
+    again = fair.recalibrate(crowd.table("pandas"))
+    with pytest.raises(AttributeError, match="recalibrated"):
+        again.certificate_  # noqa: B018
+    fair.set_params(confidence=None).fit(crowd.table("pandas"), crowd.y)
+    assert fair.certificate_.basis == "a priori"
+
+
+def test_the_bound_in_advance(crowd):
+    """Without confidence= the certificate is the bound for all policies of the kind, computed by hand here."""
+    fair = fitted(crowd, gap=0.05, policy="label")
+    n = np.bincount(crowd["group"])
+    delta = [precision(int(rows), gamma=0.05, n_components=2) for rows in n]
+    means = [fair.policy_.means["statistical_parity(decision=1)"][z] for z in (0, 1)]
+    gap = max(means[0] + delta[0] - means[1] + delta[1], means[1] + delta[1] - means[0] + delta[0])
+    certificate = fair.certificate_
+    assert certificate.basis == "a priori"
+    assert certificate.gaps["statistical_parity(decision=1)"] == pytest.approx(gap)
+    assert certificate.loss == pytest.approx(fair.loss_ + (n @ delta) / n.sum())
+    assert certificate.smallest == n.min()
+
+
+def test_nothing_can_be_said_and_why(crowd):
+    """Unknown bounds, too few rows, individual policies: the sentence says which."""
+
+    def funding(decision, x):
+        return decision * x["loan"]
+
+    assert "range of 'funding' is not known" in str(fitted(crowd, happiness=funding, gap=1.0).certificate_)
+    assert "too many" in str(fitted(crowd, rows=slice(0, 500), gap=0.1, policy="individual").certificate_)
+    few = fitted(crowd, rows=slice(0, 30), gap=0.3).certificate_
+    assert few.basis == "none"
+    assert "too few" in str(few)
+    mixed = [Happiness(funding, bounds=(0, 50)), Happiness(funding, name="unbounded")]
+    some = fitted(crowd, happiness=mixed, gap={"funding": 5.0}).certificate_
+    assert list(some.gaps) == ["funding"]
+    assert "unbounded" in str(some)
+
+
+def test_the_promise_is_kept():
+    """Of many safe fits to data whose true gap is known, at most gamma return a policy that violates it.
+
+    The true gap of a policy is what its own probabilities do on a large population that all rows are drawn from.
+    """
+    rng = np.random.default_rng(5)
+    population = make_people(10_000, 99)
+    model = make_people(2000, 1).frozen("pandas")
+    whole = population.table("pandas")
+    violated = returned = 0
+    runs, gamma = 50, 0.3
+    for _ in range(runs):
+        rows = rng.choice(10_000, 500)
+        fair = FairClassifier(model, gap=0.15, confidence=1 - gamma, policy="label", **PARITY)
+        try:
+            fair.fit(whole.iloc[rows], population.y[rows])
+        except CertificateError:
+            continue
+        returned += 1
+        q = fair.predict_proba(whole)[:, 1]
+        means = [q[population["group"] == z].mean() for z in (0, 1)]
+        violated += abs(means[0] - means[1]) > 0.15
+    assert returned > runs / 2
+    # A binomial margin of three standard deviations.
+    assert violated <= runs * gamma + 3 * math.sqrt(runs * gamma * (1 - gamma))
+    assert violated > 0  # else the test could not fail

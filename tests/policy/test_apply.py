@@ -1,0 +1,369 @@
+"""Decisions as a column of any table, and as SQL: the very decisions of Python, lots included."""
+
+import duckdb
+import numpy as np
+import pytest
+from functions import (
+    SALTS,
+    VECTORS,
+    as_arrow,
+    as_duckdb,
+    as_lazy,
+    as_pandas,
+    asked,
+    lots,
+    people,
+    write_parquet,
+)
+
+from felicific import Label, Score, SoftLabel, frontier, lookup, moments, solve
+from felicific._fit.fit import People, Task, fit_individual
+from felicific._policy.lottery import uniforms
+from felicific._problem.happiness import resolve_happiness
+from felicific._program.signals import Individual
+from felicific.exceptions import DataError, GroupError, MomentsError
+
+
+def collected(table):
+    """Columns of a lazy or eager table as lists, sorted by the person's identifier."""
+    if hasattr(table, "collect"):
+        table = table.collect()
+    if hasattr(table, "to_arrow_table"):
+        table = table.to_arrow_table()
+    if hasattr(table, "compute"):
+        table = table.compute()
+    columns = table if isinstance(table, dict) else {name: table[name] for name in _names(table)}
+    found = {name: np.array(list(_listed(column)), dtype=object) for name, column in columns.items()}
+    order = np.argsort(found["id"].astype(np.int64))
+    return {name: column[order].tolist() for name, column in found.items()}
+
+
+def _names(table):
+    return getattr(table, "column_names", None) or list(table.columns)
+
+
+def _listed(column):
+    return (
+        column.to_pylist()
+        if hasattr(column, "to_pylist")
+        else column.tolist()
+        if hasattr(column, "tolist")
+        else column
+    )
+
+
+TABLES = {
+    "pandas": lambda table, folder: as_pandas(table),
+    "polars": lambda table, folder: as_lazy(table).collect(),
+    "arrow": lambda table, folder: as_arrow(table),
+    "dict": lambda table, folder: dict(table),
+    "polars lazy": lambda table, folder: as_lazy(table),
+    "duckdb": lambda table, folder: as_duckdb(table),
+    "path": lambda table, folder: str(write_parquet(table, folder / "people.parquet")),
+    "dataset": lambda table, folder: __import__("pyarrow.dataset").dataset.dataset(
+        write_parquet(table, folder / "people.parquet")
+    ),
+}
+
+
+@pytest.fixture(params=TABLES)
+def lay(request, tmp_path):
+    return lambda table: TABLES[request.param](table, tmp_path)
+
+
+def solved(table, policy="score", classes=3, gap=0.02, see_group=True, **changes):
+    """A policy with lotteries."""
+    ask = asked(classes, policy=policy, happiness="statistical_parity", **changes)
+    return solve(moments(as_pandas(table), **ask), gap=gap, see_group=see_group, random_state=7)
+
+
+ROLES = {"proba": {0: "p0", 1: "p1", 2: "p2"}, "sensitive_features": "z", "key": "id"}
+
+
+@pytest.mark.parametrize("signal", ["score", "label", "soft-label", Score(cells=40, monotone=False)])
+@pytest.mark.parametrize("see_group", [True, False])
+def test_the_column_is_what_python_decides(lay, signal, see_group):
+    """Every table and engine gets the very decisions of ``decide``, lotteries included; other columns stay."""
+    table = people(2000)
+    policy = solved(table, signal, see_group=see_group, gap=0.02 if see_group else 0.2)
+    proba = np.column_stack([table[f"p{k}"] for k in range(3)])
+    expected = policy.decide(proba, table["z"], table["id"])
+    assert len(set(expected.tolist())) == 3
+    found = collected(policy.apply(lay(table), **ROLES))
+    assert found["decision"] == expected.tolist()
+    assert found["loan"] == table["loan"].tolist()
+    assert set(found) == {*table, "decision"}
+
+
+@pytest.mark.parametrize("classes", ["text", "truth"])
+def test_two_classes_of_any_type(lay, classes):
+    """Thresholds and lots of a binary policy, with text keys and classes that are no numbers."""
+    table = people(2000, classes=2)
+    names = ["it's no", 'y"es\\'] if classes == "text" else [False, True]
+    table["y"] = np.array(names, dtype=object if classes == "text" else bool)[table["y"]]
+    table["p1"][:50] = np.arange(50) / 4096
+    table["p0"] = 1 - table["p1"]
+    proba = dict(zip(names, ["p0", "p1"], strict=True))
+    policy = solved(table, Score(boundary=0.4), proba=proba, sensitive_features=["z", "sex"])
+    table["who"] = np.array([f"person {i}; 'x' é" for i in table["id"]], dtype=object)
+    group = np.array([f"{z} & {sex}" for z, sex in zip(table["z"], table["sex"], strict=True)])
+    expected = policy.decide(np.column_stack([table["p0"], table["p1"]]), group, table["who"])
+    roles = {"proba": proba, "sensitive_features": ["z", "sex"], "key": "who"}
+    assert collected(policy.apply(lay(table), **roles))["decision"] == expected.tolist()
+
+
+@pytest.mark.parametrize("rounded", ["score", "soft-label"])
+def test_rounded_policies_need_no_key(lay, rounded):
+    """Without a lottery nobody needs a key."""
+    from dataclasses import replace
+
+    table = people(500)
+    policy = replace(solved(table, rounded), randomize=False)
+    proba = np.column_stack([table[f"p{k}"] for k in range(3)])
+    expected = policy.classes[policy.apply(proba, table["z"]).argmax(axis=1)]
+    roles = {name: value for name, value in ROLES.items() if name != "key"}
+    assert collected(policy.apply(lay(table), **roles, column="d"))["d"] == expected.tolist()
+
+
+def test_predicted_labels_are_enough_for_a_label_policy(lay):
+    """A policy of labels reads the model's decisions."""
+    table = people(800)
+    table["own"] = np.column_stack([table[f"p{k}"] for k in range(3)]).argmax(axis=1)
+    policy = solved(table, Label(), proba=None, predicted="own")
+    expected = policy.decide(table["own"], table["z"], table["id"])
+    found = collected(policy.apply(lay(table), predicted="own", sensitive_features="z", key="id"))
+    assert found["decision"] == expected.tolist()
+
+
+def individual(table):
+    functions = {
+        "funding": lambda decision, x: decision * x["loan"] / 1e4,
+        "school": lambda decision, x: decision * lookup(x["school"], {"Master": 1.0}, 0.0),
+    }
+    happiness = resolve_happiness(functions, [0, 1, 2])
+    proba = np.column_stack([table[f"p{k}"] for k in range(3)])
+    task = Task(np.arange(3), happiness, "error", dict.fromkeys(functions, 0.1), (), True, "0" * 32)
+    x = as_pandas({name: table[name] for name in ("loan", "school")})
+    return fit_individual(task, People(x, table["y"], table["z"], proba.argmax(axis=1), proba), Individual())[
+        0
+    ]
+
+
+def test_individual_policies_decide_batches(lay):
+    """A policy that sees all of x decides on every engine too, and has no SQL."""
+    table = people(700)
+    policy = individual(table)
+    proba = np.column_stack([table[f"p{k}"] for k in range(3)])
+    expected = policy.decide(proba, table["z"], table["id"], as_pandas(table))
+    found = policy.apply(lay(table), **ROLES)
+    for _ in range(2):  # a lazy table may be read again
+        assert collected(found)["decision"] == expected.tolist()
+    with pytest.raises(DataError, match="no SQL"):
+        policy.to_sql("duckdb", **ROLES)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# SQL and the lottery
+
+
+def test_lottery_vectors():
+    """The lottery's numbers are those of the file of test vectors, in Python."""
+    for vector in VECTORS["uniforms"]:
+        assert uniforms(vector["salt"], [vector["key"]])[0].hex() == vector["u"]
+
+
+@pytest.mark.parametrize("salt", SALTS)
+@pytest.mark.parametrize("whole", [True, False])
+def test_every_engine_draws_the_lottery_vectors(lay, salt, whole):
+    """Every table and engine draws the numbers of the vectors to the last bit, for keys of text and whole numbers."""
+    policy, table, expected = lots(salt, whole)
+    table |= {"id": table["z"]}
+    found = policy.apply(lay(table), predicted="own", sensitive_features="z", key="key")
+    assert collected(found)["decision"] == expected
+
+
+def test_the_test_of_lots_sees_another_draw():
+    """A lottery with another salt does not pass for these vectors."""
+    from dataclasses import replace
+
+    policy, table, expected = lots(SALTS[0], False)
+    other = replace(policy, salt=SALTS[1])
+    assert policy.decide(table["own"], table["z"], table["key"]).tolist() == expected
+    assert other.decide(table["own"], table["z"], table["key"]).tolist() != expected
+
+
+HOSTILE = {
+    "p0": 'p"0',
+    "p1": 'p1", (SELECT 1)) --',
+    "p2": "p.2",
+    "z": "z'; DROP TABLE people; --",
+    "id": 'i"d\n',
+}
+
+
+@pytest.mark.parametrize("signal", ["score", "soft-label"])
+def test_the_exported_expression_quotes_hostile_names(signal):
+    """Names and groups full of quotes are data in the exported text, never SQL."""
+    table = people(900)
+    groups = {"a": "a' OR 1=1 --", "b": 'b"; DROP TABLE people', "c": "c\\"}
+    table["z"] = np.array([groups[z] for z in table["z"]], dtype=object)
+    policy = solved(table, signal)
+    proba = np.column_stack([table[f"p{k}"] for k in range(3)])
+    expected = policy.decide(proba, table["z"], table["id"])
+    hostile = {HOSTILE.get(name, name): column for name, column in table.items()}
+    text = policy.to_sql(
+        "duckdb",
+        proba={k: HOSTILE[f"p{k}"] for k in range(3)},
+        sensitive_features=HOSTILE["z"],
+        key=HOSTILE["id"],
+    )
+    connection = duckdb.connect()
+    connection.from_arrow(as_arrow(hostile)).create("people")
+    found = connection.sql(f'SELECT {text} AS decision FROM people ORDER BY "i""d\n"').fetchall()
+    assert [row[0] for row in found] == expected.tolist()
+    assert connection.sql("SELECT count(*) FROM people").fetchall() == [(900,)]
+
+
+def test_the_expression_reads_as_thresholds():
+    """With two classes the text names groups, thresholds and decisions, and is short."""
+    text = solved(people(2000, classes=2), classes=2, gap=0.0).to_sql(
+        proba={0: "p0", 1: "p1"}, sensitive_features="z", key="id"
+    )
+    assert text.startswith("CASE\n  WHEN ")
+    assert text.endswith("END")
+    assert "\"z\" = 'a'" in text
+    assert len(text.splitlines()) < 16
+
+
+BAD_ROWS = {
+    "group": ("z", "q", "group"),
+    "null group": ("z", None, "group"),
+    "probability": ("p1", 3.0, "probabilities"),
+    "negative": ("p1", -0.5, "probabilities"),
+    "NaN": ("p1", np.nan, "probabilities"),
+}
+
+
+@pytest.mark.parametrize("bad", BAD_ROWS)
+def test_nothing_is_decided_about_bad_rows(lay, bad):
+    """An unknown or missing group and impossible probabilities raise when the table is read, on every engine."""
+    name, value, words = BAD_ROWS[bad]
+    table = people(600)
+    policy = solved(table)
+    column = table[name].astype(object if value is None or value == "q" else float)
+    column[17] = value
+    with pytest.raises(Exception, match=words):
+        collected(policy.apply(lay(table | {name: column}), **ROLES))
+
+
+REMEDIES = {"group": "Fit on data", "null group": "", "probability": "predict_proba", "NaN": "predict_proba"}
+
+
+@pytest.mark.parametrize("bad", REMEDIES)
+@pytest.mark.parametrize("engine", ["duckdb", "dataset", "polars lazy"])
+def test_what_is_wrong_with_a_row_names_the_person(engine, bad, tmp_path):
+    """What an engine raises says whom, by key or by row of a batch, and what to do."""
+    name, value, words = BAD_ROWS[bad]
+    table = people(600)
+    policy = solved(table)
+    column = table[name].astype(object if value is None or value == "q" else float)
+    column[17] = value
+    where = r"\(key 10017\)" if engine != "polars lazy" else r"row 17.*within a batch of \d+"
+    with pytest.raises(Exception, match=f"(?s){words}.*{where}.*{REMEDIES[bad]}"):
+        collected(policy.apply(TABLES[engine](table | {name: column}, tmp_path), **ROLES))
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "path", "dataset"])
+def test_names_that_differ_by_capital_letters(engine, tmp_path, refuses):
+    """SQL does not tell A from a: a column that cannot be added, or looked at, is refused by name."""
+    table = people(300)
+    policy = solved(table)
+    with refuses(DataError, "'loan'", "already"):
+        policy.apply(TABLES[engine](table, tmp_path), **ROLES, column="LOAN")
+    with refuses(DataError, "'Z'"):
+        roles = ROLES | {"sensitive_features": "Z"}
+        policy.apply(TABLES[engine](table | {"Z": table["z"]}, tmp_path), **roles)
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "path", "polars lazy"])
+def test_the_new_column_may_have_any_name(engine, tmp_path):
+    """The name of the column of decisions is no SQL either."""
+    table = people(300)
+    policy, name = solved(table), "d\"; DROP TABLE 'x'; --\n`"
+    found = collected(policy.apply(TABLES[engine](table, tmp_path), **ROLES, column=name))
+    proba = np.column_stack([table[f"p{k}"] for k in range(3)])
+    assert found[name] == policy.decide(proba, table["z"], table["id"]).tolist()
+
+
+def test_a_missing_key_raises(tmp_path):
+    """A person without a key gets no decision by default, on engines whose integers can be null."""
+    table = people(600)
+    policy = solved(table)
+    key = table["id"].astype(object)
+    key[17] = None
+    for name in ("duckdb", "polars lazy", "path"):
+        with pytest.raises(Exception, match="key"):
+            collected(policy.apply(TABLES[name](table | {"id": key}, tmp_path), **ROLES))
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "words"),
+    [
+        ({"proba": {0: "p0", 1: "p1"}}, DataError, ["[0, 1]", "[0, 1, 2]"]),
+        ({"proba": ["p0", "p1"]}, DataError, ["p0"]),
+        ({"proba": {0: "p0", 1: "p1", 2: "nope"}}, DataError, ["'nope'"]),
+        ({"sensitive_features": None}, GroupError, ["sees the group"]),
+        ({"sensitive_features": "zz"}, DataError, ["'zz'"]),
+        ({"key": "who"}, DataError, ["'who'"]),
+        ({"key": "loan"}, DataError, ["string"]),
+        ({"column": "loan"}, DataError, ["'loan'", "already"]),
+        ({"key": None}, DataError, ["lottery", "no key"]),
+        ({"key": np.arange(3)}, DataError, ["names no column"]),
+    ],
+)
+def test_what_cannot_be_applied(lay, changes, error, words, refuses):
+    """Names that do not fit the policy or the table are clear errors, before any row is read where that is possible."""
+    table = people(600)
+    policy = solved(table, SoftLabel())
+    roles = ROLES | changes
+    with refuses(error, *words):
+        collected(policy.apply(lay(table), **roles))
+
+
+def test_dialects(refuses):
+    """A dialect that does not exist is refused; Spark quotes with backticks and writes hostile groups as bytes."""
+    table = people(600)
+    table["z"] = np.array([z if z != "a" else "a'\\" for z in table["z"]], dtype=object)
+    policy = solved(table)
+    with refuses(DataError, "'oracle'", remedy="duckdb"):
+        policy.to_sql("oracle", **ROLES)
+    with refuses(DataError, "${x}", remedy="Rename"):
+        policy.to_sql("spark", **ROLES | {"key": "a${x}"})
+    text = policy.to_sql("spark", **ROLES | {"sensitive_features": "a`b"})
+    assert "`a``b`" in text
+    assert f"decode(unhex('{bytes(chr(97) + chr(39) + chr(92), 'utf-8').hex()}'), 'UTF-8')" in text
+
+
+@pytest.mark.parametrize("named", [{"sensitive_features": "z"}, {"key": "id"}])
+def test_a_table_needs_the_names_of_its_scores(lay, named, refuses):
+    """A table whose scores are not named is not taken for an array of scores; the error says what to name."""
+    table = people(600)
+    with refuses(DataError, "not named", remedy="proba={class: column}"):
+        solved(table).apply(lay(table), **named)
+    with refuses(DataError, "not named", remedy="proba={class: column}"):
+        solved(table).apply(as_lazy(table))
+
+
+@pytest.mark.parametrize("given", [as_lazy(people(10)), "people.parquet", 0, None])
+def test_only_moments_are_solved(given, refuses):
+    """A table where moments belong is an error that says how to get them; so is the sum of no moments."""
+    for ask in (solve, frontier):
+        with refuses(MomentsError, type(given).__name__, remedy="moments(table"):
+            ask(given)
+
+
+@pytest.mark.parametrize("given", [None, 3.0, as_lazy(people(10)).group_by("z")])
+def test_what_is_no_table(given, refuses):
+    """What has no rows is an error that says what a table is."""
+    with refuses(DataError, "no table", remedy="dataframe"):
+        moments(given, **asked())

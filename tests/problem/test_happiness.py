@@ -1,0 +1,620 @@
+"""Happiness: arguments by name, components, criteria, lookup; the same numbers on every table in memory."""
+
+import functools
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import examples
+
+from felicific import CRITERIA, Happiness, lookup, moments
+from felicific._problem.happiness import resolve_happiness
+from felicific.exceptions import DataError, HappinessError
+
+N = 24
+RNG = np.random.default_rng(11)
+COLUMNS = {
+    "loan": RNG.integers(1, 100, N) * 100.0,
+    "years": RNG.integers(1, 30, N),
+    "education": np.array(["Master", "High School", "Doctorate", "None"], dtype=object)[np.arange(N) % 4],
+    "owner": RNG.random(N) < 0.5,
+    "sex": np.array(["F", "M", "X"], dtype=object)[np.arange(N) % 3],
+    "approved": RNG.integers(0, 2, N),
+    "predicted": RNG.integers(0, 2, N),
+    "weight": RNG.integers(1, 4, N) * 1.0,
+}
+
+
+def table(kind):
+    """The same people in every library."""
+    if kind == "dict":
+        return dict(COLUMNS)
+    if kind == "polars":
+        return pl.DataFrame({name: column.tolist() for name, column in COLUMNS.items()})
+    if kind == "pyarrow":
+        return pa.table({name: column.tolist() for name, column in COLUMNS.items()})
+    frame = pd.DataFrame(COLUMNS)
+    if kind == "pandas shuffled":
+        frame.index = np.random.default_rng(1).permutation(N)
+    elif kind == "pandas duplicated":
+        frame.index = [0] * N
+    elif kind == "pandas text":
+        frame.index = [f"person {i}" for i in range(N)][::-1]
+    elif kind == "pandas pyarrow":
+        frame = frame.convert_dtypes(dtype_backend="pyarrow")
+    elif kind == "pandas nullable":
+        frame = frame.convert_dtypes()
+    return frame
+
+
+PANDAS = (
+    "pandas",
+    "pandas shuffled",
+    "pandas duplicated",
+    "pandas text",
+    "pandas nullable",
+    "pandas pyarrow",
+)
+KINDS = (*PANDAS, "polars", "pyarrow", "dict")
+
+
+def compute(happiness, people="dict", **changes):
+    arguments = {
+        "y": "approved",
+        "predicted": "predicted",
+        "sensitive_features": "sex",
+        "sample_weight": "weight",
+        "happiness": happiness,
+    }
+    return moments(table(people), **(arguments | changes))
+
+
+def assert_same(one, two):
+    """Compare everything that moments hold, to the last digits."""
+    assert one.groups == two.groups
+    assert [type(group) for group in one.groups] == [type(group) for group in two.groups]
+    assert one.classes.tolist() == two.classes.tolist()
+    for name in ("mass", "loss", "value", "among", "today_loss", "today_value", "rows", "origin"):
+        found, wanted = getattr(one, name), getattr(two, name)
+        assert found == pytest.approx(wanted, rel=1e-14, abs=1e-12), name
+
+
+def numbers(column):
+    """A column of any library as an array."""
+    return column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
+
+
+def test_the_comparison_fails_on_other_moments():
+    """Another happiness, another weight, another group do not pass as the same."""
+    one = compute(lambda decision, x: decision * x["loan"])
+    assert_same(one, compute(lambda decision, x: decision * x["loan"]))
+    others = [
+        compute(lambda decision, x: decision * x["loan"] * (1 + 1e-12)),
+        compute(lambda decision, x: decision * x["loan"], sample_weight=None),
+        compute(lambda decision, x: decision * x["loan"], sensitive_features="education"),
+        compute(lambda decision, x: decision * x["loan"], predicted="approved"),
+    ]
+    for other in others:
+        with pytest.raises(AssertionError):
+            assert_same(one, other)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Arguments by name
+
+
+def test_arguments_come_by_name_in_any_order():
+    """Whatever the order, each argument gets what its name says; unused ones need not be there."""
+
+    def four(group, y, x, decision):
+        return decision * x["loan"] + 2 * y + (group == "F")
+
+    def same(decision, x, y, group):
+        return decision * x["loan"] + 2 * y + (group == "F")
+
+    def keywords(*, y, decision, group, x):
+        return decision * x["loan"] + 2 * y + (group == "F")
+
+    def defaults(x, decision, y, group, rate=2, *, share=1):
+        return decision * x["loan"] + rate * y + share * (group == "F")
+
+    class Callable:
+        def __call__(self, x, group, decision, y):
+            return same(decision, x, y, group)
+
+        def method(self, y, x, group, decision):
+            return same(decision, x, y, group)
+
+    wanted = compute({"f": four})
+    partial = functools.partial(
+        lambda rate, decision, x, y, group: decision * x["loan"] + rate * y + (group == "F"), 2
+    )
+    for function in (same, keywords, defaults, Callable(), Callable().method, partial):
+        assert_same(compute({"f": function}), wanted)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_each_argument_is(kind):
+    """The decision is a Python scalar, x the user's own kind of table, y and group 1-D NumPy arrays."""
+    seen = []
+    own = type(table(kind))
+
+    def check(decision, x, y, group):
+        assert type(decision) is int
+        assert type(x) is own
+        assert type(y) is type(group) is np.ndarray
+        assert y.shape == group.shape == (N,)
+        seen.append(decision)
+        return 0.0
+
+    compute(check, kind)
+    assert seen == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("labels", "python"),
+    [
+        (np.array([0, 1]), int),
+        (np.array([0, 1], dtype=np.int8), int),
+        (np.array([False, True]), bool),
+        (np.array([0.0, 1.0], dtype=np.float32), float),
+        (np.array(["no", "yes"]), str),
+        (np.array(["no", "yes"], dtype=object), str),
+    ],
+)
+def test_decisions_are_python_scalars_for_every_type_of_label(labels, python):
+    """Whatever the type of the labels, the decision that a function sees is a plain Python value of theirs."""
+    y = labels[COLUMNS["approved"]]
+    seen = set()
+
+    def record(decision):
+        seen.add((type(decision), decision))
+        return 1.0
+
+    compute(record, y=y, predicted=labels[COLUMNS["predicted"]])
+    assert seen == {(python, label) for label in labels.tolist()}
+
+
+def test_a_number_for_everybody_is_enough():
+    """A function may return one number: it counts for each person."""
+    one = compute({"f": lambda decision: 3.0 * decision})
+    assert_same(one, compute({"f": lambda decision, x: np.full(N, 3.0 * decision)}))
+    assert_same(one, compute({"f": lambda decision: 3 * decision}))
+    assert_same(one, compute({"f": lambda decision: np.float32(3 * decision)}))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [np.int8, np.uint8, np.int64, np.float32, np.float64, np.bool_, object],
+    ids=lambda kind: kind.__name__,
+)
+def test_results_of_every_numeric_type_are_the_same_number(kind):
+    """Integers, booleans, single precision and objects that are numbers count as what they are."""
+    values = np.arange(N) % 2
+    wanted = compute({"f": lambda decision: decision * values.astype(float)})
+    assert_same(compute({"f": lambda decision: (decision * values).astype(kind)}), wanted)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda decision, x: decision * (x["loan"] - np.mean(x["loan"])),
+        lambda decision, x: decision * x["loan"] / np.max(x["loan"]),
+        lambda decision, x: decision * np.cumsum(x["loan"]),
+        lambda decision, x: decision * np.argsort(np.argsort(x["loan"])),
+        lambda decision, x: decision * np.random.default_rng().random(len(x["loan"])),
+        lambda decision, y: decision * (y - np.mean(y) + np.arange(len(y))),
+    ],
+    ids=["mean", "max", "running", "rank", "chance", "labels"],
+)
+@pytest.mark.parametrize("kind", ["pandas", "polars", "dict"])
+def test_a_person_s_happiness_does_not_depend_on_other_rows(kind, function):
+    """Functions see some rows at a time, so what is taken over rows would be another number for every batch."""
+    with pytest.raises(HappinessError, match="depends on other people's rows"):
+        compute(function, kind)
+    with pytest.raises(HappinessError, match="depends on other people's rows"):
+        compute(Happiness(lambda decision: decision, among=lambda x: x["loan"] >= np.max(x["loan"])), kind)
+
+
+def test_subtracting_the_origin_does_not_touch_the_users_column():
+    """A function that returns a column of the table as it is finds it unchanged afterwards."""
+    people = table("dict")
+    before = people["loan"].copy()
+    moments(
+        people,
+        y="approved",
+        predicted="predicted",
+        sensitive_features="sex",
+        happiness=lambda decision, x: x["loan"],
+    )
+    assert np.array_equal(people["loan"], before)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Happiness objects, lists, dicts, criteria
+
+
+def test_a_happiness_names_itself():
+    """The name is the function's unless said; unit, bounds and whether it looks at y are kept in the moments."""
+
+    def funding(decision, x):
+        return decision * x["loan"]
+
+    plain = Happiness(funding)
+    assert (plain.name, plain.unit, plain.bounds, plain.looks_at_y) == ("funding", "", None, False)
+    full = Happiness(funding, among=lambda y: y == 1, name="money", unit="$", bounds=(0, 10_000))
+    assert full.looks_at_y
+    component = compute(full).components[0]
+    assert (component.name, component.unit, component.bounds) == ("money", "$", (0.0, 10_000.0))
+    assert component.looks_at_y
+    assert not compute(plain).components[0].looks_at_y
+    assert Happiness(lambda decision, y: decision == y).looks_at_y
+    assert Happiness(lambda decision: decision).name == "happiness"
+    assert Happiness(lambda decision: decision, name="").name == ""
+
+
+def test_among_counts_the_people_it_says():
+    """A component with ``among`` is the mean over those people only, whatever truth values it returns."""
+    counted = COLUMNS["loan"] > 3000
+    values, weight = COLUMNS["loan"] * COLUMNS["predicted"], COLUMNS["weight"]
+    wanted = []
+    for group in "FMX":
+        mine = counted & (COLUMNS["sex"] == group)
+        wanted.append((weight[mine] * values[mine]).sum() / weight[mine].sum())
+    for among in (
+        lambda x: x["loan"] > 3000,
+        lambda x: (x["loan"] > 3000).astype(int),
+        lambda x: (x["loan"] > 3000).astype(float),
+        lambda group, x: np.where(group == "nobody", False, x["loan"] > 3000),
+        lambda y, x: (x["loan"] > 3000) & (y >= 0),
+    ):
+        computed = compute(Happiness(lambda decision, x: decision * x["loan"], among=among))
+        assert computed.today.means[:, 0] == pytest.approx(wanted, rel=1e-14)
+
+
+def test_lists_and_dicts_of_everything():
+    """Functions, Happiness objects and criteria mix in a list or dict; a dict's keys are the names."""
+
+    def funding(decision, x):
+        return decision * x["loan"]
+
+    years = Happiness(lambda decision, x: decision * x["years"], name="years", unit="y")
+    listed = compute([funding, years, "equal_opportunity", "statistical_parity"])
+    names = [component.name for component in listed.components]
+    assert names == [
+        "funding",
+        "years",
+        "equal_opportunity",
+        "statistical_parity(decision=0)",
+        "statistical_parity(decision=1)",
+    ]
+    named = compute(
+        {"money": funding, "time": years, "chance": "equal_opportunity", "share": "statistical_parity"}
+    )
+    assert [component.name for component in named.components] == [
+        "money",
+        "time",
+        "chance",
+        "share(decision=0)",
+        "share(decision=1)",
+    ]
+    assert [component.family for component in named.components] == [
+        "money",
+        "time",
+        "chance",
+        "share",
+        "share",
+    ]
+    assert [component.unit for component in named.components] == ["", "y", "share", "share", "share"]
+    assert named.value == pytest.approx(listed.value, rel=1e-15)
+    assert_same(compute((funding, years)), compute([funding, years]))
+    for j, single in enumerate([funding, years, "equal_opportunity"]):
+        alone = compute(single)
+        assert np.array_equal(alone.value[..., 0], listed.value[..., j])
+        assert alone.origin[0] == listed.origin[j]
+
+
+def test_a_component_does_not_depend_on_its_neighbours():
+    """Measured alone or in a list, a component has the same numbers to the last bit."""
+    functions = {
+        "a": lambda decision, x: decision * x["loan"],
+        "b": lambda decision, y: 1e9 + (decision == y),
+        "c": Happiness(lambda decision, x: -decision * x["years"], among=lambda x: x["owner"]),
+    }
+    together = compute(functions)
+    for j, (name, function) in enumerate(functions.items()):
+        alone = compute({name: function})
+        assert alone.today.means[:, 0].tolist() == together.today.means[:, j].tolist()
+        assert alone.today.gaps[0] == together.today.gaps[j]
+
+
+@pytest.mark.parametrize("classes", [[0, 1], ["no", "yes"], [False, True], [1, 2, 3], ["a", "b", "c", "d"]])
+def test_criteria_are_rows_of_one_table(classes):
+    """Each criterion has the components of the design's table: how many, over whom, and whether y is needed."""
+    K = len(classes)
+    expected = {
+        "statistical_parity": (K, False),
+        "overall_accuracy": (1, True),
+        "equalized_odds": (K * K, True),
+        "equal_opportunity": (1, True),
+        "predictive_equality": (1, True),
+    }
+    assert set(CRITERIA) == set(expected)
+    y = np.array(classes)[np.arange(4 * K) % K]
+    for name, (count, looks) in expected.items():
+        components = resolve_happiness(name, classes)
+        assert len(components) == len({component.name for component in components}) == count
+        assert {component.looks_at_y for component in components} == {looks}
+        assert {component.family for component in components} == {name}
+        assert {component.bounds for component in components} == {(0.0, 1.0)}
+        assert pickle.loads(pickle.dumps(components)) == components
+        if name == "statistical_parity":
+            for decision in classes:
+                assert sum(component.function(decision=decision) for component in components) == 1.0
+        if name == "equalized_odds":
+            counted = np.array([component.among(y=y) for component in components])
+            assert (counted.sum(axis=0) == K).all()
+    best, *_ = resolve_happiness("equal_opportunity", classes)
+    assert best.function(decision=classes[-1]) == 1.0
+    assert best.function(decision=classes[0]) == 0.0
+    best, *_ = resolve_happiness("equal_opportunity", classes, favourable=classes[0])
+    assert best.function(decision=classes[0]) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("happiness", "words"),
+    [
+        (None, "No happiness was given"),
+        ([], "empty"),
+        ({}, "empty"),
+        ("statistical_paritty", "Did you mean 'statistical_parity'"),
+        ("xyz", "The criteria are statistical_parity"),
+        (3, "3, which cannot be called"),
+        ([lambda decision: 1, lambda decision: 2], "both called 'happiness'"),
+        (lambda decision, z: 1, "argument z"),
+        (lambda decision, *rest: 1, r"argument \*rest"),
+        (lambda decision, **rest: 1, r"argument \*\*rest"),
+        (lambda decision, x: None, "returned None"),
+        (lambda decision, x: "text", "not real numbers"),
+        (lambda decision, x: 1j, "not real numbers"),
+        (lambda decision, x: np.ones(3), r"shape \(3,\) for 24 rows"),
+        (lambda decision, x: np.ones((N, 2)), r"shape \(24, 2\) for 24 rows"),
+        (lambda decision, x: np.where(np.arange(N) == 5, np.inf, 1.0), r"inf in row 5 \(group 'X'\)"),
+    ],
+)
+def test_what_is_no_happiness_is_refused_in_words(happiness, words):
+    """What cannot be a happiness raises an error that names the offender and says what to do."""
+    with pytest.raises(HappinessError, match=words) as caught:
+        compute(happiness)
+    assert caught.value.remedy
+
+
+def test_among_may_not_look_at_the_decision():
+    """Who is counted cannot depend on what is decided: the mean would not be linear."""
+    with pytest.raises(HappinessError, match="decision"):
+        Happiness(lambda decision: 1, among=lambda decision: True)
+
+
+@pytest.mark.parametrize("bounds", [(1, 0), (0, 0), (0, np.inf), (np.nan, 1)])
+def test_bounds_are_a_range(bounds):
+    """Bounds that are no finite range are refused."""
+    with pytest.raises(HappinessError, match="not a range"):
+        Happiness(lambda decision: 1, bounds=bounds)
+
+
+def test_nobody_counted_names_component_and_group():
+    """A group without anybody inside ``among`` is an error that names both."""
+    from felicific import solve
+
+    computed = compute(Happiness(lambda decision: decision, among=lambda group: group != "M", name="f"))
+    with pytest.raises(HappinessError, match="group 'M' is counted by 'f'"):
+        solve(computed)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# The same numbers on every table
+
+EVERYDAY = {
+    "arithmetic": lambda decision, x: decision * x["loan"] - 3 * x["years"],
+    "condition": lambda decision, x: np.where(x["loan"] > 2000, decision, -1.0),
+    "correct": lambda decision, x, y: (y == decision) * numbers(x["loan"]),
+    "group": lambda decision, x, group: (group == "F") * decision + numbers(x["years"]),
+    "lookup": lambda decision, x: decision * lookup(x["education"], {"Master": 0.01, "Doctorate": 0.02}, 0.0),
+    "comparison": lambda decision, x: x["loan"] > 2000,
+    "ufunc": lambda decision, x: np.log(x["loan"]) * decision,
+    "member": lambda decision, x: np.isin(numbers(x["education"]), ["Master", "None"]) * decision,
+    "column as it is": lambda decision, x: x["years"],
+    "boolean column": lambda decision, x: x["owner"],
+}
+
+
+@pytest.mark.parametrize("name", EVERYDAY)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "pyarrow"])
+def test_everyday_functions_give_the_same_numbers_on_every_table(name, kind):
+    """What a user would write on pandas, Polars or a dict of arrays gives one set of moments.
+
+    A pandas index that is shuffled, duplicated or text does not matter, nor does the type of its columns.
+    """
+    assert_same(compute({"f": EVERYDAY[name]}, kind), compute({"f": EVERYDAY[name]}, "dict"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("criterion", sorted(CRITERIA))
+def test_criteria_give_the_same_numbers_on_every_table(kind, criterion):
+    """So do criteria, by name."""
+    assert_same(compute(criterion, kind), compute(criterion, "dict"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_function_of_arrays_gives_the_same_numbers_on_every_table(kind):
+    """So does a function that turns columns into arrays first, and an ``among`` of the kind; weights 0 included."""
+    happiness = Happiness(
+        lambda decision, x: decision * numbers(x["loan"]),
+        among=lambda x, y: (numbers(x["years"]) > 5) | (y == 1),
+        name="f",
+    )
+    assert_same(compute(happiness, kind), compute(happiness, "dict"))
+    weight = np.where(np.arange(N) % 5 == 1, 0.0, 1.0)
+    assert_same(
+        compute(happiness, kind, sample_weight=weight), compute(happiness, "dict", sample_weight=weight)
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("loss", ["error", np.array([[0.0, 2.0], [1.0, -1.0]])], ids=["error", "matrix"])
+def test_loss_and_intersections_are_the_same_on_every_table(kind, loss):
+    """Groups from two columns, and any loss, are the same on every table."""
+    changes = {"sensitive_features": ["sex", "owner"], "loss": loss}
+    assert_same(
+        compute("statistical_parity", kind, **changes), compute("statistical_parity", "dict", **changes)
+    )
+
+
+def test_an_array_is_a_table_too():
+    """For a NumPy table, x is the array, and groups may be a column by position."""
+    array = np.column_stack([COLUMNS["loan"], COLUMNS["years"], np.arange(N) % 3])
+    arguments = {
+        "y": COLUMNS["approved"],
+        "predicted": COLUMNS["predicted"],
+        "sample_weight": COLUMNS["weight"],
+    }
+    found = moments(
+        array,
+        sensitive_features=2,
+        happiness={"f": lambda decision, x: decision * x[:, 0] - x[:, 1]},
+        **arguments,
+    )
+    wanted = compute(
+        {"f": lambda decision, x: decision * x["loan"] - x["years"]},
+        sensitive_features=np.arange(N) % 3 + 0.0,
+    )
+    assert_same(found, wanted)
+
+
+@pytest.mark.parametrize("kind", PANDAS)
+def test_columns_passed_as_series_are_taken_by_position(kind):
+    """y, groups, weights and predictions as series with an index of their own: position counts, not the index."""
+    frame = table(kind)
+    other = pd.RangeIndex(N)[::-1]
+
+    def series(name):
+        return pd.Series(COLUMNS[name], index=other)
+
+    found = compute(
+        {"f": lambda decision, x, y, group: decision * numbers(x["loan"]) * (y == decision) + (group == "F")},
+        kind,
+        y=series("approved"),
+        predicted=series("predicted"),
+        sensitive_features=series("sex"),
+        sample_weight=series("weight"),
+    )
+    wanted = compute(
+        {"f": lambda decision, x, y, group: decision * x["loan"] * (y == decision) + (group == "F")}, "dict"
+    )
+    assert_same(found, wanted)
+    assert frame.shape == (N, len(COLUMNS))
+
+
+@pytest.mark.parametrize("make", [list, tuple, np.array, pd.Series, pl.Series, pa.array, pd.Categorical])
+def test_labels_and_groups_in_any_container(make):
+    """Lists, arrays and series of any library hold the same labels and groups."""
+    y = ["no" if label == 0 else "yes" for label in COLUMNS["approved"]]
+    predicted = ["no" if label == 0 else "yes" for label in COLUMNS["predicted"]]
+    sex = COLUMNS["sex"].tolist()
+    wanted = compute("equalized_odds", y=np.array(y), predicted=np.array(predicted))
+    if make is pd.Categorical:
+        make = lambda values: pd.Series(values, dtype="category")  # noqa: E731  # a container like the others
+    found = compute(
+        "equalized_odds",
+        y=make(y),
+        predicted=make(predicted),
+        sensitive_features=make(sex),
+        classes=["no", "yes"],
+    )
+    assert_same(found, wanted)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "pandas nullable", "pandas pyarrow", "polars", "pyarrow"])
+def test_a_missing_value_in_a_column_is_reported_with_its_row(kind):
+    """null, NA and NaN in a column that a happiness uses are named by row and group, not dropped."""
+    values = [float(i) for i in range(N)]
+    values[7] = None
+    if kind == "polars":
+        people = pl.DataFrame({"v": values})
+    elif kind == "pyarrow":
+        people = pa.table({"v": values})
+    else:
+        people = pd.DataFrame({"v": values})
+        if kind == "pandas nullable":
+            people = people.convert_dtypes()
+        elif kind == "pandas pyarrow":
+            people = people.convert_dtypes(dtype_backend="pyarrow")
+    with pytest.raises(HappinessError, match=r"nan in row 7 \(group 'M'\)"):
+        moments(
+            people,
+            y=COLUMNS["approved"],
+            predicted=COLUMNS["predicted"],
+            sensitive_features=COLUMNS["sex"],
+            happiness=lambda decision, x: x["v"],
+        )
+
+
+def test_a_missing_column_is_named_with_its_nearest():
+    """A misspelt column is an error with the nearest name."""
+    with pytest.raises(DataError, match=r"'aproved'.*Did you mean 'approved'"):
+        compute("statistical_parity", y="aproved")
+
+
+# ---------------------------------------------------------------------------------------------------------
+# lookup
+
+
+@examples(60)
+@given(st.lists(st.sampled_from("abc"), min_size=1), st.floats(-10, 10))
+def test_lookup_replaces_every_value_by_its_number(values, default):
+    """Lookup is the dictionary's ``get``, value by value, on every container."""
+    numbers_of = {"a": 1, "b": -2.5}
+    wanted = [float(numbers_of.get(value, default)) for value in values]
+    for column in (
+        values,
+        np.array(values),
+        np.array(values, object),
+        pd.Series(values),
+        pl.Series(values),
+        pa.array(values),
+    ):
+        found = lookup(column, numbers_of, default)
+        assert found.dtype == np.float64
+        assert found.tolist() == wanted
+
+
+def test_lookup_without_a_default_names_the_unknown_value():
+    """Without a default an unknown value is an error that names it and its row; with 0.0 as default it is 0."""
+    with pytest.raises(HappinessError, match=r"'z'.*row 1"):
+        lookup(["a", "z"], {"a": 1.0})
+    assert lookup(["a", "z"], {"a": 1.0}, 0.0).tolist() == [1.0, 0.0]
+    assert lookup([1, 2, 1], {1: 0.5, 2: 0.25}).tolist() == [0.5, 0.25, 0.5]
+    assert lookup(np.array([True, False]), {True: 1, False: 0}).tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("happiness", "classes", "titles"),
+    [
+        ("statistical_parity", [0, 1], ["decided 0", "decided 1"]),
+        ("equalized_odds", ["no", "yes"], ["decided no, truly no", "decided yes, truly no"]),
+        ({"fair": "equalized_odds"}, [0, 1], ["decided 0, truly 0", "decided 1, truly 0"]),
+        ("equal_opportunity", [0, 1], ["equal opportunity"]),
+        ({"my_loan": "decision * loan"}, [0, 1], ["my_loan"]),
+        ({"f(decision=1)": "decision * loan"}, [0, 1], ["f(decision=1)"]),
+    ],
+)
+def test_titles_are_what_a_reader_says(happiness, classes, titles):
+    """A component of a criterion is called by what it counts, and the user's own by their name."""
+    found = [item.component.title for item in resolve_happiness(happiness, classes)]
+    assert found[: len(titles)] == titles
+    assert len(set(found)) == len(found)

@@ -1,0 +1,634 @@
+"""Moments of tables that are not in memory: the same as in memory, one query, and errors that name the rows."""
+
+import sys
+import warnings
+from decimal import Decimal
+
+import numpy as np
+import polars as pl
+import pyarrow.dataset
+import pytest
+from functions import (
+    BATCHWISE,
+    EVERYDAY,
+    METHODS,
+    as_arrow,
+    as_duckdb,
+    as_lazy,
+    as_pandas,
+    asked,
+    assert_same,
+    components,
+    people,
+    write_parquet,
+)
+from helpers import name_of
+
+from felicific import Happiness, Label, Score, SoftLabel, audit, lookup, moments, solve
+from felicific._program.signals import ScoreCells
+from felicific._tables.engine import find_engine
+from felicific.exceptions import (
+    BatchWarning,
+    DataError,
+    EngineError,
+    GroupError,
+    HappinessError,
+)
+
+
+def as_polars(table):
+    return as_lazy(table).collect()
+
+
+def as_path(table, folder):
+    return str(write_parquet(table, folder / "people.parquet"))
+
+
+def as_pattern(table, folder):
+    """Three files and a pattern for them; the second is empty."""
+    n = len(next(iter(table.values())))
+    for i, part in enumerate((slice(0, n // 3), slice(0, 0), slice(n // 3, n))):
+        write_parquet({name: column[part] for name, column in table.items()}, folder / f"part{i}.parquet")
+    return folder / "part*.parquet"
+
+
+def as_dataset(table, folder):
+    return pyarrow.dataset.dataset(write_parquet(table, folder / "people.parquet"))
+
+
+ENGINES = {
+    "polars": lambda table, folder: as_lazy(table),
+    "duckdb": lambda table, folder: as_duckdb(table),
+    "path": as_path,
+    "pattern": as_pattern,
+    "dataset": as_dataset,
+}
+
+
+@pytest.fixture(params=ENGINES)
+def lay(request, tmp_path):
+    """Lay a table out for one of the engines."""
+    return lambda table: ENGINES[request.param](table, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def table():
+    return people()
+
+
+@pytest.fixture(scope="module")
+def in_memory(table):
+    return moments(as_pandas(table), **asked())
+
+
+def test_everyday_functions_agree_with_pandas(lay, table, in_memory):
+    """All everyday functions give the moments of the same rows in pandas, counts exactly, without a notice."""
+    assert_same(moments(lay(table), **asked()), in_memory)
+
+
+@pytest.mark.parametrize("lay_in_memory", [as_arrow, as_polars, dict])
+def test_everyday_functions_agree_in_memory(lay_in_memory, table):
+    """PyArrow, Polars and dicts of arrays give the same too; narrow numbers do not overflow on any."""
+    assert_same(moments(lay_in_memory(table), **asked()), moments(as_pandas(table), **asked()))
+
+
+@pytest.mark.parametrize("policy", ["label", "soft-label", Score(cells=8), ScoreCells((3, 700, 1366, 2732))])
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_every_signal_with_and_without_weights(lay, table, policy, weight):
+    """Every signal gives the same sums, and weights are frequencies: 0 is the row absent."""
+    ask = asked(policy=policy, sample_weight=weight, happiness=components({"times": EVERYDAY["times"]}))
+    assert_same(moments(lay(table), **ask), moments(as_pandas(table), **ask))
+
+
+@pytest.mark.parametrize("boundary", [0.5, 0.25, 0.3])
+def test_two_classes_fall_into_the_same_fine_bins(lay, boundary):
+    """With two classes the 4096 fine bins and the boundary hold exactly the same people."""
+    table = people(classes=2)
+    table["p1"][:200] = np.linspace(0, 1, 200)
+    table["p1"][200:203] = [0.5, np.nextafter(0.5, 1), np.nextafter(0.5, 0)]
+    table["p0"] = 1 - table["p1"]
+    ask = asked(2, policy=Score(boundary=boundary), happiness="equal_opportunity")
+    assert_same(moments(lay(table), **ask), moments(as_pandas(table), **ask))
+
+
+def test_probabilities_that_nearly_sum_to_one_are_divided_alike(lay):
+    """Single precision probabilities are normalised by the same operations everywhere, eight classes or more too."""
+    rng = np.random.default_rng(3)
+    table = people(1000, classes=9)
+    for k in range(9):
+        table[f"p{k}"] = (table[f"p{k}"] * rng.uniform(1 - 5e-7, 1 + 5e-7, 1000)).astype(np.float32)
+    ask = asked(9, happiness="statistical_parity")
+    assert_same(moments(lay(table), **ask), moments(as_pandas(table), **ask))
+
+
+def test_methods_of_pandas_columns(lay, table):
+    """The methods that columns share with pandas mean the same, in a query and on rows that are arrays (an audit's)."""
+    ask = asked(happiness=[Happiness(function, name=name) for name, function in METHODS.items()])
+    assert_same(moments(lay(table), **ask), moments(as_pandas(table), **ask))
+    measured = {"sensitive_features": "z", "happiness": ask["happiness"]}
+    found = audit("y", lay(table), "y", **measured)
+    assert found.gaps == pytest.approx(audit("y", as_pandas(table), "y", **measured).gaps, rel=1e-9)
+
+
+def test_whole_numbers_that_are_no_floats_keep_their_digits(lay, table):
+    """Identifiers of 19 digits have the remainders that they have in pandas, though engines calculate with floats."""
+    rng = np.random.default_rng(4)
+    long = table | {"person": rng.integers(2**60, 2**62, len(table["y"]))}
+    ask = asked(happiness=Happiness(lambda decision, x: decision * (x["person"] % 7), name="remainder"))
+    assert_same(moments(lay(long), **ask), moments(as_pandas(long), **ask))
+
+
+def test_ratios_that_are_no_numbers_compare_as_in_pandas(lay, table):
+    """0 / 0 is larger than nothing, and no number is its least."""
+    table = table | {"debt": np.arange(len(table["y"])) % 3, "earned": np.arange(len(table["y"])) % 2}
+    ask = asked(
+        happiness=Happiness(
+            lambda decision, x: np.where(x["debt"] / x["earned"] > 0.4, 0.0, decision), name="f"
+        )
+    )
+    assert_same(moments(lay(table), **ask), moments(as_pandas(table), **ask))
+    limited = Happiness(
+        lambda decision, x: decision * np.minimum(x["debt"] / x["earned"], 2.0), name="limited"
+    )
+    with pytest.raises(HappinessError, match="nan in row 0"):
+        moments(lay(table), **asked(happiness=limited))
+
+
+def loss_of_x(decision, x, y):
+    return (y != decision) * (1 + x["loan"] / 1e4)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"loss": [[0, 1, 2], [3, 0, 1], [1, 5, 0]]},
+        {"loss": loss_of_x},
+        {"loss": lambda decision, y: abs(decision - y)},
+        {"predicted": "region", "happiness": "overall_accuracy"},
+        {"predicted": "region", "proba": None, "happiness": lambda decision, x: decision * x["loan"]},
+        {"sensitive_features": ["z", "sex"]},
+        {"sensitive_features": "region", "happiness": lambda decision, group: decision * group},
+        {"sensitive_features": "member"},
+        {
+            "sensitive_features": lambda x: np.where(x["hours"] < 40, "short", "long"),
+            "happiness": "equalized_odds",
+        },
+        {"groups": ["c", "a", "b", "nobody"]},
+        {"favourable": 0, "happiness": "equal_opportunity"},
+        {
+            "happiness": 'decision * max(loan - 2 * x["hours"], 0) + (3 if sex == "F" and member else -hours ** 2)'
+        },
+        {"happiness": {"text": "log(loan) * (decision == y)"}, "loss": "(decision != y) * sqrt(income)"},
+        {
+            "happiness": Happiness(
+                lambda decision, x: x["loan"] / (x["hours"] - 5), among=lambda x: x["hours"] != 5
+            )
+        },
+    ],
+    ids=lambda changes: "+".join(changes),
+)
+def test_whatever_is_asked_is_the_same(lay, changes):
+    """Losses, own decisions, intersections, functions for groups, absent groups, people who are not counted."""
+    table = people(1500, seed=1)
+    table["region"] = table["region"] % 3
+    ask = asked(happiness=components({"times": EVERYDAY["times"]})) | changes
+    assert_same(moments(lay(table), **ask), moments(as_pandas(table), **ask))
+
+
+@pytest.mark.parametrize("y", ["text", "truth"])
+def test_labels_of_any_type_are_found(lay, y):
+    """Classes are found where they are not given, of text or truth values too."""
+    table = people(600, classes=2)
+    table["y"] = np.where(table["y"] == 1, "yes", "no").astype(object) if y == "text" else table["y"] == 1
+    ask = asked(proba=["p0", "p1"], happiness="equalized_odds")
+    found = moments(lay(table), **ask)
+    assert_same(found, moments(as_pandas(table), **ask))
+    assert solve(found, gap=0.1).loss >= 0
+
+
+def test_narrow_labels_do_not_wrap(lay, table):
+    """Labels and groups of eight bits are subtracted as whole numbers, on engines and in memory."""
+    narrow = table | {"y": table["y"].astype(np.uint8), "region": table["region"].astype(np.int8)}
+    ask = asked(
+        happiness=lambda decision, x, y, group: (decision - y) * 100 + 50 * group, sensitive_features="region"
+    )
+    assert_same(moments(lay(narrow), **ask), moments(as_pandas(table), **ask))
+    assert_same(moments(as_pandas(narrow), **ask), moments(as_pandas(table), **ask))
+
+
+@pytest.mark.parametrize("name", BATCHWISE)
+def test_other_functions_run_on_batches_with_a_notice(lay, name, table):
+    """A function that is no expression of columns runs batch by batch, says so, and gives the same."""
+    ask = asked(happiness=[Happiness(BATCHWISE[name], name=name), "overall_accuracy"])
+    expected = moments(as_pandas(table), **ask)
+    with pytest.warns(BatchWarning, match=f"The happiness '{name}' cannot be written as an expression"):
+        found = moments(lay(table), **ask)
+    assert_same(found, expected)
+
+
+def test_an_expression_beside_another_function_runs_on_batches_too(lay, table):
+    """What Polars itself cannot calculate works there all the same."""
+    ask = asked(
+        happiness=[Happiness(BATCHWISE["array"], name="array"), Happiness(EVERYDAY["both"], name="both")]
+    )
+    with pytest.warns(BatchWarning, match="'array'"):
+        found = moments(lay(table), **ask)
+    assert_same(found, moments(as_pandas(table), **ask))
+
+
+def test_moments_of_parts_add_across_engines(table, in_memory):
+    """A third on DuckDB, a third on Polars and a third in memory add up to the whole."""
+    n = len(table["y"])
+    parts = [{name: column[i::3] for name, column in table.items()} for i in range(3)]
+    whole = sum(
+        moments(lay(part), **asked())
+        for lay, part in zip((as_duckdb, as_lazy, as_pandas), parts, strict=True)
+    )
+    assert whole.rows.sum() == n
+    assert_same(whole, in_memory)
+
+
+def test_a_large_offset_costs_no_digits(lay, table):
+    """A happiness plus a constant of a billion has the same gaps, to nine digits of the effect."""
+    plain = moments(lay(table), **asked(happiness=lambda decision, x: decision * x["hours"]))
+    lifted = moments(lay(table), **asked(happiness=lambda decision, x: 1e9 + decision * x["hours"]))
+    assert abs(plain.today.gaps - lifted.today.gaps).max() < 1e-6
+
+
+def test_only_the_columns_that_are_used_are_read(table, tmp_path):
+    """A column that nobody asks for may hold anything, and is not read."""
+    table = table | {"broken": np.full(len(table["y"]), np.nan)}
+    ask = asked(happiness=EVERYDAY["times"])
+    assert_same(moments(as_lazy(table), **ask), moments(as_pandas(table), **ask))
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Bad input
+
+
+def changed(table, name, rows, value, dtype=None):
+    """A copy of the table with some values replaced."""
+    column = table[name].astype(dtype if dtype is not None else table[name].dtype)
+    column[rows] = value
+    return table | {name: column}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "dtype"),
+    [
+        ("loan", np.nan, None),
+        ("hours", None, object),
+        ("z", None, object),
+        ("sex", None, object),
+        ("y", None, object),
+        ("p1", np.nan, None),
+        ("w", np.nan, None),
+    ],
+)
+def test_missing_values_are_counted_and_named(lay, table, name, value, dtype, refuses):
+    """Null or NaN in any used column is an error that names the column, the count and the first rows."""
+    broken = changed(table, name, [4, 17, 1999, 2500], value, dtype)
+    ask = asked(
+        classes=3,
+        happiness=lambda decision, x: decision * x["loan"] * x["hours"],
+        sensitive_features=["z", "sex"],
+        sample_weight="w",
+    )
+    weighed = broken | {"w": broken["w"] + 1}
+    with refuses(DataError, repr(name), "4 of 3000 rows", "rows 4, 17, 1999", remedy="Fill it in"):
+        moments(lay(weighed), **ask)
+
+
+def test_missing_values_in_rows_of_weight_zero_are_absent(lay, table):
+    """Weight 0 is the row absent: what is missing in it does not matter."""
+    rows = np.flatnonzero(table["w"] == 0)[:5]
+    broken = changed(changed(table, "loan", rows, np.nan), "z", rows, None)
+    ask = asked(happiness=EVERYDAY["times"], sample_weight="w")
+    assert_same(moments(lay(broken), **ask), moments(as_pandas(table), **ask))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("p1", 0.9, ["probabilities of row 5"]),
+        ("p1", -0.1, ["probabilities of row 5"]),
+        ("p1", np.inf, ["probabilities of row 5"]),
+        ("w", -1.0, ["weight of row 5", "-1"]),
+        ("w", np.inf, ["weight of row 5", "inf"]),
+        ("y", 7, ["label 7", "row 5", "[0, 1, 2]"]),
+    ],
+)
+def test_impossible_values_are_named(lay, table, name, value, words, refuses):
+    """A probability, weight or label that cannot be is an error that names the row."""
+    with refuses(DataError, *words):
+        moments(lay(changed(table, name, 5, value)), **asked(sample_weight="w", happiness=EVERYDAY["times"]))
+
+
+def test_a_happiness_that_is_not_finite_names_the_row(lay, table, refuses):
+    """Division by zero is an error that names component, decision, row and group."""
+    broken = changed(table, "income", [1200, 1300], 0.0)
+    ask = asked(happiness={"share": lambda decision, x: decision * x["loan"] / x["income"]})
+    with refuses(HappinessError, "'share'", "decision 0", "row 1200", f"group {table['z'][1200]!r}"):
+        moments(lay(broken), **ask)
+
+
+def test_values_outside_their_bounds_name_the_row(lay, table, refuses):
+    """Bounds that a value leaves are an error that names it; bounds that hold for those who are counted are none."""
+    low = table["loan"] > np.sort(table["loan"])[-2]
+    within = float(np.sort(table["loan"])[-2])
+    bounded = {"bounds": (0.0, 2 * within), "name": "loan"}
+    with refuses(HappinessError, "'loan'", f"row {int(np.argmax(low))}", "bounds"):
+        moments(lay(table), **asked(happiness=Happiness(EVERYDAY["times"], **bounded)))
+    happiness = Happiness(EVERYDAY["times"], among=lambda x: x["loan"] <= within, **bounded)
+    assert_same(
+        moments(lay(table), **asked(happiness=happiness)),
+        moments(as_pandas(table), **asked(happiness=happiness)),
+    )
+    with refuses(HappinessError, "'d'", "bounds"):
+        moments(
+            lay(table),
+            **asked(happiness=Happiness(lambda decision, y: decision + y, bounds=(0, 3), name="d")),
+        )
+
+
+def test_a_sum_that_overflows_is_refused(lay, table, refuses):
+    """Numbers whose sum is infinite are an error, not an infinite moment."""
+    with refuses(HappinessError, "'huge'", "overflows", remedy="larger unit"):
+        moments(
+            lay(table), **asked(happiness={"huge": lambda decision, x: 1e298 * x["hours"]}, policy="label")
+        )
+
+
+def test_lookup_without_a_number_names_the_value(lay, table, refuses):
+    """A value that lookup does not know is named, with its row."""
+    broken = changed(table, "school", 1200, "Kindergarten")
+    known = {"Master": 1.0, "Doctorate": 2.0, "High School": 0.0}
+    with refuses(HappinessError, "Kindergarten", remedy="default"):
+        moments(lay(broken), **asked(happiness=lambda decision, x: decision * lookup(x["school"], known)))
+
+
+def test_an_unseen_group_is_named(lay, table, refuses, monkeypatch):
+    """A group outside of groups= is an error that names it, its row of the whole table and the known ones."""
+    monkeypatch.setattr("felicific._tables.engine.BATCH_ROWS", 500)
+    with refuses(GroupError, "'q'", "first row 2100", "'a', 'b'"):
+        moments(
+            lay(changed(table, "z", 2100, "q")),
+            **asked(groups=["a", "b", "c"], happiness=EVERYDAY["times"]),
+        )
+
+
+def test_membership_must_be_zero_or_one(lay, table, refuses):
+    """An `among` of numbers counts 0 and 1 as in memory, and refuses any other."""
+
+    def ask(among):
+        return asked(happiness=Happiness(EVERYDAY["times"], among=among, name="some"))
+
+    zero_or_one = ask(lambda x: x["hours"] % 2)
+    assert_same(moments(lay(table), **zero_or_one), moments(as_pandas(table), **zero_or_one))
+    with refuses(HappinessError, "`among`", "'some'", "other than 0 and 1"):
+        moments(lay(table), **ask(lambda x: x["hours"] % 3))
+
+
+OTHER_NUMBERS = {
+    "unsigned": np.arange(3000, dtype=np.uint64),
+    "decimal": [Decimal(i) / 8 for i in range(3000)],
+    "half": (np.arange(3000) % 100).astype(np.float16),
+    "large": 2**40 + np.arange(3000),
+}
+
+
+@pytest.mark.parametrize("numbers", OTHER_NUMBERS)
+def test_numbers_of_every_type_neither_wrap_nor_round(lay, table, numbers):
+    """Unsigned, decimal, half precision and large whole numbers are calculated with as 64-bit floats."""
+    column = OTHER_NUMBERS[numbers]
+    happiness = {"h": lambda decision, x: decision * (x["loan"] - 1000) * x["loan"]}
+    expected = moments(
+        as_pandas(table | {"loan": np.array([float(v) for v in column])}), **asked(happiness=happiness)
+    )
+    if numbers != "half":  # DuckDB has none
+        assert_same(moments(lay(table | {"loan": column}), **asked(happiness=happiness)), expected)
+    if numbers != "large":  # those wrap around in a library of dataframes
+        for lay_in_memory in (as_arrow, as_polars):
+            found = moments(lay_in_memory(table | {"loan": column}), **asked(happiness=happiness))
+            assert_same(found, expected)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [np.uint64(2**63) + np.arange(3, dtype=np.uint64), np.array([Decimal(1), Decimal(2), Decimal(3)])],
+    ids=["unsigned", "decimal"],
+)
+def test_groups_of_large_and_decimal_numbers(lay, table, column):
+    """Groups that are large unsigned numbers do not become one, and decimals are the same everywhere."""
+    column = column[np.arange(3000) % 3]
+    ask = asked(happiness=EVERYDAY["times"])
+    found = moments(lay(table | {"z": column}), **ask)
+    assert len(found.groups) == 3
+    assert_same(found, moments(as_pandas(table | {"z": column}), **ask))
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "words"),
+    [
+        ({"y": "yy"}, DataError, ["'yy'", "y"]),
+        ({"sensitive_features": "zz"}, DataError, ["'zz'", "the groups"]),
+        ({"proba": {0: "p0", 1: "p1", 2: "q2"}}, DataError, ["'q2'", "proba"]),
+        ({"proba": {0: "p0", 1: "p1", 2: "sex"}}, DataError, ["'sex'", "text"]),
+        ({"sample_weight": "sex"}, DataError, ["'sex'", "text"]),
+        ({"proba": ["p0", "p1"]}, DataError, ["2 columns", "3 classes"]),
+        ({"proba": {0: "p0", 1: "p1"}, "classes": [0, 1, 2]}, DataError, ["[0, 1]", "[0, 1, 2]"]),
+        ({"proba": np.ones((3000, 3)) / 3}, DataError, ["proba is a ndarray"]),
+        ({"y": np.zeros(3000)}, DataError, ["y is a ndarray"]),
+        ({"sensitive_features": np.zeros(3000)}, GroupError, ["not named"]),
+        ({"happiness": lambda decision, x: decision * x["laon"]}, DataError, ["'laon'", "'loan'"]),
+        ({"happiness": lambda decision, x: decision * x["sex"]}, HappinessError, ["'sex'", "text"]),
+        ({"happiness": lambda decision, x: x["sex"]}, HappinessError, ["text", "real numbers"]),
+        ({"happiness": lambda decision, x: None}, HappinessError, ["None"]),
+        ({"proba": None}, DataError, ["neither probabilities nor predictions"]),
+        (
+            {"proba": None, "policy": "score", "predicted": "y"},
+            DataError,
+            ["score policy sees probabilities"],
+        ),
+        ({"policy": "individual"}, DataError, ["individual"]),
+        ({"classes": [0]}, DataError, ["[0]"]),
+        ({"loss": "wrong"}, DataError, ["'wrong'"]),
+    ],
+    ids=lambda value: name_of(value) if isinstance(value, dict) else None,
+)
+def test_what_cannot_be_asked(lay, table, changes, error, words, refuses):
+    """Names that do not exist, columns of another type and functions that cannot be are clear errors."""
+    with refuses(error, *words):
+        moments(lay(table), **(asked(happiness=EVERYDAY["times"]) | changes))
+
+
+@pytest.mark.parametrize("weights", ["no rows", "zero"])
+def test_an_empty_table_is_refused(lay, table, weights, refuses):
+    """No rows, or none of positive weight, are no moments; but for groups that are given they are zero."""
+    empty = {name: column[:0] for name, column in table.items()}
+    empty = empty if weights == "no rows" else table | {"w": 0 * table["w"]}
+    ask = asked(happiness=EVERYDAY["times"], sample_weight="w")
+    with refuses(DataError, "no rows", "'w' are zero"):
+        moments(lay(empty), **ask)
+    with refuses(DataError, "'y' and a positive weight in 'w'"):
+        moments(lay(empty), **ask | {"proba": ["p0", "p1", "p2"]})
+    ask |= {"groups": ["a", "b", "c"]}
+    nothing, whole = moments(lay(empty), **ask), moments(as_pandas(table), **ask)
+    assert nothing.rows.sum() == 0
+    assert_same(nothing + whole, whole)
+
+
+def test_an_empty_table_in_memory_is_refused(table, refuses):
+    """As in memory."""
+    with refuses(DataError, "no rows"):
+        moments(as_pandas({name: column[:0] for name, column in table.items()}), **asked())
+
+
+@pytest.mark.parametrize("lay_in_memory", [as_pandas, as_arrow, dict])
+@pytest.mark.parametrize(("name", "value"), [("z", None), ("y", None), ("p1", np.nan), ("w", np.nan)])
+def test_missing_values_in_memory_are_counted_and_named(lay_in_memory, table, name, value, refuses):
+    """In memory too the column, the count and the first rows are named; what has weight 0 is absent."""
+    weighed = changed(table, "w", [4, 17, 1999, 2500], 1.0)
+    broken = changed(weighed, name, [4, 17, 1999, 2500], value, object if value is None else None)
+    with refuses(DataError, repr(name), f"4 of {(broken['w'] != 0).sum()} rows", "rows 4, 17, 1999"):
+        moments(lay_in_memory(broken), **asked(happiness=EVERYDAY["times"], sample_weight="w"))
+
+
+def test_labels_of_different_types_are_refused(lay, table, refuses):
+    """Text and numbers are not one set of classes."""
+    mixed = table | {"other": np.array(["0", "1", "2"], dtype=object)[table["y"]]}
+    with refuses(DataError, "decisions", "labels", remedy="classes="):
+        audit("other", lay(mixed), "y", happiness=EVERYDAY["times"], sensitive_features="z")
+
+
+def test_a_weight_of_text_is_refused_before_classes_are_looked_for(lay, table, refuses):
+    """Also where the classes are not given."""
+    with refuses(DataError, "'sex'", "text"):
+        moments(lay(table), **asked(proba=["p0", "p1", "p2"], sample_weight="sex"))
+
+
+def test_a_function_with_a_bug_raises_its_own_error(lay, table, refuses):
+    """What fails as an expression and on batches too is told as it is on batches."""
+
+    def broken(decision, x):
+        raise RuntimeError("of my own")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BatchWarning)
+        with refuses(HappinessError, "'broken'", "RuntimeError: of my own"):
+            moments(lay(table), **asked(happiness=broken))
+
+
+@pytest.mark.parametrize("open_file", [str, pl.scan_parquet, pyarrow.dataset.dataset])
+@pytest.mark.parametrize("keep", [0.5, 0.999])
+def test_a_truncated_file_is_refused(table, tmp_path, open_file, keep, refuses):
+    """A Parquet file that is cut gives an error and no moments."""
+    path = write_parquet(table, tmp_path / "people.parquet")
+    path.write_bytes(path.read_bytes()[: int(keep * path.stat().st_size)])
+    try:
+        opened = open_file(path)
+    except Exception:
+        return  # the library itself refuses to open it
+    with refuses(EngineError, "arquet", remedy="cut"):
+        moments(opened, **asked(happiness=EVERYDAY["times"]))
+
+
+def test_a_file_damaged_inside_is_refused(table, tmp_path, refuses):
+    """A Parquet file whose pages are overwritten gives an error and no moments."""
+    path = write_parquet(table, tmp_path / "people.parquet")
+    content = bytearray(path.read_bytes())
+    content[2000 : len(content) // 2] = b"\xff" * (len(content) // 2 - 2000)
+    path.write_bytes(bytes(content))
+    for opened in (str(path), pl.scan_parquet(path), pyarrow.dataset.dataset(path)):
+        with refuses(EngineError, remedy="cut"):
+            moments(opened, **asked(happiness=EVERYDAY["times"]))
+
+
+def test_a_column_missing_in_one_file_is_refused(table, tmp_path, refuses):
+    """A folder in which one file lacks a column gives an error that names the column, and no moments."""
+    write_parquet(table, tmp_path / "a.parquet")
+    for column in ("loan", "w"):
+        write_parquet(
+            {name: values for name, values in table.items() if name != column}, tmp_path / "b.parquet"
+        )
+        ask = asked(happiness=EVERYDAY["times"], sample_weight="w", proba=["p0", "p1", "p2"])
+        with refuses(EngineError, column):
+            moments(tmp_path, **ask)
+
+
+def test_a_column_that_comes_twice_is_refused(table, refuses):
+    """A name that two columns have is told, and nothing of what they hold."""
+    twice = as_arrow(table).append_column("loan", as_arrow(table).column("loan"))
+    with refuses(DataError, "column 'loan' more than once", remedy="Rename"):
+        moments(twice, **asked())
+
+
+def test_no_file_is_an_error(tmp_path, refuses):
+    """A path or a pattern that no file has is named."""
+    for path in (tmp_path / "none.parquet", tmp_path / "*.parquet", tmp_path):
+        with refuses(DataError, str(path), remedy="path"):
+            moments(path, **asked())
+
+
+def test_hostile_names_in_every_role(lay):
+    """Columns whose names are quotes, patterns or SQL are columns like any other."""
+    names = {
+        "p0": 'p"0',
+        "p1": "p.1",
+        "p2": "*",
+        "y": "^.*$",
+        "z": "x'; DROP TABLE people; --",
+        "loan": "a`b\n",
+        "w": "#1",
+        "hours": "c0",
+    }
+    plain = people(500)
+    hostile = {names.get(name, name): column for name, column in plain.items()}
+    found = moments(
+        lay(hostile),
+        proba={0: 'p"0', 1: "p.1", 2: "*"},
+        y="^.*$",
+        sensitive_features="x'; DROP TABLE people; --",
+        sample_weight="#1",
+        happiness={"h": lambda decision, x: decision * x["a`b\n"] * x["c0"]},
+    )
+    ask = asked(sample_weight="w", happiness={"h": lambda decision, x: decision * x["loan"] * x["hours"]})
+    assert_same(found, moments(as_pandas(plain), **ask))
+
+
+def test_tables_in_memory_have_no_engine(table):
+    """Tables in memory stay in memory."""
+    for here in (as_pandas(table), pl.from_arrow(as_arrow(table)), as_arrow(table), table, np.ones((3, 2))):
+        assert find_engine(here) is None
+
+
+@pytest.mark.parametrize("missing", [("duckdb",), ("duckdb", "polars"), ("duckdb", "polars", "pandas")])
+def test_parquet_is_read_by_whatever_is_installed(monkeypatch, table, tmp_path, in_memory, missing):
+    """Without DuckDB, Polars reads Parquet; without both, PyArrow does; none needs pandas."""
+    path = write_parquet(table, tmp_path / "people.parquet")
+    for module in missing:
+        monkeypatch.setitem(sys.modules, module, None)
+    numbers = {name: EVERYDAY[name] for name in ("times", "narrow", "limits", "lookup", "both")}
+    ask = asked(happiness=components(numbers))
+    found = moments(path, **ask)
+    monkeypatch.undo()
+    assert_same(found, moments(as_pandas(table), **ask))
+
+
+def test_labels_of_signals():
+    """The signals used above are those that exist."""
+    assert {SoftLabel.kind, Label.kind, Score.kind} == {"soft-label", "label", "score"}
+
+
+def test_batches_that_end_early_are_an_error(monkeypatch, refuses, table):
+    """Ctrl-C ends Polars' batches in another thread as if there were no more rows: no sum of the rest is returned."""
+    monkeypatch.setattr("felicific._tables.engine.BATCH_ROWS", 700)
+    ask = asked(happiness=Happiness(BATCHWISE["array"], name="array"))
+    whole = pl.LazyFrame.collect_batches
+    with pytest.warns(BatchWarning):
+        assert_same(moments(as_lazy(table), **ask), moments(as_pandas(table), **ask))
+    monkeypatch.setattr(
+        pl.LazyFrame, "collect_batches", lambda frame, **options: list(whole(frame, **options))[:-1]
+    )
+    with refuses(EngineError, "Polars", "before the last row"), pytest.warns(BatchWarning):
+        moments(as_lazy(table), **ask)

@@ -13,16 +13,17 @@ if TYPE_CHECKING:
     from felicific._audit.band import Band, band
     from felicific._audit.comparison import Comparison, compare
     from felicific._audit.result import Audit
-    from felicific._fit.fit import solve_individual
     from felicific._frontier.curve import Curve
     from felicific._frontier.frontier import Frontier, frontier
     from felicific._policy.individual import IndividualPolicy
-    from felicific._policy.policy import CellPolicy, Policy, solve
-    from felicific._problem.happiness import CRITERIA, Happiness
+    from felicific._policy.policy import CellPolicy, Policy
+    from felicific._policy.solve import solve
+    from felicific._problem.criteria import CRITERIA
+    from felicific._problem.happiness import Happiness
     from felicific._problem.requirements import Budget, Floor
     from felicific._program.moments import Moments
     from felicific._program.signals import Individual, Label, Score, SoftLabel
-    from felicific._program.tables import moments
+    from felicific._program.sums import moments
     from felicific._sklearn.classifier import FairClassifier
     from felicific._sklearn.scorer import Scorer
     from felicific._statistics.sample_size import precision, sample_size
@@ -62,7 +63,6 @@ __all__ = [
     "precision",
     "sample_size",
     "solve",
-    "solve_individual",
 ]
 
 #: Where the public names live.
@@ -71,16 +71,17 @@ _HOME = {
     "_audit.band": ["Band", "band"],
     "_audit.comparison": ["Comparison", "compare"],
     "_audit.result": ["Audit"],
-    "_fit.fit": ["solve_individual"],
     "_frontier.curve": ["Curve"],
     "_frontier.frontier": ["Frontier", "frontier"],
     "_policy.individual": ["IndividualPolicy", "Policy"],  # so that files of every kind of policy can be read
-    "_policy.policy": ["CellPolicy", "solve"],
-    "_problem.happiness": ["CRITERIA", "Happiness"],
+    "_policy.policy": ["CellPolicy"],
+    "_policy.solve": ["solve"],
+    "_problem.criteria": ["CRITERIA"],
+    "_problem.happiness": ["Happiness"],
     "_problem.requirements": ["Budget", "Floor"],
     "_program.moments": ["Moments"],
     "_program.signals": ["Individual", "Label", "Score", "SoftLabel"],
-    "_program.tables": ["moments"],
+    "_program.sums": ["moments"],
     "_sklearn.classifier": ["FairClassifier"],
     "_sklearn.scorer": ["Scorer"],
     "_statistics.sample_size": ["precision", "sample_size"],

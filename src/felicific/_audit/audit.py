@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from felicific._audit.engine import apply_policy, tally
-from felicific._audit.methods import Measure, measure_component, measure_loss, summary
-from felicific._audit.persons import Persons, as_decisions, find_classes, find_values
+from felicific._audit.decided import as_decisions, decided_by, find_classes
+from felicific._audit.engine import sum_persons
+from felicific._audit.methods import Measure, measure_component, measure_loss
+from felicific._audit.persons import Persons, persons_of
 from felicific._audit.result import Audit, ComponentAudit, GapTest, Interval
+from felicific._people.checks import check_weights
+from felicific._people.columns import Columns
+from felicific._people.lazy import LazyPeople, classes_on, distinct_labels
+from felicific._people.missing import missing_first
+from felicific._people.people import People
 from felicific._policy.policy import Policy
-from felicific._problem.happiness import ARGUMENTS, arguments_of, resolve_happiness, written
-from felicific._problem.requirements import resolve_gap
-from felicific._program.plan import Rows, distinct_labels, missing_first
-from felicific._program.signals import Label
-from felicific._program.summing import check_weights, resolve_loss
-from felicific._program.tables import Named, column_of, named_columns, rows_in_memory
+from felicific._problem.happiness import written
+from felicific._problem.problem import Problem
 from felicific._statistics.gaps import (
     chance_gap,
     limits_name,
@@ -29,17 +30,15 @@ from felicific._statistics.gaps import (
     range_p_values,
     spread_of,
 )
-from felicific._statistics.intervals import Sample, check_confidence
-from felicific._tables.engine import Engine, Place, find_engine
-from felicific._tables.groups import resolve_groups
-from felicific._tables.memory import Array, Table, as_vector, count_rows, select_columns, take_rows
-from felicific.exceptions import DataError, HappinessError
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
+from felicific._statistics.intervals import check_confidence
+from felicific._tables.engine import Engine, find_engine
+from felicific._tables.groups import groups_of_present
+from felicific._tables.memory import count_rows, take_rows
+from felicific._typing import Array, Table
+from felicific.exceptions import DataError
 
 #: What ``method=`` may say.
-ASKED = ("auto", "t", "hall", "exact", "bernstein", "betting")
+METHODS = ("auto", "t", "hall", "exact", "bernstein", "betting")
 
 
 def audit(
@@ -54,11 +53,11 @@ def audit(
     classes: Any = None,
     favourable: Any = None,
     sample_weight: Any = None,
+    weight_kind: Literal["frequency", "sampling"] = "frequency",
     proba: Any = None,
     predicted: Any = None,
-    weights: str = "frequency",
     confidence: float = 0.95,
-    method: str = "auto",
+    method: Literal["auto", "t", "hall", "exact", "bernstein", "betting"] = "auto",
     simultaneous: bool = False,
 ) -> Audit:
     """Measure what decisions do to groups of people, with intervals.
@@ -86,7 +85,7 @@ def audit(
         Weights of the rows.
     proba, predicted : as for :func:`felicific.moments`, optional
         The scores, or the model's own decisions, by which a Policy decides.
-    weights : {"frequency", "sampling"}
+    weight_kind : {"frequency", "sampling"}
         Whether weight 2 means that the row stands for two people who were seen, or for two who were not. The latter
         adds no evidence: the number of people is then Kish's effective one.
     confidence : float, default=0.95
@@ -108,26 +107,25 @@ def audit(
     Intervals speak of people like these: independent, and not those on whom the model or the policy was fitted.
     """
     confidence = check_confidence(confidence)
-    if method not in ASKED:
-        raise DataError(f"There is no method {method!r}.", f"Choose one of {', '.join(map(repr, ASKED))}.")
-    if weights not in ("frequency", "sampling"):
-        raise DataError(f"weights is {weights!r}.", "Say 'frequency' or 'sampling'.")
+    if method not in METHODS:
+        raise DataError(f"There is no method {method!r}.", f"Choose one of {', '.join(map(repr, METHODS))}.")
+    if weight_kind not in ("frequency", "sampling"):
+        raise DataError(f"weight_kind is {weight_kind!r}.", "Say 'frequency' or 'sampling'.")
+    decided = decisions if isinstance(decisions, str) else None
+    columns = Columns(sensitive_features, y, proba, predicted, decided=decided, weight=sample_weight)
     asked = _Asked(happiness, sensitive_features, loss, gap, favourable, classes)
-    engine = find_engine(X)
-    scores, sampling = _Scores(proba, predicted), weights == "sampling"
-    scores.check(decisions)
+    _check_scores(decisions, columns)
+    engine, sampling = find_engine(X), weight_kind == "sampling"
     if engine is not None:
-        persons = _tallied(engine, decisions, y, asked, sample_weight, sampling, scores)
+        persons, problem = _on_engine(engine, decisions, columns, asked, sampling)
     else:
-        own = decisions if isinstance(decisions, str) else predicted
-        named = named_columns(X, proba, y, sensitive_features, own, sample_weight)
-        with missing_first(X, named, sample_weight):
-            if isinstance(decisions, Policy):
-                persons = _by_policy(decisions, X, y, asked, sample_weight, sampling, scores)
-            else:
-                persons = _find_persons(decisions, X, y, asked, sample_weight, sampling)
-    allowed = resolve_gap(asked.gap, persons.components)
-    return measure(persons, allowed, confidence=confidence, method=method, simultaneous=bool(simultaneous))
+        with missing_first(X, columns):
+            find = _by_policy if isinstance(decisions, Policy) else _by_decisions
+            people, problem = find(decisions, X, columns, asked)
+            persons = persons_of(people, problem, sampling=sampling)
+    return measure(
+        persons, problem.widths, confidence=confidence, method=method, simultaneous=bool(simultaneous)
+    )
 
 
 @dataclass
@@ -141,33 +139,31 @@ class _Asked:
     favourable: Any
     classes: Any
 
-    def name_gap(self, components: tuple[Any, ...]) -> None:
-        """One number is the gap of every component."""
-        if isinstance(self.gap, int | float) and not isinstance(self.gap, bool):
-            self.gap = {component.name: self.gap for component in components}
+    def problem(self, decisions: Array) -> Problem:
+        """What is asked of these decisions."""
+        loss = "error" if self.loss is None else self.loss
+        return Problem.of(decisions, self.happiness, loss=loss, gap=self.gap, favourable=self.favourable)
+
+    def fill(self, settings: Any) -> None:
+        """Take what was not said from a FairClassifier."""
+        for name in ("happiness", "sensitive_features", "loss", "gap", "favourable"):
+            if getattr(self, name) is None:
+                setattr(self, name, getattr(settings, name))
 
 
-@dataclass(frozen=True)
-class _Scores:
-    """What a policy decides by."""
-
-    proba: Any
-    predicted: Any
-
-    def check(self, decisions: Any) -> None:
-        """A policy needs some; nothing else does."""
-        given = self.proba is not None or self.predicted is not None
-        if not isinstance(decisions, Policy):
-            if given:
-                raise DataError("proba= and predicted= are what a Policy decides by.", "Pass a Policy first.")
-        elif self.proba is None and (decisions.needs_proba or self.predicted is None):
-            what = "probabilities" if decisions.needs_proba else "probabilities or predictions"
-            raise DataError(f"The policy decides by {what}.", "Name their columns in proba= (or predicted=).")
+def _check_scores(decisions: Any, columns: Columns) -> None:
+    """A policy needs what it decides by; nothing else does."""
+    if not isinstance(decisions, Policy):
+        if columns.proba is not None or columns.predicted is not None:
+            raise DataError("proba= and predicted= are what a Policy decides by.", "Pass a Policy first.")
+    elif columns.proba is None and (decisions.needs_proba or columns.predicted is None):
+        what = "probabilities" if decisions.needs_proba else "probabilities or predictions"
+        raise DataError(f"The policy decides by {what}.", "Name their columns in proba= (or predicted=).")
 
 
-def _tallied(
-    engine: Engine, decisions: Any, y: Any, asked: _Asked, sample_weight: Any, sampling: bool, scores: _Scores
-) -> Persons:
+def _on_engine(
+    engine: Engine, decisions: Any, columns: Columns, asked: _Asked, sampling: bool
+) -> tuple[Persons, Problem]:
     """The people of a table that is not in memory, by the names of their columns."""
     policy = decisions if isinstance(decisions, Policy) else None
     if policy is None and not isinstance(decisions, str):
@@ -176,122 +172,64 @@ def _tallied(
             "Name the column that holds them (policy.apply(table, ...) makes one), or pass a Policy "
             "(fair.policy_ is one) and proba=.",
         )
-    predicted = decisions if policy is None else scores.predicted
-    named = Named(engine, scores.proba, y, asked.sensitive_features, predicted, sample_weight)
-    classes = asked.classes if policy is None else policy.classes.tolist()
-    loss = "error" if asked.loss is None else asked.loss
-    named_only = all(name is None or isinstance(name, str) for name in (y, sample_weight))
-    if classes is None and named_only:  # else it is refused below
-        taken = np.array(distinct_labels(engine, predicted, sample_weight, "the decisions"))
-        labels = None if y is None else np.array(distinct_labels(engine, y, sample_weight, "y"))
+    columns.names_only()
+    classes, y, weight = asked.classes, columns.y, columns.weight
+    if policy is not None:
+        classes = policy.classes.tolist()
+    elif classes is None:
+        taken = np.array(distinct_labels(engine, str(columns.decided), weight, "the decisions"))
+        labels = None if y is None else np.array(distinct_labels(engine, y, weight, "y"))
         classes = find_classes(taken, labels)
-    ask = named.ask(asked.happiness, Label(), loss, classes, None, asked.favourable, decided=True)
-    asked.name_gap(ask.happiness)
-    return tally(engine, ask, sampling, policy)
+    problem = asked.problem(classes_on(engine, columns, classes))
+    return sum_persons(LazyPeople.of(engine, columns, problem), sampling, policy), problem
 
 
-def _find_persons(
-    decisions: Any, X: Table, y: Any, asked: _Asked, sample_weight: Any, sampling: bool
-) -> Persons:
+def _by_decisions(decisions: Any, X: Table, columns: Columns, asked: _Asked) -> tuple[People, Problem]:
     """People in memory, about whom something is decided by a classifier or was by anything else."""
-    y = None if y is None else column_of(X, y, "y")
-    decisions, columns_only = _who_decides(decisions, X, asked)
-    n = len(decisions) if X is None else count_rows(X)
-    q, classes = as_decisions(decisions, y, asked.classes, n)
-    table = np.empty((n, 0)) if X is None else X
-    if y is not None and len(y) != n:
-        raise DataError(f"There are {len(y)} labels y for {n} rows.", "Pass one for every row.")
-    weight = check_weights(None if sample_weight is None else column_of(X, sample_weight, "sample_weight"), n)
-    rows = np.arange(n) if weight is None or weight.all() else np.flatnonzero(weight)
-    group = resolve_groups(
-        table, asked.sensitive_features, rows=None if len(rows) == n else rows, columns_only=columns_only
-    )
-    if len(rows) < n:
-        # Weight 0 is the row absent.
-        table, q = take_rows(table, rows), q[rows]
-        y = None if y is None else y[rows]
-    people = Rows(table, y, group, None, None, None if weight is None else weight[rows], Place())
-    return _valued(people, rows, q, classes, asked, sampling, has_x=X is not None)
-
-
-def _by_policy(
-    policy: Policy, X: Table, y: Any, asked: _Asked, sample_weight: Any, sampling: bool, scores: _Scores
-) -> Persons:
-    """People in memory, about whom a policy decides."""
-    classes, named = policy.classes.tolist(), asked.sensitive_features
-    found = rows_in_memory(X, scores.proba, y, named, classes, scores.predicted, sample_weight, True)
-    rows, numbers = found[0].present()
-    q = apply_policy(policy, found[1], rows, numbers)
-    return _valued(rows, numbers, q, found[1], asked, sampling)
-
-
-def _valued(
-    rows: Rows, numbers: Codes, q: Floats, classes: Array, asked: _Asked, sampling: bool, has_x: bool = True
-) -> Persons:
-    """What the decisions about some people are worth to them."""
-    components = resolve_happiness(asked.happiness, classes.tolist(), asked.favourable)
-    loss = "error" if asked.loss is None else asked.loss
-    if not has_x:
-        _refuse_x(components, resolve_loss(loss, classes)[1])
-    asked.name_gap(components)
-    return find_values(
-        rows.table,
-        y=rows.y,
-        group=rows.group,
-        decisions=q,
-        classes=classes,
-        happiness=components,
-        loss=loss,
-        weight=rows.weight,
-        sampling=sampling,
-        rows=numbers,
-    )
-
-
-def _who_decides(decisions: Any, X: Table, asked: _Asked) -> tuple[Any, bool]:
-    """Decisions as arrays, and whether the groups may only be columns; a FairClassifier says what it was asked."""
     if decisions is None:
         raise DataError("There are no decisions.", "Pass a fitted classifier, or an array of decisions.")
-    if isinstance(decisions, str):
-        return column_of(X, decisions, "the decisions"), False
-    if not hasattr(decisions, "predict"):
-        return decisions, False
-    if X is None:
+    decides = not isinstance(decisions, str) and hasattr(decisions, "predict")
+    if decides and X is None:
         raise DataError("A classifier is audited on people, and X is None.", "Pass X.")
-    passed = asked.sensitive_features
-    settings = decisions[-1] if hasattr(decisions, "steps") else decisions
-    found = _decided(decisions, settings, X, passed)
-    asked.classes = settings.classes_ if asked.classes is None else asked.classes
-    if not hasattr(settings, "policy_"):
-        return found, False
-    for name in ("happiness", "sensitive_features", "loss", "gap", "favourable"):
-        if getattr(asked, name) is None:
-            setattr(asked, name, getattr(settings, name))
-    return found, passed is None
+    passed, fair = asked.sensitive_features, False
+    if decides:
+        settings = decisions[-1] if hasattr(decisions, "steps") else decisions
+        asked.classes = settings.classes_ if asked.classes is None else asked.classes
+        fair = hasattr(settings, "policy_")
+        if fair:
+            asked.fill(settings)
+    y = columns.column(X, "y")
+    if isinstance(decisions, str):
+        decisions = columns.column(X, "decided")
+    table = np.empty((len(decisions), 0)) if X is None else X
+    n = count_rows(table)
+    array = None if decides else as_decisions(decisions, n)
+    if y is not None and len(y) != n:
+        raise DataError(f"There are {len(y)} labels y for {n} rows.", "Pass one for every row.")
+    weight = check_weights(columns.column(X, "weight"), n)
+    rows = np.arange(n) if weight is None or weight.all() else np.flatnonzero(weight)
+    group = groups_of_present(table, asked.sensitive_features, weight, fair and passed is None)
+    if len(rows) < n:
+        # Weight 0 is the row absent: not even a model is asked about it.
+        table, group = take_rows(table, rows), group[rows]
+        y, weight = None if y is None else y[rows], None if weight is None else weight[rows]
+        array, passed = None if array is None else array[rows], group if passed is not None else None
+    if array is None:
+        array = as_decisions(decided_by(decisions, table, passed), len(rows))
+    problem = asked.problem(find_classes(array, y, asked.classes))
+    if X is None:
+        problem.refuse_x()
+    return People.of(table, problem, group=group, y=y, decided=array, weight=weight, rows=rows), problem
 
 
-def _decided(estimator: Any, last: Any, X: Table, sensitive_features: Any) -> Any:
-    """Decision probabilities of a FairClassifier, or the decisions of any other classifier."""
-    passed = {} if sensitive_features is None else {"sensitive_features": sensitive_features}
-    if hasattr(last, "policy_"):
-        return estimator.predict_proba(X, **passed)
-    names = getattr(estimator, "feature_names_in_", None)
-    if names is not None and hasattr(X, "columns"):
-        X = select_columns(X, list(names), "the model")
-    return as_vector(estimator.predict(X), "predictions")
-
-
-def _refuse_x(components: tuple[Any, ...], cost: Any) -> None:
-    for happiness in components:
-        asked = arguments_of(happiness.function, "The happiness", ARGUMENTS)
-        if happiness.among is not None:
-            asked |= arguments_of(happiness.among, "`among`", ARGUMENTS[1:])
-        if "x" in asked:
-            raise HappinessError(
-                f"The happiness {happiness.name!r} looks at x, and there is none.", "Pass X."
-            )
-    if callable(cost) and "x" in arguments_of(cost, "The loss", ARGUMENTS):
-        raise HappinessError("The loss looks at x, and there is none.", "Pass X.")
+def _by_policy(policy: Policy, X: Table, columns: Columns, asked: _Asked) -> tuple[People, Problem]:
+    """People in memory, about whom a policy decides."""
+    classes = columns.classes_in(X, policy.classes.tolist())
+    problem = asked.problem(classes)
+    people = People.of(
+        X, problem, **columns.read(X, classes), groups=policy.groups if policy.see_group else None
+    )
+    return replace(people, odds=policy.odds_of(people)), problem
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -307,19 +245,17 @@ def measure(
     simultaneous: bool = False,
 ) -> Audit:
     """Make intervals for what is known person by person; ``allowed`` are the gaps to test (infinite: none)."""
-    sample = summary(persons)
-    n_groups, n_components = sample.n.shape
+    n_groups, n_components = persons.sample.n.shape
     alpha = 1.0 - confidence
     apart = alpha / (n_groups * n_components) if simultaneous else alpha
     together = alpha / n_components if simultaneous else alpha
     components = tuple(
-        _audit_component(persons, sample, j, method, apart, together, allowed[j]) for j in range(n_components)
+        _audit_component(persons, j, method, apart, together, allowed[j]) for j in range(n_components)
     )
+    loss = measure_loss(persons)
     return Audit(
         components=components,
-        loss=None
-        if persons.losses is None
-        else intervals_of(measure_loss(persons, persons.losses, persons.loss_bounds), alpha)[0],
+        loss=None if loss is None else intervals_of(loss, alpha)[0],
         groups=persons.groups,
         rows=persons.rows,
         confidence=confidence,
@@ -331,14 +267,13 @@ def measure(
 
 def _audit_component(
     persons: Persons,
-    everything: Sample,
     j: int,
     method: str,
     apart: float,
     together: float,
     allowed: float,
 ) -> ComponentAudit:
-    found = measure_component(persons, everything, j, method)
+    found = measure_component(persons, j, method)
     sample, n_groups = found.sample, len(persons.groups)
     # What was asked for is used for the gap too; otherwise the studentised range, where it may be trusted.
     by_range = found.method in ("t", "hall") or (method == "auto" and found.normal)
@@ -403,11 +338,11 @@ def _verdict(p_value: float, p_exceeds: float, alpha: float) -> str:
 
 def _notes(persons: Persons, components: tuple[ComponentAudit, ...]) -> list[str]:
     notes = []
-    if persons.losses is None:
+    if persons.loss_sample is None:
         notes.append("The loss needs labels, and there are none.")
-    if persons.weight is not None and (persons.tally is None or persons.tally.weighted):
+    if persons.weighted:
         kind = "sampling weights" if persons.sampling else "frequencies"
-        total = persons.weight.sum()
+        total = persons.sizes.sum()
         notes.append(
             f"The weights are {kind}: {persons.rows:,} rows stand for {written(total, 6)} people"
             + (", of whom n is the effective number (Kish)." if persons.sampling else ", who all count.")

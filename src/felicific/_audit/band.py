@@ -9,26 +9,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from felicific._audit.methods import measure_component, measure_loss, summary
-from felicific._audit.persons import Persons, find_values
+from felicific._audit.methods import measure_component, measure_loss
+from felicific._audit.persons import Persons, persons_of
 from felicific._audit.result import plain
 from felicific._frontier.frontier import Frontier
+from felicific._people.checks import check_weights
+from felicific._people.people import People
 from felicific._policy.policy import Policy
-from felicific._problem.happiness import Component, resolve_happiness
-from felicific._program.summing import check_weights
+from felicific._problem.happiness import Component
+from felicific._problem.problem import Problem
 from felicific._statistics.gaps import spread_of
 from felicific._statistics.intervals import Limits, check_confidence
-from felicific._tables.groups import resolve_groups
-from felicific._tables.memory import Table, as_vector, count_rows, table_maker
+from felicific._tables.groups import groups_of_present
+from felicific._tables.memory import count_rows, table_maker
+from felicific._typing import Floats, Table
 from felicific.exceptions import ConstraintError, DataError
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,30 +145,31 @@ def band(
     n = count_rows(table)
     if len(array) != n:
         raise DataError(f"There are {len(array)} scores for {n} rows.", "Pass one for every row.")
-    group = resolve_groups(table, sensitive_features)
-    classes = line.policies[0].classes
-    components = resolve_happiness(happiness, classes.tolist(), favourable)
-    if tuple(found.component for found in components) != line.components:
+    policy = line.policies[0]
+    problem = Problem.of(policy.classes, happiness, loss=loss, favourable=favourable)
+    if problem.components != line.components:
         raise DataError(
-            f"The frontier measures {[c.name for c in line.components]}, not {[str(c.name) for c in components]}.",
+            f"The frontier measures {[c.name for c in line.components]}, not {[c.name for c in problem.components]}.",
             "Pass the happiness that the frontier was made with.",
         )
-    labels, weight = None if y is None else as_vector(y, "y"), check_weights(sample_weight, n)
+    weight = check_weights(sample_weight, n)
+    said: dict[str, Any] = (
+        {"predicted": array} if array.ndim == 1 and not policy.needs_proba else {"proba": array}
+    )
+    people = People.of(
+        table,
+        problem,
+        group=groups_of_present(table, sensitive_features, weight),
+        y=y,
+        weight=weight,
+        groups=line.groups,
+        **said,
+    ).with_scores
 
-    def persons_of(policy: Policy) -> Persons:
-        return find_values(
-            table,
-            y=labels,
-            group=group,
-            decisions=policy.apply(array, group if policy.see_group else None, table),
-            classes=classes,
-            happiness=components,
-            loss=loss,
-            weight=weight,
-            groups=line.groups,
-        )
+    def find(policy: Policy) -> Persons:
+        return persons_of(replace(people, odds=policy.odds_of(people)), problem)
 
-    return band_of(line, persons_of, confidence)
+    return band_of(line, find, confidence)
 
 
 def band_of(line: Frontier, persons_of: Callable[[Policy], Persons], confidence: float) -> Band:
@@ -194,15 +195,15 @@ def band_along(
 
 def _vertex(persons: Persons, tail: float) -> tuple[Floats, Floats, Floats, float, float, float]:
     """Group means and loss of one policy with limits."""
-    sample = summary(persons)
+    sample = persons.sample
     low, high = np.empty_like(sample.mean), np.empty_like(sample.mean)
     for j in range(sample.mean.shape[1]):
-        found = measure_component(persons, sample, j)
+        found = measure_component(persons, j)
         limits = found.cautious(tail)
         low[:, j], high[:, j] = limits[0] + found.origin, limits[1] + found.origin
     means = sample.mean + persons.origin
-    if persons.losses is None:
+    loss = measure_loss(persons)
+    if loss is None:
         return means, low, high, math.nan, -math.inf, math.inf
-    loss = measure_loss(persons, persons.losses, persons.loss_bounds)
     least, most = loss.cautious(tail)
     return means, low, high, float(loss.sample.mean[0]), float(least[0]), float(most[0])

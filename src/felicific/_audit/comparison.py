@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from felicific._audit.audit import intervals_of
-from felicific._audit.methods import BETTING_ROWS, Measure, measure_component, measure_loss, summary
-from felicific._audit.persons import Persons
+from felicific._audit.methods import BETTING_ROWS, Measure, measure_component, measure_loss
+from felicific._audit.persons import EachPerson, Persons
 from felicific._audit.result import (
     Audit,
     Interval,
@@ -27,7 +27,7 @@ from felicific._audit.result import (
 )
 from felicific._problem.happiness import Component
 from felicific._statistics.gaps import change_interval
-from felicific._statistics.intervals import Sample, check_confidence
+from felicific._statistics.intervals import check_confidence
 from felicific._tables.memory import table_maker
 from felicific.exceptions import DataError
 
@@ -161,7 +161,7 @@ def compare(before: Audit, after: Audit, *, confidence: float | None = None) -> 
     """
     level = after.confidence if confidence is None else check_confidence(confidence)
     _check_same(before, after)
-    one, other = before.persons, after.persons
+    one, other = _one_by_one(before), _one_by_one(after)
     shift = other.origin - one.origin
     change = other.values - one.values + shift
     if one.inside is not None:
@@ -169,10 +169,9 @@ def compare(before: Audit, after: Audit, *, confidence: float | None = None) -> 
     paired = replace(
         other, values=change, origin=np.zeros(len(shift)), binary=np.zeros(len(shift), dtype=bool)
     )
-    samples = [summary(persons) for persons in (one, other, paired)]
     alpha = 1.0 - level
     return Comparison(
-        components=tuple(_change(paired, samples, (before, after), j, alpha) for j in range(len(shift))),
+        components=tuple(_change(paired, (before, after), j, alpha) for j in range(len(shift))),
         loss=_loss_change(one, other, alpha),
         rows=after.rows,
         confidence=level,
@@ -190,13 +189,17 @@ def _check_same(before: Audit, after: Audit) -> None:
             f"{list(after.groups)}.",
             remedy,
         )
-    if before.persons.tally is not None or after.persons.tally is not None:
+    if before.persons.fingerprint != after.persons.fingerprint:
+        raise DataError("The two audits are not of the same people.", remedy)
+
+
+def _one_by_one(audit: Audit) -> EachPerson:
+    if not isinstance(audit.persons, EachPerson):
         raise DataError(
             "A comparison is person by person, and a table is not in memory.",
             "Collect the table and audit it again.",
         )
-    if before.persons.fingerprint != after.persons.fingerprint:
-        raise DataError("The two audits are not of the same people.", remedy)
+    return audit.persons
 
 
 def _by_span(found: Measure, span: float | None, countable: bool) -> Measure:
@@ -207,17 +210,12 @@ def _by_span(found: Measure, span: float | None, countable: bool) -> Measure:
     return replace(found, method=method, bounds=(-span, span))
 
 
-def _change(
-    paired: Persons, samples: list[Sample], audits: tuple[Audit, Audit], j: int, alpha: float
-) -> Change:
+def _change(paired: Persons, audits: tuple[Audit, Audit], j: int, alpha: float) -> Change:
     component = paired.components[j]
     span = _width(component.bounds)
-    found = _by_span(measure_component(paired, samples[2], j, "t"), span, paired.countable)
-    one, other = (
-        measure_component(audit.persons, sample, j, "t").pairs
-        for audit, sample in zip(audits, samples[:2], strict=True)
-    )
-    change = samples[2].take(j)
+    found = _by_span(measure_component(paired, j, "t"), span, paired.countable)
+    one, other = (measure_component(audit.persons, j, "t").pairs for audit in audits)
+    change = paired.sample.take(j)
     low, high = change_interval(one, other, change, alpha)
     before, after = (audit.components[j] for audit in audits)
     widest = math.inf if span is None else span
@@ -240,8 +238,9 @@ def _width(bounds: tuple[float, float] | None) -> float | None:
     return None if bounds is None else bounds[1] - bounds[0]
 
 
-def _loss_change(one: Persons, other: Persons, alpha: float) -> Interval | None:
+def _loss_change(one: EachPerson, other: EachPerson, alpha: float) -> Interval | None:
     if one.losses is None or other.losses is None:
         return None
-    found = measure_loss(one, other.losses - one.losses, None)
-    return intervals_of(_by_span(found, _width(other.loss_bounds), one.countable), alpha)[0]
+    change = measure_loss(replace(one, losses=other.losses - one.losses, loss_bounds=None))
+    assert change is not None, "the losses are known"
+    return intervals_of(_by_span(change, _width(other.loss_bounds), one.countable), alpha)[0]

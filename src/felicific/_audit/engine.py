@@ -1,4 +1,4 @@
-r"""Tallies: what decisions do to people in a table that is not in memory, as the sums that intervals are made of.
+r"""Audits of people in a table that is not in memory: the sums that intervals are made of.
 
 Of every group and component the weight, the mean and the second and third central moments are kept. Those of two parts
 combine without going back to the rows (Pébay 2008): with :math:`\delta = m_B - m_A` and :math:`W = W_A + W_B`,
@@ -17,24 +17,71 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from felicific._audit.persons import Persons, Tally, check_persons, lacks_loss
-from felicific._problem.happiness import (
-    Batch,
-    check_bounds,
-    evaluate,
-    evaluate_among,
-)
-from felicific._program.plan import Ask, Rows, columns_seen, fold_rows, make_plan, no_rows
-from felicific._program.summing import BATCH, check_proba, encode_labels, resolve_loss
+from felicific._audit.persons import Persons, expected_value, not_one_by_one
+from felicific._people.lazy import LazyPeople, no_rows
+from felicific._people.people import People
+from felicific._people.worth import Worth, typical, worth_of
+from felicific._policy.policy import Policy
+from felicific._problem.problem import Problem
 from felicific._statistics.intervals import Sample
-from felicific._tables.engine import Engine
-from felicific._tables.groups import encode_groups, find_groups
-from felicific._tables.memory import Array, widener
+from felicific._tables.groups import find_groups
+from felicific._typing import Codes, Floats, Truths
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SummedPersons(Persons):
+    """Sums over people in a table that is not in memory.
+
+    Attributes
+    ----------
+    sample, loss_sample : Sample
+        Of shape (groups, components), relative to the origin; of all people together, of shape (1,).
+    loss_is_rate : bool
+        Whether every loss is 0 or 1.
+    rows : int
+    sizes : array of shape (groups,)
+        Weight of every group.
+    weighted, whole : bool
+        Whether there are weights, and whether all of them are whole numbers.
+    counted : array of shape (groups, components)
+        Weight that each component counts.
+    largest : array of shape (components,) and float
+        Sizes of the largest values and loss.
+    """
+
+    sample: Sample
+    loss_sample: Sample | None
+    loss_is_rate: bool
+    rows: int
+    sizes: Floats
+    weighted: bool
+    whole: bool
+    counted: Floats
+    largest: tuple[Floats, float]
+
+    @property
+    def countable(self) -> bool:
+        """Whether weights are whole numbers of people."""
+        return self.whole and not self.sampling
+
+    @property
+    def one_by_one(self) -> bool:
+        """No."""
+        return False
+
+    @property
+    def fingerprint(self) -> str | None:
+        """Nobody knows them."""
+        return None
+
+    def values_of(self, z: int, j: int) -> Floats:
+        """Nobody knows them."""
+        raise not_one_by_one()
+
+    def loss_values(self) -> Floats:
+        """Nobody knows them."""
+        raise not_one_by_one()
 
 
 @dataclass(frozen=True)
@@ -98,50 +145,46 @@ class _Part:
         return replace(moved, **wide)
 
 
-def tally(engine: Engine, ask: Ask, sampling: bool, policy: Any = None) -> Persons:
+def sum_persons(people: LazyPeople, sampling: bool, policy: Policy | None = None) -> SummedPersons:
     """What is decided about the people of a table that is not in memory does to them.
 
-    By the column ``ask.predicted``; or by a policy, a lottery counting by its odds.
+    By the column ``columns.decided``; or by a policy, a lottery counting by its odds.
     """
-    plan = make_plan(engine, ask)
-    if policy is not None and not hasattr(policy, "signal"):
-        seen = columns_seen(engine, policy, ask.sensitive_features)
+    problem, plan = people.problem, people.plan
+    if policy is not None and policy.sees_x:
+        seen = policy.columns_seen(people.engine, people.columns.group)
         reason = (
             plan.reason if seen is not None else "The policy cannot be written as expressions of columns."
         )
-        plan = replace(plan, used=tuple(dict.fromkeys([*plan.used, *(seen or ())])), reason=reason)
-    found: _Part = fold_rows(engine, ask, plan, partial(_rows_part, policy), _Part.__add__)
-    if not found.rows.sum():
-        raise no_rows(ask.weight)
-    cost = resolve_loss(ask.loss, ask.classes)[1]
-    j, lossless = len(ask.happiness), lacks_loss(ask.y, cost)
-    sample = _sample(found, sampling)
-    everyone = _everyone(found)
-    loss = None if lossless else _sample(everyone, sampling).take(j)
-    loss = None if loss is None else replace(loss, mean=loss.mean + found.origin[j])
-    persons = Persons(
-        groups=found.groups,
-        codes=np.arange(len(found.groups)),
-        components=tuple(happiness.component for happiness in ask.happiness),
-        origin=found.origin[:j],
-        values=np.tile(found.largest[:j], (len(found.groups), 1)),
-        inside=found.weight[:, :j] > 0,
-        binary=found.odd[:, :j].sum(axis=0) == 0,
-        losses=None if lossless else found.largest[j:],
-        loss_bounds=(float(cost.min()), float(cost.max())) if isinstance(cost, np.ndarray) else None,
-        weight=found.total,
+        used = tuple(dict.fromkeys([*plan.used, *(seen or ())]))
+        people = replace(people, plan=replace(plan, used=used, reason=reason))
+    sums: _Part = people.fold(partial(_part_of, problem, policy), _Part.__add__)
+    if not sums.rows.sum():
+        raise no_rows(people.columns.weight)
+    j = len(problem.happiness)
+    knows_loss = people.columns.y is not None or not problem.loss.looks_at_y
+    sample, loss = _sample(sums, sampling), None
+    if knows_loss:
+        loss = _sample(_everyone(sums), sampling).take(j)
+        loss = replace(loss, mean=loss.mean + sums.origin[j])
+    persons = SummedPersons(
+        groups=sums.groups,
+        components=problem.components,
+        origin=sums.origin[:j],
+        binary=sums.odd[:, :j].sum(axis=0) == 0,
+        loss_bounds=problem.loss.bounds,
         sampling=sampling,
-        fingerprint=0,
-        tally=Tally(
-            sample=Sample(*(part[:, :j] for part in (sample.n, sample.mean, sample.sd, sample.skewness))),
-            loss=loss,
-            loss_is_rate=bool(found.odd[:, j].sum() == 0),
-            rows=int(found.rows.sum()),
-            weighted=ask.weight is not None,
-            whole=found.whole,
-        ),
+        sample=Sample(*(array[:, :j] for array in (sample.n, sample.mean, sample.sd, sample.skewness))),
+        loss_sample=loss,
+        loss_is_rate=bool(sums.odd[:, j].sum() == 0),
+        rows=int(sums.rows.sum()),
+        sizes=sums.total,
+        weighted=people.columns.weight is not None,
+        whole=sums.whole,
+        counted=sums.weight[:, :j],
+        largest=(sums.largest[:j], float(sums.largest[j]) if knows_loss else 0.0),
     )
-    check_persons(persons)
+    persons.check()
     return persons
 
 
@@ -159,50 +202,28 @@ def _sample(part: _Part, sampling: bool) -> Sample:
 
 def _everyone(part: _Part) -> _Part:
     """All groups as one."""
-    found = None
+    together = None
     for z in range(len(part.groups)):
         names = ("rows", "total", "weight", "squares", "mean", "second", "third", "odd")
         one: dict[str, Any] = {name: getattr(part, name)[z : z + 1] for name in names}
         here = replace(part, groups=("everyone",), **one)
-        found = here if found is None else found + here
-    return part if found is None else found
+        together = here if together is None else together + here
+    return part if together is None else together
 
 
 # ---------------------------------------------------------------------------------------------------------
-# Rows in memory
+# Some rows
 
 
-def _rows_part(policy: Any, ask: Ask, rows: Rows) -> _Part:
-    """Sum up some rows, batch by batch; rows of weight 0 are absent."""
-    rows, numbers = rows.present()
-    groups = ask.groups if ask.groups is not None else find_groups(rows.group)
-    codes = encode_groups(rows.group, groups, numbers)
-    own = None if policy is not None else encode_labels(rows.predicted, ask.classes, "decision", numbers)
-    labels = None if rows.y is None else encode_labels(rows.y, ask.classes, "label", numbers)
-    weight = np.ones(len(codes)) if rows.weight is None else rows.weight
-    found, wide = _nobody(groups, len(ask.happiness) + 1), widener(rows.table)
-    for start in range(0, len(codes), BATCH):
-        part = slice(start, min(start + BATCH, len(codes)))
-        some = rows.part(part)
-        q = (
-            np.eye(len(ask.classes))[own[part]]
-            if own is not None
-            else apply_policy(policy, ask.classes, some, numbers[part])
-        )
-        batch = Batch(wide(some.table), some.y, some.group, numbers[part])
-        values = _values(ask, batch, q, None if labels is None else labels[part])
-        found += _summed(groups, codes[part], weight[part], values)
-    return found
-
-
-def apply_policy(policy: Any, classes: Array, rows: Rows, numbers: Codes) -> Floats:
-    """Probability of every decision of a policy about some rows; their numbers name the one that is wrong."""
-    group = rows.group if policy.see_group else None
-    if rows.predicted is not None and not policy.needs_proba:
-        encode_labels(rows.predicted, classes, "prediction", numbers)
-        return np.asarray(policy.apply(rows.predicted, group, rows.table))
-    check_proba(rows.proba, len(classes), numbers)
-    return np.asarray(policy.apply(rows.proba, group, rows.table))
+def _part_of(problem: Problem, policy: Policy | None, people: People) -> _Part:
+    """Sum up some people, batch by batch."""
+    odds = people.odds if policy is None else policy.odds_of(people)
+    assert odds is not None, "something is decided about these people"
+    sums, weight = _nobody(people.groups, len(problem.happiness) + 1), people.weights
+    for part, batch in people.batches():
+        values = _values(worth_of(problem, batch), odds[part])
+        sums += _summed(people.groups, people.codes[part], weight[part], values)
+    return sums
 
 
 @dataclass(frozen=True)
@@ -211,35 +232,18 @@ class _Value:
 
     away: Floats
     origin: float
-    counted: NDArray[np.bool_] | None = None
+    counted: Truths | None = None
 
 
-def _values(ask: Ask, batch: Batch, q: Floats, labels: Codes | None) -> list[_Value]:
+def _values(worth: Worth, odds: Floats) -> list[_Value]:
     """What every person may expect of what is decided: of every component, then the loss."""
-    decisions = ask.classes.tolist()
 
-    def valued(worth: list[Floats], counted: NDArray[np.bool_] | None = None) -> _Value:
-        seen = worth[0] if counted is None else worth[0][counted]
-        origin = float(np.median(seen)) if seen.size else 0.0
-        away = np.zeros(len(q))
-        for d, value in enumerate(worth):
-            away += q[:, d] * (value - origin)
-        return _Value(away, origin, counted)
+    def valued(numbers: Floats, counted: Truths | None = None) -> _Value:
+        origin = typical(numbers, counted) or 0.0
+        return _Value(expected_value(numbers, odds, origin), origin, counted)
 
-    values = []
-    for happiness in ask.happiness:
-        counted = evaluate_among(happiness, batch)
-        what = f"The happiness {happiness.name!r}"
-        worth = [evaluate(happiness.function, what, batch, decision, counted) for decision in decisions]
-        for decision, value in zip(decisions, worth, strict=True):
-            check_bounds(happiness, value, counted, batch, decision)
-        values.append(valued(worth, counted))
-    cost = resolve_loss(ask.loss, ask.classes)[1]
-    if lacks_loss(ask.y, cost):
-        return [*values, _Value(np.zeros(len(q)), 0.0)]
-    if isinstance(cost, np.ndarray):
-        return [*values, valued([cost[labels, d] for d in range(len(decisions))])]
-    return [*values, valued([evaluate(cost, "The loss", batch, decision) for decision in decisions])]
+    values = [valued(*worth.values(j)) for j in range(len(worth.problem.happiness))]
+    return [*values, valued(worth.cost) if worth.knows_cost else _Value(np.zeros(len(odds)), 0.0)]
 
 
 def _nobody(groups: tuple[Any, ...], n: int) -> _Part:

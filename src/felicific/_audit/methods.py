@@ -6,13 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from felicific._audit.persons import Persons
-from felicific._statistics.intervals import METHODS, Limits, Sample, mean_limits, summarise, with_added
+from felicific._audit.persons import Persons, not_one_by_one
+from felicific._statistics.intervals import METHODS, Limits, Sample, mean_limits, with_added
+from felicific._typing import Floats, Truths
 from felicific.exceptions import DataError, HappinessError
-
-Floats = NDArray[np.float64]
 
 #: Above this many people in a group a betting interval takes a noticeable time and is chosen no longer.
 BETTING_ROWS = 100_000
@@ -74,7 +72,7 @@ class Measure:
         return METHODS[self.method]
 
     @property
-    def skewed(self) -> NDArray[np.bool_]:
+    def skewed(self) -> Truths:
         """Groups whose t interval covers too rarely because of skewness, by Cochran's rule."""
         sample = self.sample
         return np.asarray(~sample.silent & (sample.n < COCHRAN * sample.skewness**2))
@@ -103,30 +101,16 @@ class Measure:
         return notes
 
 
-def summary(persons: Persons) -> Sample:
-    """The values of all components, summed up by group."""
-    if persons.tally is not None:
-        return persons.tally.sample
-    return summarise(
-        persons.values,
-        persons.codes,
-        len(persons.groups),
-        persons.inside,
-        persons.weight,
-        sampling=persons.sampling,
-    )
-
-
-def measure_component(persons: Persons, everything: Sample, j: int, method: str = "auto") -> Measure:
+def measure_component(persons: Persons, j: int, method: str = "auto") -> Measure:
     """One component by the method that was asked for, if it can be had, or by the best there is."""
     kept: dict[int, Floats] = {}
 
     def values(z: int) -> Floats:
         if z not in kept:
-            kept[z] = persons.of(z, j)
+            kept[z] = persons.values_of(z, j)
         return kept[z]
 
-    sample, origin = everything.take(j), float(persons.origin[j])
+    sample, origin = persons.sample.take(j), float(persons.origin[j])
     chosen, rate = _choose(method, persons, j, sample.n), bool(persons.binary[j])
     if not rate:
         return Measure(sample, origin, chosen, persons.bounds(j), values)
@@ -136,27 +120,17 @@ def measure_component(persons: Persons, everything: Sample, j: int, method: str 
     return Measure(sample, 0.0, chosen, (0.0, 1.0), lambda z: values(z) + origin, rate)
 
 
-def measure_loss(persons: Persons, losses: Floats, bounds: tuple[float, float] | None) -> Measure:
-    """The loss of all people together: Clopper-Pearson for a rate of errors, else t."""
-    if persons.tally is not None and persons.tally.loss is not None:
-        rate = persons.countable and persons.tally.loss_is_rate
-        return Measure(persons.tally.loss, 0.0, "exact" if rate else "t", bounds, _nobody_alone)
-    everyone = np.zeros(len(losses), dtype=np.intp)
-    sample = summarise(losses[:, None], everyone, 1, None, persons.weight, sampling=persons.sampling).take(0)
-    rate = persons.countable and bool(((losses == 0.0) | (losses == 1.0)).all())
-    weight = persons.weight
+def measure_loss(persons: Persons) -> Measure | None:
+    """The loss of all people together: Clopper-Pearson for a rate of errors, else t; None when it is not known."""
+    sample = persons.loss_sample
+    if sample is None:
+        return None
+    rate = persons.countable and persons.loss_is_rate
 
     def values(_: int) -> Floats:
-        return losses if weight is None else np.repeat(losses, weight.astype(np.intp))
+        return persons.loss_values()
 
-    return Measure(sample, 0.0, "exact" if rate else "t", bounds, values)
-
-
-def _nobody_alone(_: int) -> Floats:
-    raise DataError(
-        "method='betting' looks at one person after the other, and the table is not in memory.",
-        "Use method='bernstein' or 'auto', or collect the table first.",
-    )
+    return Measure(sample, 0.0, "exact" if rate else "t", persons.loss_bounds, values)
 
 
 def _choose(method: str, persons: Persons, j: int, n: Floats) -> str:
@@ -166,15 +140,15 @@ def _choose(method: str, persons: Persons, j: int, n: Floats) -> str:
             return "exact"
         if bounds is None or not persons.countable:
             return "t"
-        return "betting" if n.max() <= BETTING_ROWS and persons.tally is None else "bernstein"
+        return "betting" if n.max() <= BETTING_ROWS and persons.one_by_one else "bernstein"
     if method in ("exact", "bernstein", "betting") and not persons.countable:
         raise DataError(
             f"method={method!r} counts people, and the weights are "
             + ("sampling weights." if persons.sampling else "no whole numbers."),
             "Use method='t', or weights that are whole numbers of people.",
         )
-    if method == "betting" and persons.tally is not None:
-        _nobody_alone(0)
+    if method == "betting" and not persons.one_by_one:
+        raise not_one_by_one()
     if method == "exact" and not persons.binary[j]:
         raise HappinessError(
             f"The values of {component.name!r} are not all 0 or 1, so method='exact' does not apply.",

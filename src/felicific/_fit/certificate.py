@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from felicific._policy.policy import CellPolicy, Policy
+from felicific._policy.policy import Policy
 from felicific._problem.happiness import Component, written
+from felicific._problem.loss import Loss
 from felicific._program.moments import Moments
-from felicific._program.signals import SoftLabel
-from felicific._program.summing import resolve_loss
 
 Floats = NDArray[np.float64]
 
@@ -69,22 +68,22 @@ def no_certificate(reason: str, confidence: float = 0.95) -> Certificate:
 AUDIT = "Audit it on rows it has not seen, or fit it with confidence=."
 
 
-def a_priori(policy: Policy, moments: Moments | None, loss: Any, confidence: float) -> Certificate:
+def a_priori(policy: Policy, moments: Moments | None, loss: Loss, confidence: float) -> Certificate:
     r"""What the bound for all policies of a kind says of the one that was chosen.
 
     Each group's mean is within :math:`\delta_{zj} = C_j \sqrt{(\log M + \log(2 G (n+1) / \gamma)) / (2 N_{zj})}` of the
     truth for every policy, whichever was chosen by looking at these rows.
     """
-    if moments is None or not isinstance(policy, CellPolicy):
+    if moments is None or policy.sees_x:
         return no_certificate(
             f"policies that see all of x are too many for a bound in advance. {AUDIT}", confidence
         )
-    if not policy.randomize and isinstance(policy.signal, SoftLabel):
+    if not policy.randomize and moments.signal.drawn:
         return no_certificate(f"a rounded soft label is no policy of its signal. {AUDIT}", confidence)
     means, counted = policy.outcome.means, moments.counted
     n_groups, n_components = means.shape
     union = math.log(2.0 * n_groups * (n_components + 1) / (1.0 - confidence))
-    log = policy.signal.log_policies(len(policy.classes)) + union
+    log = moments.signal.log_policies(len(policy.classes)) + union
     gaps, silent = {}, []
     for j, component in enumerate(policy.components):
         delta = np.sqrt(log / (2.0 * counted[:, j]))
@@ -100,13 +99,10 @@ def a_priori(policy: Policy, moments: Moments | None, loss: Any, confidence: flo
         else:
             gaps[component.name] = bound
     mass = moments.mass.sum(axis=1)
-    cost = resolve_loss(loss, policy.classes)[1]
     most = None
-    if isinstance(cost, np.ndarray):
-        delta = np.sqrt(log / (2.0 * mass))
-        most = min(
-            policy.loss + float((cost.max() - cost.min()) * (mass @ delta) / mass.sum()), float(cost.max())
-        )
+    if loss.bounds is not None:
+        delta, (low, high) = np.sqrt(log / (2.0 * mass)), loss.bounds
+        most = min(policy.loss + float((high - low) * (mass @ delta) / mass.sum()), high)
     smallest = int(min(mass.min(), counted.min()))
     if not gaps:
         return no_certificate(f"{'; '.join(silent)}. {AUDIT}", confidence)

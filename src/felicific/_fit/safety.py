@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from felicific._audit.methods import Measure, measure_component, measure_loss, summary
+from felicific._audit.methods import Measure, measure_component, measure_loss
 from felicific._audit.persons import Persons
 from felicific._fit.certificate import Certificate, tested
 from felicific._frontier.frontier import Frontier
@@ -126,7 +126,7 @@ def certify(
         Makes a policy of the frontier the one that will decide (its salt, its rounding).
     """
     gamma = 1.0 - confidence
-    taus = _sequence(line, allowed, summary(fitted), gamma)
+    taus = _sequence(line, allowed, fitted.sample, gamma)
     chosen: tuple[Policy, Trial, Persons] | None = None
     for tau in taus:
         limits = {c.name: tau * r for c, r in zip(line.components, line.ray, strict=True) if r < math.inf}
@@ -145,13 +145,13 @@ def certify(
         for component, width in zip(policy.components, allowed, strict=True)
         if math.isfinite(width)
     }
-    n = summary(persons).n[:, np.isfinite(allowed)]
+    n = persons.sample.n[:, np.isfinite(allowed)]
     certificate = tested(
         policy.components,
         gaps,
         trial.loss,
         confidence,
-        int(np.sum(persons.weight) if persons.weight is not None else len(persons.codes)),
+        int(persons.sizes.sum()),
         int(n.min()),
         list(dict.fromkeys(trial.methods)),
     )
@@ -178,13 +178,12 @@ def _sequence(line: Frontier, allowed: list[float], spread: Sample, gamma: float
 
 def _try(persons: Persons, allowed: list[float], gamma: float, candidates: int) -> Trial:
     """Test one candidate."""
-    sample = summary(persons)
     level = (1.0 - LOSS_SHARE) * gamma
     passed, gaps, errors, methods = True, [], [], []
     for j, width in enumerate(allowed):
         if not math.isfinite(width):
             continue
-        found = measure_component(persons, sample, j)
+        found = measure_component(persons, j)
         part = found.pairs
         shown, method = shown_at_most(found, width, level)
         passed = passed and shown
@@ -209,9 +208,10 @@ def shown_at_most(found: Measure, width: float, level: float) -> tuple[bool, str
 
 def _loss_bound(persons: Persons, tail: float) -> float | None:
     """Upper limit of the mean loss."""
-    if persons.losses is None:
+    loss = measure_loss(persons)
+    if loss is None:
         return None
-    high = measure_loss(persons, persons.losses, persons.loss_bounds).cautious(tail)[1]
+    high = loss.cautious(tail)[1]
     return float(high[0]) if math.isfinite(high[0]) else None
 
 
@@ -225,7 +225,7 @@ def _refused(
     j = asked[worst]
     component, width = line.components[j], allowed[j]
     gap, error = trial.gaps[worst], trial.error[worst]
-    smallest = int(np.bincount(persons.codes, weights=persons.weight).min())
+    smallest = int(persons.sizes.min())
     problem = (
         f"No policy could be shown to keep the gap of {component.name!r} at most {component.quantity(width)}: "
         f"the tightest one, tested on rows held out ({smallest:,} in the smallest group), has a gap of "

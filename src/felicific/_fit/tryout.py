@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from felicific._audit.persons import Persons
-from felicific._fit.fit import People, Task, achieved, decide, persons_of, scores_for
-from felicific._policy.individual import IndividualPolicy, Seen
-from felicific._policy.ledgers import Terms, find_origin, real_ledger
+from felicific._audit.persons import EachPerson
+from felicific._fit.fitted import achieved
+from felicific._people.people import People
+from felicific._policy.ledger import find_origin, real_ledger
 from felicific._policy.policy import Policy
+from felicific._problem.problem import Problem
 from felicific._program.generation import Ledger
 from felicific._program.moments import Outcome
-from felicific._program.summing import resolve_loss
-from felicific._tables.groups import encode_groups
-from felicific._tables.memory import as_vector, encode
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
+from felicific._typing import Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,61 +26,80 @@ class Tryout:
     they really are.
     """
 
-    task: Task
+    problem: Problem
     people: People
-    groups: tuple[Any, ...]
 
-    def decide(self, policy: Policy) -> Floats:
-        """Decision probabilities of a policy."""
-        if not isinstance(policy, IndividualPolicy):
-            return decide(policy, self.people)
-        return policy.rounded(policy.follow(self._seen(policy)))
+    def odds(self, policy: Policy) -> Floats:
+        """Decision probabilities of a policy; what those of the same sight see of people is looked at once."""
+        kept = vars(self).get("_looked")
+        if kept is None or kept[0] is not policy.sight:
+            kept = policy.sight, policy.look_at(self.people)
+            vars(self)["_looked"] = kept
+        return policy.rounded(policy.follow(kept[1]))
 
-    def outcome(self, decisions: Floats) -> Outcome:
+    def outcome(self, odds: Floats) -> Outcome:
         """Loss, group means and gaps of decision probabilities."""
-        ledger, origin, codes = self._ledger
-        weight, g = self.people.weights, len(self.groups)
+        ledger, origin = self._ledger
+        codes, weight, g = self.people.codes, self.people.weights, len(self.people.groups)
 
         def per_group(numbers: Floats) -> Floats:
             return np.stack(
                 [np.bincount(codes, weight * column, minlength=g) for column in numbers.T], axis=1
             )
 
-        value = np.einsum("id,idj->ij", decisions, ledger.value[:, :, 0])
-        relative = per_group(value) / per_group(ledger.among[:, 0])
-        loss = float(weight @ np.einsum("id,id->i", decisions, ledger.cost) / weight.sum())
+        relative = per_group(self._values(odds)) / per_group(ledger.among[:, 0])
+        loss = float(weight @ np.einsum("id,id->i", odds, ledger.cost) / weight.sum())
         return Outcome(loss, relative + origin, relative.max(axis=0) - relative.min(axis=0))
 
-    def persons(self, policy: Policy) -> Persons:
+    def persons(self, policy: Policy) -> EachPerson:
         """What a policy does to each person."""
-        return persons_of(self.task, self.people, self.decide(policy), self.groups)
+        return self.measured(self.odds(policy))
+
+    def measured(self, odds: Floats) -> EachPerson:
+        """What decision probabilities do to each person."""
+        (ledger, origin), people, problem = self._ledger, self.people, self.problem
+        values = self._values(odds)
+        inside = ledger.among[:, 0] == 1.0
+        raw = values + origin
+        binary = (~inside | (raw == 0.0) | (raw == 1.0)).all(axis=0)
+        persons = EachPerson(
+            groups=people.groups,
+            components=problem.components,
+            origin=origin,
+            binary=np.asarray(binary),
+            loss_bounds=problem.loss.bounds,
+            sampling=False,
+            codes=people.codes,
+            values=values,
+            inside=None if inside.all() else inside,
+            losses=np.asarray(np.einsum("id,id->i", odds, ledger.cost)),
+            weight=people.weight,
+            checksum=0,
+        )
+        persons.check()
+        return persons
 
     @cached_property
     def today(self) -> Outcome:
-        """What the model's own decisions do."""
-        codes = encode(as_vector(self.people.predicted, "predictions"), self.task.classes.tolist())
-        return achieved(self.task, self.people, np.eye(len(self.task.classes))[codes], self.groups)
+        """What today's decisions do."""
+        return achieved(self.problem, self.people, self.odds_today)
 
     @cached_property
-    def _ledger(self) -> tuple[Ledger, Floats, Codes]:
-        task, people = self.task, self.people
-        self.today  # noqa: B018  # says what is wrong with these people
-        terms = Terms(
-            task.classes, self.groups, task.happiness, resolve_loss(task.loss, task.classes)[1], True
-        )
-        codes = encode_groups(people.group, self.groups)
-        origin = find_origin(terms, people.x, people.y, people.group)
-        return (
-            real_ledger(terms, people.x, as_vector(people.y, "y"), people.group, codes, origin),
-            origin,
-            codes,
-        )
+    def odds_today(self) -> Floats:
+        """Today's decisions, each with probability one."""
+        return np.asarray(np.eye(len(self.problem.decisions))[self.people.decisions_today()])
 
-    def _seen(self, policy: IndividualPolicy) -> Seen:
-        """What policies of this frontier see, which differ in their mixture only."""
-        kept = vars(self).get("_looked")
-        if kept is None or kept[0] is not policy.calibration:
-            codes = encode_groups(self.people.group, policy.groups) if policy.see_group else None
-            kept = policy.calibration, policy.look(scores_for(policy, self.people), codes, self.people.x)
-            vars(self)["_looked"] = kept
-        return kept[1]
+    def _values(self, odds: Floats) -> Floats:
+        """What every person may expect, relative to the origin."""
+        ledger: Ledger = self._ledger[0]
+        values = np.zeros((len(odds), ledger.value.shape[3]))
+        for d in range(odds.shape[1]):
+            values += odds[:, d : d + 1] * ledger.value[:, d, 0]
+        return values
+
+    @cached_property
+    def _ledger(self) -> tuple[Ledger, Floats]:
+        self.today  # noqa: B018  # says what is wrong with these people
+        seeing = self.problem.seeing
+        origin = find_origin(seeing, self.people)
+        return real_ledger(seeing, self.people, origin), origin

@@ -10,16 +10,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from felicific._frontier.frontier import Point, breakpoints, directions, ray_of, tau_of, trace
+from felicific._frontier.frontier import (
+    Frontier,
+    Line,
+    Point,
+    breakpoints,
+    directions,
+    ray_of,
+    tau_of,
+    tau_rounding,
+    trace,
+)
+from felicific._policy.individual import IndividualPolicy, Search
+from felicific._policy.policy import Policy
+from felicific._problem.problem import Problem
 from felicific._problem.requirements import Row, resolve_rows
-from felicific._program.generation import Columns, Generator
+from felicific._program.generation import Columns, Generator, Ledgers
 from felicific._program.model import Answer, Program, Ray, multipliers, policy_of
+from felicific._program.moments import Outcome
 from felicific._program.solution import solve_program
 from felicific.exceptions import InfeasibleError
 
@@ -139,3 +153,39 @@ class _Sweep:
         """Add the column that these multipliers ask for; returns how much it improves."""
         self.search.add(alpha, self.search.kappa_of(self.columns, worth))
         return self.search.reduced(self.columns, alpha, worth)
+
+
+def individual_frontier(
+    problem: Problem, ground: Callable[[], Ledgers], policy: IndividualPolicy, gap: Any
+) -> Frontier:
+    """The frontier of policies of the kind of ``policy``; ``ground`` are the people that it was fitted to."""
+
+    def find() -> Line:
+        generator = Generator(ground(), gap=None, constraints=problem.constraints)
+        old = policy.mixture
+        for fixed, alpha, kappa in zip(old.fixed.tolist(), old.alpha.tolist(), old.kappa, strict=True):
+            generator.add(alpha, kappa, fixed)  # so that no point lies above the policy that was fitted
+        pool = fill(generator, gap)
+        # From here on the sums do: what is known of each person is not kept.
+        policies, moments, expected = generator.policies, pool.program.moments, generator.expected.moments()
+        passes, excess = generator.passes, pool.excess
+        names = [component.name for component in policy.components]
+
+        def mixed(q: Floats, outcome: Outcome) -> Policy:
+            plug_in = expected.evaluate(q)
+            known = f"frontier known to {TOLERANCE:g} of its rise"
+            search = Search(
+                passes=passes,
+                stopped=known if excess is not None else "out of reach by the probabilities",
+                duality_gap=excess,
+                plug_in_optimum=None,
+                plug_in_loss=plug_in.loss,
+                plug_in_gaps=dict(zip(names, plug_in.gaps.tolist(), strict=True)),
+            )
+            mixture = policies.followed(q)
+            return replace(policy, mixture=mixture, outcome=outcome, prices={}, search=search, randomize=True)
+
+        rounding = tau_rounding(pool.program)
+        return Line(ray_of(pool.program), pool.points, moments.today, moments.evaluate, mixed, rounding)
+
+    return Frontier(policy.components, policy.groups, problem.loss.name, TOLERANCE, find)

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from felicific._people.columns import Columns, ordered_columns
+from felicific._people.plan import columns_seen
 from felicific._policy.sql import Names, case_expression
-from felicific._program.plan import columns_seen
-from felicific._program.tables import ordered_columns
 from felicific._tables.engine import (
     ArrowEngine,
     DaskEngine,
@@ -251,7 +251,7 @@ class _SparkDecisions:
 def _by_polars(engine: Engine, policy: Any, roles: Roles, column: str) -> Any:
     import polars as pl
 
-    seen = () if _is_cells(policy) else columns_seen(engine, policy, roles.group)
+    seen = () if _is_cells(policy) else columns_seen(engine, Columns(group=roles.group), policy.problem)
     # Functions that can be expressions of columns get arrays, as when the policy was fitted; others a dataframe.
     chosen = engine.names if seen is None else [*roles.names, *seen]
     names = [name for name in engine.names if name in chosen]

@@ -8,12 +8,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from felicific._documents import check_shape, plain, read_number, read_numbers, refused
+from felicific._documents import check_shape, read_number, read_numbers, refused
+from felicific._people.checks import check_proba
+from felicific._people.columns import Columns
+from felicific._people.people import People
+from felicific._people.plan import columns_seen
 from felicific._policy.calibration import Calibration
-from felicific._policy.ledgers import Terms, expected_ledger
+from felicific._policy.ledger import expected_ledger
 from felicific._policy.policy import Policy
 from felicific._problem.expressions import Expression
-from felicific._problem.happiness import Correct, Decided, Happiness, Labelled, resolve_happiness
+from felicific._problem.happiness import (
+    Happiness,
+    check_classes,
+    function_from_json,
+    function_to_json,
+    resolve_happiness,
+)
+from felicific._problem.loss import Loss
+from felicific._problem.problem import Problem
 from felicific._program.generation import (
     CHOOSES,
     LIKELY,
@@ -24,7 +36,8 @@ from felicific._program.generation import (
     fixed_decisions,
     likeliest,
 )
-from felicific._program.summing import check_proba, resolve_loss
+from felicific._program.signals import Individual
+from felicific._tables.engine import Engine
 from felicific._tables.memory import Array, Table, count_rows
 from felicific.exceptions import DataError, PolicyFileError
 
@@ -78,12 +91,43 @@ class IndividualPolicy(Policy):
     mixture: Mixture
     calibration: Calibration
     origin: Floats
-    happiness: tuple[Happiness, ...]
-    loss_function: Any
+    problem: Problem
     search: Search
+
+    @property
+    def happiness(self) -> tuple[Happiness, ...]:
+        """The functions that decide."""
+        return self.problem.happiness
+
+    @property
+    def kind(self) -> str:
+        """Individual."""
+        return Individual.kind
+
+    @property
+    def sees_x(self) -> bool:
+        """Yes."""
+        return True
+
+    def columns_seen(self, engine: Engine, group: Any) -> tuple[str, ...] | None:
+        """Columns that its functions look at."""
+        return columns_seen(engine, Columns(group=group), self.problem)
 
     def _mixed(self, scores: Array, group: NDArray[np.intp] | None, x: Table) -> Floats:
         return self.follow(self.look(scores, group, x))
+
+    @property
+    def sight(self) -> object:
+        """The calibration."""
+        return self.calibration
+
+    def look_at(self, people: People) -> Seen:
+        """What may be expected of people who were checked."""
+        scores = people.with_scores.proba if self.see_group else people.joint
+        assert scores is not None, "an individual policy sees probabilities"
+        if self.see_group:
+            return self.look(scores, people.codes, people.x)
+        return self.look(scores.reshape(len(scores), -1), None, people.x)
 
     def look(self, scores: Array, group: NDArray[np.intp] | None, x: Table) -> Seen:
         """What may be expected of people, whatever the mixture."""
@@ -92,14 +136,15 @@ class IndividualPolicy(Policy):
         rows = np.arange(len(scores))
         if count_rows(x) != len(rows):
             raise DataError(f"There are {len(rows)} scores for {count_rows(x)} people.", "Pass one for each.")
-        k, g = len(self.classes), len(self.groups)
-        names = np.empty(len(rows), dtype=object)
+        k, g = len(self.problem.labels), len(self.groups)
+        names = None
         if self.see_group:
             names = _named(self.groups, group)
-            belief = self.calibration.apply(check_proba(scores, k, rows), np.asarray(group))
+            scores = check_proba(scores, k, rows)
+            belief = self.calibration.apply(scores, np.asarray(group))
         else:
             belief = check_proba(scores, k * g, rows).reshape(len(rows), k, g)
-        ledger = expected_ledger(self.terms, x, belief, names if self.see_group else None, self.origin)
+        ledger = expected_ledger(self.problem, self.groups, x, belief, names, self.origin)
         likely = likeliest(scores.reshape(len(rows), k, -1).sum(axis=2))
         return Seen(ledger, likely, np.zeros(len(rows), dtype=np.intp) if group is None else group)
 
@@ -117,12 +162,6 @@ class IndividualPolicy(Policy):
                 chosen = choose(alpha, kappa, cost, value) if free else fixed_decisions(fixed, likely[mine])
                 decisions[mine, chosen] += self.mixture.share[z, m]
         return decisions
-
-    @property
-    def terms(self) -> Terms:
-        """What is valued."""
-        cost = resolve_loss(self.loss_function, self.classes)[1]
-        return Terms(self.classes, self.groups, self.happiness, cost, self.see_group)
 
     def rules(self, digits: int = 12) -> list[str]:
         """One sentence for every group and policy that is mixed."""
@@ -162,10 +201,10 @@ class IndividualPolicy(Policy):
     # Files
 
     def _content(self) -> dict[str, Any]:
-        name, cost = resolve_loss(self.loss_function, self.classes)
-        stored: Any = cost.tolist() if isinstance(cost, np.ndarray) else name
-        if isinstance(cost, Expression):
-            stored = {"expression": cost.text}
+        loss = self.problem.loss
+        stored: Any = loss.name if loss.matrix is None else loss.matrix.tolist()
+        if isinstance(loss.function, Expression):
+            stored = {"expression": loss.function.text}
         return {
             "policy": {"kind": "individual"},
             "fixed": self.mixture.fixed.tolist(),
@@ -176,7 +215,7 @@ class IndividualPolicy(Policy):
                 [[x.tolist(), y.tolist()] for x, y in curves] for curves in self.calibration.knots
             ],
             "origin": self.origin.tolist(),
-            "functions": [_function_to_json(happiness) for happiness in self.happiness],
+            "functions": [function_to_json(happiness) for happiness in self.happiness],
             "loss_function": stored,
             "search": asdict(self.search),
         }
@@ -196,7 +235,7 @@ class IndividualPolicy(Policy):
                     f"Pass happiness= with functions for {', '.join(map(repr, names))}.",
                 )
             happiness.append(
-                known[component.name] if written is None else _function_from_json(component, written)
+                known[component.name] if written is None else function_from_json(component, written)
             )
         loss = content["loss_function"]
         if isinstance(loss, dict):
@@ -220,8 +259,13 @@ class IndividualPolicy(Policy):
                 )
             ),
             origin=read_numbers(content["origin"], "origin"),
-            happiness=tuple(happiness),
-            loss_function=loss,
+            problem=Problem(
+                common["classes"],
+                common["classes"],
+                tuple(happiness),
+                Loss.of(loss, common["classes"]),
+                see_group=common["see_group"],
+            ),
             search=_read_search(content["search"]),
             **common,
         )
@@ -250,15 +294,7 @@ class IndividualPolicy(Policy):
                 if not len(x) or not rising or y.min() < 0 or y.max() > 1 or not np.isfinite(x).all():
                     raise refused("a calibration curve does not rise from 0 to 1")
         for happiness in self.happiness:
-            named = [getattr(part, field, None) for part, field in _class_fields(happiness)]
-            if any(name is not None and name not in self.classes.tolist() for name in named):
-                raise refused(f"the happiness {happiness.name!r} speaks of a class that is none")
-        resolve_loss(self.loss_function, self.classes)
-
-
-def _class_fields(happiness: Happiness) -> list[tuple[Any, str]]:
-    """Where a criterion's functions name a class."""
-    return [(happiness.function, "choice"), (happiness.among, "label")]
+            check_classes(happiness, self.classes.tolist(), self.problem.labels.tolist())
 
 
 def _read_search(content: Any) -> Search:
@@ -300,40 +336,3 @@ def search_of(found: Generated, names: list[str]) -> Search:
         found.plug_in.loss,
         gaps,
     )
-
-
-def _function_to_json(happiness: Happiness) -> dict[str, Any] | None:
-    """A criterion or an expression as data; None where there is a Python function of the user's."""
-    content: dict[str, Any] = {}
-    match happiness.function:
-        case Decided(choice):
-            content["choice"] = plain([choice], "class")
-        case Expression(text):
-            content["expression"] = text
-        case Correct():
-            pass
-        case _:
-            return None
-    match happiness.among:
-        case Labelled(label, same):
-            content["label"] = [*plain([label], "class"), same]
-        case Expression(text):
-            content["among"] = text
-        case None:
-            pass
-        case _:
-            return None
-    return content
-
-
-def _function_from_json(component: Any, content: dict[str, Any]) -> Happiness:
-    function: Any = Correct()
-    if "choice" in content:
-        function = Decided(content["choice"][0])
-    elif "expression" in content:
-        function = Expression(content["expression"])
-    among: Any = Labelled(*content["label"]) if "label" in content else None
-    if "among" in content:
-        among = Expression(content["among"])
-    rest = {name: getattr(component, name) for name in ("name", "unit", "bounds", "family")}
-    return Happiness(function, among, **rest)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import pairwise
@@ -29,16 +29,18 @@ from felicific._documents import (
     write_document,
 )
 from felicific._files import write_whole
+from felicific._people.checks import check_proba, encode_labels
+from felicific._people.people import People
 from felicific._policy.apply import Roles, decide_table
-from felicific._policy.lottery import check_keys, draw, keys_as_text, make_salt
+from felicific._policy.lottery import check_keys, draw, faces_lottery, keys_as_text
 from felicific._policy.sql import case_expression, quote_name
 from felicific._problem.happiness import Component, read_component, written
 from felicific._problem.requirements import Budget, Floor
 from felicific._program.moments import Moments, Outcome
-from felicific._program.signals import SIGNALS, Signal, SoftLabel, signal_from_json, signal_to_json
+from felicific._program.signals import SIGNALS, Signal, Spread, signal_from_json, signal_to_json
 from felicific._program.solution import solve_program
-from felicific._program.summing import KEY_BATCH, check_proba, encode_labels
-from felicific._tables.engine import find_engine
+from felicific._program.summing import KEY_BATCH
+from felicific._tables.engine import Engine, find_engine
 from felicific._tables.groups import encode_groups
 from felicific._tables.memory import Array, Table, as_vector
 from felicific.exceptions import ConstraintError, DataError, GroupError, PolicyFileError
@@ -91,9 +93,50 @@ class Policy(ABC):
         """Whether it is applied to probabilities, or else to predicted labels."""
         return True
 
+    @property
+    @abstractmethod
+    def kind(self) -> str:
+        """What ``policy=`` calls it."""
+
+    @property
+    def sees_x(self) -> bool:
+        """Whether it looks at the people themselves, and not only at what the model says of them."""
+        return False
+
+    @property
+    def sums_suffice(self) -> bool:
+        """Whether sums over people tell what another policy of this kind would do to each of them."""
+        return False
+
+    @property
+    def share_drawn(self) -> float | None:
+        """Share of the fitted people who face a lottery; None when it cannot be told without them."""
+        return None
+
+    def columns_seen(self, engine: Engine, group: Any) -> tuple[str, ...] | None:
+        """Columns of x that it looks at; None when it must see the library's own rows."""
+        return ()
+
     @abstractmethod
     def _mixed(self, scores: Array, group: NDArray[np.intp] | None, x: Table) -> Floats:
         """Probability of every decision, before any rounding."""
+
+    @abstractmethod
+    def look_at(self, people: People) -> Any:
+        """What it sees of people who were checked, for :meth:`follow`."""
+
+    @abstractmethod
+    def follow(self, seen: Any) -> Floats:
+        """Probability of every decision about people who were looked at, before any rounding."""
+
+    @property
+    @abstractmethod
+    def sight(self) -> object:
+        """What it looks by: policies of the same sight see the same of people."""
+
+    def odds_of(self, people: People) -> Floats:
+        """Probability of every decision about people who were checked."""
+        return self.rounded(self.follow(self.look_at(people)))
 
     @abstractmethod
     def rules(self, digits: int = 12) -> list[str]:
@@ -395,23 +438,78 @@ class CellPolicy(Policy):
         """Whether the signal is made of probabilities."""
         return self.signal.needs_proba
 
+    @property
+    def kind(self) -> str:
+        """That of its signal."""
+        return self.signal.kind
+
+    @property
+    def sums_suffice(self) -> bool:
+        """Unless a person's signal is drawn by lot."""
+        return not self.signal.drawn
+
+    @property
+    def share_drawn(self) -> float | None:
+        """Where people are is all there is to know of them, unless their signal is drawn by lot."""
+        if not self.randomize:
+            return 0.0
+        if self.signal.drawn:
+            return None
+        cells = faces_lottery(self.q.reshape(-1, self.q.shape[2]))
+        return float(np.average(cells, weights=self.mass.ravel()))
+
     def _mixed(self, scores: Array, group: NDArray[np.intp] | None, x: Table) -> Floats:
-        g, size, k = self.q.shape
-        table = self.q.reshape(g * size, k)
-        rows = np.arange(len(scores))
+        rows, k = np.arange(len(scores)), len(self.classes)
         labels = scores.ndim == 1 and not self.signal.needs_proba
         coded = encode_labels(scores, self.classes, "prediction", rows) if labels else None
-        decisions = np.zeros((len(scores), k))
-        for start in range(0, len(scores), KEY_BATCH):  # what stays in the processor's cache is faster
+
+        def part_of(part: slice) -> tuple[NDArray[np.intp] | None, Spread]:
+            proba = check_proba(scores[part], k, rows[part]) if coded is None else None
+            spread = self.signal.spread(proba, None if coded is None else coded[part])
+            return None if group is None else group[part], spread
+
+        return self._looked_up(len(scores), part_of)
+
+    def look_at(self, people: People) -> tuple[NDArray[np.intp] | None, Spread]:
+        """The group, and the signals with their weights."""
+        needs = self.signal.needs_proba
+        spread = self.signal.spread(
+            people.with_scores.scores() if needs else None, None if needs else people.predictions()
+        )
+        return people.codes if self.see_group else None, spread
+
+    def follow(self, seen: tuple[NDArray[np.intp] | None, Spread]) -> Floats:
+        """The row of the table for everybody."""
+        codes, spread = seen
+
+        def part_of(part: slice) -> tuple[NDArray[np.intp] | None, Spread]:
+            shares = [(cell[part], None if share is None else share[part]) for cell, share in spread]
+            return None if codes is None else codes[part], shares
+
+        return self._looked_up(len(spread[0][0]), part_of)
+
+    @property
+    def sight(self) -> object:
+        """The signal."""
+        return self.signal
+
+    def _looked_up(
+        self, n: int, part_of: Callable[[slice], tuple[NDArray[np.intp] | None, Spread]]
+    ) -> Floats:
+        """The row of the table for everybody; ``part_of`` are the groups and signals of some."""
+        g, size, k = self.q.shape
+        table = self.q.reshape(g * size, k)
+        odds = np.zeros((n, k))
+        for start in range(0, n, KEY_BATCH):  # what stays in the processor's cache is faster
             part = slice(start, start + KEY_BATCH)
-            proba = None if labels else check_proba(scores[part], k, rows[part])
-            for cell, share in self.signal.spread(proba, None if coded is None else coded[part]):
-                place = cell if group is None else group[part] * size + cell
+            group, spread = part_of(part)
+            for cell, share in spread:
+                place = cell if group is None else group * size + cell
                 if share is None:
-                    table.take(place, axis=0, out=decisions[part], mode="clip")
+                    table.take(place, axis=0, out=odds[part], mode="clip")
                 else:
-                    decisions[part] += share[:, None] * table.take(place, axis=0)
-        return decisions
+                    odds[part] += share[:, None] * table.take(place, axis=0)
+        return odds
 
     def to_sql(
         self,
@@ -446,7 +544,7 @@ class CellPolicy(Policy):
         return found
 
     def _person(self, first: int, last: int, digits: int) -> str:
-        if not self.randomize and isinstance(self.signal, SoftLabel):
+        if not self.randomize and self.signal.drawn:
             label = self.classes.tolist()[first]
             return f"the part of a person's probabilities that is for the label {label!r}"
         return self.signal.describe(first, last, self.classes.tolist(), digits)
@@ -508,48 +606,21 @@ class CellPolicy(Policy):
 Policy.kinds.update(dict.fromkeys(SIGNALS, CellPolicy))
 
 
-def solve(
-    moments: Moments,
-    *,
-    gap: Any = 0.0,
-    constraints: Iterable[Floor | Budget] = (),
-    see_group: bool = True,
-    random_state: Any = None,
+def solve_cells(
+    joined: Moments, gap: Any, constraints: Iterable[Floor | Budget], *, see_group: bool, salt: str
 ) -> CellPolicy:
-    """Find the policy of least loss that meets every requirement: one linear program.
-
-    Parameters
-    ----------
-    moments : Moments
-        The sums over the labelled people; see :func:`felicific.moments`.
-    gap : number, or dict of component or criterion to number
-        Largest allowed gap, in the unit of happiness. None asks for nothing.
-    constraints : sequence of Floor and Budget
-        Further requirements.
-    see_group : bool
-        False for a policy that decides alike in all groups, because the group is not known when it decides.
-    random_state : None, int or NumPy generator
-        Where the lottery's salt comes from.
-
-    Raises
-    ------
-    InfeasibleError
-        When no policy meets the requirements, with the least reachable gap or the conflict.
-    """
-    Moments.check(moments)
-    moments.check_complete()
-    moments = moments.joined()
-    solution = solve_program(moments, gap, constraints, see_group=see_group)
+    """The policy of least loss that sees the cells of some moments."""
+    solution = solve_program(joined, gap, constraints, see_group=see_group)
     return CellPolicy(
-        classes=moments.classes,
-        groups=moments.groups,
-        signal=moments.signal,
+        classes=joined.classes,
+        groups=joined.groups,
+        signal=joined.signal,
         q=solution.q,
-        mass=moments.mass,
-        components=moments.components,
+        mass=joined.mass,
+        components=joined.components,
         outcome=solution.outcome,
         prices=solution.prices,
-        salt=make_salt(random_state),
+        salt=salt,
         see_group=see_group,
     )
 

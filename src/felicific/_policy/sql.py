@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from felicific._people.checks import PROBABILITY_TOLERANCE
 from felicific._policy.lottery import cumulate
 from felicific._program.signals import Label, ScoreCells, SoftLabel, fine_per_class, lower_edge
-from felicific._program.summing import PROBABILITY_TOLERANCE
 from felicific.exceptions import DataError
 
 Floats = NDArray[np.float64]

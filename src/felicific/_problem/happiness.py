@@ -1,8 +1,7 @@
-"""Happiness: what a decision is worth to a person; and the criteria that are special cases of it."""
+"""Happiness: what a decision is worth to a person, as the user writes it down."""
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import inspect
 import math
@@ -13,18 +12,20 @@ from types import FunctionType
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import numpy as np
-from numpy.typing import NDArray
-
-from felicific._documents import check_shape, read_numbers, refused
+from felicific._documents import check_shape, plain, read_numbers, refused
+from felicific._problem.criteria import (
+    CRITERIA,
+    Correct,
+    Decided,
+    Labelled,
+    Part,
+    criterion_parts,
+    resolve_favourable,
+)
 from felicific._problem.expressions import GRAMMAR, Expression, is_name
-from felicific._tables.memory import Array, ArrayRows, Table, is_arrow, is_polars, slice_rows, widener
-from felicific.exceptions import FelicificError, HappinessError
+from felicific.exceptions import HappinessError
 
 ARGUMENTS = ("decision", "x", "y", "group")
-
-#: Numbers of one person that differ by less, relative to the largest, are the same but for rounding.
-ALIKE = 1e-9
 
 
 def arguments_of(function: Callable[..., Any], what: str, allowed: Sequence[str]) -> frozenset[str]:
@@ -184,12 +185,15 @@ class Happiness:
         object.__setattr__(self, "family", self.family if self.family is not None else name)
 
     @property
+    def asks(self) -> frozenset[str]:
+        """Arguments that the function or its ``among`` asks for."""
+        asked = arguments_of(self.function, "The happiness", ARGUMENTS)
+        return asked if self.among is None else asked | arguments_of(self.among, "`among`", ARGUMENTS[1:])
+
+    @property
     def looks_at_y(self) -> bool:
         """Whether the function or its ``among`` asks for the label."""
-        asked = arguments_of(self.function, "The happiness", ARGUMENTS)
-        return "y" in asked or (
-            self.among is not None and "y" in arguments_of(self.among, "`among`", ARGUMENTS[1:])
-        )
+        return "y" in self.asks
 
     @property
     def component(self) -> Component:
@@ -219,293 +223,8 @@ def _name_of(function: Any) -> str:
     return "happiness" if name == "<lambda>" else str(name)
 
 
-@dataclass(frozen=True)
-class Batch:
-    """Some rows, as a happiness function sees them; ``rows`` are their numbers in the user's table."""
-
-    x: Table
-    y: Array | None
-    group: Array
-    rows: NDArray[np.intp]
-
-    def __post_init__(self) -> None:
-        for name in ("y", "group"):
-            values = getattr(self, name)
-            wide = widener({name: values})({name: values})[name] if values is not None else None
-            object.__setattr__(self, name, wide)
-
-    def row(self, position: int) -> str:
-        """Name one row and its group in a message."""
-        return f"row {self.rows[position]} (group {self.group[position : position + 1].tolist()[0]!r})"
-
-    def part(self, some: slice) -> Batch:
-        """Some of these rows."""
-        x = None if self.x is None else slice_rows(self.x, some.start, some.stop)
-        return Batch(x, None if self.y is None else self.y[some], self.group[some], self.rows[some])
-
-
-def evaluate(
-    function: Callable[..., Any],
-    what: str,
-    batch: Batch,
-    decision: Any = None,
-    counted: NDArray[np.bool_] | None = None,
-) -> NDArray[np.float64]:
-    """Call a function of the user's on a batch and insist on one finite real number per row, whatever the other rows.
-
-    Of rows that are not ``counted`` anything is taken, and zero is returned.
-    """
-    allowed = ARGUMENTS if decision is not None else ARGUMENTS[1:]
-    asked = arguments_of(function, what, allowed)
-    if "y" in asked and batch.y is None:
-        raise HappinessError(f"{what} looks at the label y, and there is none.", "Pass y.")
-    case = what if decision is None else f"{what}, for the decision {decision!r},"
-    numbers = _numbers(function, case, asked, batch, decision, counted)
-    n = len(numbers)
-    # Once in a table: its first batch begins before as many rows as it has.
-    if n > 1 and batch.rows[0] < n and not isinstance(function, Expression):
-        some = slice(n // 2, n // 2 + max(1, n // 8))
-        seen = None if counted is None else counted[some]
-        try:
-            alone = _numbers(function, case, asked, batch.part(some), decision, seen)
-        except HappinessError:
-            return numbers  # what fails on fewer rows is told when there are fewer
-        _refuse_others(case, batch, numbers, alone, some)
-    return numbers
-
-
-def _refuse_others(
-    case: str, batch: Batch, numbers: NDArray[np.float64], alone: NDArray[np.float64], some: slice
-) -> None:
-    """Raise if some rows, ``alone``, get other numbers than among all rows of the batch."""
-    apart = np.abs(alone - numbers[some])
-    if apart.max() <= ALIKE * np.abs(numbers).max():
-        return
-    i = int(apart.argmax())
-    raise HappinessError(
-        f"{case} is {numbers[some.start + i]:.6g} in {batch.row(some.start + i)} among {len(numbers)} rows, and "
-        f"{alone[i]:.6g} among {len(alone)} of them: it depends on other people's rows, or on chance.",
-        "It sees some rows at a time: compute means, ranks and the like beforehand, as a column or a number.",
-    )
-
-
-def _numbers(
-    function: Callable[..., Any],
-    case: str,
-    asked: frozenset[str],
-    batch: Batch,
-    decision: Any,
-    counted: NDArray[np.bool_] | None,
-) -> NDArray[np.float64]:
-    """One finite real number per row."""
-    offered = {"decision": decision, "x": batch.x, "y": batch.y, "group": batch.group}
-    result = _call(function, case, {name: offered[name] for name in asked})
-    if result is None:
-        raise HappinessError(f"{case} returned None.", "Return one number per row; is a `return` missing?")
-    array = result.to_numpy() if hasattr(result, "to_numpy") else np.asarray(result)
-    numbers = _as_numbers(array, case)
-    n = len(batch.group)
-    if numbers.shape not in {(), (n,)}:
-        raise HappinessError(
-            f"{case} returned shape {numbers.shape} for {n} rows.",
-            "Return one number per row, or one number; several components are a list of functions.",
-        )
-    numbers = np.broadcast_to(numbers, (n,))
-    if counted is not None:
-        numbers = np.where(counted, numbers, 0.0)
-    finite = np.isfinite(numbers)
-    if not finite.all():
-        position = int(np.argmin(finite))
-        raise HappinessError(
-            f"{case} is {numbers[position]} in {batch.row(position)}.",
-            "Repair that row of the table, or leave such people out with `among`.",
-        )
-    return numbers
-
-
-def _call(function: Callable[..., Any], case: str, arguments: dict[str, Any]) -> Any:
-    """Call a function of the user's; what it raises becomes an error of ours."""
-    if is_arrow(arguments.get("x")):
-        # Arrow's own columns know no arithmetic: most functions want arrays, and the others want Arrow.
-        with contextlib.suppress(Exception):
-            return function(**arguments | {"x": ArrayRows(arguments["x"])})
-    try:
-        return function(**arguments)
-    except FelicificError as error:
-        if isinstance(function, Expression):
-            raise  # its errors point at the part that is wrong
-        raise HappinessError(
-            f"{case} raised {type(error).__name__}: {error.problem}", error.remedy
-        ) from error
-    except Exception as error:
-        if is_polars(arguments.get("x")):
-            # Polars knows no product of truth values and numbers; arrays do.
-            with contextlib.suppress(Exception):
-                return function(**arguments | {"x": ArrayRows(arguments["x"])})
-        raise HappinessError(
-            f"{case} raised {type(error).__name__}: {error}.",
-            "Try the function on a few rows of your own table; a column may be missing, or a decision no number.",
-        ) from error
-
-
-def _as_numbers(array: Array, case: str) -> NDArray[np.float64]:
-    if array.dtype.kind in "biuf":
-        return array.astype(np.float64, copy=False)
-    if array.dtype.kind == "O":
-        try:
-            # A missing value of a nullable column becomes NaN, and is then reported with its row.
-            plain = [
-                np.nan if type(value).__name__ == "NAType" else value for value in array.ravel().tolist()
-            ]
-            if not any(isinstance(value, str | complex) for value in plain):
-                return np.array(plain, dtype=np.float64).reshape(array.shape)
-        except (TypeError, ValueError):
-            pass
-    raise HappinessError(
-        f"{case} returned {array.dtype} values, not real numbers.", "Return one finite real number per row."
-    )
-
-
-def evaluate_among(happiness: Happiness, batch: Batch) -> NDArray[np.bool_] | None:
-    """Who is counted by a component: True or False per row, or None for everybody."""
-    if happiness.among is None:
-        return None
-    what = f"`among` of the happiness {happiness.name!r}"
-    counted = evaluate(happiness.among, what, batch)
-    if not np.isin(counted, (0.0, 1.0)).all():
-        raise HappinessError(
-            f"{what} returned numbers other than 0 and 1.", "Return True for the people who are counted."
-        )
-    return np.asarray(counted == 1.0)
-
-
-def check_bounds(
-    happiness: Happiness,
-    values: NDArray[np.float64],
-    counted: NDArray[np.bool_] | None,
-    batch: Batch,
-    decision: Any,
-) -> None:
-    """Refuse values outside the bounds that were stated, but for rounding."""
-    if happiness.bounds is None or not len(values):
-        return
-    low, high = happiness.bounds
-    slack = 1e-9 * (high - low)
-    if values.min() >= low - slack and values.max() <= high + slack:
-        return
-    wrong = (values < low - slack) | (values > high + slack)
-    if counted is not None:
-        wrong &= counted
-    if wrong.any():
-        i = int(np.argmax(wrong))
-        raise HappinessError(
-            f"The happiness {happiness.name!r} of the decision {decision!r} is {values[i]:.6g} in {batch.row(i)}, "
-            f"outside its bounds {low:.6g} to {high:.6g}.",
-            "Widen bounds=, or leave it out: what relies on wrong bounds is wrong.",
-        )
-
-
-# ---------------------------------------------------------------------------------------------------------
-# Criteria: each is a row of one table. The functions are small frozen objects so that they pickle.
-
-
-@dataclass(frozen=True)
-class Decided:
-    """1 when the decision is ``choice``."""
-
-    choice: Any
-
-    def __call__(self, decision: Any) -> float:
-        """One number for everybody."""
-        return float(decision == self.choice)
-
-
-@dataclass(frozen=True)
-class Correct:
-    """1 when the decision is the label."""
-
-    def __call__(self, decision: Any, y: Any) -> Any:
-        """True or False per person."""
-        return y == decision
-
-
-@dataclass(frozen=True)
-class Labelled:
-    """Counts the people whose label is ``label`` (``same``), or is not."""
-
-    label: Any
-    same: bool = True
-
-    def __call__(self, y: Any) -> Any:
-        """True or False per person."""
-        return (y == self.label) == self.same
-
-
-@dataclass(frozen=True)
-class Criterion:
-    """Which decisions are counted, among whom.
-
-    ``decided``: "each" class, the "favourable" one, or the person's own "label".
-    ``among``: "everyone", the people of "each label", of the "favourable" label, or of the "other" labels.
-    """
-
-    decided: str
-    among: str
-
-
-CRITERIA: Mapping[str, Criterion] = {
-    "statistical_parity": Criterion(decided="each", among="everyone"),
-    "overall_accuracy": Criterion(decided="label", among="everyone"),
-    "equalized_odds": Criterion(decided="each", among="each label"),
-    "equal_opportunity": Criterion(decided="favourable", among="favourable"),
-    "predictive_equality": Criterion(decided="favourable", among="other"),
-}
-
-
-def _expand(name: str, classes: Sequence[Any], favourable: Any, label: str) -> list[Happiness]:
-    criterion = CRITERIA[name]
-    decided: dict[str, list[tuple[str, Callable[..., Any]]]] = {
-        "each": [(f"decision={k!r}", Decided(k)) for k in classes],
-        "favourable": [("", Decided(favourable))],
-        "label": [("", Correct())],
-    }
-    among: dict[str, list[tuple[str, Callable[..., Any] | None]]] = {
-        "everyone": [("", None)],
-        "each label": [(f"label={k!r}", Labelled(k)) for k in classes],
-        "favourable": [("", Labelled(favourable))],
-        "other": [("", Labelled(favourable, same=False))],
-    }
-    found = []
-    for who, counted in among[criterion.among]:
-        for what, function in decided[criterion.decided]:
-            inside = ", ".join(part for part in (what, who) if part)
-            found.append(
-                Happiness(
-                    function,
-                    among=counted,
-                    name=f"{label}({inside})" if inside else label,
-                    unit="share",
-                    bounds=(0.0, 1.0),
-                    family=label,
-                )
-            )
-    return found
-
-
-def resolve_favourable(favourable: Any, classes: Sequence[Any]) -> Any:
-    """Return the favourable decision: the last class unless said."""
-    if favourable is None:
-        return classes[-1]
-    if favourable not in classes:
-        raise HappinessError(
-            f"The favourable decision {favourable!r} is not among the classes {list(classes)}.",
-            "Name one of them, or leave `favourable` out.",
-        )
-    return classes[list(classes).index(favourable)]
-
-
 def resolve_happiness(
-    happiness: Any, classes: Sequence[Any], favourable: Any = None
+    happiness: Any, decisions: Sequence[Any], favourable: Any = None, labels: Sequence[Any] | None = None
 ) -> tuple[Happiness, ...]:
     """Turn what the user wrote (function, Happiness, criterion, expression, list or dict) into components."""
     if happiness is None:
@@ -514,7 +233,7 @@ def resolve_happiness(
             "Pass happiness=: a function such as `lambda decision, x: decision * x['loan']`, or the name of a "
             f"criterion ({', '.join(CRITERIA)}).",
         )
-    best = resolve_favourable(favourable, classes)
+    best = resolve_favourable(favourable, decisions)
     if isinstance(happiness, Mapping):
         items: Iterable[tuple[str | None, Any]] = [(str(name), item) for name, item in happiness.items()]
     elif isinstance(happiness, list | tuple):
@@ -524,7 +243,9 @@ def resolve_happiness(
     components: list[Happiness] = []
     for name, item in items:
         if isinstance(item, str) and item in CRITERIA:
-            components += _expand(item, classes, best, name if name is not None else item)
+            called = name if name is not None else item
+            parts = criterion_parts(item, decisions, decisions if labels is None else labels, best)
+            components += [_rate(called, part) for part in parts]
         elif isinstance(item, Happiness):
             components.append(item if name is None else replace(item, name=name, family=name))
         else:
@@ -541,6 +262,18 @@ def resolve_happiness(
     return tuple(components)
 
 
+def _rate(name: str, part: Part) -> Happiness:
+    """One component of a criterion that is called ``name``."""
+    return Happiness(
+        part.function,
+        among=part.among,
+        name=name + part.suffix,
+        unit="share",
+        bounds=(0.0, 1.0),
+        family=name,
+    )
+
+
 def _check_expression(text: str) -> None:
     """Refuse the name of a criterion, right or wrong, where an expression is expected."""
     if text in CRITERIA:
@@ -554,3 +287,54 @@ def _check_expression(text: str) -> None:
             f"There is no criterion called {text!r}.",
             f"Did you mean {near[0]!r}?" if near else f"The criteria are {', '.join(CRITERIA)}. {GRAMMAR}",
         )
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Files
+
+
+def function_to_json(happiness: Happiness) -> dict[str, Any] | None:
+    """A criterion or an expression as data; None where there is a Python function of the user's."""
+    content: dict[str, Any] = {}
+    match happiness.function:
+        case Decided(choice):
+            content["choice"] = plain([choice], "class")
+        case Expression(text):
+            content["expression"] = text
+        case Correct():
+            pass
+        case _:
+            return None
+    match happiness.among:
+        case Labelled(label, same):
+            content["label"] = [*plain([label], "class"), same]
+        case Expression(text):
+            content["among"] = text
+        case None:
+            pass
+        case _:
+            return None
+    return content
+
+
+def function_from_json(component: Component, content: dict[str, Any]) -> Happiness:
+    """The component with what :func:`function_to_json` wrote of it."""
+    function: Any = Correct()
+    if "choice" in content:
+        function = Decided(content["choice"][0])
+    elif "expression" in content:
+        function = Expression(content["expression"])
+    among: Any = Labelled(*content["label"]) if "label" in content else None
+    if "among" in content:
+        among = Expression(content["among"])
+    rest = {name: getattr(component, name) for name in ("name", "unit", "bounds", "family")}
+    return Happiness(function, among, **rest)
+
+
+def check_classes(happiness: Happiness, decisions: Sequence[Any], labels: Sequence[Any]) -> None:
+    """Refuse a file whose criterion speaks of a class that is none."""
+    named = ((happiness.function, "choice", decisions), (happiness.among, "label", labels))
+    for part, field, known in named:
+        value = getattr(part, field, None)
+        if value is not None and value not in known:
+            raise refused(f"the happiness {happiness.name!r} speaks of a class that is none")

@@ -20,7 +20,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ from felicific._problem.happiness import Component
 from felicific._problem.requirements import Budget, Floor, GapRow, Row, resolve_rows
 from felicific._program.model import Answer, Program, build, multipliers, policy_of, prices_of, run_model
 from felicific._program.moments import Moments, Outcome
+from felicific._program.signals import Signal
 from felicific._program.solution import check_solution, conflict_error, gap_error, irreducible
 from felicific.exceptions import InfeasibleError, SolverError
 
@@ -299,11 +300,10 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class _OneSignal:
+class _OneSignal(Signal):
     """The master's only signal."""
 
-    kind: str = "mixture"
-    needs_proba: bool = True
+    kind: ClassVar[str] = "mixture"
 
     def size(self, n_classes: int) -> int:
         return 1
@@ -316,12 +316,6 @@ class _OneSignal:
 
     def runs(self, n_classes: int) -> list[range]:
         return [range(1)]
-
-    def chains(self, n_classes: int) -> list[tuple[range, int]]:
-        return []
-
-    def check(self, n_classes: int) -> None:
-        return None
 
     def describe(self, first: int, last: int, classes: list[Any], digits: int = 12) -> str:
         return "a person"

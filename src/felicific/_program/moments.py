@@ -23,7 +23,7 @@ from felicific._documents import (
 )
 from felicific._files import write_whole
 from felicific._problem.happiness import Component, read_component
-from felicific._program.signals import Label, Score, Signal, SoftLabel, signal_from_json, signal_to_json
+from felicific._program.signals import Signal, signal_from_json, signal_to_json
 from felicific._tables.memory import (
     Array,
 )
@@ -169,9 +169,10 @@ class Moments:
 
     def joined(self) -> Moments:
         """With a score's fine bins joined to cells; any other moments as they are."""
-        if not isinstance(self.signal, Score):
+        joined = self.signal.join(self.mass, len(self.classes))
+        if joined is None:
             return self
-        cells, signal = self.signal.join(self.mass, len(self.classes))
+        cells, signal = joined
         starts = np.flatnonzero(np.diff(cells, prepend=-1))
 
         def add(array: Floats) -> Floats:
@@ -210,7 +211,7 @@ class Moments:
                     f"The group {group!r} has {self.mass[z].sum():g} people, fewer than {least:g}.",
                     "Merge it with another group before summing up.",
                 )
-            if isinstance(self.signal, Label | SoftLabel) and (self.mass[z] < least)[self.mass[z] > 0].any():
+            if not self.signal.ordered and (self.mass[z] < least)[self.mass[z] > 0].any():
                 raise MomentsError(
                     f"In the group {group!r} some label has fewer than {least:g} people, and labels have no "
                     "neighbours.",

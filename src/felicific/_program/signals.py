@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Protocol
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from felicific._statistics.sample_size import log_maps
 from felicific._tables.memory import row_argmax
+from felicific._typing import Codes, Floats
 from felicific.exceptions import DataError
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 #: A row's signal: the cell of every row, and the weight with which the row falls into it (None: one).
 Spread = list[tuple[Codes, Floats | None]]
@@ -35,9 +33,10 @@ class Individual:
         the label needs no probabilities.
     """
 
-    calibration: str = "isotonic"
+    calibration: Literal["isotonic", "sigmoid", "none"] = "isotonic"
     kind: ClassVar[str] = "individual"
     needs_proba: ClassVar[bool] = True
+    sees_x: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.calibration not in CALIBRATIONS:
@@ -50,47 +49,102 @@ class Individual:
 CALIBRATIONS = ("isotonic", "sigmoid", "none")
 
 
-class Signal(Protocol):
-    """What every signal can do. ``K`` is the number of classes, ``S`` the number of signals."""
+class Signal(ABC):
+    """What a policy sees of a person. ``n_classes`` is the number of the model's labels.
 
-    @property
-    def kind(self) -> str:
-        """Name in ``policy=`` and in files."""
+    Attributes
+    ----------
+    kind : str
+        Name in ``policy=`` and in files.
+    needs_proba : bool
+        Whether it is made of probabilities (or else of predicted labels).
+    sees_x : bool
+        Whether it is more than what the model says.
+    drawn : bool
+        Whether a person's signal is drawn by lot, so that sums over people do not tell each person's odds.
+    ordered : bool
+        Whether signals have neighbours.
+    """
 
-    @property
-    def needs_proba(self) -> bool:
-        """Whether it is made of probabilities (or else of predicted labels)."""
+    kind: ClassVar[str]
+    needs_proba: ClassVar[bool] = True
+    sees_x: ClassVar[bool] = False
+    drawn: ClassVar[bool] = False
+    ordered: ClassVar[bool] = False
 
+    @abstractmethod
     def size(self, n_classes: int) -> int:
-        """Return S."""
+        """Number of signals."""
 
+    @abstractmethod
     def today(self, n_classes: int) -> Codes:
         """Give the decision that the model itself takes at each signal."""
 
+    @abstractmethod
     def spread(self, proba: Floats | None, predicted: Codes | None) -> Spread:
         """Cells and weights W[i, s] of some rows."""
 
+    @abstractmethod
     def runs(self, n_classes: int) -> list[range]:
         """Signals that follow each other in order, and so may be described together."""
 
-    def chains(self, n_classes: int) -> list[tuple[range, int]]:
-        """Runs of signals along which the probability of a decision may not fall."""
-
-    def check(self, n_classes: int) -> None:
-        """Raise if it makes no sense for that many classes."""
-
+    @abstractmethod
     def describe(self, first: int, last: int, classes: list[Any], digits: int = 12) -> str:
         """Say who has one of these signals: "a person whom ..."."""
 
+    @abstractmethod
     def log_policies(self, n_classes: int) -> float:
         """Logarithm of how many deterministic policies a fitted signal could have led to, its cuts included."""
 
+    def chains(self, n_classes: int) -> list[tuple[range, int]]:
+        """Runs of signals along which the probability of a decision may not fall."""
+        return []
 
-class _Unordered:
+    def check(self, n_classes: int) -> None:  # noqa: B027  # any number of classes will do unless said
+        """Raise if it makes no sense for that many classes."""
+
+    def join(self, mass: Floats, n_classes: int) -> tuple[Codes, Signal] | None:
+        """Join signals to fewer, larger ones: the cell of each, and the signal of the cells; None to leave it."""
+        return None
+
+    def relaxed(self) -> Signal | None:
+        """The same without the rule that a probability may not fall, where there is that rule."""
+        return None
+
+    def matched(self, proba: Floats | None, predicted: Codes) -> Signal:
+        """The same, matched to what the model itself decides about some people."""
+        return self
+
+    def ranges(self, n_classes: int) -> list[tuple[int, float, float]]:
+        """The model's label, the score that is exceeded (negative: none) and the largest score of every signal."""
+        return [(s, 0.0, 1.0) for s in range(n_classes)]
+
+    # On an engine
+
+    def spreads(self, n_classes: int) -> int:
+        """How many signals a person has: one, or with its probability every one of them."""
+        return 1
+
+    def key(self, n_classes: int, top: Any) -> Any:
+        """Whole number by which an engine tells people of different signals apart, as a narwhals expression.
+
+        It may look at the columns s0, s1, ... (probabilities), best (the largest of them) and own (the model's label);
+        ``top`` is the expression of the most probable label.
+        """
+        import narwhals as nw
+
+        return nw.col("own")
+
+    def of_key(self, key: Codes, n_classes: int) -> list[Codes]:
+        """Signals of people with these keys, one array for each signal that a person has."""
+        return [key]
+
+
+class _Unordered(Signal):
     """One signal per class, none next to another; the model's decision is the class."""
 
     def size(self, n_classes: int) -> int:
-        """Return K."""
+        """Return the number of classes."""
         return n_classes
 
     def today(self, n_classes: int) -> Codes:
@@ -100,13 +154,6 @@ class _Unordered:
     def runs(self, n_classes: int) -> list[range]:
         """Each label by itself."""
         return [range(s, s + 1) for s in range(n_classes)]
-
-    def chains(self, n_classes: int) -> list[tuple[range, int]]:
-        """None."""
-        return []
-
-    def check(self, n_classes: int) -> None:
-        """Any number of classes will do."""
 
     def log_policies(self, n_classes: int) -> float:
         """Every map of labels to decisions."""
@@ -118,7 +165,7 @@ class SoftLabel(_Unordered):
     """The paper's signal: a label drawn from the model's probabilities, so W = P."""
 
     kind: ClassVar[str] = "soft-label"
-    needs_proba: ClassVar[bool] = True
+    drawn: ClassVar[bool] = True
 
     def spread(self, proba: Floats | None, predicted: Codes | None) -> Spread:
         """Every row falls into every label, with its probability."""
@@ -129,6 +176,20 @@ class SoftLabel(_Unordered):
     def describe(self, first: int, last: int, classes: list[Any], digits: int = 12) -> str:
         """Say who has this signal."""
         return f"a person for whom the label {classes[first]!r} is drawn from the model's probabilities"
+
+    def spreads(self, n_classes: int) -> int:
+        """Every label."""
+        return n_classes
+
+    def key(self, n_classes: int, top: Any) -> Any:
+        """Everybody has every label."""
+        import narwhals as nw
+
+        return nw.lit(0, dtype=nw.Int64)
+
+    def of_key(self, key: Codes, n_classes: int) -> list[Codes]:
+        """One label after the other."""
+        return [np.full(len(key), s) for s in range(n_classes)]
 
 
 @dataclass(frozen=True)
@@ -147,8 +208,47 @@ class Label(_Unordered):
         return f"a person whom the model labels {classes[first]!r}"
 
 
+class _Scored(Signal):
+    """A score: fine bins, or cells of them."""
+
+    ordered: ClassVar[bool] = True
+    kind: ClassVar[str] = "score"
+    monotone: bool
+    boundary: float
+
+    def chains(self, n_classes: int) -> list[tuple[range, int]]:
+        """The decision whose probability may not fall along each run."""
+        if not self.monotone:
+            return []
+        return [(run, 1 if n_classes == 2 else k) for k, run in enumerate(self.runs(n_classes))]
+
+    def key(self, n_classes: int, top: Any) -> Any:
+        """The fine bin, with the very operations of :func:`fine_bins`."""
+        import narwhals as nw
+
+        if n_classes == 2:
+            above = nw.when(nw.col("s1") > self.boundary).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
+            return ((nw.col("s1") * float(FINE)).ceil() + above).cast(nw.Int64)
+        fine = fine_per_class(n_classes)
+        return top * (fine + 1) + (nw.col("best") * float(fine)).ceil().cast(nw.Int64)
+
+    def log_policies(self, n_classes: int) -> float:
+        """How many maps cells of a score could have led to, their cuts included.
+
+        Cells of a score are cut by the rows they are used on, but always between fine bins that are the same for all
+        data. Monotone policies of any cells are monotone policies of the fine bins; free ones are counted for each
+        choice of cuts. The model's own boundary is taken as given.
+        """
+        fine = Score(boundary=self.boundary).size(n_classes)
+        if self.monotone:
+            return log_maps(fine, n_classes, monotone=True)
+        cells = self.size(n_classes)
+        choose = math.lgamma(fine) - math.lgamma(cells) - math.lgamma(fine - cells + 1)
+        return min(choose + cells * math.log(n_classes), fine * math.log(n_classes))
+
+
 @dataclass(frozen=True)
-class Score:
+class Score(_Scored):
     r"""The cell of the model's score.
 
     With two classes the score p is the probability of ``classes[1]``. Rows are first counted in the fine bins
@@ -171,8 +271,6 @@ class Score:
     cells: int = 256
     monotone: bool = True
     boundary: float = 0.5
-    kind: ClassVar[str] = "score"
-    needs_proba: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.cells, int) or self.cells < 2:
@@ -201,24 +299,17 @@ class Score:
         step = fine_per_class(n_classes) + 1
         return [range(k * step, (k + 1) * step) for k in range(n_classes)]
 
-    def chains(self, n_classes: int) -> list[tuple[range, int]]:
-        """As for the cells it will be joined to."""
-        if not self.monotone:
-            return []
-        return [(run, 1 if n_classes == 2 else k) for k, run in enumerate(self.runs(n_classes))]
-
     def describe(self, first: int, last: int, classes: list[Any], digits: int = 12) -> str:
         """Say who is in these bins."""
         return ScoreCells(tuple(range(1, self.size(len(classes)))), self.monotone, self.boundary).describe(
             first, last, classes, digits
         )
 
-    def check(self, n_classes: int) -> None:
-        """Any number of classes will do."""
-
-    def log_policies(self, n_classes: int) -> float:
-        """As for the cells it will be joined to."""
-        return _log_policies(self, n_classes)
+    def matched(self, proba: Floats | None, predicted: Codes) -> Score:
+        """With the boundary at which the model's own decision turns, when there are two classes."""
+        if proba is None or proba.shape[1] != 2:
+            return self
+        return replace(self, boundary=find_boundary(proba, predicted))
 
     def join(self, mass: Floats, n_classes: int) -> tuple[Codes, ScoreCells]:
         """Join fine bins: the cell of every bin, and the signal of the cells.
@@ -253,14 +344,12 @@ ROWS_PER_CELL = 200
 
 
 @dataclass(frozen=True)
-class ScoreCells:
+class ScoreCells(_Scored):
     """Cells of the score: ``cuts`` are the fine bins at which a new cell begins."""
 
     cuts: tuple[int, ...]
     monotone: bool = True
     boundary: float = 0.5
-    kind: ClassVar[str] = "score"
-    needs_proba: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "cuts", tuple(self.cuts))
@@ -277,10 +366,6 @@ class ScoreCells:
             raise DataError(
                 "The cuts of a score do not fit its classes.", "Use Score(...) and let it choose them."
             )
-
-    def log_policies(self, n_classes: int) -> float:
-        """Monotone policies of the fine bins; free ones for each choice of cuts."""
-        return _log_policies(self, n_classes)
 
     @property
     def _starts(self) -> Codes:
@@ -309,12 +394,6 @@ class ScoreCells:
         edges = [int(np.searchsorted(owner, k)) for k in range(n_classes + 1)]
         return [range(edges[k], edges[k + 1]) for k in range(n_classes)]
 
-    def chains(self, n_classes: int) -> list[tuple[range, int]]:
-        """The decision whose probability may not fall along each run."""
-        if not self.monotone:
-            return []
-        return [(run, 1 if n_classes == 2 else k) for k, run in enumerate(self.runs(n_classes))]
-
     def ranges(self, n_classes: int) -> list[tuple[int, float, float]]:
         """The predicted class, the score that is exceeded (negative: none) and the largest score of every cell.
 
@@ -327,6 +406,14 @@ class ScoreCells:
             low, high = (lower_edge(edge, n_classes, self.boundary) for edge in (start, stop))
             found.append((owner, low, 1.0 if high <= low else min(high, 1.0)))
         return found
+
+    def relaxed(self) -> ScoreCells | None:
+        """The same cells with any probabilities."""
+        return replace(self, monotone=False) if self.monotone else None
+
+    def of_key(self, key: Codes, n_classes: int) -> list[Codes]:
+        """The cell of a fine bin."""
+        return [np.searchsorted(np.array(self.cuts, dtype=np.intp), key, side="right")]
 
     def describe(self, first: int, last: int, classes: list[Any], digits: int = 12) -> str:
         """Say whose score lies from the first of these cells to the last."""
@@ -347,21 +434,6 @@ class ScoreCells:
         return f"{who} with a {score} above {low:.{digits}g}" + (
             "" if high >= 1 else f" and at most {high:.{digits}g}"
         )
-
-
-def _log_policies(signal: Score | ScoreCells, n_classes: int) -> float:
-    """Logarithm of how many maps cells of a score could have led to, their cuts included.
-
-    Cells of a score are cut by the rows they are used on, but always between fine bins that are the same for all
-    data. Monotone policies of any cells are monotone policies of the fine bins; free ones are counted for each
-    choice of cuts. The model's own boundary is taken as given.
-    """
-    fine = Score(boundary=signal.boundary).size(n_classes)
-    if signal.monotone:
-        return log_maps(fine, n_classes, monotone=True)
-    cells = signal.size(n_classes)
-    choose = math.lgamma(fine) - math.lgamma(cells) - math.lgamma(fine - cells + 1)
-    return min(choose + cells * math.log(n_classes), fine * math.log(n_classes))
 
 
 def _check_boundary(boundary: Any, monotone: Any) -> None:
@@ -443,7 +515,7 @@ def resolve_signal(policy: Any) -> Signal:
     if isinstance(signal, Individual):
         raise DataError(
             "An individual policy needs the people themselves, not only sums over them.",
-            "Use solve_individual(table, ...), which takes the same columns, or FairClassifier(policy='individual').",
+            "Use solve(table, policy='individual', ...), which takes the same columns, or FairClassifier.",
         )
     return signal
 

@@ -23,7 +23,6 @@ from felicific._program.model import (
     run_model,
 )
 from felicific._program.moments import Moments, Outcome
-from felicific._program.signals import ScoreCells
 from felicific.exceptions import InfeasibleError, SolverError
 
 Floats = NDArray[np.float64]
@@ -181,8 +180,9 @@ def _explain(program: Program) -> InfeasibleError:
         return conflict_error(conflict)
     least, note = least_gap(program, row), ""
     component, signal = program.moments.components[row.j], program.moments.signal
-    if isinstance(signal, ScoreCells) and signal.monotone:
-        free = replace(program.moments, signal=replace(signal, monotone=False))
+    relaxed = signal.relaxed()
+    if relaxed is not None:
+        free = replace(program.moments, signal=relaxed)
         least_free = least_gap(build(free, program.rows, see_group=program.see_group), row)
         if least_free < least * (1 - 1e-6):
             note = f" ({component.quantity(rounded_up(least_free))} with Score(monotone=False))"

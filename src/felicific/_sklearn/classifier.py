@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.frozen import FrozenEstimator
@@ -17,25 +17,29 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from felicific._audit.band import Band, band_of
 from felicific._fit.certificate import Certificate, a_priori, no_certificate
-from felicific._fit.fit import People, Task, decide
-from felicific._fit.fitted import Fitted, fit_policy, halves
-from felicific._fit.tasks import make_task
+from felicific._fit.fit import fit_policy
+from felicific._fit.fitted import Fitted
+from felicific._fit.safety import check_certifiable
 from felicific._fit.tryout import Tryout
 from felicific._frontier.curve import Curve, curve
 from felicific._frontier.frontier import Frontier
-from felicific._policy.individual import IndividualPolicy
+from felicific._people.checks import check_weights
+from felicific._people.columns import Columns
+from felicific._people.people import People
 from felicific._policy.lottery import content_keys, draw, keys_as_text, make_salt
 from felicific._policy.policy import Policy
+from felicific._problem.problem import Problem
 from felicific._program.moments import Moments
 from felicific._program.signals import Individual, Signal, resolve_policy
-from felicific._program.summing import check_weights
-from felicific._sklearn.inputs import Intake, check_labels, present_people
+from felicific._sklearn.inputs import Intake, Rows, check_labels, labels_of, present_rows, present_splits
 from felicific._sklearn.model import fit_joint, fit_model, parts_of, predict_proba
 from felicific._statistics.intervals import check_confidence
-from felicific._tables.memory import Array, Table, as_vector, count_rows, is_frame, take_rows
+from felicific._tables.memory import as_vector, count_rows, is_frame, take_rows
+from felicific._typing import Array, Floats, Table
 from felicific.exceptions import DataError
 
-Floats = NDArray[np.float64]
+if TYPE_CHECKING:
+    from felicific.report.document import Report
 
 
 class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
@@ -164,6 +168,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         *,
         sensitive_features: Any = None,
         sample_weight: Any = None,
+        today: Any = None,
         **fit_params: Any,
     ) -> Self:
         """Fit the policy (and, unless it is frozen, the estimator).
@@ -176,8 +181,10 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         sensitive_features : array, table, column name(s) or callable, optional
             The groups, when the constructor does not name them.
         sample_weight : array of shape (n,), optional
-            Frequencies: weight 2 is the row twice. They reach the program, and the estimator when it takes
-            them.
+            Frequencies: weight 2 is the row twice, weight 0 the row absent. They reach the program, and the
+            estimator when it takes them.
+        today : array of shape (n,) or column name, optional
+            What the existing system decides, the baseline; by default what the model predicts.
         **fit_params
             Routed to the estimator's ``fit``.
         """
@@ -185,57 +192,78 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         trial = copy(self)
         for name in [name for name in vars(trial) if name.endswith("_")]:
             delattr(trial, name)
-        trial._fit(X, y, sensitive_features, sample_weight, fit_params)
+        trial._fit(X, y, sensitive_features, sample_weight, today, fit_params)
         self.__dict__.clear()
         self.__dict__.update(trial.__dict__)
         return self
 
     def _fit(
-        self, X: Table, y: Any, sensitive_features: Any, sample_weight: Any, fit_params: dict[str, Any]
+        self,
+        X: Table,
+        y: Any,
+        sensitive_features: Any,
+        sample_weight: Any,
+        today: Any,
+        fit_params: dict[str, Any],
     ) -> None:
         intake, whole = self._intake, X
         X = intake.check(self, X, reset=True)
-        y = check_labels(y, count_rows(X))
+        labels, n = labels_of(y, count_rows(X)), count_rows(X)
+        weight = check_weights(sample_weight, n)
+        present = present_rows(weight)
+        numbers = np.arange(n) if present is None else present
+        check_labels(labels if present is None else labels[present], numbers)
         frozen = isinstance(self.estimator, FrozenEstimator)
         if frozen:
             check_is_fitted(self.estimator)
-        self.classes_ = np.asarray(self.estimator.classes_) if frozen else np.unique(y)
+        held = labels if present is None else labels[present]
+        self.classes_ = np.asarray(self.estimator.classes_) if frozen else np.unique(held)
         # What is wrong with the settings is said before any model is fitted.
         for name in ("randomize", "group_at_predict"):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise DataError(f"{name} is {getattr(self, name)!r}.", "Say True or False.")
-        kind, task = resolve_policy(self.policy), self._task()
-        weight = check_weights(sample_weight, len(y))
-        group = intake.groups(whole if is_frame(whole) else X, sensitive_features, weight)
+        kind, problem, salt = resolve_policy(self.policy), self._problem(), make_salt(self.random_state)
+        table = whole if is_frame(whole) else X
+        group = intake.groups(table, sensitive_features, weight)
         intake.keys(X)
-        people = People(X, y, group, None, weight=weight)
+        now = None if today is None else Columns(today=today).column(table, "today")
+        rows = Rows(X, labels, group, weight, now, np.arange(n))
+        if present is not None:
+            rows, fit_params = rows.take(present), parts_of(fit_params, present, n)
+            self._cv = present_splits(self.cv, present, n)
         if self.confidence is None:
-            self._keep(self._fit_policy(task, self._score_rows(people, kind, fit_params), kind))
+            self._keep(
+                self._fit_policy(problem, self._score_rows(rows, problem, kind, fit_params), kind, salt)
+            )
         else:
-            self._fit_safely(task, people, kind, fit_params)
+            self._fit_safely(problem, rows, kind, salt, fit_params)
+        self.__dict__.pop("_cv", None)
 
     @property
     def _intake(self) -> Intake:
         return Intake(self.key, self.sensitive_features, bool(self.group_at_predict))
 
-    def _task(self) -> Task:
+    def _problem(self) -> Problem:
         """What is asked, spelled out for the classes of the model."""
-        return make_task(
+        problem = Problem.of(
             self.classes_,
             self.happiness,
-            self.gap,
-            self.loss,
-            self.constraints,
+            loss=self.loss,
+            gap=self.gap,
+            constraints=self.constraints,
             favourable=self.favourable,
-            confidence=self.confidence,
             see_group=bool(self.group_at_predict),
-            salt=make_salt(self.random_state),
         )
+        if self.confidence is not None:
+            check_confidence(self.confidence)
+            check_certifiable(self.gap, problem.widths)
+        return problem
 
-    def _fit_policy(self, task: Task, people: People, kind: Signal | Individual) -> Fitted:
-        fitted = fit_policy(task, people, kind, randomize=bool(self.randomize))
-        if not task.see_group:
-            seeing = fit_policy(replace(task, see_group=True), people, kind, randomize=bool(self.randomize))
+    def _fit_policy(self, problem: Problem, people: People, kind: Signal | Individual, salt: str) -> Fitted:
+        randomize = bool(self.randomize)
+        fitted = fit_policy(problem, people, kind, salt=salt, randomize=randomize)
+        if not problem.see_group:
+            seeing = fit_policy(problem.seeing, people, kind, salt=salt, randomize=randomize)
             self.cost_of_blindness_ = fitted.policy.loss - seeing.policy.loss
         return fitted
 
@@ -243,41 +271,50 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """Show what was fitted in the attributes."""
         self._fitted = fitted
         self.policy_: Policy = fitted.policy
-        self.moments_: Moments | None = fitted.moments
+        self.moments_: Moments | None = fitted.sums
         self.groups_ = fitted.policy.groups
         self.loss_, self.gaps_ = fitted.policy.loss, fitted.policy.gaps
         self.share_randomized_ = fitted.share_randomized
 
     def _fit_safely(
-        self, task: Task, people: People, kind: Signal | Individual, fit_params: dict[str, Any]
+        self, problem: Problem, rows: Rows, kind: Signal | Individual, salt: str, fit_params: dict[str, Any]
     ) -> None:
         """Fit on half of every group, and keep the loosest policy that is shown on the other half to meet the gap."""
-        if people.present is not None:
-            fit_params = parts_of(fit_params, people.present, len(people.group))
-            people = people.take(people.present)
-        (rows, fitted_on), (_, held) = halves(people, task.salt)
-        fitted_on = self._score_rows(fitted_on, kind, parts_of(fit_params, rows, len(people.group)))
-        self._keep(self._fit_policy(task, fitted_on, kind))
-        others = replace(self._scored(held.x, held.group, held.y), weight=held.weight)
-        self._keep(self._fitted.certified(fitted_on, others, check_confidence(self.confidence)))
+        every, n = replace(rows, numbers=np.arange(len(rows.y))), len(rows.y)
+        fitting, held = every.halves(salt)
+        people = self._score_rows(fitting, problem, kind, parts_of(fit_params, fitting.numbers, n))
+        self._keep(self._fit_policy(problem, people, kind, salt))
+        others = self._people(held.x, held.group, held.y, held.weight)
+        self._keep(self._fitted.certified(people, others, check_confidence(self.confidence)))
 
-    def _score_rows(self, people: People, kind: Signal | Individual, fit_params: dict[str, Any]) -> People:
-        """Fit what is to be fitted, and ask the model about the rows of positive weight."""
-        frozen, y = isinstance(self.estimator, FrozenEstimator), as_vector(people.y, "y")
-        routed = {} if frozen else self._routed(people.weight, fit_params)
-        features = self._intake.features(people.x, self.estimator if frozen else None)
+    def _score_rows(
+        self, rows: Rows, problem: Problem, kind: Signal | Individual, fit_params: dict[str, Any]
+    ) -> People:
+        """Fit what is to be fitted, and ask the model about the rows."""
+        frozen, cv = isinstance(self.estimator, FrozenEstimator), getattr(self, "_cv", self.cv)
+        routed = {} if frozen else self._routed(rows.weight, fit_params)
+        features = self._intake.features(rows.x, self.estimator if frozen else None)
         self.estimator_, proba, predicted = fit_model(
-            self.estimator, features, y, self.classes_, self.cv, self.n_jobs, routed, kind.needs_proba
+            self.estimator, features, rows.y, self.classes_, cv, self.n_jobs, routed, kind.needs_proba
         )
-        people, present = replace(people, predicted=predicted, proba=proba), people.present
-        if present is not None:
-            people, features = people.take(present), take_rows(features, present)
-            routed = parts_of(routed, present, len(y))
-        if self.group_at_predict or not isinstance(kind, Individual):
-            return people
-        inner = self.estimator.estimator if frozen else self.estimator
-        self.joint_, belief = fit_joint(inner, features, people, self.classes_, self.cv, self.n_jobs, routed)
-        return replace(people, joint=belief)
+        joint = None
+        if kind.sees_x and not problem.see_group:
+            inner = self.estimator.estimator if frozen else self.estimator
+            self.joint_, joint = fit_joint(
+                inner, features, rows.y, rows.group, np.asarray(proba), self.classes_, cv, self.n_jobs, routed
+            )
+        return People.of(
+            rows.x,
+            problem,
+            group=rows.group,
+            y=rows.y,
+            proba=proba,
+            predicted=predicted,
+            today=rows.today,
+            weight=rows.weight,
+            rows=rows.numbers,
+            joint=joint,
+        )
 
     def _routed(self, sample_weight: Any, fit_params: dict[str, Any]) -> dict[str, Any]:
         """Parameters for the estimator's own fit."""
@@ -317,7 +354,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         level = 0.95 if self.confidence is None else check_confidence(self.confidence)
         if not isinstance(self.estimator, FrozenEstimator):
             return no_certificate("the model was fitted to the same rows as the policy.", level)
-        return a_priori(self.policy_, self.moments_, self.loss, level)
+        return a_priori(self.policy_, self.moments_, self._fitted.problem.loss, level)
 
     # -----------------------------------------------------------------------------------------------------
     # The frontier
@@ -351,7 +388,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """
         line, fresh = self.frontier_, copy(self)
         fitted = self._fitted.moved(line.position(gap=gap, loss=loss))
-        fresh.gap = fitted.task.gap if gap is None or np.isfinite(line.ray).sum() > 1 else gap
+        fresh.gap = fitted.problem.gap if gap is None or np.isfinite(line.ray).sum() > 1 else gap
         fresh.__dict__.pop("cost_of_blindness_", None)
         fresh._keep(fitted)
         return fresh
@@ -364,9 +401,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         Group means and loss are straight lines between breakpoints; gaps are computed from them, with the kinks where
         groups change places. ``sample_weight`` are frequencies, as in ``fit``.
         """
-        people, line = self._others(X, y, sensitive_features, sample_weight), self.frontier_
-        tried = Tryout(self._fitted.task, people, line.groups)
-        outcomes = [tried.outcome(tried.decide(policy)) for policy in line.policies]
+        tried, line = self._tryout(X, y, sensitive_features, sample_weight), self.frontier_
+        outcomes = [tried.outcome(tried.odds(policy)) for policy in line.policies]
         return curve(line.components, line.groups, line.tau, outcomes, tried.today)
 
     def frontier_band(
@@ -383,18 +419,36 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         They hold at every position together, so also at one that is chosen by looking at them. ``sample_weight`` are
         frequencies, as in ``fit``.
         """
-        people, line = self._others(X, y, sensitive_features, sample_weight), self.frontier_
-        return band_of(line, Tryout(self._fitted.task, people, line.groups).persons, confidence)
+        tried = self._tryout(X, y, sensitive_features, sample_weight)
+        return band_of(self.frontier_, tried.persons, confidence)
 
-    def _others(self, X: Table, y: Any, sensitive_features: Any, sample_weight: Any) -> People:
-        """Other people, with labels and frequencies."""
+    def _tryout(
+        self, X: Table, y: Any, sensitive_features: Any, sample_weight: Any, today: Any = None
+    ) -> Tryout:
+        """Other people, with labels and frequencies, to try policies on."""
         check_is_fitted(self, "policy_")
-        X, y, group, weight = present_people(X, y, sensitive_features, sample_weight)
-        return replace(self._scored(X, group, y), weight=weight)
+        labels = as_vector(y, "y")
+        n, weight = count_rows(X), check_weights(sample_weight, len(labels))
+        if len(labels) != n:
+            raise DataError(f"There are {len(labels)} labels y for {n} rows.", "Pass one for every row.")
+        group = self._intake.groups(X, sensitive_features, weight)
+        now = None if today is None else Columns(today=today).column(X, "today")
+        present = present_rows(weight)
+        if present is not None:
+            X, group, labels = take_rows(X, present), group[present], labels[present]
+            weight, now = np.asarray(weight)[present], None if now is None else now[present]
+        return Tryout(self._fitted.problem, self._people(X, group, labels, weight, now).with_scores)
 
     def report(
-        self, X: Table, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None, **options: Any
-    ) -> Any:
+        self,
+        X: Table,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
+        today: Any = None,
+        **options: Any,
+    ) -> Report:
         """What the person who signs looks at: one page with the groups, the whole trade-off and the policy.
 
         Parameters
@@ -405,6 +459,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             The groups, when the constructor does not name them.
         sample_weight : array of shape (n,), optional
             Frequencies: weight 2 is the row twice.
+        today : array of shape (n,) or column name, optional
+            What the existing system decides, the baseline; by default what the model predicts.
         **options
             ``title``, ``command`` (how the report was made) and ``confidence``.
 
@@ -425,13 +481,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             "model": type(steps[-1][1] if steps else inner).__name__,
             "certificate": none if new else self.certificate_,
         }
-        return import_module("felicific.report").choice_report(
-            self._fitted.task,
-            self._others(X, y, sensitive_features, sample_weight),
-            self.frontier_,
-            self.policy_,
-            **(about | options),
-        )
+        make: Callable[..., Report] = import_module("felicific.report").choice_report
+        tried = self._tryout(X, y, sensitive_features, sample_weight, today)
+        return make(tried, self.frontier_, self.policy_, **(about | options))
 
     def recalibrate(self, X_new: Table, *, sensitive_features: Any = None) -> Self:
         """Fit the policy anew to people without labels: those it will decide about.
@@ -449,8 +501,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             ``recalibration_`` says how each component was brought to them. It carries no certificate.
         """
         check_is_fitted(self, "policy_")
-        people, fresh = self._scored(X_new, sensitive_features), copy(self)
-        fitted, fresh.recalibration_ = self._fitted.recalibrated(people)
+        group, fresh = self._intake.groups(X_new, sensitive_features), copy(self)
+        fitted, fresh.recalibration_ = self._fitted.recalibrated(self._people(X_new, group))
         if fitted is not self._fitted:
             fresh.__dict__.pop("cost_of_blindness_", None)
             fresh._keep(fitted)
@@ -461,43 +513,69 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
     def predict_proba(self, X: Table, *, sensitive_features: Any = None) -> Floats:
         """Probability of every decision: the policy itself, not the model's belief about the label."""
-        check_is_fitted(self, "policy_")
-        return decide(self.policy_, self._scored(X, sensitive_features, deciding=True))
+        return self._odds(X, sensitive_features)[0]
 
     def predict(self, X: Table, *, sensitive_features: Any = None) -> Array:
         """Decide; people who face a lottery draw by their key, the same one every time."""
-        check_is_fitted(self, "policy_")
-        people = self._scored(X, sensitive_features, deciding=True)
-        proba, keys = decide(self.policy_, people), self._intake.keys(people.x)
+        odds, x = self._odds(X, sensitive_features)
+        keys = self._intake.keys(x)
         codes = draw(
-            proba,
-            lambda rows: content_keys(people.x, rows) if keys is None else keys_as_text(keys[rows]),
+            odds,
+            lambda rows: content_keys(x, rows) if keys is None else keys_as_text(keys[rows]),
             self.policy_.salt,
         )
         return np.asarray(self.classes_[codes])
+
+    def _odds(self, X: Table, sensitive_features: Any) -> tuple[Floats, Table]:
+        """Probability of every decision, and the table as it was checked."""
+        check_is_fitted(self, "policy_")
+        intake, policy, whole = self._intake, self.policy_, X
+        X = intake.check(self, X, reset=False)
+        group = None
+        if policy.see_group:
+            group = intake.groups(whole if is_frame(whole) else X, sensitive_features)
+        features = intake.features(X, self.estimator_)
+        if not policy.needs_proba:
+            return policy.apply(np.asarray(self.estimator_.predict(features)), group, X), X
+        scores = predict_proba(self.estimator_, features, self.classes_)
+        if policy.sees_x and not policy.see_group:
+            scores = self.joint_.belief(features, scores).reshape(len(scores), -1)
+        return policy.apply(scores, group, X), X
 
     def score(self, X: Table, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
         """Share of decisions that equal the label."""
         decisions = self.predict(X, sensitive_features=sensitive_features)
         return float(accuracy_score(y, decisions, sample_weight=sample_weight))
 
-    def _scored(
-        self, X: Table, sensitive_features: Any, y: Array | None = None, *, deciding: bool = False
+    def _people(
+        self,
+        X: Table,
+        group: Array,
+        y: Array | None = None,
+        weight: Floats | None = None,
+        today: Array | None = None,
     ) -> People:
-        """Other people, with their groups and what the model says about them; to decide, only what the policy sees."""
-        intake, policy, whole = self._intake, self.policy_, X
+        """Other people, with what the model says about them."""
+        intake, policy, problem = self._intake, self.policy_, self._fitted.problem
         X = intake.check(self, X, reset=False)
-        group = predicted = proba = joint = None
-        if policy.see_group or not deciding:
-            group = intake.groups(whole if is_frame(whole) else X, sensitive_features)
         features = intake.features(X, self.estimator_)
+        proba = joint = None
         if policy.needs_proba:
             proba = predict_proba(self.estimator_, features, self.classes_)
-        if not (policy.needs_proba and deciding):
-            predicted = np.asarray(self.estimator_.predict(features))
-        if not policy.see_group and isinstance(policy, IndividualPolicy):
+        if policy.sees_x and not policy.see_group:
             joint = self.joint_.belief(features, np.asarray(proba))
-        return People(X, y, group, predicted, proba, joint=joint)
+        return People.of(
+            X,
+            problem,
+            group=group,
+            y=y,
+            proba=proba,
+            predicted=np.asarray(self.estimator_.predict(features)),
+            today=today,
+            weight=weight,
+            groups=policy.groups,
+            joint=joint,
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

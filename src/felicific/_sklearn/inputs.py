@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
+from felicific._fit.safety import split
 from felicific._policy.lottery import check_keys
-from felicific._program.summing import check_weights
-from felicific._sklearn.model import part_of
-from felicific._tables.groups import groups_of_present
+from felicific._tables.groups import encode_groups, find_groups, groups_of_present
 from felicific._tables.memory import (
-    Array,
-    Table,
     as_vector,
     column_names,
     count_rows,
@@ -28,9 +24,8 @@ from felicific._tables.memory import (
     take_column,
     take_rows,
 )
+from felicific._typing import Array, Codes, Floats, Table
 from felicific.exceptions import DataError
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -114,23 +109,59 @@ def _without(X: Table, columns: list[Any], whose: str) -> Table:
     return select_columns(X, [name for name in column_names(X) if name not in columns], whose)
 
 
-def check_labels(labels: Any, n: int) -> Array:
-    """One label for each of n rows, of at least two classes."""
+@dataclass(frozen=True)
+class Rows:
+    """Rows of positive weight before any model was asked about them: weight 0 is the row absent.
+
+    ``numbers`` are their numbers in the user's table.
+    """
+
+    x: Table
+    y: Array
+    group: Array
+    weight: Floats | None
+    today: Array | None
+    numbers: Codes
+
+    def take(self, rows: Codes) -> Rows:
+        """Some of them."""
+        rest = (self.y, self.group, self.weight, self.today, self.numbers)
+        y, group, weight, today, numbers = (None if part is None else part[rows] for part in rest)
+        return Rows(take_rows(self.x, rows), y, group, weight, today, numbers)  # type: ignore[arg-type]  # as they were
+
+    def halves(self, salt: str) -> tuple[Rows, Rows]:
+        """The people to fit on and those to hold out; of a frequency some may be in both."""
+        groups = find_groups(self.group)
+        parts = []
+        for count in split(encode_groups(self.group, groups), groups, self.weight, salt):
+            rows = np.flatnonzero(count)
+            part = self.take(rows)
+            parts.append(part if part.weight is None else replace(part, weight=count[rows]))
+        return parts[0], parts[1]
+
+
+def labels_of(labels: Any, n: int) -> Array:
+    """One label for each of n rows."""
     if labels is None:
         raise DataError("FairClassifier requires y to be passed, but the target y is None.", "Pass y.")
     column = np.asarray(labels).shape[1:] == (1,)
     y = as_vector(column_or_1d(labels, warn=True) if column else labels, "y")
     if len(y) != n:
         raise DataError(f"There are {len(y)} labels y for {n} rows.", "Pass one for every row.")
+    return y
+
+
+def check_labels(y: Array, numbers: Codes) -> None:
+    """Insist on labels of at least two classes; ``numbers`` are those of the rows in the user's table."""
     missing = null_rows(y)
     if len(missing):
         raise DataError(
-            f"The label is missing (NaN or None) in {len(missing)} rows, first in row {missing[0]}.",
+            f"The label is missing (NaN or None) in {len(missing)} rows, first in row {numbers[missing[0]]}.",
             "Leave those rows out.",
         )
     if y.dtype.kind == "f" and not np.isfinite(y).all():
-        row = int(np.argmin(np.isfinite(y)))
-        raise DataError(f"The label of row {row} is {y[row]} (infinity).", "Leave those rows out.")
+        i = int(np.argmin(np.isfinite(y)))
+        raise DataError(f"The label of row {numbers[i]} is {y[i]} (infinity).", "Leave those rows out.")
     if y.dtype.kind not in "biu":  # whole numbers are classes
         check_classification_targets(y)
     known = distinct(y)
@@ -139,18 +170,18 @@ def check_labels(labels: Any, n: int) -> Array:
             f"y holds one class only: {known}.",
             "Pass rows of at least two classes; one leaves no decision.",
         )
-    return y
 
 
-def present_people(
-    X: Table, y: Any, sensitive_features: Any, sample_weight: Any
-) -> tuple[Table, Array, Any, Floats | None]:
-    """Rows, labels, groups and frequencies of those who are there; weight 0 is the row absent."""
-    y = as_vector(y, "y")
-    n, weight = count_rows(X), check_weights(sample_weight, len(y))
-    if len(y) != n:
-        raise DataError(f"There are {len(y)} labels y for {n} rows.", "Pass one for every row.")
-    if weight is None or weight.all():
-        return X, y, sensitive_features, weight
-    rows = np.flatnonzero(weight)
-    return take_rows(X, rows), y[rows], part_of(sensitive_features, rows, n), weight[rows]
+def present_rows(weight: Floats | None) -> Codes | None:
+    """Rows of positive weight when there are others; None for all."""
+    return None if weight is None or weight.all() else np.flatnonzero(weight)
+
+
+def present_splits(cv: Any, present: Codes, n: int) -> Any:
+    """Folds that list rows, for some of n rows; any other splitter as it is."""
+    if cv is None or hasattr(cv, "split") or isinstance(cv, int):
+        return cv
+    place = np.full(n, -1)
+    place[present] = np.arange(len(present))
+    folds = [[place[np.asarray(part)] for part in fold] for fold in cv]
+    return [tuple(part[part >= 0] for part in fold) for fold in folds]

@@ -6,18 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
-from felicific._fit.fit import People
 from felicific._tables.groups import encode_groups, find_groups
-from felicific._tables.memory import Array, Table, as_vector, encode, take_rows
+from felicific._tables.memory import as_vector, encode, take_rows
+from felicific._typing import Array, Codes, Floats, Table
 from felicific.exceptions import DataError
-
-Floats = NDArray[np.float64]
 
 
 def predict_proba(model: Any, features: Table, classes: Array) -> Floats:
@@ -36,12 +33,12 @@ def predict_proba(model: Any, features: Table, classes: Array) -> Floats:
     return proba
 
 
-def part_of(value: Any, rows: NDArray[np.intp], n: int) -> Any:
+def part_of(value: Any, rows: Codes, n: int) -> Any:
     """Rows of a fit parameter that holds one value per row; any other as it is."""
     return as_vector(value, "fit parameter")[rows] if np.ndim(value) and len(value) == n else value
 
 
-def parts_of(params: dict[str, Any], rows: NDArray[np.intp], n: int) -> dict[str, Any]:
+def parts_of(params: dict[str, Any], rows: Codes, n: int) -> dict[str, Any]:
     """Fit parameters for some of n rows."""
     return {name: part_of(value, rows, n) for name, value in params.items()}
 
@@ -59,7 +56,7 @@ def cross_fit(
     """Probabilities and decisions for every row, from a model that was not fitted on it."""
     n = len(y)
 
-    def part(train: NDArray[np.intp], test: NDArray[np.intp]) -> tuple[Any, Array]:
+    def part(train: Codes, test: Codes) -> tuple[Any, Array]:
         model = clone(estimator).fit(take_rows(X, train), y[train], **parts_of(params, train, n))
         rows = take_rows(X, test)
         return (predict_proba(model, rows, classes) if needs_proba else None), np.asarray(model.predict(rows))
@@ -121,19 +118,21 @@ class Joint:
 def fit_joint(
     estimator: Any,
     features: Table,
-    people: People,
+    y: Array,
+    group: Array,
+    proba: Floats,
     classes: Array,
     cv: Any,
     n_jobs: int | None,
     params: dict[str, Any],
 ) -> tuple[Joint, Floats]:
     """Fit a clone of the estimator to label and group together; its cross-fitted belief about these people."""
-    groups = find_groups(people.group)
+    groups = find_groups(group)
     k, g = len(classes), len(groups)
-    codes = encode(as_vector(people.y, "y"), classes.tolist()) * g + encode_groups(people.group, groups)
+    codes = encode(y, classes.tolist()) * g + encode_groups(group, groups)
     every = np.arange(k * g)
     found, _ = cross_fit(estimator, features, codes, every, cv, n_jobs, params, needs_proba=True)
     counts = np.bincount(codes, minlength=k * g).reshape(k, g) + 1.0
     prior = counts / counts.sum(axis=1, keepdims=True)
     joint = Joint(clone(estimator).fit(features, codes, **params), k, g, prior)
-    return joint, joint.combine(np.asarray(found), np.asarray(people.proba))
+    return joint, joint.combine(np.asarray(found), proba)

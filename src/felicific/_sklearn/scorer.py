@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from felicific._fit.fit import People, Task, achieved
-from felicific._problem.happiness import resolve_happiness
+from felicific._fit.fitted import achieved
+from felicific._people.people import People
+from felicific._problem.problem import Problem
 from felicific._sklearn.classifier import FairClassifier
 from felicific._tables.groups import resolve_groups
-from felicific._tables.memory import Table, as_vector, encode
+from felicific._tables.memory import as_vector, encode
+from felicific._typing import Table
 from felicific.exceptions import ConstraintError
 
 
@@ -71,21 +73,20 @@ class Scorer:
             own = getattr(self, name)
             return own if own is not None else getattr(last, name) if fair else default
 
-        components = resolve_happiness(setting("happiness"), classes.tolist(), setting("favourable"))
-        task = Task(classes, components, setting("loss", "error"), None, (), True, "")
+        problem = Problem.of(
+            classes,
+            setting("happiness"),
+            loss=setting("loss", "error"),
+            favourable=setting("favourable"),
+        )
         if named is not None or not fair:
             group = resolve_groups(X, named)
         else:
             group = resolve_groups(inner, last.sensitive_features, columns_only=True)
-        people = People(
-            inner if self.happiness is None else X,
-            as_vector(y, "y"),
-            group,
-            classes[decisions.argmax(axis=1)],
-            weight=sample_weight,
-        )
-        outcome = achieved(task, people, decisions)
-        names = [str(component.name) for component in components]
+        table = inner if self.happiness is None else X
+        people = People.of(table, problem, group=group, y=y, proba=decisions, weight=sample_weight)
+        outcome = achieved(problem, people, np.asarray(people.with_scores.proba))
+        names = [component.name for component in problem.components]
         gaps = dict(zip(names, outcome.gaps.tolist(), strict=True))
         if self.price is not None:
             prices = self.price if isinstance(self.price, Mapping) else dict.fromkeys(gaps, self.price)

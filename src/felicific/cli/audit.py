@@ -124,7 +124,8 @@ def audit(
 
 def _needs_rows(people: Any, method: str, out: Path | None) -> bool:
     """Whether all rows are needed in memory; else sums will do, which are taken batch by batch."""
-    from felicific._problem.happiness import CRITERIA, Happiness
+    from felicific._problem.criteria import CRITERIA
+from felicific._problem.happiness import Happiness
 
     parts = people.happiness if isinstance(people.happiness, list) else [people.happiness]
     bounded = any(

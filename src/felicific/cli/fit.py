@@ -100,7 +100,7 @@ def _fitted(people: Any, kind: str | None, confidence: float | None, task: dict[
 
 def sums(people: Any, kind: str | None) -> Any:
     """The moments of all rows."""
-    from felicific._program.tables import moments
+    from felicific._program.sums import moments
 
     people.check_signal()
     return moments(

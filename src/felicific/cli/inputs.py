@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from felicific._problem.expressions import Expression, is_name
-from felicific._problem.happiness import CRITERIA, Happiness
+from felicific._problem.criteria import CRITERIA
+from felicific._problem.happiness import Happiness
 from felicific._problem.requirements import Budget, Floor
 from felicific._tables.memory import check_columns
 from felicific.exceptions import DataError, HappinessError

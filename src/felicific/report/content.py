@@ -12,25 +12,22 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from felicific._audit.audit import audit
+from felicific._audit.audit import measure
 from felicific._audit.band import Band, band_along
 from felicific._audit.comparison import compare
 from felicific._audit.result import Audit, plain
 from felicific._fit.certificate import Certificate
-from felicific._fit.fit import People, Task, decide
 from felicific._fit.tryout import Tryout
 from felicific._frontier.frontier import Frontier, tau_of
-from felicific._policy.individual import IndividualPolicy
 from felicific._policy.policy import Policy
-from felicific._problem.happiness import CRITERIA, Happiness
+from felicific._problem.criteria import CRITERIA
+from felicific._problem.happiness import Happiness
+from felicific._problem.problem import Problem
 from felicific._program.moments import Outcome
-from felicific._tables.groups import encode_groups
-from felicific._tables.memory import Array, as_vector, column_names, encode, is_frame, take_column
+from felicific._tables.memory import column_names, is_frame, take_column
+from felicific._typing import Codes, Floats
 from felicific.plots import labels, policy_steps
-
-Floats = NDArray[np.float64]
 
 FORMAT, VERSION = "felicific report", 1
 
@@ -43,19 +40,9 @@ SENTENCES = 60
 #: What stands for the fingerprint of people whose rows were summed where they are.
 NO_FINGERPRINT = "none (the rows are not in memory)"
 
-#: What the criteria mean, in words.
-CRITERIA_WORDS = {
-    "statistical_parity": "the share of people who get each decision",
-    "overall_accuracy": "the share of people whose decision is their true label",
-    "equalized_odds": "the share of people with each true label who get each decision",
-    "equal_opportunity": "the share who are decided favourably among those whose true label is the favourable one",
-    "predictive_equality": "the share who are decided favourably among those whose true label is another one",
-}
-
 
 def describe_choice(
-    task: Task,
-    people: People,
+    tried: Tryout,
     line: Frontier,
     policy: Policy,
     *,
@@ -70,18 +57,18 @@ def describe_choice(
 
     Parameters
     ----------
-    task : Task
-        What is asked.
-    people : People
-        With labels and everything the model says about them; best not those the policy was fitted on.
+    tried : Tryout
+        People with labels and everything the model says about them, and what is asked; best not those the policy was
+        fitted on.
     line : Frontier
         All the policies there are to choose from.
     policy : Policy
         The one that is proposed.
     """
+    problem, people = tried.problem, tried.people
     before, after = (
-        _audited(task, people, decisions, policy.groups, confidence)
-        for decisions in (_one_hot(people.predicted, task.classes), decide(policy, people))
+        measure(tried.measured(odds), problem.widths, confidence=confidence)
+        for odds in (tried.odds_today, tried.odds(policy))
     )
     return {
         "format": FORMAT,
@@ -89,25 +76,28 @@ def describe_choice(
         "kind": "choice",
         "title": title,
         "confidence": confidence,
-        "decisions": [plain(decision) for decision in task.classes.tolist()],
+        "decisions": [plain(decision) for decision in problem.decisions.tolist()],
         "model": model,
         "grouped_by": plain(grouped_by) if isinstance(grouped_by, str | None) else str(grouped_by),
-        "groups": _groups(people, policy.groups),
-        "components": [_component(happiness) for happiness in task.happiness],
+        "groups": [
+            {"name": plain(group), "people": count}
+            for group, count in zip(people.groups, before.persons.sizes.tolist(), strict=True)
+        ],
+        "components": [_component(happiness) for happiness in problem.happiness],
         "loss": line.loss_name,
         "today": before.to_dict(),
         "after": after.to_dict(),
         "change": compare(before, after).to_dict(),
-        "policy": _policy(task, policy),
-        "frontier": _frontier(task, people, line, policy, confidence),
+        "policy": _policy(problem, policy),
+        "frontier": _frontier(tried, line, policy, confidence),
         "certificate": None if certificate is None else certificate.to_dict(),
-        "reproduce": reproduce(people, command),
+        "reproduce": reproduce(tried, command),
     }
 
 
 def describe_audit(found: Audit, *, title: str | None = None, command: str | None = None) -> dict[str, Any]:
     """What a report says about an audit alone."""
-    counts = np.bincount(found.persons.codes, weights=found.persons.weight, minlength=len(found.groups))
+    counts = found.persons.sizes
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -131,9 +121,7 @@ def describe_audit(found: Audit, *, title: str | None = None, command: str | Non
         "today": found.to_dict(),
         "reproduce": {
             "versions": versions(),
-            "fingerprint": f"{found.persons.fingerprint:08x}"
-            if found.persons.tally is None
-            else NO_FINGERPRINT,
+            "fingerprint": found.persons.fingerprint or NO_FINGERPRINT,
             "command": command,
         },
     }
@@ -141,15 +129,6 @@ def describe_audit(found: Audit, *, title: str | None = None, command: str | Non
 
 # ---------------------------------------------------------------------------------------------------------
 # What is decided, about whom
-
-
-def _groups(people: People, groups: tuple[Any, ...]) -> list[dict[str, Any]]:
-    counts = np.bincount(
-        encode_groups(as_vector(people.group, "group"), groups), weights=people.weights, minlength=len(groups)
-    )
-    return [
-        {"name": plain(group), "people": count} for group, count in zip(groups, counts.tolist(), strict=True)
-    ]
 
 
 def _component(happiness: Happiness) -> dict[str, Any]:
@@ -168,7 +147,7 @@ def _component(happiness: Happiness) -> dict[str, Any]:
 def _words(function: Any, family: Any) -> str:
     """What a function says of itself: the text of an expression, a criterion's meaning, or its first sentence."""
     if family in CRITERIA:
-        return CRITERIA_WORDS[family]
+        return CRITERIA[family].words
     text = getattr(function, "text", None)
     if isinstance(text, str):
         return text
@@ -177,17 +156,16 @@ def _words(function: Any, family: Any) -> str:
     return " ".join(doc.strip().split("\n\n")[0].split())
 
 
-def _policy(task: Task, policy: Policy) -> dict[str, Any]:
-    gap = task.gap if isinstance(task.gap, dict) or task.gap is None else {"": task.gap}
-    seen = isinstance(policy, IndividualPolicy)
+def _policy(problem: Problem, policy: Policy) -> dict[str, Any]:
+    gap = problem.gap
     return {
-        "kind": "individual" if seen else policy.signal.kind,  # type: ignore[attr-defined]  # a CellPolicy
+        "kind": policy.kind,
         "gaps_allowed": None if gap is None else {str(name): plain(width) for name, width in gap.items()},
-        "constraints": [str(constraint) for constraint in task.constraints],
+        "constraints": [str(constraint) for constraint in problem.constraints],
         "see_group": policy.see_group,
         "randomize": policy.randomize,
         "sentences": sentences(policy),
-        "steps": None if seen else policy_steps(policy),
+        "steps": None if policy.sees_x else policy_steps(policy),
     }
 
 
@@ -235,13 +213,9 @@ def _quoted(names: Iterable[Any]) -> list[_Shown]:
 # The choice
 
 
-def _frontier(
-    task: Task, people: People, line: Frontier, policy: Policy, confidence: float
-) -> dict[str, Any]:
+def _frontier(tried: Tryout, line: Frontier, policy: Policy, confidence: float) -> dict[str, Any]:
     """The frontier, and everything about the positions that the slider can take."""
-    today = _one_hot(people.predicted, task.classes)
-    tried = Tryout(task, people, policy.groups)
-    crossing = Crossing.of(people, policy.groups, today)
+    crossing = Crossing.of(tried)
     tau_today, tau_policy = tau_of(line.today, line.ray), tau_of(policy.outcome, line.ray)
     least, most = line.points[0].tau, line.points[-1].tau
     reach = max(most, tau_policy)
@@ -261,7 +235,7 @@ def _frontier(
         if tau == marked["proposed policy"]:
             # Of equally good policies the fitted one need not be the frontier's; the band speaks of both.
             place, bound = policy, None if band is None else _bound(band, float(band.tau[-1]))
-        decisions = tried.decide(place)
+        decisions = tried.odds(place)
         found.append(
             {
                 "tau": tau,
@@ -331,15 +305,14 @@ class Crossing:
 
     groups: int
     classes: int
-    cells: NDArray[np.intp]
+    cells: Codes
     weights: Floats
 
     @classmethod
-    def of(cls, people: People, groups: tuple[Any, ...], today: Floats) -> Crossing:
+    def of(cls, tried: Tryout) -> Crossing:
         """The people, by group and today's decision."""
-        codes = encode_groups(as_vector(people.group, "group"), groups)
-        k = today.shape[1]
-        return cls(len(groups), k, codes * k + today.argmax(axis=1), people.weights)
+        people, k = tried.people, len(tried.problem.decisions)
+        return cls(len(people.groups), k, people.codes * k + people.decisions_today(), people.weights)
 
     def count(self, decisions: Floats) -> list[Any]:
         """counts[group][decision today][decision then]."""
@@ -347,28 +320,6 @@ class Crossing:
         found = [np.bincount(self.cells, self.weights * then, minlength=size) for then in decisions.T]
         table: list[Any] = np.stack(found, axis=-1).reshape(self.groups, self.classes, -1).tolist()
         return table
-
-
-def _audited(
-    task: Task, people: People, decisions: Floats, groups: tuple[Any, ...], confidence: float
-) -> Audit:
-    return audit(
-        decisions,
-        people.x,
-        people.y,
-        happiness=list(task.happiness),
-        sensitive_features=people.group,
-        loss=task.loss,
-        gap=task.gap,
-        classes=task.classes,
-        sample_weight=people.weight,
-        confidence=confidence,
-    )
-
-
-def _one_hot(predicted: Any, classes: Array) -> Floats:
-    codes = encode(as_vector(predicted, "predictions"), classes.tolist())
-    return np.asarray(np.eye(len(classes))[codes])
 
 
 def _outcome(outcome: Outcome) -> dict[str, Any]:
@@ -383,9 +334,9 @@ def _numbers(values: Floats) -> list[float | None]:
 # How to make it again
 
 
-def reproduce(people: People, command: str | None) -> dict[str, Any]:
+def reproduce(tried: Tryout, command: str | None) -> dict[str, Any]:
     """Versions, a fingerprint of the people, and the command."""
-    return {"versions": versions(), "fingerprint": fingerprint(people), "command": command}
+    return {"versions": versions(), "fingerprint": fingerprint(tried), "command": command}
 
 
 def versions() -> dict[str, str]:
@@ -394,12 +345,15 @@ def versions() -> dict[str, str]:
     return found | {name: version(name) for name in ("numpy", "highspy", "scikit-learn")}
 
 
-def fingerprint(people: People) -> str:
-    """SHA-256 of the people: every column, the groups, the labels, the model's decisions and the weights."""
-    digest = hashlib.sha256()
-    table = people.x
+def fingerprint(tried: Tryout) -> str:
+    """SHA-256 of the people: every column, the groups, the labels, today's decisions and the weights."""
+    digest, people = hashlib.sha256(), tried.people
+    table, today = people.x, tried.problem.decisions[people.decisions_today()]
     columns: list[tuple[str, Any]] = [
-        (name, getattr(people, name)) for name in ("group", "y", "predicted", "weight")
+        ("group", people.group),
+        ("y", people.y),
+        ("predicted", today),
+        ("weight", people.weight),
     ]
     if is_frame(table):
         columns += [(f"x.{name}", take_column(table, name, "the report")) for name in column_names(table)]

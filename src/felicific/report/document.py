@@ -12,7 +12,7 @@ from typing import IO, Any
 
 from felicific._audit.result import Audit
 from felicific._files import write_whole
-from felicific._fit.fit import People, Task
+from felicific._fit.tryout import Tryout
 from felicific._frontier.frontier import Frontier
 from felicific._policy.policy import Policy
 from felicific.exceptions import DataError
@@ -81,9 +81,9 @@ class Report:
         )
 
 
-def choice_report(task: Task, people: People, line: Frontier, policy: Policy, **options: Any) -> Report:
+def choice_report(tried: Tryout, line: Frontier, policy: Policy, **options: Any) -> Report:
     """A report of a policy and the frontier it lies on; see :func:`~felicific.report.content.describe_choice`."""
-    return Report(describe_choice(task, people, line, policy, **options))
+    return Report(describe_choice(tried, line, policy, **options))
 
 
 def audit_report(found: Audit, **options: Any) -> Report:

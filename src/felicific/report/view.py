@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from felicific._problem.happiness import CRITERIA
+from felicific._problem.criteria import CRITERIA
 from felicific.plots import clean, labels
 from felicific.report.content import round_step
 from felicific.report.words import Quantity, count, listed, percent, points, proportion

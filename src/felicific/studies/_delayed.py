@@ -25,7 +25,7 @@ from felicific._problem.happiness import Happiness
 from felicific._problem.requirements import Budget, Floor
 from felicific._program.moments import Moments, Outcome
 from felicific._program.signals import Score
-from felicific._program.tables import moments
+from felicific._program.sums import moments
 from felicific.datasets import Fico, fico
 from felicific.studies._tracks import write_csv
 

@@ -13,10 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from felicific._frontier.frontier import Frontier
-from felicific._problem.happiness import Batch, Happiness, evaluate, resolve_happiness
+from felicific._people import people
+from felicific._people.worth import Batch, worth_of
+from felicific._problem.happiness import Happiness
+from felicific._problem.problem import Problem
 from felicific._program.moments import Moments
 from felicific._program.signals import Signal
-from felicific._program.summing import compute_moments
+from felicific._program.summing import sum_people
 from felicific._tables.groups import encode_groups, find_groups, resolve_groups
 from felicific.studies._ties import Settled, settle
 
@@ -44,11 +47,9 @@ class People:
     def of(cls, X: Any, y: Any, proba: Floats, happiness: Happiness, sensitive_features: str) -> People:
         """Evaluate the happiness of every decision for every person."""
         group = resolve_groups(X, sensitive_features)
-        batch = Batch(X, y, group, np.arange(len(y)))
-        worth = [
-            evaluate(happiness.function, str(happiness.name), batch, choice) for choice in CLASSES.tolist()
-        ]
-        return cls(X, y, proba, group, happiness, np.column_stack(worth))
+        problem = Problem.of(CLASSES, happiness)
+        batch = Batch(X, y, np.asarray(y), group, np.arange(len(y)))
+        return cls(X, y, proba, group, happiness, worth_of(problem, batch).values(0)[0].T)
 
     @property
     def groups(self) -> tuple[Any, ...]:
@@ -57,15 +58,9 @@ class People:
 
     def moments(self, signal: Signal) -> Moments:
         """Sums over the people: component 0 is the own happiness, then those of every criterion."""
-        return compute_moments(
-            self.X,
-            y=self.y,
-            group=self.group,
-            classes=CLASSES,
-            happiness=resolve_happiness([self.happiness, *CRITERIA_SHOWN], CLASSES.tolist()),
-            signal=signal,
-            proba=self.proba,
-        )
+        problem = Problem.of(CLASSES, [self.happiness, *CRITERIA_SHOWN])
+        rows = people.People.of(self.X, problem, group=self.group, y=self.y, proba=self.proba)
+        return sum_people(rows, problem, signal)
 
     def measure(self, decisions: Floats) -> dict[str, Any]:
         """Accuracy, group means, gap and its standard error, in expectation over the lottery, person by person.

@@ -1,0 +1,70 @@
+"""What is audited: the decisions of a classifier or of any system, and the classes they are of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from felicific._tables.memory import as_vector, distinct, null_rows, select_columns
+from felicific._typing import Array, Table
+from felicific.exceptions import DataError
+
+
+def as_decisions(decisions: Any, rows: int | None) -> Array:
+    """One decision per person, or the probability of each decision, as an array."""
+    array = decisions.to_numpy() if hasattr(decisions, "to_numpy") else np.asarray(decisions)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim not in (1, 2):
+        raise DataError(
+            f"The decisions have shape {array.shape}.",
+            "Pass one decision per person, or probabilities of shape (n, classes).",
+        )
+    if not len(array):
+        raise DataError("There are no decisions.", "Pass at least one row of every group.")
+    if rows is not None and len(array) != rows:
+        raise DataError(f"There are {len(array)} decisions for {rows} rows.", "Pass one for every row.")
+    return as_vector(decisions, "decisions") if array.ndim == 1 else array
+
+
+def find_classes(array: Array, y: Array | None, classes: Any = None) -> Array:
+    """The decisions there are: as they are named, else those that were taken and the labels."""
+    if classes is not None:
+        known = list(classes)
+    elif array.ndim == 2:
+        known = distinct(y) if y is not None else []
+        if len(known) != array.shape[1]:
+            raise DataError(
+                f"The decisions are probabilities of {array.shape[1]} classes, and nobody said which.",
+                "Pass classes=, in the order of the columns.",
+            )
+    else:
+        held = np.delete(array, null_rows(array))  # missing ones are refused by row later
+        if held.dtype.kind == "f" and bool((held != np.rint(held)).any()):
+            raise DataError(
+                "The decisions are fractions.",
+                "Probabilities of decisions have one column per class; decisions are classes.",
+            )
+        if y is not None and (held.dtype.kind in "OU") != (y.dtype.kind in "OU"):
+            raise DataError(
+                f"The decisions are {held.dtype} and the labels {y.dtype}.",
+                "Use the same values for both, or pass classes=.",
+            )
+        known = distinct(held if y is None else np.concatenate([held, y]))
+    if len(known) < 2 or len(set(known)) < len(known):
+        raise DataError(f"The classes are {known}.", "Name at least two different ones: pass classes=.")
+    made = np.asarray(known)
+    return made if made.dtype.kind != "U" or array.dtype.kind != "O" else made.astype(object)
+
+
+def decided_by(estimator: Any, X: Table, sensitive_features: Any) -> Array:
+    """Decision probabilities of a FairClassifier, or the decisions of any other classifier."""
+    last = estimator[-1] if hasattr(estimator, "steps") else estimator
+    passed = {} if sensitive_features is None else {"sensitive_features": sensitive_features}
+    if hasattr(last, "policy_"):
+        return np.asarray(estimator.predict_proba(X, **passed))
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is not None and hasattr(X, "columns"):
+        X = select_columns(X, list(names), "the model")
+    return as_vector(estimator.predict(X), "predictions")

@@ -1,0 +1,91 @@
+"""Fitted policies that see all of x: moving them needs the people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
+from felicific._fit.fitted import Fitted, kept_people, share_drawn, stated
+from felicific._frontier.frontier import Frontier
+from felicific._frontier.individual import individual_frontier
+from felicific._people.people import People
+from felicific._policy.fit_individual import fit_individual, ground_of, recalibrate_individual
+from felicific._policy.individual import IndividualPolicy
+from felicific._policy.policy import Policy
+from felicific._problem.problem import Problem
+from felicific._program.generation import Ledgers, mixed_outcome
+from felicific._program.signals import Individual
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FittedIndividual(Fitted):
+    """A fitted policy that sees all of x.
+
+    Attributes
+    ----------
+    policy : IndividualPolicy
+    fingerprint : str
+        Of the people that it was fitted on.
+    """
+
+    policy: IndividualPolicy
+    fingerprint: str
+
+    @classmethod
+    def fit(cls, problem: Problem, people: People, kind: Individual, *, salt: str, randomize: bool) -> Self:
+        """Fit a policy that sees all of x to people with labels."""
+        people = people.with_scores
+        policy, fingerprint = fit_individual(problem, people, kind, salt)
+        policy = stated(problem, people, replace(policy, randomize=randomize))
+        return cls(
+            problem=problem,
+            policy=policy,
+            share_randomized=share_drawn(policy, people),
+            people=people,
+            fingerprint=fingerprint,
+        )
+
+    @cached_property
+    def frontier(self) -> Frontier:
+        """The frontier of mixtures of a pool of deterministic policies."""
+
+        def ground() -> Ledgers:
+            people, policy = kept_people(self.people), self.policy
+            return ground_of(self.problem, people, policy.calibration, policy.origin)
+
+        return individual_frontier(self.problem, ground, self.policy, self.direction)
+
+    def restated(self, policy: Policy) -> Policy:
+        """By the people, if its decisions are rounded."""
+        assert isinstance(policy, IndividualPolicy), "a frontier's policies are of one kind"
+        if policy.randomize:
+            return policy
+        people = kept_people(self.people)
+        return (_expected if policy.expected else stated)(self.problem, people, policy)
+
+    def recalibrated(self, people: People) -> tuple[Self, dict[str, str]]:
+        """Searched again on people without labels, of whom calibrated probabilities say what to expect."""
+        people = people.with_scores
+        policy, fingerprint = recalibrate_individual(self.problem, people, self.policy, self.fingerprint)
+        if policy is self.policy:
+            return self, dict.fromkeys(policy.gaps, "unchanged: it was fitted on these very people")
+        policy = replace(policy, randomize=self.policy.randomize, expected=True)
+        policy = _expected(self.problem, people, policy)
+        fitted = replace(
+            self,
+            policy=policy,
+            share_randomized=share_drawn(policy, people),
+            people=people,
+            fingerprint=fingerprint,
+            certificate=None,
+        )
+        return fitted, self.recalibration("expected by calibrated probabilities")
+
+
+def _expected(problem: Problem, people: People, policy: IndividualPolicy) -> IndividualPolicy:
+    """With what is expected of its rounded decisions about people without labels, if it is rounded."""
+    if policy.randomize:
+        return policy
+    ground = ground_of(problem, replace(people, y=None, labels=None), policy.calibration)
+    return replace(policy, outcome=mixed_outcome(ground.crowd, ground.real, policy.odds_of(people)))

@@ -1,0 +1,106 @@
+"""Checks that every row passes once: labels, probabilities, weights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from felicific._tables.memory import as_vector, distinct, encode, null_rows
+from felicific._typing import Array, Codes, Floats
+from felicific.exceptions import DataError
+
+#: How far the probabilities of one person may be from summing to one (single precision models reach 1e-7).
+PROBABILITY_TOLERANCE = 1e-6
+
+#: Rows that are checked at a time: they stay in the processor's cache.
+CHUNK = 131_072
+
+
+def encode_labels(values: Any, classes: Array, what: str, rows: Codes) -> Codes:
+    """Position of every label in ``classes``; a missing or unknown one is an error."""
+    vector = as_vector(values, what)
+    missing = null_rows(vector)
+    if len(missing):
+        raise DataError(
+            f"The {what} is missing in {len(missing)} rows, first in row {rows[missing[0]]}.",
+            "Leave those rows out.",
+        )
+    codes = encode(vector, classes.tolist())
+    unknown = np.flatnonzero(codes < 0)
+    if len(unknown):
+        names = ", ".join(repr(name) for name in distinct(vector[unknown])[:5])
+        raise DataError(
+            f"The {what} {names} (first in row {rows[unknown[0]]}) is not among the classes {classes.tolist()}.",
+            "Leave such rows out, or name every class there is.",
+        )
+    return codes
+
+
+def as_columns(proba: Any, n_classes: int) -> Array:
+    """Probabilities with one column for every class; of two classes that of the second alone will do."""
+    array = np.asarray(proba)
+    single = array.ndim == 1 or (array.ndim == 2 and array.shape[1] == 1)
+    if n_classes == 2 and single and array.dtype.kind in "biuf":
+        score = array.reshape(len(array)).astype(np.float64, copy=False)
+        return np.column_stack([1.0 - score, score])
+    return array
+
+
+def check_proba(proba: Any, n_classes: int, rows: Codes) -> Floats:
+    """Probabilities as float64 rows that sum to one exactly; anything else is an error that names a row."""
+    array = as_columns(proba, n_classes)
+    if array.ndim != 2 or array.shape[1] != n_classes or array.dtype.kind not in "biuf":
+        raise DataError(
+            f"The probabilities have shape {array.shape} and type {array.dtype}.",
+            f"Pass one row per person and one column for each of the {n_classes} classes"
+            + (", or the score of the second alone." if n_classes == 2 else "."),
+        )
+    normalised = np.empty(array.shape)
+    for start in range(0, len(array), CHUNK):  # what stays in the processor's cache is faster
+        part = slice(start, start + CHUNK)
+        _normalise(array[part].astype(np.float64, copy=False), rows[part], normalised[part])
+    return normalised
+
+
+def _normalise(array: Floats, rows: Codes, normalised: Floats) -> None:
+    """Check probabilities and divide them by their sums into ``normalised``."""
+    # Added up in the order of the classes, as every engine can: the fine bins are then the same everywhere.
+    sums = array[:, 0].copy()
+    for k in range(1, array.shape[1]):
+        sums += array[:, k]
+    with np.errstate(invalid="ignore"):
+        # The extremes tell whether anything is wrong; NaN is neither small nor large.
+        off = np.abs([sums.min(initial=1.0) - 1.0, sums.max(initial=1.0) - 1.0])
+        if not (array.min(initial=0.0) >= 0 and (off <= PROBABILITY_TOLERANCE).all()):
+            right = (array >= 0).all(axis=1) & (np.abs(sums - 1.0) <= PROBABILITY_TOLERANCE)
+            i = int(np.argmin(right))
+            raise DataError(
+                f"The probabilities of row {rows[i]} are {array[i].tolist()}: "
+                "not finite numbers from 0 to 1 that sum to one.",
+                "Pass what predict_proba returns, every class included.",
+            )
+    for k in range(array.shape[1]):
+        np.divide(array[:, k], sums, out=normalised[:, k])
+
+
+def check_weights(sample_weight: Any, n: int, first_row: int | None = None) -> Floats | None:
+    """Weights as float64; anything but finite numbers of 0 or more, not all 0 in a whole table, is an error."""
+    if sample_weight is None:
+        return None
+    weight = as_vector(sample_weight, "sample_weight")
+    if len(weight) != n:
+        raise DataError(f"There are {len(weight)} weights for {n} rows.", "Pass one weight for every row.")
+    if weight.dtype.kind not in "biuf":
+        raise DataError(f"The weights are {weight.dtype}, not numbers.", "Pass numbers of 0 or more.")
+    weight = weight.astype(np.float64)
+    wrong = ~(np.isfinite(weight) & (weight >= 0))
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        raise DataError(
+            f"The weight of row {i + (first_row or 0)} is {weight[i]}.",
+            "Weights are finite numbers of 0 or more.",
+        )
+    if n and first_row is None and not weight.any():
+        raise DataError("All weights are zero: nobody is left.", "Give some row a positive weight.")
+    return weight

@@ -1,0 +1,188 @@
+"""Columns: which column of a table plays which role, as the user names them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from felicific._people.checks import check_weights
+from felicific._problem.problem import as_classes
+from felicific._tables.groups import groups_of_present
+from felicific._tables.memory import as_vector, column_names, count_rows, distinct, is_frame, take_column
+from felicific._typing import Array, Table
+from felicific.exceptions import DataError, GroupError
+
+#: What messages call each role.
+PURPOSES = {
+    "group": "the groups",
+    "y": "y",
+    "proba": "proba",
+    "predicted": "predicted",
+    "today": "today",
+    "decided": "the decisions",
+    "weight": "sample_weight",
+}
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Names of columns; of a table in memory also the values themselves.
+
+    Attributes
+    ----------
+    group : column name(s), callable or array
+        The groups.
+    y, weight : column name or array
+        Labels; frequencies.
+    proba : column name, {class: column}, list of columns, or array
+        The model's probabilities; with two classes the score of the second will do.
+    predicted, today : column name or array
+        The model's own label; what is decided today, where that is not what the model predicts.
+    decided : column name or array
+        The decisions that are measured.
+    columns_only : bool
+        Whether a list of groups names columns, whatever its length.
+    """
+
+    group: Any = None
+    y: Any = None
+    proba: Any = None
+    predicted: Any = None
+    today: Any = None
+    decided: Any = None
+    weight: Any = None
+    columns_only: bool = False
+
+    # -----------------------------------------------------------------------------------------------------
+    # Names
+
+    @property
+    def group_names(self) -> list[str]:
+        """Columns that the groups are made of; none when a function makes them."""
+        if self.group is None or callable(self.group):
+            return []
+        return list(self.group) if isinstance(self.group, list | tuple) else [self.group]
+
+    def _listed(self) -> list[tuple[Any, str]]:
+        """Every name, or value, with its purpose."""
+        pairs = []
+        for role in fields(self):
+            value = getattr(self, role.name)
+            if role.name not in PURPOSES or value is None:
+                continue
+            values = list(value.values()) if isinstance(value, Mapping) else value
+            several = isinstance(values, list | tuple)
+            pairs += [(name, PURPOSES[role.name]) for name in (values if several else [values])]
+        return pairs
+
+    @property
+    def named(self) -> dict[str, str]:
+        """Columns that are named, and what for."""
+        return {name: purpose for name, purpose in self._listed() if isinstance(name, str)}
+
+    def named_in(self, table: Table) -> dict[str, str]:
+        """Columns of a table in memory that are named, and what for."""
+        known = [] if table is None else column_names(table)
+        return {name: purpose for name, purpose in self.named.items() if name in known}
+
+    # -----------------------------------------------------------------------------------------------------
+    # A table in memory
+
+    def column(self, table: Table, role: str) -> Array | None:
+        """The values of a role: a column by its name, or an array that was passed instead."""
+        value = getattr(self, role)
+        if value is None:
+            return None
+        purpose = PURPOSES[role]
+        return take_column(table, value, purpose) if isinstance(value, str) else as_vector(value, purpose)
+
+    def classes_in(self, table: Table, classes: Sequence[Any] | None) -> Array:
+        """The classes there are: as they are given, else those with probabilities, else the labels."""
+        labels, weight = self.column(table, "y"), self.column(table, "weight")
+        if classes is None and isinstance(self.proba, Mapping):
+            classes = list(self.proba)
+        if classes is None:
+            held = labels if labels is None or weight is None else labels[weight > 0]
+            classes = [] if held is None else distinct(held)
+        return as_classes(classes, text_as_objects=labels is None or labels.dtype.kind == "O")
+
+    def read(self, table: Table, classes: Array) -> dict[str, Any]:
+        """The values of all roles, for :meth:`People.of`."""
+        weight = check_weights(self.column(table, "weight"), count_rows(table))
+        return {
+            "y": self.column(table, "y"),
+            "proba": None if self.proba is None else _probabilities(table, self.proba, classes),
+            "predicted": self.column(table, "predicted"),
+            "today": self.column(table, "today"),
+            "weight": weight,
+            "group": groups_of_present(table, self.group, weight, self.columns_only),
+        }
+
+    # -----------------------------------------------------------------------------------------------------
+    # A table that is not in memory
+
+    def names_only(self) -> Columns:
+        """The same, when every role is the name of a column; else an error that says which is not."""
+        for role in ("y", "predicted", "today", "decided", "weight"):
+            value = getattr(self, role)
+            if value is not None and not isinstance(value, str):
+                what = PURPOSES[role]
+                raise DataError(
+                    f"{what} is a {type(value).__name__}, and the table is not in memory.",
+                    f"Name a column of the table in {what}=, or collect the table first.",
+                )
+        group = self.group
+        several = isinstance(group, list | tuple) and group and all(isinstance(name, str) for name in group)
+        if not (isinstance(group, str) or callable(group) or several):
+            raise GroupError(
+                "The groups of a table that is not in memory are not named.",
+                "Name the column(s), sensitive_features='sex', or pass a function of the table.",
+            )
+        return self
+
+    def for_classes(self, classes: list[Any]) -> Columns:
+        """With the columns of probabilities in the order of the classes."""
+        return self if self.proba is None else replace(self, proba=ordered_names(self.proba, classes))
+
+
+def ordered_columns(proba: Any, classes: list[Any]) -> Any:
+    """The columns of probabilities in the order of the classes, if they are given by class."""
+    if not isinstance(proba, Mapping):
+        return [proba] if isinstance(proba, str) else proba
+    if set(proba) == {classes[-1]} and len(classes) == 2:
+        return [proba[classes[-1]]]
+    if set(proba) != set(classes):
+        raise DataError(
+            f"There are probabilities for {list(proba)}, and the classes are {classes}.",
+            "Name one column for every class.",
+        )
+    return [proba[choice] for choice in classes]
+
+
+def ordered_names(proba: Any, classes: list[Any]) -> tuple[str, ...]:
+    """Names of the columns of probabilities: one for every class, or that of the second of two."""
+    ordered = ordered_columns(proba, classes)
+    if not isinstance(ordered, list | tuple) or not all(isinstance(name, str) for name in ordered):
+        raise DataError(
+            f"proba is a {type(proba).__name__}, and the table is not in memory.",
+            "Name one column for every class: proba={class: column}.",
+        )
+    if len(ordered) != len(classes) and (len(ordered), len(classes)) != (1, 2):
+        raise DataError(
+            f"There are {len(ordered)} columns of probabilities for the {len(classes)} classes {classes}.",
+            "Name one column for every class.",
+        )
+    return tuple(ordered)
+
+
+def _probabilities(table: Table, proba: Any, classes: Array) -> Array:
+    """Probabilities as an array, columns in the order of ``classes``."""
+    proba = ordered_columns(proba, classes.tolist())
+    if isinstance(proba, list | tuple) and proba and all(isinstance(name, str) for name in proba):
+        return np.column_stack([take_column(table, name, "proba") for name in proba])
+    if is_frame(proba):
+        proba = proba.to_numpy()
+    return np.asarray(proba)

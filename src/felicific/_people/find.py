@@ -1,0 +1,58 @@
+"""From a table whose columns are named to people, in memory or where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from felicific._people.columns import Columns
+from felicific._people.lazy import LazyPeople, classes_on, no_rows
+from felicific._people.missing import missing_first
+from felicific._people.people import People
+from felicific._problem.problem import Problem
+from felicific._tables.engine import find_engine
+from felicific._tables.memory import count_rows
+from felicific._typing import Array, Table
+from felicific.exceptions import DataError
+
+
+@contextmanager
+def labelled_people(
+    table: Table,
+    columns: Columns,
+    asked: Callable[[Array], Problem],
+    classes: Sequence[Any] | None = None,
+    groups: Sequence[Any] | None = None,
+) -> Iterator[tuple[People | LazyPeople, Problem]]:
+    """People with labels and what is asked of them, for work that ends before the context does.
+
+    Parameters
+    ----------
+    table : table, in memory or not
+    columns : Columns
+        Which column plays which role.
+    asked : callable
+        What is asked of some classes.
+    classes, groups : sequence, optional
+        All classes and groups there are.
+
+    Notes
+    -----
+    Whatever is wrong with a table in memory while the context lasts, if some of its named columns are missing values,
+    that is said instead.
+    """
+    engine = find_engine(table)
+    if columns.y is None:
+        where = "Name their column in y=, or pass them." if engine is None else "Name their column in y=."
+        raise DataError("There are no labels y.", where)
+    if engine is not None:
+        problem = asked(classes_on(engine, columns, classes))
+        yield LazyPeople.of(engine, columns, problem, groups), problem
+        return
+    if groups is None and not count_rows(table):
+        raise no_rows()
+    with missing_first(table, columns):
+        known = columns.classes_in(table, classes)
+        problem = asked(known)
+        yield People.of(table, problem, **columns.read(table, known), groups=groups), problem

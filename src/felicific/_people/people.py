@@ -1,0 +1,230 @@
+"""People: rows with their roles, each checked once. Here, and nowhere else, a row of weight 0 is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from felicific._people.checks import as_columns, check_proba, check_weights, encode_labels
+from felicific._people.worth import BATCH, Batch
+from felicific._problem.problem import Problem
+from felicific._tables.groups import encode_groups, find_groups
+from felicific._tables.memory import as_vector, count_rows, row_argmax, slice_rows, take_rows, widener
+from felicific._typing import Array, Codes, Floats, Table
+from felicific.exceptions import DataError
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """Rows of positive weight in memory, with what is known of each.
+
+    Attributes
+    ----------
+    x : table
+        What a happiness function gets as ``x``.
+    rows : array of shape (n,)
+        Numbers of the rows in the user's table, for messages.
+    group, codes, groups : array of shape (n,), array of shape (n,), tuple
+        The group of each, its position among the groups, and the groups.
+    y, labels : array of shape (n,), or None
+        The label of each, and its position among the label classes.
+    weight : array of shape (n,), or None
+        Frequencies; None for ones.
+    proba : array of shape (n, L), or None
+        The model's probabilities; those of :meth:`scores` are checked.
+    predicted, today : array of shape (n,), or None
+        Positions of the label that the model predicts, where it says so itself, and of what is decided today.
+    odds : array of shape (n, D), or None
+        Probability of each decision, where the decisions themselves are measured.
+    joint : array of shape (n, L, groups), or None
+        p(label, group given x), for individual policies that do not see the group.
+    checked : bool
+        Whether all of ``proba`` is checked.
+    """
+
+    x: Table
+    rows: Codes
+    group: Array
+    codes: Codes
+    groups: tuple[Any, ...]
+    y: Array | None = None
+    labels: Codes | None = None
+    weight: Floats | None = None
+    proba: Array | None = None
+    predicted: Codes | None = None
+    today: Codes | None = None
+    odds: Floats | None = None
+    joint: Floats | None = None
+    checked: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        x: Table,
+        problem: Problem,
+        *,
+        group: Any,
+        y: Any = None,
+        proba: Any = None,
+        predicted: Any = None,
+        today: Any = None,
+        decided: Any = None,
+        weight: Any = None,
+        groups: Sequence[Any] | None = None,
+        first_row: int | None = None,
+        joint: Floats | None = None,
+        rows: Codes | None = None,
+    ) -> People:
+        """Check everything that is said about some rows.
+
+        Parameters
+        ----------
+        x : table
+            The people.
+        problem : Problem
+            Decisions and labels that there are.
+        group, y, proba, predicted, today : arrays with one entry per row
+            As in the class; values, not positions.
+        decided : array of shape (n,) or (n, D)
+            What is decided about each, or with which probability.
+        weight : array of shape (n,), optional
+            Frequencies: weight 2 is the row twice, weight 0 the row absent.
+        groups : sequence, optional
+            All groups there are; by default those that occur.
+        first_row : int, optional
+            When these rows are a part of a larger table: what messages call the first of them.
+        rows : array of shape (n,), optional
+            Or what messages call each of them.
+        """
+        n = count_rows(x)
+        given = {
+            "labels y": None if y is None else as_vector(y, "y"),
+            "groups": as_vector(group, "group"),
+            "probabilities": None if proba is None else np.asarray(proba),
+            "predictions": None if predicted is None else as_vector(predicted, "predictions"),
+            "decisions of today": None if today is None else as_vector(today, "today"),
+            "decisions": None if decided is None else np.asarray(decided),
+        }
+        for what, column in given.items():
+            if column is not None and len(column) != n:
+                raise DataError(f"There are {len(column)} {what} for {n} rows.", "Pass one for every row.")
+        rows = np.arange(n) + (first_row or 0) if rows is None else rows
+        checked = check_weights(weight, n, first_row)
+        if checked is not None and not checked.all():
+            present = np.flatnonzero(checked)
+            x, rows, checked = take_rows(x, present), rows[present], checked[present]
+            given = {what: None if column is None else column[present] for what, column in given.items()}
+            joint = None if joint is None else joint[present]
+        labels, values = given["labels y"], as_vector(given["groups"], "group")
+        known = find_groups(values) if groups is None else _plain(groups)
+        decisions, truths = problem.decisions, problem.labels
+
+        def coded(what: str, classes: Array, name: str) -> Codes | None:
+            column = given[what]
+            return None if column is None else encode_labels(column, classes, name, rows)
+
+        label_codes = coded("labels y", truths, "label")
+        odds = given["decisions"]
+        if odds is not None:
+            flat = odds.ndim == 1
+            odds = one_hot(odds, decisions, rows) if flat else check_proba(odds, len(decisions), rows)
+        return cls(
+            x=x,
+            rows=rows,
+            group=values,
+            codes=encode_groups(values, known, rows),
+            groups=known,
+            y=labels,
+            labels=label_codes,
+            weight=checked,
+            proba=None if given["probabilities"] is None else as_columns(given["probabilities"], len(truths)),
+            predicted=coded("predictions", truths, "prediction"),
+            today=coded("decisions of today", decisions, "decision of today"),
+            odds=odds,
+            joint=joint,
+        )
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @property
+    def weights(self) -> Floats:
+        """One weight per row."""
+        return np.ones(len(self)) if self.weight is None else self.weight
+
+    def take(self, rows: Codes) -> People:
+        """Some of them."""
+        names = (
+            "rows",
+            "group",
+            "codes",
+            "y",
+            "labels",
+            "weight",
+            "proba",
+            "predicted",
+            "today",
+            "odds",
+            "joint",
+        )
+        parts: dict[str, Any] = {
+            name: None if getattr(self, name) is None else getattr(self, name)[rows] for name in names
+        }
+        return replace(self, x=take_rows(self.x, rows), **parts)
+
+    # -----------------------------------------------------------------------------------------------------
+    # What the model says
+
+    def scores(self, part: slice = slice(None)) -> Floats | None:
+        """Checked probabilities of some of them, if there are any."""
+        if self.proba is None:
+            return None
+        share = self.proba[part]
+        return share if self.checked else check_proba(share, share.shape[1], self.rows[part])
+
+    @cached_property
+    def with_scores(self) -> People:
+        """The same with all probabilities checked, for whoever asks for them more than once."""
+        if self.checked or self.proba is None:
+            return self
+        return replace(self, proba=self.scores(), checked=True)
+
+    def predictions(self, part: slice = slice(None), scores: Floats | None = None) -> Codes:
+        """The model's own label: as it says, or the first of the most probable ones."""
+        if self.predicted is not None:
+            return self.predicted[part]
+        scores = self.scores(part) if scores is None else scores
+        if scores is None:
+            raise DataError("There are neither probabilities nor predictions.", "Pass proba= or predicted=.")
+        return row_argmax(scores)
+
+    def decisions_today(self, part: slice = slice(None), scores: Floats | None = None) -> Codes:
+        """What is decided today, by default what the model predicts."""
+        return self.predictions(part, scores) if self.today is None else self.today[part]
+
+    # -----------------------------------------------------------------------------------------------------
+    # Batches
+
+    def batches(self, size: int = BATCH) -> Iterator[tuple[slice, Batch]]:
+        """Some of them at a time, as a happiness function sees them."""
+        wide = widener(self.x)
+        for start in range(0, len(self), size):
+            part = slice(start, min(start + size, len(self)))
+            table = wide(slice_rows(self.x, part.start, part.stop))
+            y = None if self.y is None else self.y[part]
+            labels = None if self.labels is None else self.labels[part]
+            yield part, Batch(table, y, labels, self.group[part], self.rows[part])
+
+
+def one_hot(decided: Any, decisions: Array, rows: Codes) -> Floats:
+    """Probability one of what was decided about each person."""
+    codes = encode_labels(decided, decisions, "decision", rows)
+    return np.asarray(np.eye(len(decisions))[codes])
+
+
+def _plain(groups: Sequence[Any]) -> tuple[Any, ...]:
+    return tuple(value.item() if isinstance(value, np.generic) else value for value in groups)

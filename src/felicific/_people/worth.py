@@ -1,0 +1,314 @@
+r"""Worth: what every decision is worth to every person. The one loop that everything else is made of.
+
+For every person i of a batch, every decision d and every component j
+
+.. math:: c(d; i), \qquad \eta_j(d; i), \qquad a_j(i) \in \{0, 1\}
+
+the loss, the happiness and who is counted, each one finite number, within the bounds that were stated, and not so large
+that sums of it overflow. Moments, individual policies, audits and the queries of engines all ask here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from felicific._problem.expressions import Expression
+from felicific._problem.happiness import ARGUMENTS, Happiness, arguments_of
+from felicific._problem.problem import Problem
+from felicific._tables.memory import ArrayRows, is_arrow, is_polars, slice_rows, widener
+from felicific._typing import Array, Codes, Floats, Table, Truths
+from felicific.exceptions import DataError, FelicificError, HappinessError
+
+#: Rows per batch: the happiness of a batch stays in the processor's cache (five times faster than all at once).
+BATCH = 16_384
+
+#: Rows that a typical value of each component is taken from.
+TYPICAL = 1024
+
+#: Sums from here on could overflow when they are added up over cells and groups.
+LARGEST = 1e300
+
+#: Numbers of one person that differ by less, relative to the largest, are the same but for rounding.
+ALIKE = 1e-9
+
+#: Values may leave their bounds by this much of the range, for rounding.
+SLACK = 1e-9
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some people, as a happiness function sees them.
+
+    Attributes
+    ----------
+    x : table
+        Their rows, in the user's own library.
+    y : array of shape (n,), or None
+        Labels.
+    labels : array of shape (n,), or None
+        Their positions among the classes.
+    group : array of shape (n,)
+        Groups.
+    rows : array of shape (n,)
+        Numbers in the user's table, for messages.
+    supposed : set of str
+        Which of ``y`` and ``group`` are supposed, and not known: bounds speak of real people.
+    """
+
+    x: Table
+    y: Array | None
+    labels: Codes | None
+    group: Array
+    rows: Codes
+    supposed: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        for name in ("y", "group"):
+            values = getattr(self, name)
+            wide = widener({name: values})({name: values})[name] if values is not None else None
+            object.__setattr__(self, name, wide)
+
+    def __len__(self) -> int:
+        return len(self.group)
+
+    def row(self, position: int) -> str:
+        """Name one row and its group in a message."""
+        return f"row {self.rows[position]} (group {self.group[position : position + 1].tolist()[0]!r})"
+
+    def part(self, some: slice) -> Batch:
+        """Some of these people."""
+        x = None if self.x is None else slice_rows(self.x, some.start, some.stop)
+        y = None if self.y is None else self.y[some]
+        labels = None if self.labels is None else self.labels[some]
+        return Batch(x, y, labels, self.group[some], self.rows[some], self.supposed)
+
+
+@dataclass(frozen=True)
+class Worth:
+    """What every decision is worth to the people of a batch."""
+
+    problem: Problem
+    batch: Batch
+
+    @property
+    def knows_cost(self) -> bool:
+        """Whether the loss can be known: it does not look at labels, or there are some."""
+        return self.batch.labels is not None or not self.problem.loss.looks_at_y
+
+    @cached_property
+    def cost(self) -> Floats:
+        """Loss of every decision, of shape (D, n)."""
+        loss, batch = self.problem.loss, self.batch
+        if loss.matrix is not None:
+            assert batch.labels is not None, "a cost matrix looks at labels"
+            return np.ascontiguousarray(loss.matrix[batch.labels].T)
+        assert loss.function is not None, "a loss is a matrix or a function"
+        decisions = self.problem.decisions.tolist()
+        cost = np.stack([evaluate(loss.function, "The loss", batch, decision) for decision in decisions])
+        if cost.size and not max(-cost.min(), cost.max()) < LARGEST:
+            raise DataError("The loss is so large that its sum overflows.", _LARGER_UNIT)
+        return cost
+
+    def counted(self, j: int) -> Truths | None:
+        """Who is counted by a component; None for everybody."""
+        happiness = self.problem.happiness[j]
+        if happiness.among is None:
+            return None
+        what = f"`among` of the happiness {happiness.name!r}"
+        numbers = evaluate(happiness.among, what, self.batch)
+        if not np.isin(numbers, (0.0, 1.0)).all():
+            raise HappinessError(
+                f"{what} returned numbers other than 0 and 1.", "Return True for the people who are counted."
+            )
+        return np.asarray(numbers == 1.0)
+
+    def values(self, j: int) -> tuple[Floats, Truths | None]:
+        """Happiness of every decision, of shape (D, n), and who is counted; 0 for those who are not."""
+        happiness, counted = self.problem.happiness[j], self.counted(j)
+        what = f"The happiness {happiness.name!r}"
+        decisions = self.problem.decisions.tolist()
+        values = np.stack(
+            [evaluate(happiness.function, what, self.batch, decision, counted) for decision in decisions]
+        )
+        if not self.batch.supposed & happiness.asks:
+            self._check_bounds(happiness, values, counted)
+        if values.size and not max(-values.min(), values.max()) < LARGEST:
+            raise too_large(str(happiness.name))
+        return values, counted
+
+    def _check_bounds(self, happiness: Happiness, values: Floats, counted: Truths | None) -> None:
+        """Refuse values outside the bounds that were stated, but for rounding."""
+        if happiness.bounds is None or not values.size:
+            return
+        low, high = happiness.bounds
+        slack = SLACK * (high - low)
+        if values.min() >= low - slack and values.max() <= high + slack:
+            return
+        wrong = (values < low - slack) | (values > high + slack)
+        if counted is not None:
+            wrong &= counted
+        if wrong.any():
+            d, i = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
+            raise HappinessError(
+                f"The happiness {happiness.name!r} of the decision {self.problem.decisions.tolist()[d]!r} is "
+                f"{values[d, i]:.6g} in {self.batch.row(int(i))}, outside its bounds {low:.6g} to {high:.6g}.",
+                "Widen bounds=, or leave it out: what relies on wrong bounds is wrong.",
+            )
+
+
+def worth_of(problem: Problem, batch: Batch) -> Worth:
+    """What every decision is worth to some people; evaluated component by component, when it is asked for."""
+    return Worth(problem, batch)
+
+
+def typical(values: Floats, counted: Truths | None) -> float | None:
+    """A typical value of a component, to which sums are kept relative; None when nobody is counted."""
+    seen = values if counted is None else values[:, counted]
+    return float(np.median(seen[:, :TYPICAL])) if seen.size else None
+
+
+_LARGER_UNIT = "Use a larger unit (thousands of dollars, say)."
+
+
+def too_large(name: str) -> HappinessError:
+    """The error of a happiness whose sums a computer cannot hold."""
+    return HappinessError(f"The happiness {name!r} is so large that its sum overflows.", _LARGER_UNIT)
+
+
+def refuse_overflow(problem: Problem, value: Floats, loss: Floats) -> None:
+    """Refuse sums (components last) that are infinite, or would be once they are added up or subtracted."""
+    for j, component in enumerate(problem.happiness):
+        if not np.abs(value[..., j]).max(initial=0.0) < LARGEST:
+            raise too_large(str(component.name))
+    if not np.abs(loss).max(initial=0.0) < LARGEST:
+        raise DataError("The loss is so large that its sum overflows.", _LARGER_UNIT)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Calling the user's functions
+
+
+def evaluate(
+    function: Callable[..., Any],
+    what: str,
+    batch: Batch,
+    decision: Any = None,
+    counted: Truths | None = None,
+) -> Floats:
+    """Call a function of the user's on a batch and insist on one finite real number per row, whatever the other rows.
+
+    Of rows that are not ``counted`` anything is taken, and zero is returned.
+    """
+    allowed = ARGUMENTS if decision is not None else ARGUMENTS[1:]
+    asked = arguments_of(function, what, allowed)
+    if "y" in asked and batch.y is None:
+        raise HappinessError(f"{what} looks at the label y, and there is none.", "Pass y.")
+    case = what if decision is None else f"{what}, for the decision {decision!r},"
+    numbers = _numbers(function, case, asked, batch, decision, counted)
+    n = len(numbers)
+    # Once in a table: its first batch begins before as many rows as it has.
+    if n > 1 and batch.rows[0] < n and not isinstance(function, Expression):
+        some = slice(n // 2, n // 2 + max(1, n // 8))
+        seen = None if counted is None else counted[some]
+        try:
+            alone = _numbers(function, case, asked, batch.part(some), decision, seen)
+        except HappinessError:
+            return numbers  # what fails on fewer rows is told when there are fewer
+        _refuse_others(case, batch, numbers, alone, some)
+    return numbers
+
+
+def _refuse_others(case: str, batch: Batch, numbers: Floats, alone: Floats, some: slice) -> None:
+    """Raise if some rows, ``alone``, get other numbers than among all rows of the batch."""
+    apart = np.abs(alone - numbers[some])
+    if apart.max() <= ALIKE * np.abs(numbers).max():
+        return
+    i = int(apart.argmax())
+    raise HappinessError(
+        f"{case} is {numbers[some.start + i]:.6g} in {batch.row(some.start + i)} among {len(numbers)} rows, and "
+        f"{alone[i]:.6g} among {len(alone)} of them: it depends on other people's rows, or on chance.",
+        "It sees some rows at a time: compute means, ranks and the like beforehand, as a column or a number.",
+    )
+
+
+def _numbers(
+    function: Callable[..., Any],
+    case: str,
+    asked: frozenset[str],
+    batch: Batch,
+    decision: Any,
+    counted: Truths | None,
+) -> Floats:
+    """One finite real number per row."""
+    offered = {"decision": decision, "x": batch.x, "y": batch.y, "group": batch.group}
+    result = _call(function, case, {name: offered[name] for name in asked})
+    if result is None:
+        raise HappinessError(f"{case} returned None.", "Return one number per row; is a `return` missing?")
+    array = result.to_numpy() if hasattr(result, "to_numpy") else np.asarray(result)
+    numbers = _as_numbers(array, case)
+    n = len(batch.group)
+    if numbers.shape not in {(), (n,)}:
+        raise HappinessError(
+            f"{case} returned shape {numbers.shape} for {n} rows.",
+            "Return one number per row, or one number; several components are a list of functions.",
+        )
+    numbers = np.broadcast_to(numbers, (n,))
+    if counted is not None:
+        numbers = np.where(counted, numbers, 0.0)
+    finite = np.isfinite(numbers)
+    if not finite.all():
+        position = int(np.argmin(finite))
+        raise HappinessError(
+            f"{case} is {numbers[position]} in {batch.row(position)}.",
+            "Repair that row of the table, or leave such people out with `among`.",
+        )
+    return numbers
+
+
+def _call(function: Callable[..., Any], case: str, arguments: dict[str, Any]) -> Any:
+    """Call a function of the user's; what it raises becomes an error of ours."""
+    if is_arrow(arguments.get("x")):
+        # Arrow's own columns know no arithmetic: most functions want arrays, and the others want Arrow.
+        with contextlib.suppress(Exception):
+            return function(**arguments | {"x": ArrayRows(arguments["x"])})
+    try:
+        return function(**arguments)
+    except FelicificError as error:
+        if isinstance(function, Expression):
+            raise  # its errors point at the part that is wrong
+        raise HappinessError(
+            f"{case} raised {type(error).__name__}: {error.problem}", error.remedy
+        ) from error
+    except Exception as error:
+        if is_polars(arguments.get("x")):
+            # Polars knows no product of truth values and numbers; arrays do.
+            with contextlib.suppress(Exception):
+                return function(**arguments | {"x": ArrayRows(arguments["x"])})
+        raise HappinessError(
+            f"{case} raised {type(error).__name__}: {error}.",
+            "Try the function on a few rows of your own table; a column may be missing, or a decision no number.",
+        ) from error
+
+
+def _as_numbers(array: Array, case: str) -> Floats:
+    if array.dtype.kind in "biuf":
+        return array.astype(np.float64, copy=False)
+    if array.dtype.kind == "O":
+        try:
+            # A missing value of a nullable column becomes NaN, and is then reported with its row.
+            plain = [
+                np.nan if type(value).__name__ == "NAType" else value for value in array.ravel().tolist()
+            ]
+            if not any(isinstance(value, str | complex) for value in plain):
+                return np.array(plain, dtype=np.float64).reshape(array.shape)
+        except (TypeError, ValueError):
+            pass
+    raise HappinessError(
+        f"{case} returned {array.dtype} values, not real numbers.", "Return one finite real number per row."
+    )

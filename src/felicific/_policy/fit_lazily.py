@@ -1,0 +1,148 @@
+"""Fitting individual policies to people in a table that is not in memory.
+
+Column generation asks the people one question after another: what would this deterministic policy do? Each is one pass
+over the table, inside its engine: a map over batches or partitions and a sum. Nothing of a person is kept between two
+passes but in the table itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from felicific._people.lazy import LazyPeople
+from felicific._people.people import People
+from felicific._policy.calibration import Calibration, fit_curve
+from felicific._policy.fit_individual import ground_of, make_policy
+from felicific._policy.individual import IndividualPolicy
+from felicific._problem.problem import Problem
+from felicific._program.generation import Choice, Crowd, Ledgers, Sums, add_sums, generate
+from felicific._program.query import sum_lazily
+from felicific._program.signals import FINE, Individual, Label
+from felicific._tables.progress import shown
+from felicific._typing import Floats
+
+
+def fit_lazily(people: LazyPeople, individual: Individual, salt: str) -> IndividualPolicy:
+    """Fit an individual policy by passes over a table that is not in memory."""
+    problem = people.problem
+    with shown():  # one line for all passes
+        # One query looks at every row, finds the groups and a typical value of every component.
+        moments = sum_lazily(people, Label())
+        moments.check_complete()
+        people = replace(people, groups=moments.groups)
+        calibration = _calibrated(people, individual.calibration)
+        ground = _Table(people, calibration, moments.origin)
+        generated = generate(ground, gap=problem.gap, constraints=problem.constraints)
+    return make_policy(problem, ground.crowd, generated, calibration, salt)
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The people of a table that is not in memory, as column generation asks for them."""
+
+    people: LazyPeople
+    calibration: Calibration
+    origin: Floats
+    passes: Iterator[int] = field(default_factory=partial(count, 1))
+
+    @property
+    def crowd(self) -> Crowd:
+        """What is common to all people; nobody in particular."""
+        nobody = np.empty(0, dtype=np.intp)
+        return Crowd(
+            classes=self.people.problem.decisions,
+            groups=tuple(self.people.groups or ()),
+            components=self.people.problem.components,
+            origin=self.origin,
+            weight=np.empty(0),
+            group=nobody,
+            own=nobody,
+            see_group=True,
+            likely=nobody,
+        )
+
+    @property
+    def has_real(self) -> bool:
+        """There are labels."""
+        return True
+
+    def totals(self) -> Sums:
+        """Sums that no policy changes, by one pass."""
+        sums: Sums = self._pass(_totals)
+        return sums
+
+    def columns(self, choices: list[Choice]) -> list[Sums]:
+        """What some deterministic policies do, by one pass."""
+        sums: list[Sums] = self._pass(partial(_columns, choices)) if choices else []
+        return sums
+
+    def _pass(self, question: Callable[[Ledgers], Any]) -> Any:
+        step = partial(_asked, self.people.problem, self.calibration, self.origin, question)
+        with shown(f"pass {next(self.passes)}"):
+            return self.people.fold(step, add_sums)
+
+
+def _totals(people: Ledgers) -> Sums:
+    return people.totals()
+
+
+def _columns(choices: list[Choice], people: Ledgers) -> list[Sums]:
+    return people.columns(choices)
+
+
+def _asked(
+    problem: Problem,
+    calibration: Calibration,
+    origin: Floats,
+    question: Callable[[Ledgers], Any],
+    people: People,
+) -> Any:
+    """Put some people into ledgers and ask them."""
+    return question(ground_of(problem, people, calibration, origin))
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Calibration: every group's probabilities are counted in fine bins, and the curves are fitted to the bins
+
+
+def _calibrated(people: LazyPeople, method: str) -> Calibration:
+    sums: Sums = people.fold(partial(_bins, len(people.problem.labels)), add_sums)
+    held, score, hits = sums["weight"], sums["score"], sums["hits"]
+    knots = []
+    for z in range(len(held)):
+        curves = []
+        for c in range(held.shape[1]):
+            bins = np.flatnonzero(held[z, c])
+            w, h = held[z, c, bins], hits[z, c, bins]
+            level = score[z, c, bins] / w
+            # Those who were right and those who were wrong, each with their weight.
+            right, wrong = h > 0, w - h > 0
+            curves.append(
+                fit_curve(
+                    method,
+                    np.concatenate([level[right], level[wrong]]),
+                    np.concatenate([np.ones(right.sum()), np.zeros(wrong.sum())]),
+                    np.concatenate([h[right], (w - h)[wrong]]),
+                )
+            )
+        knots.append(tuple(curves))
+    return Calibration(tuple(knots))
+
+
+def _bins(k: int, people: People) -> Sums:
+    """Weight, scores and hits of every group, class and fine bin of its probability."""
+    g, size = len(people.groups), FINE + 1
+    proba, weight = np.asarray(people.with_scores.proba), people.weights
+    sums = {name: np.zeros((g, k, size)) for name in ("weight", "score", "hits")}
+    for c in range(k):
+        index = people.codes * size + np.ceil(FINE * proba[:, c]).astype(np.intp)
+        for name, numbers in (("weight", 1.0), ("score", proba[:, c]), ("hits", people.labels == c)):
+            counts = np.bincount(index, weight * numbers, minlength=g * size)
+            sums[name][:, c] = counts.reshape(g, size)
+    return sums

@@ -1,0 +1,147 @@
+"""Ledgers: what every decision is worth to every person, expected or under the real label."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from felicific._people.people import People
+from felicific._people.worth import BATCH, Batch, refuse_overflow, typical, worth_of
+from felicific._problem.problem import Problem
+from felicific._program.generation import Ledger
+from felicific._tables.memory import slice_rows, widener
+from felicific._typing import Array, Codes, Floats, Table
+
+
+class _Case(NamedTuple):
+    """One possible truth about some people, its probability, and the slot of the group it speaks of."""
+
+    y: Array | None
+    labels: Codes | None
+    group: Array
+    weight: Floats
+    slot: Any
+    supposed: frozenset[str]
+
+
+#: The possible truths about some people, given whether the label matters.
+_Cases = Callable[[slice, bool], Iterator[_Case]]
+
+
+def expected_ledger(
+    problem: Problem,
+    groups: tuple[Any, ...],
+    x: Table,
+    belief: Floats,
+    group: Array | None,
+    origin: Floats,
+) -> Ledger:
+    """Expected values under a belief about what is not seen.
+
+    ``belief`` is p(label) of shape (n, L) when the group is seen, else p(label, group) of shape (n, L, groups).
+    """
+    supposed = frozenset({"y"} if problem.see_group else {"y", "group"})
+
+    def cases(rows: slice, look_at_y: bool) -> Iterator[_Case]:
+        part = belief[rows]
+        n = len(part)
+        slots = [(0, group[rows])] if group is not None else []
+        if not problem.see_group:
+            slots = [(z, _filled(n, value, groups)) for z, value in enumerate(groups)]
+        for slot, names in slots:
+            chance = part if problem.see_group else part[:, :, slot]
+            if look_at_y:
+                for k, label in enumerate(problem.labels):
+                    codes = np.full(n, k, dtype=np.intp)
+                    yield _Case(np.full(n, label), codes, names, chance[:, k], slot, supposed)
+            else:
+                weight = np.ones(n) if problem.see_group else chance.sum(axis=1)
+                yield _Case(None, None, names, weight, slot, supposed)
+
+    slots = 1 if problem.see_group else len(groups)
+    return _ledger(problem, slots, x, np.arange(len(belief)), cases, origin)
+
+
+def real_ledger(problem: Problem, people: People, origin: Floats) -> Ledger:
+    """Values under the real labels and groups."""
+    assert people.labels is not None, "a real ledger needs labels"
+    y, labels = people.y, people.labels
+
+    def cases(rows: slice, look_at_y: bool) -> Iterator[_Case]:
+        codes = people.codes[rows]
+        slot = 0 if problem.see_group else codes
+        known = None if y is None else y[rows]
+        yield _Case(known, labels[rows], people.group[rows], np.ones(len(codes)), slot, frozenset())
+
+    slots = 1 if problem.see_group else len(people.groups)
+    ledger = _ledger(problem, slots, people.x, people.rows, cases, origin)
+    _refuse_overflow(problem, people, ledger)
+    return ledger
+
+
+def _refuse_overflow(problem: Problem, people: People, ledger: Ledger) -> None:
+    """Refuse sums over groups that a computer cannot hold."""
+    weight, g = people.weights, len(people.groups)
+
+    def sums(numbers: Floats) -> Floats:
+        with np.errstate(over="ignore"):
+            return np.asarray(np.bincount(people.codes, weight * numbers, minlength=g), dtype=np.float64)
+
+    _, k, slots, j = ledger.value.shape
+    per_person = ledger.value.sum(axis=2) if slots > 1 else ledger.value[:, :, 0]
+    value = np.array([[sums(per_person[:, d, c]) for c in range(j)] for d in range(k)]).swapaxes(1, 2)
+    refuse_overflow(problem, value, np.array([sums(ledger.cost[:, d]) for d in range(k)]))
+
+
+def find_origin(problem: Problem, people: People) -> Floats:
+    """A typical value of every component, from the first batch that somebody is counted in."""
+    origin: list[float | None] = [None] * len(problem.happiness)
+    for _, batch in people.batches():
+        if batch.labels is None:
+            n = len(batch)
+            codes = np.zeros(n, dtype=np.intp)
+            batch = Batch(
+                batch.x, np.full(n, problem.labels[0]), codes, batch.group, batch.rows, frozenset({"y"})
+            )
+        worth = worth_of(problem, batch)
+        for j, known in enumerate(origin):
+            if known is None:
+                origin[j] = typical(*worth.values(j))
+        if None not in origin:
+            break
+    return np.array([0.0 if number is None else number for number in origin])
+
+
+def _filled(n: int, value: Any, known: tuple[Any, ...]) -> Array:
+    filled = np.empty(n, dtype=np.asarray(known).dtype if len({type(k) for k in known}) == 1 else object)
+    filled[:] = value
+    return filled
+
+
+def _ledger(problem: Problem, slots: int, x: Table, rows: Codes, cases: _Cases, origin: Floats) -> Ledger:
+    """Add up the cases, batch by batch; sums are term by term, so they do not depend on the batch."""
+    n, k, j = len(rows), len(problem.decisions), len(problem.happiness)
+    cost, value, among = np.zeros((n, k)), np.zeros((n, k, slots, j)), np.zeros((n, slots, j))
+    everyone, wide = np.arange(n), widener(x)
+    for start in range(0, n, BATCH):
+        part = slice(start, min(start + BATCH, n))
+        places, table = everyone[part], wide(slice_rows(x, start, part.stop))
+        for look_at_y in (True, False):
+            looking = [c for c, h in enumerate(problem.happiness) if h.looks_at_y == look_at_y]
+            losing = problem.loss.looks_at_y == look_at_y
+            if not looking and not losing:
+                continue
+            for case in cases(part, look_at_y):
+                batch = Batch(table, case.y, case.labels, case.group, rows[part], case.supposed)
+                worth = worth_of(problem, batch)
+                if losing:
+                    cost[part] += case.weight[:, None] * worth.cost.T
+                for c in looking:
+                    values, counted = worth.values(c)
+                    inside = case.weight if counted is None else case.weight * counted
+                    among[places, case.slot, c] += inside
+                    for d in range(k):
+                        value[places, d, case.slot, c] += inside * (values[d] - origin[c])
+    return Ledger(cost, value, among)

@@ -1,0 +1,153 @@
+"""Solve: the policy of least loss that meets every requirement, without scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
+
+from felicific._people.columns import Columns
+from felicific._people.find import labelled_people
+from felicific._people.lazy import LazyPeople
+from felicific._policy.fit_individual import fit_individual
+from felicific._policy.fit_lazily import fit_lazily
+from felicific._policy.lottery import make_salt
+from felicific._policy.policy import Policy, solve_cells
+from felicific._problem.problem import Problem
+from felicific._problem.requirements import Budget, Floor
+from felicific._program.moments import Moments
+from felicific._program.signals import Individual, Label, Score, Signal, resolve_policy
+from felicific._program.sums import compute_moments
+from felicific._typing import Array, Table
+from felicific.exceptions import DataError, MomentsError
+
+#: What ``policy=`` may say.
+Kind = Literal["score", "label", "soft-label", "individual"] | Score | Individual
+
+
+def solve(
+    source: Moments | Table,
+    *,
+    gap: Any = 0.0,
+    constraints: Iterable[Floor | Budget] = (),
+    group_at_predict: bool = True,
+    random_state: Any = None,
+    policy: Kind | None = None,
+    proba: Any = None,
+    y: Any = None,
+    sensitive_features: Any = None,
+    happiness: Any = None,
+    loss: Any = "error",
+    classes: Sequence[Any] | None = None,
+    favourable: Any = None,
+    predicted: Any = None,
+    today: Any = None,
+    sample_weight: Any = None,
+) -> Policy:
+    """Find the policy of least loss that meets every requirement: one linear program.
+
+    Parameters
+    ----------
+    source : Moments, or table
+        The sums over the labelled people, see :func:`felicific.moments`; or the people themselves. An individual policy
+        of a table that is not in memory is found in passes inside its engine; its columns are then named, and
+        calibration counts scores in 4096 bins.
+    gap : number, or dict of component or criterion to number
+        Largest allowed gap, in the unit of happiness. None asks for nothing.
+    constraints : sequence of Floor and Budget
+        Further requirements.
+    group_at_predict : bool
+        False for a policy that decides alike in all groups, because the group is not known when it decides.
+    random_state : None, int or NumPy generator
+        Where the lottery's salt comes from.
+    policy : {"score", "label", "soft-label", "individual"}, Score(...) or Individual(...)
+        Of a table: what the policy sees besides the group; by default the score, or the label where there are no
+        probabilities.
+    proba, y, sensitive_features, happiness, loss, classes, favourable, predicted, today, sample_weight :
+        Of a table: as for :func:`felicific.moments`.
+
+    Returns
+    -------
+    Policy
+        Read its ``sentences()``, ``loss``, ``gaps`` and ``prices``; ``apply`` it, ``save`` it.
+
+    Raises
+    ------
+    InfeasibleError
+        When no policy meets the requirements, with the least reachable gap or the conflict.
+
+    Examples
+    --------
+    >>> people = {
+    ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
+    ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
+    ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
+    ... }
+    >>> policy = solve(people, proba="score", y="repaid", sensitive_features="sex",
+    ...                happiness="statistical_parity", gap=0.0, random_state=0)
+    >>> round(policy.loss, 6), max(policy.gaps.values()) < 1e-9
+    (0.125, True)
+    """
+    if isinstance(source, Moments):
+        given = {"policy": policy, "proba": proba, "y": y, "happiness": happiness, "today": today}
+        given |= {"sensitive_features": sensitive_features, "predicted": predicted}
+        extra = [name for name, value in given.items() if value is not None]
+        if extra:
+            raise MomentsError(
+                f"Moments were summed up already, so {extra[0]}= comes too late.",
+                f"Pass {extra[0]}= to moments(...), or pass the table instead of its moments.",
+            )
+        source.check_complete()
+        return solve_cells(
+            source.joined(), gap, constraints, see_group=group_at_predict, salt=make_salt(random_state)
+        )
+    if happiness is None and y is None and proba is None and predicted is None:
+        Moments.check(source)
+    kind = resolve_policy(policy if policy is not None else "label" if proba is None else "score")
+    columns = Columns(sensitive_features, y, proba, predicted, today, weight=sample_weight)
+    return _solve_table(
+        source,
+        columns,
+        kind,
+        make_salt(random_state),
+        classes,
+        {
+            "happiness": happiness,
+            "loss": loss,
+            "gap": gap,
+            "constraints": constraints,
+            "favourable": favourable,
+            "see_group": group_at_predict,
+        },
+    )
+
+
+def _solve_table(
+    table: Table,
+    columns: Columns,
+    kind: Signal | Individual,
+    salt: str,
+    classes: Sequence[Any] | None,
+    settings: dict[str, Any],
+) -> Policy:
+    """The policy of this kind for the people of a table."""
+    if kind.sees_x and not settings["see_group"]:
+        raise DataError(
+            "An individual policy that decides without the group needs a model of who belongs to which.",
+            "Use FairClassifier(policy='individual', group_at_predict=False), which fits one, or policy='score'.",
+        )
+
+    def asked(decisions: Array) -> Problem:
+        return Problem.of(decisions, **settings)
+
+    with labelled_people(table, columns, asked, classes) as (people, problem):
+        if not kind.sees_x:
+            moments = compute_moments(people, problem, kind)  # type: ignore[arg-type]  # it is a signal
+            moments.check_complete()
+            return solve_cells(
+                moments.joined(), problem.gap, problem.constraints, see_group=problem.see_group, salt=salt
+            )
+        if isinstance(people, LazyPeople):
+            return fit_lazily(people, kind, salt)  # type: ignore[arg-type]  # an individual policy
+        # As on an engine, one look at every row before any search.
+        compute_moments(people, problem, Label()).check_complete()
+        return fit_individual(problem, people.with_scores, kind, salt)[0]  # type: ignore[arg-type]  # as above

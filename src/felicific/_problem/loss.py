@@ -1,0 +1,98 @@
+"""The loss: what a decision costs the decision maker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from felicific._problem.expressions import Expression, is_name
+from felicific._problem.happiness import ARGUMENTS, arguments_of
+from felicific._typing import Array, Floats
+from felicific.exceptions import DataError
+
+
+def _errors(labels: list[Any], decisions: list[Any]) -> Floats:
+    return np.array([[float(label != decision) for decision in decisions] for label in labels])
+
+
+#: Losses that have a name, by what they make of the labels (rows) and the decisions (columns).
+LOSSES: dict[str, Callable[[list[Any], list[Any]], Floats]] = {"error": _errors}
+
+
+@dataclass(frozen=True, eq=False)
+class Loss:
+    """What each decision costs: a matrix of label and decision, or a function of a person.
+
+    Attributes
+    ----------
+    name : str
+        How moments and frontiers call it; "error" for the error rate.
+    written : object
+        What the user wrote.
+    matrix : array of shape (labels, decisions), or None
+    function : callable or None
+        Takes the arguments of a happiness.
+    """
+
+    name: str
+    written: Any = field(repr=False)
+    matrix: Floats | None = None
+    function: Callable[..., Any] | None = None
+
+    @classmethod
+    def of(cls, loss: Any, decisions: Array, labels: Array | None = None) -> Loss:
+        """Read what the user wrote: a name, a cost matrix, a function or an expression."""
+        if isinstance(loss, Loss):
+            return loss
+        rows, columns = (decisions if labels is None else labels).tolist(), decisions.tolist()
+        if isinstance(loss, str) and loss in LOSSES:
+            return cls(loss, loss, matrix=LOSSES[loss](rows, columns))
+        if isinstance(loss, str):
+            if is_name(loss):
+                raise DataError(
+                    f"There is no loss called {loss!r}.",
+                    "Use 'error', a cost matrix, or a function or an expression of the decision.",
+                )
+            return cls(f"expression {loss.strip()}", loss, function=Expression(loss.strip()))
+        if isinstance(loss, Expression):
+            return cls(f"expression {loss.text}", loss, function=loss)
+        if callable(loss):
+            arguments_of(loss, "The loss", ARGUMENTS)
+            return cls(f"function {getattr(loss, '__name__', type(loss).__name__)}", loss, function=loss)
+        matrix = _matrix(loss, (len(rows), len(columns)))
+        return cls(f"cost matrix {matrix.tolist()}", loss, matrix=matrix)
+
+    @property
+    def asks(self) -> frozenset[str]:
+        """Arguments that it looks at."""
+        if self.function is None:
+            return frozenset({"decision", "y"})
+        return arguments_of(self.function, "The loss", ARGUMENTS)
+
+    @property
+    def looks_at_y(self) -> bool:
+        """Whether it needs labels."""
+        return "y" in self.asks
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """The range of its values, when it is known."""
+        return None if self.matrix is None else (float(self.matrix.min()), float(self.matrix.max()))
+
+
+def _matrix(loss: Any, shape: tuple[int, int]) -> Floats:
+    try:
+        cost = np.asarray(loss, dtype=np.float64)
+    except (TypeError, ValueError):
+        cost = np.full(shape, np.nan)
+    if cost.shape != shape or not np.isfinite(cost).all():
+        raise DataError(
+            f"The cost matrix has shape {cost.shape}."
+            if cost.shape != shape
+            else f"The cost matrix {loss!r} is not finite numbers throughout.",
+            f"Give one finite cost for every label (row) and decision (column): {shape[0]} x {shape[1]}.",
+        )
+    return cost

@@ -1,0 +1,169 @@
+"""The problem: what is asked, read and checked once, and passed whole from then on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from felicific._problem.criteria import CRITERIA
+from felicific._problem.happiness import Component, Happiness, resolve_happiness
+from felicific._problem.loss import Loss
+from felicific._problem.requirements import (
+    Budget,
+    Floor,
+    check_constraints,
+    constraint_name,
+    resolve_gap,
+)
+from felicific._typing import Array
+from felicific.exceptions import DataError, HappinessError
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What is asked of the decisions about people.
+
+    Attributes
+    ----------
+    decisions : array of shape (D,)
+        What may be decided about a person.
+    labels : array of shape (L,)
+        What may be true of a person: the classes of the model. The same as the decisions unless said.
+    happiness : tuple of Happiness
+        The components, those that only requirements speak of included.
+    loss : Loss
+        What a decision costs the decision maker.
+    gap : dict of component name to number, or None
+        Largest allowed gaps.
+    constraints : tuple of Floor and Budget
+        Further requirements.
+    see_group : bool
+        Whether deciding may look at the group.
+    closed : tuple of str
+        Components that are closed along a frontier when no gap is asked for.
+    """
+
+    decisions: Array
+    labels: Array
+    happiness: tuple[Happiness, ...]
+    loss: Loss
+    gap: dict[str, float] | None = None
+    constraints: tuple[Floor | Budget, ...] = ()
+    see_group: bool = True
+    closed: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        decisions: Array,
+        happiness: Any,
+        *,
+        labels: Array | None = None,
+        loss: Any = "error",
+        gap: Any = None,
+        constraints: Any = (),
+        favourable: Any = None,
+        see_group: bool = True,
+    ) -> Problem:
+        """Read what the user wrote; what is wrong with it is said here, before any row is looked at.
+
+        A gap that is one number is asked of the components of ``happiness``, not of those that only constraints
+        speak of.
+        """
+        truths = decisions if labels is None else labels
+        own = resolve_happiness(happiness, decisions.tolist(), favourable, truths.tolist())
+        asked = gap
+        if gap is not None and not isinstance(gap, Mapping):
+            asked = {str(component.name): gap for component in own}
+        checked = check_constraints(constraints)
+        every = own + _constrained(checked, own, decisions.tolist(), favourable)
+        resolve_gap(asked, tuple(part.component for part in every))
+        names = tuple(str(component.name) for component in own)
+        cost = Loss.of(loss, decisions, truths)
+        return cls(decisions, truths, every, cost, asked, checked, see_group, names)
+
+    @property
+    def components(self) -> tuple[Component, ...]:
+        """What moments, policies and files remember of the happiness."""
+        return tuple(happiness.component for happiness in self.happiness)
+
+    @property
+    def widths(self) -> list[float]:
+        """Allowed gap of every component; infinite where nothing was asked."""
+        return resolve_gap(self.gap, self.components)
+
+    @property
+    def looks_at_x(self) -> bool:
+        """Whether a function looks at the people themselves."""
+        return "x" in self.loss.asks or any("x" in happiness.asks for happiness in self.happiness)
+
+    @property
+    def lossless(self) -> Problem:
+        """The same for people without labels: only what does not look at them."""
+        kept = tuple(happiness for happiness in self.happiness if not happiness.looks_at_y)
+        return replace(self, happiness=kept)
+
+    @property
+    def seeing(self) -> Problem:
+        """The same for a policy that sees the group."""
+        return replace(self, see_group=True)
+
+    def refuse_x(self) -> None:
+        """Raise if something looks at x, and there is none."""
+        for happiness in self.happiness:
+            if "x" in happiness.asks:
+                raise HappinessError(
+                    f"The happiness {happiness.name!r} looks at x, and there is none.", "Pass X."
+                )
+        if "x" in self.loss.asks:
+            raise HappinessError("The loss looks at x, and there is none.", "Pass X.")
+
+
+def as_classes(classes: Iterable[Any], *, text_as_objects: bool = True) -> Array:
+    """The classes as an array of at least two different values, of text as the table keeps it."""
+    known = np.asarray(classes if isinstance(classes, np.ndarray) else list(classes))
+    if known.dtype.kind == "U" and text_as_objects:
+        known = known.astype(object)
+    if len(known) < 2 or len(set(known.tolist())) < len(known):
+        raise DataError(
+            f"The classes are {known.tolist()}.",
+            "A decision needs at least two different classes: pass classes=.",
+        )
+    return known
+
+
+def _constrained(
+    constraints: tuple[Floor | Budget, ...], own: tuple[Happiness, ...], classes: list[Any], favourable: Any
+) -> tuple[Happiness, ...]:
+    """Components that only constraints speak of."""
+    known = {component.name: component for component in own}
+    families = {component.family for component in own}
+    extra: dict[str, Happiness] = {}
+    for constraint in constraints:
+        happiness = constraint.happiness
+        if isinstance(happiness, str):
+            if happiness in known or happiness in families or happiness not in CRITERIA:
+                continue
+            extra |= {str(part.name): part for part in resolve_happiness(happiness, classes, favourable)}
+            continue
+        named = happiness if isinstance(happiness, Happiness) else Happiness(happiness)
+        name = constraint_name(happiness)
+        same = known.get(name) or extra.get(name)
+        if same is None:
+            extra[name] = named
+        elif not (_alike(same.function, named.function) and _alike(same.among, named.among)):
+            raise HappinessError(
+                f"A constraint and a component are both called {name!r} and differ.", "Give one another name."
+            )
+    return tuple(extra.values())
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two functions are the same; cloning an estimator copies callable objects, so those by content."""
+    if isinstance(one, FunctionType) or not hasattr(one, "__dict__"):
+        return bool(one == other)
+    return bool(one == other) or (type(one) is type(other) and bool(vars(one)) and vars(one) == vars(other))

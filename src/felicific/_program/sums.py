@@ -1,0 +1,85 @@
+"""Sums: moments of people wherever they are, and of a table whose columns are named."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from felicific._people.columns import Columns
+from felicific._people.find import labelled_people
+from felicific._people.lazy import LazyPeople
+from felicific._people.people import People
+from felicific._problem.problem import Problem
+from felicific._program.moments import Moments
+from felicific._program.query import sum_lazily
+from felicific._program.signals import Signal, resolve_signal
+from felicific._program.summing import sum_people
+from felicific._typing import Array, Table
+
+
+def compute_moments(people: People | LazyPeople, problem: Problem, signal: Signal) -> Moments:
+    """The sums that the program needs, of people wherever they are."""
+    if isinstance(people, LazyPeople):
+        return sum_lazily(people, signal)
+    return sum_people(people, problem, signal)
+
+
+def moments(
+    table: Table,
+    *,
+    proba: Any = None,
+    y: Any,
+    sensitive_features: Any,
+    happiness: Any,
+    policy: Any = None,
+    loss: Any = "error",
+    classes: Sequence[Any] | None = None,
+    groups: Sequence[Any] | None = None,
+    favourable: Any = None,
+    predicted: Any = None,
+    today: Any = None,
+    sample_weight: Any = None,
+) -> Moments:
+    """Sum up everything that the linear program needs to know of the people in a table.
+
+    Parameters
+    ----------
+    table : dataframe, dict of arrays, array, or path
+        The people, as a happiness function will see them. A lazy table (Polars LazyFrame, DuckDB relation, Dask or
+        PySpark dataframe, Arrow dataset) or the path, folder or pattern of Parquet files is summed by its own
+        engine; the other arguments then name columns.
+    proba : column, {class: column}, list of columns, or array of shape (n, K) or (n,)
+        The model's probabilities. A list is in the order of the sorted classes; with two classes the score of the
+        second alone will do.
+    y, sample_weight : column name or array
+        Labels; frequencies.
+    sensitive_features : column name(s), callable or array
+        The groups; several columns mean their intersections.
+    happiness : function, Happiness, criterion name, expression, or list or dict of them
+        What makes a person happy with a decision; an expression is text such as ``"decision * loan"``.
+    policy : "score", "label", "soft-label", or Score(...)
+        What the policy will see; by default the score, or the label where there are no probabilities.
+    loss : "error", cost matrix, function or expression
+        What a decision costs the decision maker.
+    classes, groups : sequence, optional
+        All classes and groups there are, when these rows may lack some.
+    favourable : class, optional
+        The decision that people hope for; the last class by default.
+    predicted : column name or array, optional
+        The label that the model predicts, which a ``"label"`` policy reads; by default the most probable class.
+    today : column name or array, optional
+        What the existing system decides, the baseline; by default what the model predicts.
+
+    Returns
+    -------
+    Moments
+        Small, and additive: the moments of two tables are the sum of theirs.
+    """
+    signal = resolve_signal(policy if policy is not None else "label" if proba is None else "score")
+    columns = Columns(sensitive_features, y, proba, predicted, today, weight=sample_weight)
+
+    def asked(decisions: Array) -> Problem:
+        return Problem.of(decisions, happiness, loss=loss, favourable=favourable)
+
+    with labelled_people(table, columns, asked, classes, groups) as (people, problem):
+        return compute_moments(people, problem, signal)

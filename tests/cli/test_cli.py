@@ -122,7 +122,7 @@ def test_workflow_is_the_librarys(folder, works, scores):
     "asked",
     [
         f"--happiness '{FUNDING}' --gap 500 --label repaid",
-        f"--happiness '{FUNDING}' --among 'loan > 9000' --method hall --weight times --sampling",
+        f"--happiness '{FUNDING}' --among 'loan > 9000' --method hall --weight times --weight-kind sampling",
         "--happiness equalized_odds --label repaid --weight times --simultaneous",
         f"--happiness '{FUNDING}' --bounds 0,100000 --method bernstein",
     ],
@@ -138,7 +138,7 @@ def test_audits_of_files_keep_no_rows(folder, works, scores, monkeypatch, asked,
     with monkeypatch.context() as patch:
         patch.setattr(sys.modules["felicific.cli.audit"], "_needs_rows", lambda *rest: True)
         expected = works(line)
-    monkeypatch.setattr("felicific.cli.inputs.Source.read", lambda *rest, **more: pytest.fail("read"))
+    monkeypatch.setattr("felicific.cli.files.Source.read", lambda *rest, **more: pytest.fail("read"))
     assert works(line) == expected
 
 
@@ -233,7 +233,7 @@ def test_functions_in_files(folder, works, scores):
 @pytest.mark.parametrize("kind", ["individual", "label", "soft-label"])
 def test_every_kind_of_policy(folder, works, scores, kind):
     """All kinds are fitted, traced and applied from the shell."""
-    signal = "--decision approved" if kind == "label" else "--proba score"
+    signal = "--predicted approved" if kind == "label" else "--proba score"
     works(FIT.replace("--proba score", signal) + f" --policy {kind} --gap 250")
     assert Policy.load("policy.json").gap <= 250 + 1e-6
     works(
@@ -281,7 +281,7 @@ def test_confidence(folder, works, felicific, scores):
     assert found["certificate"]["gaps"][FUNDING] <= 5000
     assert Policy.load("policy.json").gap <= 5000
     works(
-        FIT.replace("--proba score", "--decision approved") + " --gap 5000 --confidence 0.9 --out label.json"
+        FIT.replace("--proba score", "--predicted approved") + " --gap 5000 --confidence 0.9 --out label.json"
     )
     for gap, word, expected in (("0", "never", 1), ("1", "rows", 3)):
         code, _, err = felicific(f"{FIT} --gap {gap} --confidence 0.9 --out none.json")
@@ -477,7 +477,7 @@ MISTAKES = {
     FIT.replace("--proba score", "--proba score --proba loan"): (1, "--proba CLASS=COLUMN"),
     FIT.replace("scores.csv", "header.csv"): (1, "no rows"),
     FIT.replace("--proba score", "--proba loan"): (1, "probabilities of row 0"),
-    f"{FIT} --policy telepathy": (1, "telepathy"),
+    f"{FIT} --policy telepathy": (2, "not one of 'score', 'individual', 'label', 'soft-label'"),
     f"{FIT} --floor 1e9": (3, "at least 1"),
     f"{FIT} --floor tomorrow": (1, "--floor"),
     f"{FIT} --out scores.csv": (1, ".json"),
@@ -488,7 +488,7 @@ MISTAKES = {
     "nonsense": (2, "nonsense"),
     "reports": (2, "'report'? Try"),
     "sample-size --delta much": (2, "--delta"),
-    "sample-size --gamma 2": (1, "gamma"),
+    "sample-size --confidence 2": (1, "The confidence is 2.0."),
     "demo --rows 5": (2, "--rows"),
 }
 

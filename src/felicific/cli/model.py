@@ -11,7 +11,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.metaestimators import available_if
 
 from felicific._sklearn.classifier import FairClassifier
-from felicific._tables.memory import Array, Table, distinct, take_column
+from felicific._tables.memory import distinct, take_column
+from felicific._typing import Array, Table
 from felicific.cli.options import PolicyKind
 from felicific.cli.people import People
 from felicific.exceptions import DataError
@@ -51,7 +52,7 @@ class ColumnModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # unty
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
 
-def classifier(people: People, rows: Any, kind: PolicyKind, **settings: Any) -> FairClassifier:
+def classifier(people: People, rows: Table, kind: PolicyKind, **settings: Any) -> FairClassifier:
     """A fitted classifier around the scores of some rows."""
     people.check_signal()
     assert people.label is not None, "a policy is fitted to labels"
@@ -70,7 +71,7 @@ def classifier(people: People, rows: Any, kind: PolicyKind, **settings: Any) -> 
     return fair.fit(rows, labels, sample_weight=weight)
 
 
-def halves(rows: Any, group: list[str], seed: int | None) -> tuple[Any, Any]:
+def halves(rows: Table, group: list[str], seed: int | None) -> tuple[Table, Table]:
     """Two random halves with the same mix of groups."""
     try:
         first, second = train_test_split(rows, test_size=0.5, random_state=seed, stratify=rows[group])

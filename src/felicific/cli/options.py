@@ -11,10 +11,9 @@ A line added to a part is an option of all commands that have the part::
     Limited           the gap                           audit, fit, report
     Forced, Answer    what is written and printed       all that write, all that print
 
-Nothing heavy is imported here: ``felicific --help`` reads this file.
+Nothing heavy is imported here: ``felicific --help`` reads this file. Annotations are objects here, not text, so that
+every command has the very same ones.
 """
-
-from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from pathlib import Path

@@ -9,7 +9,8 @@ import numpy as np
 
 from felicific import Policy
 from felicific._tables.groups import resolve_groups
-from felicific._tables.memory import Array, take_column
+from felicific._tables.memory import take_column
+from felicific._typing import Array, Table
 from felicific.cli.files import Source, open_source
 from felicific.cli.inputs import (
     needed_columns,
@@ -122,7 +123,7 @@ class People:
             "random_state": options.seed,
         }
 
-    def rows(self) -> Any:
+    def rows(self) -> Table:
         """All rows, in memory."""
         return self.source.read(pandas=self.pandas)
 
@@ -145,7 +146,7 @@ class People:
             )
         return self.predicted
 
-    def scores(self, rows: Any) -> Array:
+    def scores(self, rows: Table) -> Array:
         """What the policy, or the model, says about some rows: probabilities, or labels where there are none."""
         self.check_scores()
         if self.reads_label:
@@ -190,7 +191,7 @@ class People:
                 "Name their column, --decision, or the model's probabilities, --proba.",
             )
 
-    def chances(self, rows: Any) -> Array:
+    def chances(self, rows: Table) -> Array:
         """Probability of every decision that the policy takes about some rows."""
         assert self.policy is not None, "only a policy has chances"
         if self.policy.see_group and not self.group:
@@ -198,7 +199,7 @@ class People:
         group = resolve_groups(rows, self.sensitive_features) if self.policy.see_group else None
         return self.policy.apply(self.scores(rows), group, rows)
 
-    def decisions(self, rows: Any) -> Array:
+    def decisions(self, rows: Table) -> Array:
         """What is decided about some rows: by the policy, in the file, or by the larger probability."""
         if self.policy is not None:
             return self.chances(rows)

@@ -1,6 +1,7 @@
 """The command line: the library's numbers, one clear message for everything that goes wrong, no half-written file."""
 
 import gzip
+import inspect
 import json
 import os
 import shlex
@@ -13,9 +14,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from typer.models import OptionInfo
 
 from felicific import Happiness, Policy, audit, frontier, moments, solve
 from felicific.cli import app, run
+from felicific.cli.options import PANELS
 
 FUNDING = "decision * loan"
 
@@ -122,7 +125,7 @@ def test_workflow_is_the_librarys(folder, works, scores):
     "asked",
     [
         f"--happiness '{FUNDING}' --gap 500 --label repaid",
-        f"--happiness '{FUNDING}' --among 'loan > 9000' --method hall --weight times --sampling",
+        f"--happiness '{FUNDING}' --among 'loan > 9000' --method hall --weight times --weight-kind sampling",
         "--happiness equalized_odds --label repaid --weight times --simultaneous",
         f"--happiness '{FUNDING}' --bounds 0,100000 --method bernstein",
     ],
@@ -138,7 +141,7 @@ def test_audits_of_files_keep_no_rows(folder, works, scores, monkeypatch, asked,
     with monkeypatch.context() as patch:
         patch.setattr(sys.modules["felicific.cli.audit"], "_needs_rows", lambda *rest: True)
         expected = works(line)
-    monkeypatch.setattr("felicific.cli.inputs.Source.read", lambda *rest, **more: pytest.fail("read"))
+    monkeypatch.setattr("felicific.cli.files.Source.read", lambda *rest, **more: pytest.fail("read"))
     assert works(line) == expected
 
 
@@ -233,7 +236,7 @@ def test_functions_in_files(folder, works, scores):
 @pytest.mark.parametrize("kind", ["individual", "label", "soft-label"])
 def test_every_kind_of_policy(folder, works, scores, kind):
     """All kinds are fitted, traced and applied from the shell."""
-    signal = "--decision approved" if kind == "label" else "--proba score"
+    signal = "--predicted approved" if kind == "label" else "--proba score"
     works(FIT.replace("--proba score", signal) + f" --policy {kind} --gap 250")
     assert Policy.load("policy.json").gap <= 250 + 1e-6
     works(
@@ -248,6 +251,49 @@ def test_every_kind_of_policy(folder, works, scores, kind):
     assert found["gap"]["estimate"] <= 250 + 1e-6
     mean = (decided["decision"] * decided["loan"])[decided["sex"] == "Male"].mean()
     assert mean == pytest.approx(found["means"][1]["estimate"], rel=0.1)
+
+
+def test_today_is_the_baseline(folder, works, felicific, scores):
+    """--today changes what a policy is compared with, and --predicted what a policy of labels reads."""
+    before = (scores["loan"] < 9000).astype(int)
+    scores.assign(before=before, model=scores["approved"]).to_csv("scores.csv", index=False)
+    baseline = {
+        column: json.loads(works(f"audit scores.csv --decision {column} --group sex --label repaid --json",
+                                 "--happiness", FUNDING))["components"][0]["gap"]["estimate"]
+        for column in ("before", "model")
+    }  # fmt: skip
+    for kind in ("score", "soft-label", "individual"):
+        for columns, expected in (
+            ("", "model"),
+            ("--predicted before", "before"),
+            ("--today before", "before"),
+            ("--today model --predicted before", "model"),
+        ):
+            found = json.loads(works(f"{FIT} --gap 9 --policy {kind} {columns} --json --force"))
+            assert found["today"]["gaps"][FUNDING] == pytest.approx(baseline[expected]), (kind, columns)
+            assert found["fitted"]["gaps"][FUNDING] <= 9 + 1e-6
+    line = f"{FIT} --gap 9 --policy label --json --force --predicted"
+    by_label = {column: json.loads(works(f"{line} {column}")) for column in ("before", "model")}
+    assert by_label["before"]["today"]["gaps"][FUNDING] == pytest.approx(baseline["before"])
+    assert by_label["before"]["fitted"]["loss"] != by_label["model"]["fitted"]["loss"]
+    works(f"{line} before --today before")
+    code, _, err = felicific(f"{line} model --today before")
+    assert (code, "--today" in err, err.count("\n")) == (1, True, 1), err
+
+
+def test_a_policy_of_labels_reads_predicted(folder, works, scores):
+    """Labels that are named are read, also where there are probabilities: by fit, by apply and by audit."""
+    model = (scores["loan"] < 9000).astype(int)
+    scores.assign(model=model).to_csv("scores.csv", index=False)
+    works(f"{FIT} --policy label --predicted model --gap 100")
+    expected = Policy.load("policy.json").decide(model, scores["sex"], scores["id"])
+    for more in ("", "--proba score"):
+        line = f"apply policy.json scores.csv --predicted model {more} --group sex --key id --out decided.csv"
+        works(f"{line} --force")
+        assert pd.read_csv("decided.csv")["decision"].tolist() == expected.tolist()
+        line = f"audit scores.csv --policy-file policy.json --predicted model {more} --group sex --json"
+        audited = json.loads(works(line, "--happiness", FUNDING))
+        assert audited["components"][0]["gap"]["estimate"] <= 100 + 1e-6
 
 
 def test_three_classes(folder, works, felicific):
@@ -281,7 +327,7 @@ def test_confidence(folder, works, felicific, scores):
     assert found["certificate"]["gaps"][FUNDING] <= 5000
     assert Policy.load("policy.json").gap <= 5000
     works(
-        FIT.replace("--proba score", "--decision approved") + " --gap 5000 --confidence 0.9 --out label.json"
+        FIT.replace("--proba score", "--predicted approved") + " --gap 5000 --confidence 0.9 --out label.json"
     )
     for gap, word, expected in (("0", "never", 1), ("1", "rows", 3)):
         code, _, err = felicific(f"{FIT} --gap {gap} --confidence 0.9 --out none.json")
@@ -477,7 +523,20 @@ MISTAKES = {
     FIT.replace("--proba score", "--proba score --proba loan"): (1, "--proba CLASS=COLUMN"),
     FIT.replace("scores.csv", "header.csv"): (1, "no rows"),
     FIT.replace("--proba score", "--proba loan"): (1, "probabilities of row 0"),
-    f"{FIT} --policy telepathy": (1, "telepathy"),
+    FIT.replace("--proba score", "--today approved"): (1, "--predicted"),
+    FIT.replace("--proba score", "--predicted approved --policy score"): (
+        1,
+        "Name their column(s) with --proba",
+    ),
+    f"{FIT} --today aproved": (1, "needed for --today. Did you mean 'approved'?"),
+    f"{FIT} --predicted aproved": (1, "needed for --predicted. Did you mean 'approved'?"),
+    f"{FIT} --decision approved": (2, "--decision"),
+    f"{AUDIT} --predicted approved": (1, "with --decision"),
+    f"{AUDIT} --policy-file policy.json": (1, "No such file"),
+    f"{AUDIT} --method magic": (2, "'--method': 'magic' is not one of 'auto', 't', 'hall', 'exact',"),
+    f"{AUDIT} --weight-kind sampled": (2, "'sampled' is not one of 'frequency', 'sampling'"),
+    "reproduce nothing --out results": (2, "'nothing' is not one of 'synthetic', 'adult',"),
+    f"{FIT} --policy telepathy": (2, "not one of 'score', 'individual', 'label', 'soft-label'"),
     f"{FIT} --floor 1e9": (3, "at least 1"),
     f"{FIT} --floor tomorrow": (1, "--floor"),
     f"{FIT} --out scores.csv": (1, ".json"),
@@ -488,7 +547,7 @@ MISTAKES = {
     "nonsense": (2, "nonsense"),
     "reports": (2, "'report'? Try"),
     "sample-size --delta much": (2, "--delta"),
-    "sample-size --gamma 2": (1, "gamma"),
+    "sample-size --confidence 2": (1, "The confidence is 2.0."),
     "demo --rows 5": (2, "--rows"),
 }
 
@@ -523,6 +582,13 @@ def test_a_policy_by_group_needs_the_group(folder, works, felicific):
     works(f"{FIT} --gap 100")
     code, _, err = felicific(f"{APPLY.replace('--group sex', '')} --out decided.csv")
     assert (code, "--group" in err) == (1, True), err
+
+
+def test_one_thing_is_audited(folder, works, felicific):
+    """A policy and a column of decisions together do not say what is audited."""
+    works(f"{FIT} --gap 100")
+    code, _, err = felicific(f"{AUDIT} --policy-file policy.json --proba score")
+    assert (code, "--predicted" in err, err.count("\n")) == (1, True, 1), err
 
 
 def test_wrong_expressions_point(folder, felicific):
@@ -688,9 +754,82 @@ def test_require(folder, works, felicific):
 
 
 def commands():
-    return sorted(
-        command.name or command.callback.__name__.replace("_", "-") for command in app.registered_commands
-    )
+    """Every command's name and the parameters that typer makes options of."""
+    return {
+        command.callback.__name__.replace("_", "-"): inspect.signature(command.callback).parameters
+        for command in app.registered_commands
+    }
+
+
+def option_name(parameter):
+    """What is typed."""
+    [about] = parameter.annotation.__metadata__
+    return about.default if isinstance(about.default, str) else f"--{parameter.name.replace('_', '-')}"
+
+
+#: Options whose meaning, not only their value, is a command's own.
+OWN_MEANING = {
+    "apply": {"--group", "--happiness", "--policy"},  # an argument there: the file of the policy
+    "audit": {"--confidence", "--label"},
+    "demo": {"--rows", "--seed"},
+    "reproduce": {"--group", "--rows"},
+    "sample-size": {"--among", "--confidence", "--rows"},
+}
+
+
+def test_shared_options_are_defined_once():
+    """An option of two commands is one object with one help text, unless it is known to mean something else."""
+    defined = {}
+    for command, parameters in commands().items():
+        for parameter in parameters.values():
+            option = option_name(parameter)
+            if option != "--out" and option not in OWN_MEANING.get(command, ()):
+                [about] = parameter.annotation.__metadata__
+                defined.setdefault(option, {})[command] = about
+    for option, uses in defined.items():
+        assert len(set(map(id, uses.values()))) == 1, (option, list(uses))
+    assert len(defined["--proba"]) == 5
+    assert len(defined["--force"]) == 7
+
+
+def test_the_test_of_options_is_not_too_kind():
+    """What is excepted from the test above is there, and is shared with another command."""
+    found = {name: set(map(option_name, parameters.values())) for name, parameters in commands().items()}
+    for command, options in OWN_MEANING.items():
+        for option in options:
+            others = [name for name, theirs in found.items() if name != command and option in theirs]
+            assert option in found[command], (command, option)
+            assert others, (command, option)
+
+
+@pytest.mark.parametrize("command", commands())
+def test_help_lists_every_option_in_its_panel(command, works, monkeypatch):
+    """Help has the panels in their order, and in each of them its options, what is required first."""
+    monkeypatch.setenv("COLUMNS", "200")
+    text = works(f"{command} --help")
+    asked = [p for p in commands()[command].values() if isinstance(p.annotation.__metadata__[0], OptionInfo)]
+    panels = {}
+    for parameter in asked:
+        panels.setdefault(parameter.annotation.__metadata__[0].rich_help_panel, []).append(parameter)
+    assert [panel for panel in panels if panel is not None] == [panel for panel in PANELS if panel in panels]
+    titles = [line.split("─ ")[1].split(" ─")[0] for line in text.splitlines() if line.startswith("╭─ ")]
+    assert [title for title in titles if title in PANELS] == [panel for panel in panels if panel is not None]
+    for panel, parameters in panels.items():
+        part = text.split(f"─ {panel or 'Options'} ─")[1].split("╰─")[0]
+        places = [part.index(f" {option_name(parameter)} ") for parameter in parameters]
+        assert places == sorted(places), panel
+        for parameter in parameters:
+            assert parameter.annotation.__metadata__[0].help[:60] in part, parameter.name
+        needed = [parameter.default is parameter.empty for parameter in parameters]
+        assert needed == sorted(needed, reverse=True), panel
+
+
+def test_the_people_and_what_is_measured_are_asked_everywhere(works):
+    """The commands that look at people have all panels, but apply asks for nothing."""
+    for command in ("audit", "frontier", "fit", "report"):
+        text = works(f"{command} --help")
+        assert all(f"─ {panel} ─" in text for panel in PANELS), command
+    assert "─ What is asked ─" not in works("apply --help")
 
 
 def test_help_has_an_example_each(works, monkeypatch):

@@ -13,6 +13,7 @@ import typer
 
 from felicific.cli.apply import apply
 from felicific.cli.audit import audit
+from felicific.cli.commands import register
 from felicific.cli.demo import demo
 from felicific.cli.fit import fit
 from felicific.cli.frontier import frontier
@@ -38,7 +39,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 for command in (demo, audit, frontier, fit, apply, report, sample_size, reproduce):
-    app.command()(command)
+    register(app, command)
 
 
 def _version(asked: bool) -> None:
@@ -90,13 +91,13 @@ IN_THE_SHELL = {
     r"proba=\{class: column\}": "--proba CLASS=COLUMN",
     r"sensitive_features='sex'": "--group sex",
     r"audit\(\.\.\.\)": "felicific audit",
+    r"Pass what the model's predict_proba returns": "Name their column(s) with --proba",
     r"\b(method|policy)='([\w-]+)'": r"--\1 \2",
     r"\bclasses=(?!\S*['\w])": "--class",
     r"\bsensitive_features=(?!\S*['\w])": "--group",
     r"\bsample_weight=(?!\S*['\w])": "--weight",
-    r"\bpredicted=(?!\S*['\w])": "--decision",
     r"\by=(?!\S*['\w])": "--label",
-    r"\b(bounds|confidence|favourable|gap|happiness|key|loss|policy|proba)=(?!\S*['\w])": r"--\1",
+    r"\b(bounds|confidence|favourable|gap|happiness|key|loss|policy|predicted|proba|today)=(?!\S*['\w])": r"--\1",
 }
 
 
@@ -121,7 +122,9 @@ def explain(error: BaseException) -> tuple[int, str]:
             return error.code if isinstance(error.code, int) else 1, ""
         case _ if isinstance(error, USAGE):
             path = error.ctx.command_path if error.ctx else "felicific"
-            said = error.format_message()
+            said = error.format_message().replace(
+                ": Value error, ", ": "
+            )  # which some versions of typer put there
             return 2, f"felicific: {said}{'' if said.endswith(('.', '?')) else '.'} Try '{path} --help'."
         case FelicificError():
             error.problem, error.remedy = in_the_shell(error.problem), in_the_shell(error.remedy)

@@ -6,84 +6,79 @@ import contextlib
 import io
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Self
 
 import typer
 
-from felicific.cli import options
+from felicific.cli.options import MEASURED, OUTPUT, PEOPLE, Answer, Loss, Scored
 
 #: Rows that are decided about at a time.
 BATCH = 65_536
 
 
-def apply(
-    policy: Annotated[Path, typer.Argument(metavar="POLICY", help="Policy file that `felicific fit` wrote.")],
-    file: options.File,
-    out: Annotated[
-        Path,
-        typer.Option(
-            metavar="FILE",
-            help="Where the people are written with their decisions: .csv or .parquet.",
-            rich_help_panel=options.ANSWER,
-        ),
-    ],
+@dataclass(frozen=True, kw_only=True)
+class ApplyOptions(Scored, Answer):
+    """What ``felicific apply`` is told."""
+
+    policy: Annotated[Path, typer.Argument(metavar="POLICY", help="Policy file that `felicific fit` wrote.")]
     group: Annotated[
         list[str] | None,
         typer.Option(
-            help="Column of the group, unless the policy decides without.", rich_help_panel=options.DATA
+            metavar="COLUMN",
+            help="Column of the group, unless the policy decides without.",
+            rich_help_panel=PEOPLE,
         ),
-    ] = None,
-    proba: options.Proba = None,
-    decision: options.Decision = None,
-    key: options.Key = None,
-    table: options.Table = None,
+    ] = None
+    key: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column that identifies a person: the same person always draws the same lot.",
+            rich_help_panel=PEOPLE,
+        ),
+    ] = None
     happiness: Annotated[
         list[str] | None,
         typer.Option(
             metavar="HAPPINESS",
             help="module.py:function of an individual policy that was fitted with one.",
-            rich_help_panel=options.MEANING,
+            rich_help_panel=MEASURED,
         ),
-    ] = None,
-    loss: options.Loss = "error",
+    ] = None
+    loss: Loss = "error"
+    out: Annotated[
+        Path,
+        typer.Option(
+            metavar="FILE",
+            help="Where the people are written with their decisions: .csv or .parquet.",
+            rich_help_panel=OUTPUT,
+        ),
+    ]
     column: Annotated[
         str,
-        typer.Option(
-            metavar="NAME", help="What to call the column of decisions.", rich_help_panel=options.ANSWER
-        ),
-    ] = "decision",
-    as_json: options.Json = False,
-    force: options.Force = False,
-) -> None:
+        typer.Option(metavar="NAME", help="What to call the column of decisions.", rich_help_panel=OUTPUT),
+    ] = "decision"
+
+
+def apply(options: ApplyOptions) -> None:
     """Decide about the people of a file; all columns are kept, the decision is added.
 
     Example: felicific apply policy.json next-month.csv --proba score --group sex --key id --out decided.csv
     """
-    from felicific.cli.inputs import read_happiness
     from felicific.cli.outputs import check_target, print_json
     from felicific.cli.people import People
     from felicific.exceptions import DataError
 
-    check_target(out, [".csv", ".parquet"], force=force)
-    people = People.find(
-        str(file),
-        table=table,
-        group=group or [],
-        proba=proba,
-        decision=decision,
-        key=key,
-        happiness=read_happiness(happiness) if happiness else (),
-        loss=loss,
-        policy=policy,
-        every_column=True,
-        as_written=out.suffix.lower() == ".csv",
-    )
+    out, column = options.out, options.column
+    check_target(out, [".csv", ".parquet"], force=options.force)
+    people = People.find(options, every_column=True, as_written=out.suffix.lower() == ".csv")
     if column in people.source.columns:
         raise DataError(f"The file has a column {column!r} already.", "Name the new one with --column.")
     counts = _decide(people, out, column)
     total = sum(counts.values())
-    if as_json:
+    if options.as_json:
         print_json({"rows": total, "decisions": [[k, n] for k, n in counts.items()], "written": str(out)})
         return
     for choice, count in counts.items():

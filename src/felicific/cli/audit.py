@@ -3,126 +3,153 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from felicific.cli import options
+from felicific.cli.options import (
+    ASKED,
+    OUTPUT,
+    PEOPLE,
+    Answer,
+    Gap,
+    Limited,
+    Measured,
+    Method,
+    Weight,
+    WeightKind,
+)
+
+if TYPE_CHECKING:
+    from felicific import Audit
+    from felicific.cli.people import People
 
 
-def audit(
-    file: options.File,
-    group: options.Group,
-    happiness: options.HappinessText,
-    decision: options.Decision = None,
+@dataclass(frozen=True, kw_only=True)
+class AuditOptions(Measured, Limited, Answer):
+    """What ``felicific audit`` is told."""
+
+    decision: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Column of the decisions that are audited.", rich_help_panel=PEOPLE
+        ),
+    ] = None
     policy: Annotated[
         Path | None,
         typer.Option(
             "--policy-file",
             metavar="FILE",
             help="Audit what this policy decides, by its probabilities.",
-            rich_help_panel=options.DATA,
+            rich_help_panel=PEOPLE,
         ),
-    ] = None,
-    proba: options.Proba = None,
-    label: options.OptionalLabel = None,
-    classes: options.Classes = None,
-    weight: options.Weight = None,
-    sampling: Annotated[
-        bool,
+    ] = None
+    label: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column of the truth, if it is known.", rich_help_panel=PEOPLE),
+    ] = None
+    classes: Annotated[
+        list[str] | None,
         typer.Option(
-            "--sampling",
-            help="Weights are sampling weights: they add no evidence.",
-            rich_help_panel=options.DATA,
+            "--class",
+            metavar="CLASS",
+            help="A decision that there is, once for each; by default those that the file holds.",
+            rich_help_panel=PEOPLE,
         ),
-    ] = False,
-    table: options.Table = None,
-    name: options.Name = None,
-    unit: options.Unit = None,
-    among: options.Among = None,
-    bounds: options.Bounds = None,
-    loss: options.Loss = "error",
-    favourable: options.Favourable = None,
-    gap: options.Gap = None,
+    ] = None
+    weight: Weight = None  # named again to stand beside its kind, and the gap beside --require
+    weight_kind: Annotated[
+        WeightKind,
+        typer.Option(
+            metavar="KIND",
+            help="What weights are: frequency, the row so many times, or sampling, which adds no evidence.",
+            rich_help_panel=PEOPLE,
+        ),
+    ] = "frequency"
+    gap: Gap = None
     require: Annotated[
         bool,
-        typer.Option("--require", help="Exit with 4 unless every gap is shown to be at most --gap."),
-    ] = False,
-    confidence: Annotated[
-        float, typer.Option(metavar="NUMBER", help="With which every interval is to hold the truth.")
-    ] = 0.95,
-    method: Annotated[
-        str,
         typer.Option(
-            metavar="METHOD", help="How intervals are made: auto, t, hall, exact, bernstein or betting."
+            "--require",
+            help="Exit with 4 unless every gap is shown to be at most --gap.",
+            rich_help_panel=ASKED,
         ),
-    ] = "auto",
+    ] = False
+    confidence: Annotated[
+        float,
+        typer.Option(
+            metavar="NUMBER", help="With which every interval is to hold the truth.", rich_help_panel=ASKED
+        ),
+    ] = 0.95
+    method: Annotated[
+        Method,
+        typer.Option(
+            metavar="METHOD",
+            help="How intervals are made: auto, t, hall, exact, bernstein or betting.",
+            rich_help_panel=ASKED,
+        ),
+    ] = "auto"
     simultaneous: Annotated[
-        bool, typer.Option("--simultaneous", help="All gaps are to hold together.")
-    ] = False,
+        bool,
+        typer.Option("--simultaneous", help="All gaps are to hold together.", rich_help_panel=ASKED),
+    ] = False
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE",
-            help="Also write it to this .json, .csv or .html file.",
-            rich_help_panel=options.ANSWER,
+            metavar="FILE", help="Also write it to this .json, .csv or .html file.", rich_help_panel=OUTPUT
         ),
-    ] = None,
-    as_json: options.Json = False,
-    force: options.Force = False,
-) -> None:
+    ] = None
+
+
+def audit(options: AuditOptions) -> None:
     """Measure what decisions do to groups of people, with intervals.
 
     Example: felicific audit loans.csv --decision approved --group sex --happiness "decision * loan" --unit $
     """
-    from felicific._audit.audit import audit as measure
     from felicific._files import write_whole
-    from felicific.cli.inputs import read_gap, read_happiness
     from felicific.cli.outputs import check_target, print_json, working
-    from felicific.cli.people import People
     from felicific.exceptions import DataError
 
-    check_target(out, [".json", ".csv", ".html"], force=force)
-    if require and not gap:
+    out = options.out
+    check_target(out, [".json", ".csv", ".html"], force=options.force)
+    if options.require and not options.gap:
         raise DataError("--require does not say how large a gap may be.", "Add --gap.")
-    with working(f"Auditing {file} ..."):
-        people = People.find(
-            file,
-            table=table,
-            group=group,
-            label=label,
-            proba=proba,
-            decision=decision,
-            classes=classes,
-            weight=weight,
-            happiness=read_happiness(happiness, name, unit, among, bounds),
-            loss=loss,
-            favourable=favourable,
-            policy=policy,
-        )
-        read = people.in_memory if _needs_rows(people, method, out) else people.in_the_file
-        found = measure(
-            **read(),
-            happiness=people.happiness,
-            sensitive_features=people.sensitive_features,
-            loss=people.loss,
-            gap=read_gap(gap),
-            classes=people.classes,
-            favourable=people.favourable,
-            weights="sampling" if sampling else "frequency",
-            confidence=confidence,
-            method=method,
-            simultaneous=simultaneous,
-        )
+    with working(f"Auditing {options.file} ..."):
+        result = _measure(options)
     if out is not None:
-        write_whole(out, _as_file(found, out.suffix.lower()))
-    print_json(found.to_dict()) if as_json else print(found)
-    if require and any(part.test is None or part.test.verdict != "at most" for part in found.components):
+        write_whole(out, _as_file(result, out.suffix.lower()))
+    print_json(result.to_dict()) if options.as_json else print(result)
+    tests = [part.test for part in result.components]
+    if options.require and any(test is None or test.verdict != "at most" for test in tests):
         raise typer.Exit(4)
 
 
-def _needs_rows(people: Any, method: str, out: Path | None) -> bool:
+def _measure(options: AuditOptions) -> Audit:
+    from felicific._audit.audit import audit as measure
+    from felicific.cli.inputs import read_gap
+    from felicific.cli.people import People
+
+    people = People.find(options)
+    people.check_audited()
+    read = people.in_memory if _needs_rows(people, options.method, options.out) else people.in_the_file
+    return measure(
+        **read(),
+        happiness=people.happiness,
+        sensitive_features=people.sensitive_features,
+        loss=people.loss,
+        gap=read_gap(options.gap),
+        classes=people.classes,
+        favourable=people.favourable,
+        weights=options.weight_kind,
+        confidence=options.confidence,
+        method=options.method,
+        simultaneous=options.simultaneous,
+    )
+
+
+def _needs_rows(people: People, method: Method, out: Path | None) -> bool:
     """Whether all rows are needed in memory; else sums will do, which are taken batch by batch."""
     from felicific._problem.criteria import CRITERIA
 from felicific._problem.happiness import Happiness
@@ -142,11 +169,11 @@ from felicific._problem.happiness import Happiness
     )
 
 
-def _as_file(found: Any, kind: str) -> str:
+def _as_file(result: Audit, kind: str) -> str:
     if kind == ".json":
-        return json.dumps(found.to_dict(), indent=1, allow_nan=False) + "\n"
+        return json.dumps(result.to_dict(), indent=1, allow_nan=False) + "\n"
     if kind == ".html":
         from felicific.cli.outputs import command_line
 
-        return str(found.to_html(command=command_line()))
-    return str(found.to_frame().to_csv(index=False, lineterminator="\n"))
+        return str(result.to_html(command=command_line()))
+    return str(result.to_frame().to_csv(index=False, lineterminator="\n"))

@@ -10,18 +10,21 @@ from typing import Annotated, Any
 
 import typer
 
-from felicific.cli import options
+from felicific.cli.options import OUTPUT, Forced
 
 
-def demo(
-    rows: Annotated[int, typer.Option(min=1_000, help="People to simulate.")] = 48_842,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the simulation, the forest and the lottery.")] = 0,
+@dataclass(frozen=True, kw_only=True)
+class DemoOptions(Forced):
+    """What ``felicific demo`` is told."""
+
+    rows: Annotated[int, typer.Option(min=1_000, help="People to simulate.")] = 48_842
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the simulation, the forest and the lottery.")] = 0
     out: Annotated[
-        Path,
-        typer.Option(metavar="FILE", help="Where the report is written.", rich_help_panel=options.ANSWER),
-    ] = Path("felicific-demo.html"),
-    force: options.Force = False,
-) -> None:
+        Path, typer.Option(metavar="FILE", help="Where the report is written.", rich_help_panel=OUTPUT)
+    ] = Path("felicific-demo.html")
+
+
+def demo(options: DemoOptions) -> None:
     """Simulate the paper's loans, train a forest, audit it, trace the trade-off, repair it at gap 0, report.
 
     Example: felicific demo --rows 20000
@@ -31,17 +34,17 @@ def demo(
     console = Console(highlight=False)
     start = time.perf_counter()
     with console.status("Simulating loans ...") as status:
-        found = _run(rows, seed, status.update)
+        loans = _run(options.rows, options.seed, status.update)
         status.update("Writing the report ...")
-        written = _report(found, out, force)
-    for part in (_introduction(rows), _before_after(found), _trade_off(found), _reading(found)):
+        written = _report(loans, options.out, options.force)
+    for part in (_introduction(options.rows), _before_after(loans), _trade_off(loans), _reading(loans)):
         console.print(part)
     console.print(written, markup=False, soft_wrap=True)
     console.print(f"Done in {time.perf_counter() - start:.1f} s.", style="dim")
 
 
 @dataclass(frozen=True)
-class _Found:
+class _Loans:
     """Everything the demonstration shows: the classifier, the people it has never seen, and what is done to them."""
 
     fair: Any
@@ -51,7 +54,7 @@ class _Found:
     audits: dict[str, Any]
 
 
-def _run(rows: int, seed: int, say: Callable[[str], None]) -> _Found:
+def _run(rows: int, seed: int, say: Callable[[str], None]) -> _Loans:
     from sklearn.frozen import FrozenEstimator
     from sklearn.model_selection import train_test_split
 
@@ -76,18 +79,18 @@ def _run(rows: int, seed: int, say: Callable[[str], None]) -> _Found:
         "repaired": audit(fair, X_test, y_test),
         "recalibrated": audit(again, X_test, y_test),
     }
-    return _Found(fair, again, X_test, y_test, audits)
+    return _Loans(fair, again, X_test, y_test, audits)
 
 
-def _report(found: _Found, out: Path, force: bool) -> str:
+def _report(loans: _Loans, out: Path, force: bool) -> str:
     """Write the report, unless there is one or its libraries are missing; say what was done."""
     from felicific.cli.outputs import command_line
 
     if out.exists() and not force:
         return f"{out} is there already and is kept; --force replaces it."
     try:
-        page = found.fair.report(
-            found.X, found.y, title="Simulated loans: 1 is approved, 0 declined", command=command_line()
+        page = loans.fair.report(
+            loans.X, loans.y, title="Simulated loans: 1 is approved, 0 declined", command=command_line()
         )
     except ModuleNotFoundError as error:
         return f"The report needs {error.name}: pip install 'felicific[report]'."
@@ -109,34 +112,34 @@ def _introduction(rows: int) -> Any:
     )
 
 
-def _before_after(found: _Found) -> Any:
+def _before_after(loans: _Loans) -> Any:
     """One column per way of deciding, one row per number with its interval."""
     from rich.table import Table
 
-    part = found.audits["today"].components[0]
+    part = loans.audits["today"].components[0]
     name, unit = part.component.name, part.component.unit
-    title = f"{len(found.y):,} people nobody was fitted on, with 95 % intervals"
+    title = f"{len(loans.y):,} people nobody was fitted on, with 95 % intervals"
     table = Table("", title=title, title_justify="left", title_style="bold")
-    for way in found.audits:
+    for way in loans.audits:
         table.add_column(way, justify="right")
 
     def interval(number: Any) -> str:
         return f"{number.estimate:,.0f}\n({number.low:,.0f} to {number.high:,.0f})"
 
-    parts = [audit.components[0] for audit in found.audits.values()]
+    parts = [audit.components[0] for audit in loans.audits.values()]
     for group in part.means:
         table.add_row(f"mean {name}, {group}\n({unit})", *(interval(p.means[group]) for p in parts))
     table.add_section()
     table.add_row(f"gap, {unit}", *(interval(p.gap) for p in parts))
-    table.add_row("accuracy", *(f"{1 - audit.loss.estimate:.2%}" for audit in found.audits.values()))
+    table.add_row("accuracy", *(f"{1 - audit.loss.estimate:.2%}" for audit in loans.audits.values()))
     return table
 
 
-def _trade_off(found: _Found) -> Any:
+def _trade_off(loans: _Loans) -> Any:
     """What a smaller gap costs, on the people the policy was fitted on."""
     from rich.table import Table
 
-    line = found.fair.frontier_
+    line = loans.fair.frontier_
     largest, unit = float(line.gaps[-1, 0]), line.components[0].unit
     table = Table(
         "allowed gap", title="What closing the gap costs,\non the fitted people", title_justify="left",
@@ -153,11 +156,11 @@ def _trade_off(found: _Found) -> Any:
     return table
 
 
-def _reading(found: _Found) -> Any:
+def _reading(loans: _Loans) -> Any:
     from rich.text import Text
 
-    fair, again = found.fair, found.again
-    gap = {way: f"{audit.components[0].gap.estimate:,.0f} $" for way, audit in found.audits.items()}
+    fair, again = loans.fair, loans.again
+    gap = {way: f"{audit.components[0].gap.estimate:,.0f} $" for way, audit in loans.audits.items()}
     lines = ["The policy, as fitted:", *(f"- {sentence}" for sentence in fair.policy_.sentences(digits=4))]
     lines.append(f"- Decided by lottery: {fair.share_randomized_:.2%} of these people.")
     lines.append("")

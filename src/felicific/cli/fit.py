@@ -2,103 +2,81 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from felicific.cli import options
+from felicific.cli.options import OUTPUT, Answer, Fitted, PolicyKind
+
+if TYPE_CHECKING:
+    from felicific import Moments, Policy
+    from felicific._fit.certificate import Certificate
+    from felicific._program.moments import Outcome
+    from felicific.cli.people import People
 
 
-def fit(
-    file: options.File,
-    group: options.Group,
-    label: options.Label,
-    happiness: options.HappinessText,
-    proba: options.Proba = None,
-    decision: options.Decision = None,
-    weight: options.Weight = None,
-    table: options.Table = None,
-    name: options.Name = None,
-    unit: options.Unit = None,
-    among: options.Among = None,
-    bounds: options.Bounds = None,
-    loss: options.Loss = "error",
-    favourable: options.Favourable = None,
-    gap: options.Gap = None,
-    floor: options.FloorText = None,
-    budget: options.BudgetText = None,
-    kind: options.Kind = None,
-    confidence: options.SafeConfidence = None,
-    seed: options.Seed = None,
+@dataclass(frozen=True, kw_only=True)
+class FitOptions(Fitted, Answer):
+    """What ``felicific fit`` is told."""
+
     out: Annotated[
-        Path,
-        typer.Option(metavar="FILE", help="Where the policy is written.", rich_help_panel=options.ANSWER),
-    ] = Path("policy.json"),
-    as_json: options.Json = False,
-    force: options.Force = False,
-) -> None:
+        Path, typer.Option(metavar="FILE", help="Where the policy is written.", rich_help_panel=OUTPUT)
+    ] = Path("policy.json")
+
+
+def fit(options: FitOptions) -> None:
     """Find the policy of least loss whose gap is small enough, and write it to a file.
 
     Example: felicific fit scores.csv --proba score --label repaid --group sex --happiness "decision * loan" --gap 500
     --confidence 0.95
     """
-    from felicific.cli.inputs import read_happiness
     from felicific.cli.outputs import check_target, print_json, working
     from felicific.cli.people import People
 
-    check_target(out, [".json"], force=force)
-    with working(f"Fitting a policy to {file} ..."):
-        people = People.find(
-            file,
-            table=table,
-            group=group,
-            label=label,
-            proba=proba,
-            decision=decision,
-            weight=weight,
-            happiness=read_happiness(happiness, name, unit, among, bounds),
-            loss=loss,
-            favourable=favourable,
-        )
-        task = people.task(gap, floor, budget) | {"random_state": seed}
-        found = _fitted(people, kind, confidence, task)
-    found.policy.save(out)
-    if as_json:
-        print_json(_summary(found, out))
+    check_target(options.out, [".json"], force=options.force)
+    with working(f"Fitting a policy to {options.file} ..."):
+        result = _fitted(People.find(options), options)
+    result.policy.save(options.out)
+    if options.as_json:
+        print_json(_summary(result, options.out))
         return
-    print(found.policy)
-    print(f"Today the loss per person is {found.today.loss:.4g}.")
-    for j, component in enumerate(found.policy.components):
-        print(f"Today the gap of {component.name!r} is {component.quantity(float(found.today.gaps[j]))}.")
-    if found.certificate is not None:
-        print(found.certificate)
-    print(f"Written to {out}.")
+    print(result.policy)
+    print(f"Today the loss per person is {result.today.loss:.4g}.")
+    for j, component in enumerate(result.policy.components):
+        print(f"Today the gap of {component.name!r} is {component.quantity(float(result.today.gaps[j]))}.")
+    if result.certificate is not None:
+        print(result.certificate)
+    print(f"Written to {options.out}.")
 
 
-class _Found(NamedTuple):
+class _Result(NamedTuple):
     """A policy, what is decided without it, and what can be promised of it."""
 
-    policy: Any
-    today: Any
-    certificate: Any = None
+    policy: Policy
+    today: Outcome
+    certificate: Certificate | None = None
 
 
-def _fitted(people: Any, kind: str | None, confidence: float | None, task: dict[str, Any]) -> _Found:
+def _fitted(people: People, options: FitOptions) -> _Result:
     """Fit by the sums alone where they are enough, which works at any size."""
-    if kind != "individual" and confidence is None:
+    task = people.task(options)
+    if options.kind != "individual" and options.confidence is None:
         from felicific._policy.policy import solve
 
-        moments = sums(people, kind)
-        return _Found(solve(moments, **task), moments.today)
+        moments = sums(people, options.kind)
+        return _Result(solve(moments, **task), moments.today)
     from felicific.cli.model import classifier
 
-    kind = kind or ("score" if people.proba else "label")
-    fair = classifier(people, people.source.read(pandas=True), policy=kind, confidence=confidence, **task)
-    return _Found(fair.policy_, fair.frontier_.today, None if confidence is None else fair.certificate_)
+    rows = people.source.read(pandas=True)
+    fair = classifier(people, rows, people.kind(options.kind), confidence=options.confidence, **task)
+    return _Result(
+        fair.policy_, fair.frontier_.today, None if options.confidence is None else fair.certificate_
+    )
 
 
-def sums(people: Any, kind: str | None) -> Any:
+def sums(people: People, kind: PolicyKind | None) -> Moments:
     """The moments of all rows."""
     from felicific._program.sums import moments
 
@@ -106,7 +84,7 @@ def sums(people: Any, kind: str | None) -> Any:
     return moments(
         people.source.relation,
         proba=people.proba,
-        predicted=people.decision,
+        predicted=people.predicted_for_library(kind),
         y=people.label,
         sensitive_features=people.sensitive_features,
         happiness=people.happiness,
@@ -118,11 +96,11 @@ def sums(people: Any, kind: str | None) -> Any:
     )
 
 
-def _summary(found: _Found, out: Path) -> dict[str, Any]:
-    policy = found.policy
+def _summary(result: _Result, out: Path) -> dict[str, Any]:
+    policy = result.policy
     names = [component.name for component in policy.components]
 
-    def outcome(reached: Any) -> dict[str, Any]:
+    def outcome(reached: Outcome) -> dict[str, Any]:
         return {
             "loss": reached.loss,
             "gaps": dict(zip(names, reached.gaps.tolist(), strict=True)),
@@ -137,6 +115,6 @@ def _summary(found: _Found, out: Path) -> dict[str, Any]:
         "policy": str(out),
         "sentences": policy.sentences(),
         "fitted": outcome(policy.outcome),
-        "today": outcome(found.today),
-        "certificate": None if found.certificate is None else found.certificate.to_dict(),
+        "today": outcome(result.today),
+        "certificate": None if result.certificate is None else result.certificate.to_dict(),
     }

@@ -1,13 +1,11 @@
-"""What a command reads: files as tables, and texts as happiness, gaps and classes."""
+"""What the texts of a command line mean: happiness, loss, gaps, classes and probabilities."""
 
 from __future__ import annotations
 
-import glob
-import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,213 +13,12 @@ from felicific._problem.expressions import Expression, is_name
 from felicific._problem.criteria import CRITERIA
 from felicific._problem.happiness import Happiness
 from felicific._problem.requirements import Budget, Floor
-from felicific._tables.memory import check_columns
+from felicific.cli.files import Source
+from felicific.cli.options import Roles, Traced
 from felicific.exceptions import DataError, HappinessError
 
 #: A function in a file: everything before the last colon is the file.
 _IN_A_FILE = re.compile(r"(?P<path>.+\.py):(?P<name>[^\W\d]\w*)")
-
-
-# ---------------------------------------------------------------------------------------------------------
-# Files
-
-
-@dataclass(frozen=True)
-class Source:
-    """A table in a file, of which nothing is read before it is asked for.
-
-    Attributes
-    ----------
-    path : str
-        Where it is.
-    relation : DuckDB relation
-        All of its rows.
-    connection : DuckDB connection
-        Kept alive as long as the relation is needed.
-    """
-
-    path: str
-    relation: Any
-    connection: Any
-
-    @property
-    def columns(self) -> list[str]:
-        """Names of the columns."""
-        return list(self.relation.columns)
-
-    def check(self, **options: str | Iterable[str] | None) -> None:
-        """Refuse a column that is not there, naming the option and the nearest names."""
-        for option, named in options.items():
-            names = [named] if isinstance(named, str) else list(named or ())
-            check_columns(dict.fromkeys(self.columns, ()), names, f"--{option}")
-
-    def check_number(self, column: str, option: str) -> None:
-        """Refuse a column of text, showing one of its values."""
-        chosen = self.select([column])
-        first = chosen.check_rows()
-        if str(chosen.relation.types[0]) == "VARCHAR":
-            raise DataError(
-                f"The column {column!r} of --{option} holds text, such as {first[0][0]!r}.",
-                "Write numbers from 0 to 1, with a decimal point.",
-            )
-
-    def check_rows(self) -> list[Any]:
-        """Refuse a file without rows; the first one."""
-        first = self.relation.limit(1).fetchall()
-        if not first:
-            raise _no_rows(self.path)
-        return list(first)
-
-    def select(self, names: Iterable[str]) -> Source:
-        """Only these columns, each once."""
-        import duckdb
-
-        wanted = [duckdb.ColumnExpression(name) for name in dict.fromkeys(names)]
-        return replace(self, relation=self.relation.select(*wanted))
-
-    def complement(self, column: str) -> tuple[Source, str]:
-        """Add one minus a column; also the new column's name."""
-        import duckdb
-
-        name = f"1 - {column}"
-        while name in self.columns:
-            name += "'"
-        more = (duckdb.ConstantExpression(1.0) - duckdb.ColumnExpression(column)).alias(name)
-        return replace(self, relation=self.relation.select(duckdb.StarExpression(), more)), name
-
-    def distinct(self, column: str) -> list[Any]:
-        """The distinct values of a column that are not missing, sorted."""
-        found = [row[0] for row in self.select([column]).relation.distinct().fetchall()]
-        return sorted((value for value in found if value is not None), key=lambda v: (type(v).__name__, v))
-
-    def read(self, *, pandas: bool) -> Any:
-        """The rows as an Arrow table, or as a dataframe of pandas for functions of the user's."""
-        table = self.relation.to_arrow_table()
-        if table.num_rows == 0:
-            raise _no_rows(self.path)
-        return table.to_pandas() if pandas else table
-
-
-def _no_rows(path: str) -> DataError:
-    return DataError(f"{path!r} has no rows.", "Pass a file with at least one.")
-
-
-def open_source(path: str, table: str | None = None, text: Sequence[str] = ()) -> Source:
-    """Open a CSV, Parquet or DuckDB file; the columns ``text`` of a CSV are taken as they are written."""
-    import duckdb
-
-    kind = _kind(path)
-    if kind != "duckdb" and table is not None:
-        raise DataError(f"{path!r} is one table, so --table makes no sense.", "Leave --table out.")
-    if kind == "duckdb":
-        connection = duckdb.connect(path, read_only=True)
-        return Source(path, _find_table(connection, path, table), connection)
-    connection = duckdb.connect()
-    if kind == "parquet":
-        return Source(path, connection.read_parquet(path), connection)
-    return Source(path, _read_csv(connection, path, text), connection)
-
-
-#: What must hold of every value for DuckDB's guess of a column's type, made from the first rows, to be right. Without
-#: it 2.5 in a late row would be rounded to an integer, and a group F or a label "no" would be False.
-_GUESSES = {
-    "BIGINT": "try_cast({0} as bigint) = try_cast({0} as double)",
-    "DOUBLE": "try_cast({0} as double) is not null",
-    "BOOLEAN": "lower({0}) in ('true', 'false')",
-}
-
-
-def _read_csv(connection: Any, path: str, text: Sequence[str]) -> Any:
-    """A CSV whose types are those of all of its rows; the columns ``text`` as they are written."""
-    import duckdb
-
-    try:
-        guess = connection.read_csv(path, header=True)
-        _check_split(path, guess.columns)
-        _check_names(connection, path)
-        types = dict(zip(guess.columns, map(str, guess.types), strict=True))
-        doubtful = [name for name, kind in types.items() if kind in _GUESSES and name not in text]
-        changed = {name: "VARCHAR" for name in text if name in types}
-        if doubtful:
-            written = connection.read_csv(path, header=True, dtype=dict.fromkeys(types, "VARCHAR"))
-            tests = [_exceptions(name, kind) for name in doubtful for kind in (types[name], "DOUBLE")]
-            found = iter(written.aggregate(", ".join(tests)).fetchall()[0])
-            for name, wrong, no_number in zip(doubtful, found, found, strict=True):
-                if wrong:
-                    changed[name] = "VARCHAR" if no_number else "DOUBLE"
-        return connection.read_csv(path, header=True, dtype=changed) if changed else guess
-    except duckdb.InvalidInputException as error:
-        if "utf-8" not in str(error):
-            raise
-        raise DataError(
-            f"{path!r} is not written in UTF-8.",
-            "Save it again as UTF-8; iconv -f latin1 -t utf-8 may do it.",
-        ) from error
-
-
-def _exceptions(name: str, kind: str) -> str:
-    """SQL that counts the values of a column which are not written like a type."""
-    quoted = '"' + name.replace('"', '""') + '"'
-    return f"count(*) filter (where {quoted} is not null and not coalesce({_GUESSES[kind].format(quoted)}, false))"
-
-
-def _check_split(path: str, columns: Sequence[str]) -> None:
-    if len(columns) == 1 and any(sign in columns[0] for sign in ",;|\t"):
-        raise DataError(
-            f"{path!r} cannot be split into columns: not every row has as many values as its first, {columns[0]!r}.",
-            "Repair the rows that have more or fewer.",
-        )
-
-
-def _check_names(connection: Any, path: str) -> None:
-    """Refuse a name that two columns have: DuckDB would call the second one otherwise."""
-    header = connection.read_csv(path, header=False, all_varchar=True).limit(1).fetchall()
-    names = [str(name) for name in (header[0] if header else ()) if name is not None]
-    folded = [name.casefold() for name in names]
-    twice = [name for name, same in zip(names, folded, strict=True) if folded.count(same) > 1]
-    if twice:
-        listed = " and ".join(map(repr, twice))
-        raise DataError(
-            f"Columns of {path!r} have the same name: {listed}.",
-            "Give each a name of its own; upper and lower case are not told apart.",
-        )
-
-
-def _kind(path: str) -> str:
-    """What a file holds, by its first bytes."""
-    names = sorted(glob.glob(path)) if glob.has_magic(path) and not os.path.exists(path) else [path]
-    if not names:
-        raise DataError(f"No file is called {path!r}.", "Check the pattern.")
-    if os.path.isdir(names[0]):
-        raise DataError(f"{names[0]!r} is a folder.", "Name a file, or a pattern such as 'folder/*.parquet'.")
-    with open(names[0], "rb") as stream:
-        head = stream.read(4096)
-    if head.startswith(b"PAR1"):
-        return "parquet"
-    if head[8:12] == b"DUCK":
-        return "duckdb"
-    if not head:
-        raise DataError(f"{names[0]!r} is empty.", "Pass a CSV, Parquet or DuckDB file.")
-    packed = head.startswith((b"\x1f\x8b", b"\x28\xb5\x2f\xfd"))  # gzip, zstd: DuckDB unpacks them
-    if not packed and (b"\0" in head or head.lstrip()[:1] in (b"{", b"[", b"<")):
-        raise DataError(f"{names[0]!r} is not a table.", "Pass a CSV, Parquet or DuckDB file.")
-    return "csv"
-
-
-def _find_table(connection: Any, path: str, table: str | None) -> Any:
-    names = [row[0] for row in connection.sql("select table_name from information_schema.tables").fetchall()]
-    if table is None and len(names) == 1:
-        table = names[0]
-    if table is None or table not in names:
-        listed = ", ".join(map(repr, sorted(names))) or "no tables"
-        problem = "holds several tables" if table is None else f"has no table {table!r}"
-        raise DataError(f"{path!r} {problem}.", f"It has {listed}; name one with --table.")
-    quoted = table.replace('"', '""')
-    return connection.table(f'"{quoted}"')
-
-
-# ---------------------------------------------------------------------------------------------------------
-# Happiness, loss, gaps
 
 
 def read_function(text: str, option: str) -> Any:
@@ -255,17 +52,18 @@ def _load(path: str, name: str, option: str) -> Any:
     return getattr(module, name)
 
 
-def read_happiness(
-    texts: Sequence[str],
-    name: str | None = None,
-    unit: str | None = None,
-    among: str | None = None,
-    bounds: str | None = None,
-) -> Any:
-    """Everything that ``--happiness``, ``--name``, ``--unit``, ``--among`` and ``--bounds`` say."""
-    found = [read_function(text, "happiness") for text in texts]
-    details: dict[str, Any] = {"name": name, "unit": unit, "among": among and read_function(among, "among")}
-    details["bounds"] = bounds and tuple(_number(part, "bounds") for part in bounds.split(","))
+def read_happiness(options: Roles) -> Any:
+    """Everything that ``--happiness``, ``--name``, ``--unit``, ``--among`` and ``--bounds`` say; () if nothing."""
+    if not options.happiness:
+        return ()
+    found = [read_function(text, "happiness") for text in options.happiness]
+    among, bounds = options.among, options.bounds
+    details: dict[str, Any] = {
+        "name": options.name,
+        "unit": options.unit,
+        "among": among and read_function(among, "among"),
+        "bounds": bounds and tuple(_number(part, "bounds") for part in bounds.split(",")),
+    }
     details = {what: value for what, value in details.items() if value is not None}
     if not details:
         return found if len(found) > 1 else found[0]
@@ -306,9 +104,7 @@ def read_gap(texts: Sequence[str] | None) -> Any:
     return _by_name(texts, "gap", _number)
 
 
-def read_constraints(
-    floors: Sequence[str] | None, budgets: Sequence[str] | None, happiness: Any
-) -> list[Any]:
+def read_constraints(options: Traced, happiness: Any) -> list[Any]:
     """Floors and budgets; without a name they are of the only happiness."""
 
     def level(text: str, option: str) -> Any:
@@ -316,8 +112,8 @@ def read_constraints(
 
     found: list[Any] = []
     for texts, option, make in (
-        (floors, "floor", lambda what, limit: Floor(what, at_least=limit)),
-        (budgets, "budget", lambda what, limit: Budget(what, at_most=limit)),
+        (options.floor, "floor", lambda what, limit: Floor(what, at_least=limit)),
+        (options.budget, "budget", lambda what, limit: Budget(what, at_most=limit)),
     ):
         limits = _by_name(texts, option, level)
         if limits is not None and not isinstance(limits, dict):

@@ -11,7 +11,9 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.metaestimators import available_if
 
 from felicific._sklearn.classifier import FairClassifier
-from felicific._tables.memory import Array, Table, distinct, take_column
+from felicific._tables.memory import distinct, take_column
+from felicific._typing import Array, Table
+from felicific.cli.options import PolicyKind
 from felicific.cli.people import People
 from felicific.exceptions import DataError
 
@@ -24,14 +26,14 @@ class ColumnModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # unty
     classes : list
         The decisions.
     proba : dict of class to column, optional
-    decision : str, optional
-        Column of its decisions; by default the most probable class.
+    predicted : str, optional
+        Column of the labels that it predicts; by default the most probable class.
     """
 
-    def __init__(self, classes: list[Any], proba: dict[Any, str] | None = None, decision: str | None = None):
+    def __init__(self, classes: list[Any], proba: dict[Any, str] | None = None, predicted: str | None = None):
         self.classes = classes
         self.proba = proba
-        self.decision = decision
+        self.predicted = predicted
         self.classes_ = np.array(classes)
 
     def fit(self, X: Table, y: Any = None) -> Self:
@@ -44,31 +46,32 @@ class ColumnModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # unty
         return np.column_stack([take_column(X, self.proba[value], "--proba") for value in self.classes])  # type: ignore[index]
 
     def predict(self, X: Table) -> Array:
-        """The column of decisions, or the most probable class."""
-        if self.decision is not None:
-            return take_column(X, self.decision, "--decision")
+        """The column of labels, or the most probable class."""
+        if self.predicted is not None:
+            return take_column(X, self.predicted, "--predicted")
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
 
-def classifier(people: People, rows: Any, **settings: Any) -> FairClassifier:
+def classifier(people: People, rows: Table, kind: PolicyKind, **settings: Any) -> FairClassifier:
     """A fitted classifier around the scores of some rows."""
     people.check_signal()
     assert people.label is not None, "a policy is fitted to labels"
     labels = take_column(rows, people.label, "--label")
-    classes = people.classes or distinct(labels)
+    model = ColumnModel(people.classes or distinct(labels), people.proba, people.predicted_for_library(kind))
     fair = FairClassifier(
-        FrozenEstimator(ColumnModel(classes, people.proba, people.decision)),
+        FrozenEstimator(model),
         happiness=people.happiness,
         loss=people.loss,
         sensitive_features=people.sensitive_features,
         favourable=people.favourable,
+        policy=kind,
         **settings,
     )
     weight = None if people.weight is None else take_column(rows, people.weight, "--weight")
     return fair.fit(rows, labels, sample_weight=weight)
 
 
-def halves(rows: Any, group: list[str], seed: int | None) -> tuple[Any, Any]:
+def halves(rows: Table, group: list[str], seed: int | None) -> tuple[Table, Table]:
     """Two random halves with the same mix of groups."""
     try:
         first, second = train_test_split(rows, test_size=0.5, random_state=seed, stratify=rows[group])

@@ -1,132 +1,57 @@
-"""The options that several commands share: the same name means the same everywhere."""
+"""What can be said on a command line: every option that commands share is defined here, once.
 
-from __future__ import annotations
+A command takes one object, its options: a frozen dataclass that is put together from the parts below, with the
+command's own options added in the command's own module. A field's annotation holds all that ``--help`` says of it.
+A line added to a part is an option of all commands that have the part::
 
-from typing import Annotated
+    Scored            the file, what the model says     audit, frontier, fit, report, apply
+      Measured        the groups and happiness          audit, frontier, fit, report
+        Traced        labels, and what is asked         frontier, fit, report
+          Fitted      a guarantee and a seed            fit, report
+    Limited           the gap                           audit, fit, report
+    Forced, Answer    what is written and printed       all that write, all that print
+
+Nothing heavy is imported here: ``felicific --help`` reads this file. Annotations are objects here, not text, so that
+every command has the very same ones.
+"""
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Literal, Self
 
 import typer
 
-DATA, MEANING, ANSWER = "The people", "What is measured", "Output"
+#: The panels of ``--help``, in their order; what has no panel stands above them.
+PEOPLE, MEASURED, ASKED, OUTPUT = "The people", "What is measured", "What is asked", "Output"
+PANELS = (PEOPLE, MEASURED, ASKED, OUTPUT)
 
-File = Annotated[
-    str,
-    typer.Argument(
-        metavar="FILE", help="CSV, Parquet or DuckDB file; a pattern such as 'scores-*.parquet' names many."
-    ),
-]
-Table = Annotated[
-    str | None,
-    typer.Option(metavar="TABLE", help="Table of a DuckDB file that holds several.", rich_help_panel=DATA),
-]
-Group = Annotated[
-    list[str],
-    typer.Option(
-        metavar="COLUMN",
-        help="Column of the group; given twice, the groups are the combinations.",
-        rich_help_panel=DATA,
-    ),
-]
-Label = Annotated[
-    str,
-    typer.Option(
-        metavar="COLUMN", help="Column of the truth that the model tries to predict.", rich_help_panel=DATA
-    ),
-]
-OptionalLabel = Annotated[
-    str | None,
-    typer.Option(
-        "--label", metavar="COLUMN", help="Column of the truth, if it is known.", rich_help_panel=DATA
-    ),
-]
+PolicyKind = Literal["score", "individual", "label", "soft-label"]
+Method = Literal["auto", "t", "hall", "exact", "bernstein", "betting"]
+WeightKind = Literal["frequency", "sampling"]
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Options that a command has without the part around them, or in another place of its help
+
 Proba = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COLUMN",
         help="Column of the model's probability of the favourable class; with more than two classes, once for "
         "each: CLASS=COLUMN.",
-        rich_help_panel=DATA,
-    ),
-]
-Decision = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Column of what is decided today.", rich_help_panel=DATA)
-]
-Classes = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--class",
-        metavar="CLASS",
-        help="A decision that there is, once for each; by default those that the file holds.",
-        rich_help_panel=DATA,
+        rich_help_panel=PEOPLE,
     ),
 ]
 Weight = Annotated[
     str | None,
-    typer.Option(metavar="COLUMN", help="Column of weights: 2 is the row twice.", rich_help_panel=DATA),
-]
-Key = Annotated[
-    str | None,
-    typer.Option(
-        metavar="COLUMN",
-        help="Column that identifies a person: the same person always draws the same lot.",
-        rich_help_panel=DATA,
-    ),
-]
-HappinessText = Annotated[
-    list[str],
-    typer.Option(
-        "--happiness",
-        metavar="HAPPINESS",
-        help="What a decision is worth to a person: an expression such as 'decision * loan', a function as "
-        "module.py:function, or a criterion such as equalized_odds. May be given several times.",
-        rich_help_panel=MEANING,
-    ),
-]
-Name = Annotated[
-    str | None, typer.Option(metavar="NAME", help="What to call the happiness.", rich_help_panel=MEANING)
-]
-Unit = Annotated[
-    str | None, typer.Option(metavar="UNIT", help="What happiness is counted in.", rich_help_panel=MEANING)
-]
-Among = Annotated[
-    str | None,
-    typer.Option(
-        metavar="EXPRESSION",
-        help="Who is counted: an expression such as 'age < 40'.",
-        rich_help_panel=MEANING,
-    ),
-]
-Bounds = Annotated[
-    str | None,
-    typer.Option(
-        metavar="LOW,HIGH",
-        help="Range that happiness is known to lie in, for guarantees that assume nothing else.",
-        rich_help_panel=MEANING,
-    ),
-]
-SafeConfidence = Annotated[
-    float | None,
-    typer.Option(
-        "--confidence",
-        metavar="NUMBER",
-        help="Return only a policy whose gap is shown, with this confidence, to be at most --gap for people like "
-        "these: half of every group is held out to test it on.",
-        rich_help_panel=MEANING,
-    ),
+    typer.Option(metavar="COLUMN", help="Column of weights: 2 is the row twice.", rich_help_panel=PEOPLE),
 ]
 Loss = Annotated[
     str,
     typer.Option(
         metavar="LOSS",
         help="What a decision costs the decision maker: error, an expression or module.py:function.",
-        rich_help_panel=MEANING,
-    ),
-]
-Favourable = Annotated[
-    str | None,
-    typer.Option(
-        metavar="CLASS",
-        help="The decision that people hope for; the last class by default.",
-        rich_help_panel=MEANING,
+        rich_help_panel=MEASURED,
     ),
 ]
 Gap = Annotated[
@@ -134,44 +59,243 @@ Gap = Annotated[
     typer.Option(
         metavar="GAP",
         help="Largest allowed gap, in the unit of happiness; of one of several, NAME=GAP.",
-        rich_help_panel=MEANING,
+        rich_help_panel=ASKED,
     ),
 ]
-FloorText = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--floor",
-        metavar="LEVEL",
-        help="No group's mean below this: a number or 'today'; of one of several, NAME=LEVEL.",
-        rich_help_panel=MEANING,
-    ),
-]
-BudgetText = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--budget",
-        metavar="LEVEL",
-        help="The mean over all people at most this; of one of several, NAME=LEVEL.",
-        rich_help_panel=MEANING,
-    ),
-]
-Kind = Annotated[
-    str | None,
-    typer.Option(
-        "--policy",
-        metavar="KIND",
-        help="What the policy sees besides the group: score, individual, label or soft-label. Default: score, or "
-        "label where there are no probabilities.",
-        rich_help_panel=MEANING,
-    ),
-]
-Seed = Annotated[
-    int | None,
-    typer.Option(
-        metavar="NUMBER",
-        help="Makes the lottery reproducible; by default its salt is fresh.",
-        rich_help_panel=MEANING,
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.", rich_help_panel=ANSWER)]
-Force = Annotated[bool, typer.Option("--force", help="Replace existing files.", rich_help_panel=ANSWER)]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.", rich_help_panel=OUTPUT)]
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Parts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scored:
+    """A file of people, and what a model says about them."""
+
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="CSV, Parquet or DuckDB file; a pattern such as 'scores-*.parquet' names many.",
+        ),
+    ]
+    proba: Proba = None
+    predicted: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column of the label that the model predicts; a policy of kind label reads it.",
+            rich_help_panel=PEOPLE,
+        ),
+    ] = None
+    table: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TABLE", help="Table of a DuckDB file that holds several.", rich_help_panel=PEOPLE
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured(Scored):
+    """What decisions are worth, and to whom."""
+
+    group: Annotated[
+        list[str],
+        typer.Option(
+            metavar="COLUMN",
+            help="Column of the group; given twice, the groups are the combinations.",
+            rich_help_panel=PEOPLE,
+        ),
+    ]
+    weight: Weight = None
+    happiness: Annotated[
+        list[str],
+        typer.Option(
+            metavar="HAPPINESS",
+            help="What a decision is worth to a person: an expression such as 'decision * loan', a function as "
+            "module.py:function, or a criterion such as equalized_odds. May be given several times.",
+            rich_help_panel=MEASURED,
+        ),
+    ]
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What to call the happiness.", rich_help_panel=MEASURED)
+    ] = None
+    unit: Annotated[
+        str | None,
+        typer.Option(metavar="UNIT", help="What happiness is counted in.", rich_help_panel=MEASURED),
+    ] = None
+    among: Annotated[
+        str | None,
+        typer.Option(
+            metavar="EXPRESSION",
+            help="Who is counted: an expression such as 'age < 40'.",
+            rich_help_panel=MEASURED,
+        ),
+    ] = None
+    loss: Loss = "error"
+    favourable: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CLASS",
+            help="The decision that people hope for; the last class by default.",
+            rich_help_panel=MEASURED,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Traced(Measured):
+    """What a policy is fitted to, and what it must keep to at every gap."""
+
+    label: Annotated[
+        str,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column of the truth that the model tries to predict.",
+            rich_help_panel=PEOPLE,
+        ),
+    ]
+    today: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column of what is decided today, the baseline; by default what the model predicts.",
+            rich_help_panel=PEOPLE,
+        ),
+    ] = None
+    floor: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LEVEL",
+            help="No group's mean below this: a number or 'today'; of one of several, NAME=LEVEL.",
+            rich_help_panel=ASKED,
+        ),
+    ] = None
+    budget: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LEVEL",
+            help="The mean over all people at most this; of one of several, NAME=LEVEL.",
+            rich_help_panel=ASKED,
+        ),
+    ] = None
+    kind: Annotated[
+        PolicyKind | None,
+        typer.Option(
+            "--policy",
+            metavar="KIND",
+            help="What the policy sees besides the group: score, individual, label or soft-label. Default: score, "
+            "or label where there are no probabilities.",
+            rich_help_panel=ASKED,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limited:
+    """How large a gap may be."""
+
+    bounds: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LOW,HIGH",
+            help="Range that happiness is known to lie in, for guarantees that assume nothing else.",
+            rich_help_panel=MEASURED,
+        ),
+    ] = None
+    gap: Gap = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fitted(Traced, Limited):
+    """One policy, and how sure one wants to be of it."""
+
+    confidence: Annotated[
+        float | None,
+        typer.Option(
+            metavar="NUMBER",
+            help="Return only a policy whose gap is shown, with this confidence, to be at most --gap for people "
+            "like these: half of every group is held out to test it on.",
+            rich_help_panel=ASKED,
+        ),
+    ] = None
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            metavar="NUMBER",
+            help="Makes the lottery reproducible; by default its salt is fresh.",
+            rich_help_panel=ASKED,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forced:
+    """What is written."""
+
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace existing files.", rich_help_panel=OUTPUT)
+    ] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer(Forced):
+    """What is written and printed."""
+
+    as_json: Json = False
+
+
+# ---------------------------------------------------------------------------------------------------------
+# What the options say, whatever the command
+
+
+@dataclass(frozen=True, kw_only=True)
+class Roles:
+    """What any command can say about people and happiness; None where a command has no such option.
+
+    Attributes
+    ----------
+    file, table : str
+        Where the people are.
+    group, label, proba, predicted, today, decision, weight, key : str or list of str
+        Columns.
+    classes, favourable : str or list of str
+        Decisions, as they are typed.
+    happiness, name, unit, among, bounds, loss : str or list of str
+        What is measured, as it is typed.
+    policy : Path
+        The policy that decides.
+    """
+
+    file: str
+    table: str | None = None
+    group: list[str] | None = None
+    label: str | None = None
+    proba: list[str] | None = None
+    predicted: str | None = None
+    today: str | None = None
+    decision: str | None = None
+    weight: str | None = None
+    key: str | None = None
+    classes: list[str] | None = None
+    favourable: str | None = None
+    happiness: list[str] | None = None
+    name: str | None = None
+    unit: str | None = None
+    among: str | None = None
+    bounds: str | None = None
+    loss: str = "error"
+    policy: Path | None = None
+
+    @classmethod
+    def of(cls, options: Scored) -> Self:
+        """The roles among the options of a command."""
+        names = [field.name for field in fields(cls)]
+        return cls(**{name: getattr(options, name) for name in names if hasattr(options, name)})
+
+    def columns(self) -> dict[str, str | list[str] | None]:
+        """The columns that options name outright, by option."""
+        named = ("group", "label", "predicted", "today", "decision", "weight", "key")
+        return {option: getattr(self, option) for option in named}

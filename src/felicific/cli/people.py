@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from felicific import Policy
 from felicific._tables.groups import resolve_groups
-from felicific._tables.memory import Array, take_column
+from felicific._tables.memory import take_column
+from felicific._typing import Array, Table
+from felicific.cli.files import Source, open_source
 from felicific.cli.inputs import (
-    Source,
     needed_columns,
-    open_source,
     read_class,
     read_classes,
     read_constraints,
     read_function,
     read_gap,
+    read_happiness,
     read_proba,
 )
+from felicific.cli.options import Fitted, PolicyKind, Roles, Scored
 from felicific.exceptions import DataError
 
 
@@ -42,7 +43,7 @@ class People:
     classes : list or None
         The decisions there are, as far as they are known before the rows are read.
     proba : dict of class to column, or None
-    label, decision, weight, key : str or None
+    label, predicted, today, decision, weight, key : str or None
         Columns.
     happiness, loss, favourable :
         As the library takes them.
@@ -57,6 +58,8 @@ class People:
     classes: list[Any] | None
     proba: dict[Any, str] | None
     label: str | None
+    predicted: str | None
+    today: str | None
     decision: str | None
     weight: str | None
     key: str | None
@@ -66,67 +69,40 @@ class People:
     policy: Policy | None
 
     @classmethod
-    def find(
-        cls,
-        file: str,
-        *,
-        group: list[str],
-        happiness: Any = (),
-        loss: str = "error",
-        table: str | None = None,
-        label: str | None = None,
-        proba: list[str] | None = None,
-        decision: str | None = None,
-        classes: list[str] | None = None,
-        weight: str | None = None,
-        key: str | None = None,
-        favourable: str | None = None,
-        policy: Path | None = None,
-        every_column: bool = False,
-        as_written: bool = False,
-    ) -> People:
+    def find(cls, options: Scored, *, every_column: bool = False, as_written: bool = False) -> People:
         """Open the file and check that it has what the options name; no row is read.
 
         With ``every_column`` those that play no role are kept, and ``as_written`` as the text that a CSV has.
         """
-        cost = read_function(loss, "loss")
-        rule = None if policy is None else Policy.load(policy, happiness=happiness or None, loss=cost)
-        # Keys are text, and groups are what the policy knows: "007" of a CSV must not become 7.
-        as_text = [] if key is None else [key]
-        if rule is not None and len(group) == 1 and all(isinstance(name, str) for name in rule.groups):
-            as_text += group
+        roles = Roles.of(options)
+        happiness, cost = read_happiness(roles), read_function(roles.loss, "loss")
+        rule = None
+        if roles.policy is not None:
+            rule = Policy.load(roles.policy, happiness=happiness or None, loss=cost)
         looked_at = needed_columns(happiness, cost, getattr(rule, "happiness", ()))
-        source = open_source(file, table, as_text)
-        if as_written and looked_at is not None:
-            used = {*group, decision, *looked_at}
-            used |= {part for text in proba or () for part in (text, text.partition("=")[2])}
-            source = open_source(file, table, [*as_text, *(c for c in source.columns if c not in used)])
+        source = _open(roles, rule, looked_at if as_written else None)
         original = source.columns
-        source.check(group=group, label=label, decision=decision, weight=weight, key=key)
-        known = [] if rule is None else rule.classes.tolist()
-        if rule is None and (proba or classes or favourable is not None):
-            named = [column for column in (label, decision) if column is not None]
-            known = sorted({value for column in named for value in source.distinct(column)}, key=_by_type)
-        if classes:
-            known = sorted(read_classes(classes, known), key=_by_type)
-        best = None if favourable is None else read_class(favourable, known, "favourable")
-        source, columns = read_proba(source, proba, known, best)
+        source.check(**roles.columns())
+        known = _known_classes(roles, rule, source)
+        best = None if roles.favourable is None else read_class(roles.favourable, known, "favourable")
+        source, proba = read_proba(source, roles.proba, known, best)
         if looked_at is not None:
             source.check(happiness=looked_at)
         if looked_at is not None and not every_column:
-            roles = [*group, label, decision, weight, key, *(columns or {}).values(), *looked_at]
-            source = source.select([name for name in roles if name is not None])
+            source = source.select([*_named(roles), *(proba or {}).values(), *looked_at])
         return cls(
             source=source,
             original=original,
             pandas=looked_at is None,
-            group=group,
+            group=roles.group or [],
             classes=known or None,
-            proba=columns,
-            label=label,
-            decision=decision,
-            weight=weight,
-            key=key,
+            proba=proba,
+            label=roles.label,
+            predicted=roles.predicted,
+            today=roles.today,
+            decision=roles.decision,
+            weight=roles.weight,
+            key=roles.key,
             happiness=happiness,
             loss=cost,
             favourable=best,
@@ -138,27 +114,50 @@ class People:
         """The group as the library takes it."""
         return self.group[0] if len(self.group) == 1 else self.group
 
-    def task(
-        self, gap: list[str] | None, floor: list[str] | None, budget: list[str] | None
-    ) -> dict[str, Any]:
+    def task(self, options: Fitted) -> dict[str, Any]:
         """What is asked of a policy; a gap of 0 when nothing is said."""
-        allowed = read_gap(gap)
+        allowed = read_gap(options.gap)
         return {
             "gap": 0.0 if allowed is None else allowed,
-            "constraints": read_constraints(floor, budget, self.happiness),
+            "constraints": read_constraints(options, self.happiness),
+            "random_state": options.seed,
         }
 
-    def rows(self) -> Any:
+    def rows(self) -> Table:
         """All rows, in memory."""
         return self.source.read(pandas=self.pandas)
 
-    def scores(self, rows: Any) -> Array:
+    def kind(self, asked: PolicyKind | None) -> PolicyKind:
+        """What the policy will see: what is asked for, or the score, or the label where there is no score."""
+        return asked or ("label" if self.proba is None else "score")
+
+    def predicted_for_library(self, asked: PolicyKind | None) -> str | None:
+        """The column that the library is given as ``predicted``, for a kind of policy.
+
+        This is the one place that knows: in the library ``predicted`` is the label that a policy of labels reads, and
+        to all other kinds of policy what is decided today; in the shell these are ``--predicted`` and ``--today``.
+        """
+        if self.kind(asked) != "label":
+            return self.predicted if self.today is None else self.today
+        if self.today not in (None, self.predicted):
+            raise DataError(
+                "A policy of kind label is compared with the label that it reads, not with --today.",
+                "Leave --today out, or choose another --policy.",
+            )
+        return self.predicted
+
+    def scores(self, rows: Table) -> Array:
         """What the policy, or the model, says about some rows: probabilities, or labels where there are none."""
         self.check_scores()
-        if self.proba is not None:
-            return np.column_stack([take_column(rows, name, "--proba") for name in self.proba.values()])
-        assert self.decision is not None, "checked"
-        return take_column(rows, self.decision, "--decision")
+        if self.reads_label:
+            return take_column(rows, self.predicted, "--predicted")
+        assert self.proba is not None, "checked"
+        return np.column_stack([take_column(rows, name, "--proba") for name in self.proba.values()])
+
+    @property
+    def reads_label(self) -> bool:
+        """Whether the policy is told the predicted label, which one of kind label prefers to probabilities."""
+        return self.predicted is not None and not (self.policy is not None and self.policy.needs_proba)
 
     def check_scores(self) -> None:
         """Insist on what the policy, or the model, looks at."""
@@ -167,14 +166,32 @@ class People:
         self.check_signal()
 
     def check_signal(self) -> None:
-        """Insist on probabilities or decisions."""
-        if self.proba is None and self.decision is None:
+        """Insist on probabilities or predicted labels."""
+        if self.proba is None and self.predicted is None:
             raise DataError(
                 "Nobody said what the model thinks of a person.",
-                "Name the column(s) of its probabilities, --proba, or of its decisions, --decision.",
+                "Name the column(s) of its probabilities, --proba, or of the labels that it predicts, --predicted.",
             )
 
-    def chances(self, rows: Any) -> Array:
+    def check_audited(self) -> None:
+        """Insist on one thing whose decisions are audited."""
+        if self.policy is not None and self.decision is not None:
+            raise DataError(
+                "Both --policy-file and --decision say what is audited.",
+                "Leave one out; what a policy of kind label reads is --predicted.",
+            )
+        if self.policy is None and self.predicted is not None:
+            raise DataError(
+                "--predicted is what a policy reads, and there is no --policy-file.",
+                "Name the decisions that are audited with --decision.",
+            )
+        if self.policy is None and self.proba is None and self.decision is None:
+            raise DataError(
+                "Nobody said which decisions are audited.",
+                "Name their column, --decision, or the model's probabilities, --proba.",
+            )
+
+    def chances(self, rows: Table) -> Array:
         """Probability of every decision that the policy takes about some rows."""
         assert self.policy is not None, "only a policy has chances"
         if self.policy.see_group and not self.group:
@@ -182,7 +199,7 @@ class People:
         group = resolve_groups(rows, self.sensitive_features) if self.policy.see_group else None
         return self.policy.apply(self.scores(rows), group, rows)
 
-    def decisions(self, rows: Any) -> Array:
+    def decisions(self, rows: Table) -> Array:
         """What is decided about some rows: by the policy, in the file, or by the larger probability."""
         if self.policy is not None:
             return self.chances(rows)
@@ -205,8 +222,41 @@ class People:
         if self.policy is None:
             return named | {"decisions": self.decision}
         self.check_scores()
-        scores = {"predicted": self.decision} if self.proba is None else {"proba": self.proba}
+        scores = {"predicted": self.predicted} if self.reads_label else {"proba": self.proba}
         return named | {"decisions": self.policy} | scores
+
+
+def _named(roles: Roles) -> list[str]:
+    """The columns that options name outright."""
+    given = roles.columns().values()
+    return [name for names in given for name in ([names] if isinstance(names, str) else names or ())]
+
+
+def _open(roles: Roles, rule: Policy | None, looked_at: set[str] | None) -> Source:
+    """Open the file; if it is known what is ``looked_at``, all other columns of a CSV are taken as they are written."""
+    # Keys are text, and groups are what the policy knows: "007" of a CSV must not become 7.
+    as_text = [] if roles.key is None else [roles.key]
+    group = roles.group or []
+    if rule is not None and len(group) == 1 and all(isinstance(name, str) for name in rule.groups):
+        as_text += group
+    source = open_source(roles.file, roles.table, as_text)
+    if looked_at is None:
+        return source
+    used = {*group, roles.predicted, *looked_at}
+    used |= {part for text in roles.proba or () for part in (text, text.partition("=")[2])}
+    return open_source(
+        roles.file, roles.table, [*as_text, *(name for name in source.columns if name not in used)]
+    )
+
+
+def _known_classes(roles: Roles, rule: Policy | None, source: Source) -> list[Any]:
+    """The decisions that there are, as far as they must be known before the rows are read."""
+    known = [] if rule is None else rule.classes.tolist()
+    if rule is None and (roles.proba or roles.classes or roles.favourable is not None):
+        named = (roles.label, roles.predicted, roles.today, roles.decision)
+        held = {value for column in named if column is not None for value in source.distinct(column)}
+        known = sorted(held, key=_by_type)
+    return sorted(read_classes(roles.classes, known), key=_by_type) if roles.classes else known
 
 
 def _by_type(value: Any) -> tuple[str, Any]:

@@ -2,92 +2,64 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from felicific.cli import options
+from felicific.cli.options import OUTPUT, PEOPLE, Fitted, Forced, Proba
 
 
-def report(
-    file: options.File,
-    group: options.Group,
-    label: options.Label,
-    proba: options.Proba,
-    happiness: options.HappinessText,
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions(Fitted, Forced):
+    """What ``felicific report`` is told."""
+
+    proba: Proba = field()  # which a report needs
     test: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
             help="Other people to report on; by default a random half of FILE, which the policy is then not fitted on.",
-            rich_help_panel=options.DATA,
+            rich_help_panel=PEOPLE,
         ),
-    ] = None,
-    decision: options.Decision = None,
-    weight: options.Weight = None,
-    table: options.Table = None,
-    name: options.Name = None,
-    unit: options.Unit = None,
-    among: options.Among = None,
-    bounds: options.Bounds = None,
-    loss: options.Loss = "error",
-    favourable: options.Favourable = None,
-    gap: options.Gap = None,
-    floor: options.FloorText = None,
-    budget: options.BudgetText = None,
-    kind: options.Kind = None,
-    confidence: options.SafeConfidence = None,
-    seed: options.Seed = None,
+    ] = None
     title: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Title of the page.", rich_help_panel=options.ANSWER)
-    ] = None,
+        str | None, typer.Option(metavar="TEXT", help="Title of the page.", rich_help_panel=OUTPUT)
+    ] = None
     out: Annotated[
         Path,
-        typer.Option(
-            metavar="FILE", help="The page, .html, or its data, .json.", rich_help_panel=options.ANSWER
-        ),
-    ] = Path("report.html"),
-    force: options.Force = False,
-) -> None:
+        typer.Option(metavar="FILE", help="The page, .html, or its data, .json.", rich_help_panel=OUTPUT),
+    ] = Path("report.html")
+
+
+def report(options: ReportOptions) -> None:
     """Write one HTML page: groups today and under the policy, the whole trade-off, who is affected, how sure.
 
     Example: felicific report scores.csv --proba score --label repaid --group sex --happiness "decision * loan"
     --gap 500 --out report.html
     """
-    from felicific.cli.inputs import read_happiness
     from felicific.cli.outputs import check_target, command_line, working
-    from felicific.cli.people import People
 
-    check_target(out, [".html", ".json"], force=force)
-    roles: dict[str, Any] = {
-        "table": table,
-        "group": group,
-        "label": label,
-        "proba": proba,
-        "decision": decision,
-        "weight": weight,
-        "happiness": read_happiness(happiness, name, unit, among, bounds),
-        "loss": loss,
-        "favourable": favourable,
-    }
-    with working(f"Writing a report on {file} ..."):
+    check_target(options.out, [".html", ".json"], force=options.force)
+    with working(f"Writing a report on {options.file} ..."):
         from felicific._tables.memory import take_column
         from felicific.cli.model import classifier, halves
+        from felicific.cli.people import People
 
-        people = People.find(file, **roles)
+        people = People.find(options)
         rows = people.source.read(pandas=True)
-        others = None if test is None else People.find(test, **roles).source.read(pandas=True)
-        if others is None:
-            rows, others = halves(rows, people.group, seed)
+        if options.test is None:
+            rows, others = halves(rows, people.group, options.seed)
+        else:
+            others = People.find(replace(options, file=options.test)).source.read(pandas=True)
         fair = classifier(
-            people, rows, policy=kind or "score", random_state=seed, confidence=confidence,
-            **people.task(gap, floor, budget),
-        )  # fmt: skip
-        said: dict[str, Any] = {"command": command_line(), "model": None} | (
-            {} if title is None else {"title": title}
+            people, rows, options.kind or "score", confidence=options.confidence, **people.task(options)
         )
-        if weight is not None:
-            said["sample_weight"] = take_column(others, weight, "--weight")
-        fair.report(others, take_column(others, label, "--label"), **said).save(out)
-    print(f"Written to {out}.")
+        words: dict[str, Any] = {"command": command_line(), "model": None}
+        if options.title is not None:
+            words["title"] = options.title
+        if options.weight is not None:
+            words["sample_weight"] = take_column(others, options.weight, "--weight")
+        fair.report(others, take_column(others, options.label, "--label"), **words).save(options.out)
+    print(f"Written to {options.out}.")

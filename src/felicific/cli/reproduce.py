@@ -2,42 +2,51 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
+from felicific.cli.options import OUTPUT, Forced
 
-class Study(StrEnum):
-    """What ``felicific reproduce`` can run."""
-
-    synthetic = "synthetic"
-    adult = "adult"
-    loans = "loans"
-    delayed = "delayed"
-    all = "all"
+Study = Literal["synthetic", "adult", "loans", "delayed", "all"]
 
 
-def reproduce(
-    study: Annotated[Study, typer.Argument(help="Which study, or all of them.")],
+@dataclass(frozen=True, kw_only=True)
+class ReproduceOptions(Forced):
+    """What ``felicific reproduce`` is told."""
+
+    study: Annotated[Study, typer.Argument(help="Which study, or all of them.")]
     out: Annotated[
-        Path, typer.Option(help="Folder for the results; every study gets a folder of its own in it.")
-    ],
+        Path,
+        typer.Option(
+            metavar="FOLDER",
+            help="Folder for the results; every study gets a folder of its own in it.",
+            rich_help_panel=OUTPUT,
+        ),
+    ]
     seeds: Annotated[
         int, typer.Option(min=1, help="Seeds to average over; figures are those of the first.")
-    ] = 1,
+    ] = 1
     rows: Annotated[
         int | None, typer.Option(min=400, help="Use this many people only, for a quick look.")
-    ] = None,
+    ] = None
     loans: Annotated[
-        Path | None, typer.Option(help="The Kaggle file of the loans; else FELICIFIC_LOANS, else simulated.")
-    ] = None,
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="The Kaggle file of the loans; else FELICIFIC_LOANS, else simulated."
+        ),
+    ] = None
     group: Annotated[
-        str | None, typer.Option(help="Another group column of the loans; age under 40 or over by default.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace results that are there.")] = False,
-) -> None:
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="Another group column of the loans; age under 40 or over by default."
+        ),
+    ] = None
+
+
+def reproduce(options: ReproduceOptions) -> None:
     """Reproduce the paper's case studies, and one on delayed impact, from data to figures.
 
     Example: felicific reproduce all --out studies
@@ -48,11 +57,12 @@ def reproduce(
     from felicific.studies import reproduce as run
 
     console = Console(highlight=False)
-    for name in STUDIES if study is Study.all else (study.value,):
+    settings = Settings(options.seeds, options.rows, options.loans, options.group)
+    for name in STUDIES if options.study == "all" else (options.study,):
         with console.status(name) as status:
-            folder = run(name, out, Settings(seeds, rows, loans, group), force=force, say=status.update)
+            folder = run(name, options.out, settings, force=options.force, say=status.update)
         console.print(
-            f"{out / name} is there already and is kept; --force replaces it."
+            f"{options.out / name} is there already and is kept; --force replaces it."
             if folder is None
             else f"{folder}: start with results.md",
             soft_wrap=True,

@@ -2,79 +2,79 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 import typer
 
-from felicific.cli import options
+from felicific.cli.options import Json
 
 
-def sample_size(
+@dataclass(frozen=True, kw_only=True)
+class SampleSizeOptions:
+    """What ``felicific sample-size`` is told."""
+
     delta: Annotated[
         float,
         typer.Option(metavar="NUMBER", help="How far a group's mean may be off, in the unit of happiness."),
-    ] = 0.02,
-    gamma: Annotated[
-        float, typer.Option(metavar="NUMBER", help="Probability with which that may fail.")
-    ] = 0.01,
+    ] = 0.02
+    confidence: Annotated[
+        float, typer.Option(metavar="NUMBER", help="With which all means are to be that close at once.")
+    ] = 0.99
     span: Annotated[
         float, typer.Option(metavar="NUMBER", help="Largest possible happiness minus smallest.")
-    ] = 1.0,
-    components: Annotated[int, typer.Option(metavar="NUMBER", help="Number of components of happiness.")] = 2,
-    classes: Annotated[int, typer.Option(metavar="NUMBER", help="Number of decisions.")] = 2,
-    groups: Annotated[int, typer.Option(metavar="NUMBER", help="Number of groups.")] = 2,
+    ] = 1.0
+    components: Annotated[int, typer.Option(metavar="NUMBER", help="Number of components of happiness.")] = 2
+    classes: Annotated[int, typer.Option(metavar="NUMBER", help="Number of decisions.")] = 2
+    groups: Annotated[int, typer.Option(metavar="NUMBER", help="Number of groups.")] = 2
     cells: Annotated[
         int | None,
         typer.Option(
             metavar="NUMBER", help="Cells of the score that the policy sees; by default it sees labels."
         ),
-    ] = None,
+    ] = None
     free: Annotated[
         bool, typer.Option("--free", help="The cells' probabilities may fall where the score rises.")
-    ] = False,
-    among: Annotated[float, typer.Option(metavar="NUMBER", help="Share of a group that is counted.")] = 1.0,
+    ] = False
+    among: Annotated[float, typer.Option(metavar="NUMBER", help="Share of a group that is counted.")] = 1.0
     rows: Annotated[
         int | None,
         typer.Option(
             metavar="NUMBER", help="Ask the other way round: how close do so many rows per group get?"
         ),
-    ] = None,
-    as_json: options.Json = False,
-) -> None:
+    ] = None
+    as_json: Json = False
+
+
+def sample_size(options: SampleSizeOptions) -> None:
     """Say how many rows per group keep all group means close to the truth, for every policy at once.
 
     Example: felicific sample-size --delta 500 --span 50000 --components 1 --cells 256
     """
+    from decimal import Decimal
+
+    from felicific._statistics.intervals import check_confidence
     from felicific._statistics.sample_size import precision
     from felicific._statistics.sample_size import sample_size as plan
     from felicific.cli.outputs import print_json
 
-    if rows is not None:
-        close = precision(
-            rows,
-            gamma=gamma,
-            n_components=components,
-            n_classes=classes,
-            n_groups=groups,
-            span=span,
-            signals=cells,
-            monotone=cells is not None and not free,
-            among=among,
-        )
-        if as_json:
-            print_json({"rows": rows, "delta": close})
-        else:
-            print(f"{rows:,} rows per group keep every policy's means within {close:,.6g} of the truth.")
+    asked: dict[str, Any] = {
+        # In decimals: as floating-point numbers 1 - 0.99 is a little more than 0.01.
+        "gamma": float(1 - Decimal(str(check_confidence(options.confidence)))),
+        "n_components": options.components,
+        "n_classes": options.classes,
+        "n_groups": options.groups,
+        "span": options.span,
+        "signals": options.cells,
+        "monotone": options.cells is not None and not options.free,
+        "among": options.among,
+    }
+    if options.rows is None:
+        size = plan(delta=options.delta, **asked)
+        print_json(size.to_dict()) if options.as_json else print("\n".join(size.sentences()))
         return
-    found = plan(
-        delta=delta,
-        gamma=gamma,
-        n_components=components,
-        n_classes=classes,
-        n_groups=groups,
-        span=span,
-        signals=cells,
-        monotone=cells is not None and not free,
-        among=among,
-    )
-    print_json(found.to_dict()) if as_json else print("\n".join(found.sentences()))
+    close = precision(options.rows, **asked)
+    if options.as_json:
+        print_json({"rows": options.rows, "delta": close})
+    else:
+        print(f"{options.rows:,} rows per group keep every policy's means within {close:,.6g} of the truth.")

@@ -1,0 +1,54 @@
+"""How a function of one options object becomes a command of the shell."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, fields
+from typing import Any, TypeVar, get_type_hints
+
+import typer
+
+from felicific.cli.options import PANELS
+
+Options = TypeVar("Options")
+
+
+def register(app: typer.Typer, command: Callable[[Options], None]) -> None:
+    """Add a command that takes its options as one dataclass; its name and help are the function's."""
+    taken: type[Options] = get_type_hints(command)["options"]
+    parameters = parameters_of(taken)
+
+    def run(**typed: Any) -> None:
+        command(taken(**typed))
+
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    # What typer looks at, in place of what is written above.
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # where Python looks for it
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    app.command()(run)
+
+
+def parameters_of(taken: type) -> list[inspect.Parameter]:
+    """The fields of a dataclass as parameters that typer understands, in the order of help.
+
+    They go by panel, what is required first, then what is the command's own, then as the parts list them.
+    """
+    hints, own = get_type_hints(taken, include_extras=True), list(inspect.get_annotations(taken))
+    parameters = [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if field.default is MISSING else field.default,
+            annotation=hints[field.name],
+        )
+        for field in fields(taken)
+    ]
+
+    def place(parameter: inspect.Parameter) -> tuple[int, bool, int]:
+        panel = parameter.annotation.__metadata__[0].rich_help_panel
+        rank = PANELS.index(panel) if panel in PANELS else -1
+        among_own = own.index(parameter.name) if parameter.name in own else len(own)
+        return rank, parameter.default is not parameter.empty, among_own
+
+    return sorted(parameters, key=place)

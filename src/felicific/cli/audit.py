@@ -142,7 +142,7 @@ def _measure(options: AuditOptions) -> Audit:
         gap=read_gap(options.gap),
         classes=people.classes,
         favourable=people.favourable,
-        weights=options.weight_kind,
+        weight_kind=options.weight_kind,
         confidence=options.confidence,
         method=options.method,
         simultaneous=options.simultaneous,
@@ -152,7 +152,7 @@ def _measure(options: AuditOptions) -> Audit:
 def _needs_rows(people: People, method: Method, out: Path | None) -> bool:
     """Whether all rows are needed in memory; else sums will do, which are taken batch by batch."""
     from felicific._problem.criteria import CRITERIA
-from felicific._problem.happiness import Happiness
+    from felicific._problem.happiness import Happiness
 
     parts = people.happiness if isinstance(people.happiness, list) else [people.happiness]
     bounded = any(

@@ -63,7 +63,7 @@ def _fitted(people: People, options: FitOptions) -> _Result:
     """Fit by the sums alone where they are enough, which works at any size."""
     task = people.task(options)
     if options.kind != "individual" and options.confidence is None:
-        from felicific._policy.policy import solve
+        from felicific._policy.solve import solve
 
         moments = sums(people, options.kind)
         return _Result(solve(moments, **task), moments.today)
@@ -84,7 +84,8 @@ def sums(people: People, kind: PolicyKind | None) -> Moments:
     return moments(
         people.source.relation,
         proba=people.proba,
-        predicted=people.predicted_for_library(kind),
+        predicted=people.predicted,
+        today=people.today,
         y=people.label,
         sensitive_features=people.sensitive_features,
         happiness=people.happiness,

@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from felicific._problem.expressions import Expression, is_name
 from felicific._problem.criteria import CRITERIA
+from felicific._problem.expressions import Expression, is_name
 from felicific._problem.happiness import Happiness
 from felicific._problem.requirements import Budget, Floor
 from felicific.cli.files import Source

@@ -57,7 +57,7 @@ def classifier(people: People, rows: Table, kind: PolicyKind, **settings: Any) -
     people.check_signal()
     assert people.label is not None, "a policy is fitted to labels"
     labels = take_column(rows, people.label, "--label")
-    model = ColumnModel(people.classes or distinct(labels), people.proba, people.predicted_for_library(kind))
+    model = ColumnModel(people.classes or distinct(labels), people.proba, people.predicted)
     fair = FairClassifier(
         FrozenEstimator(model),
         happiness=people.happiness,
@@ -68,7 +68,7 @@ def classifier(people: People, rows: Table, kind: PolicyKind, **settings: Any) -
         **settings,
     )
     weight = None if people.weight is None else take_column(rows, people.weight, "--weight")
-    return fair.fit(rows, labels, sample_weight=weight)
+    return fair.fit(rows, labels, sample_weight=weight, today=people.today)
 
 
 def halves(rows: Table, group: list[str], seed: int | None) -> tuple[Table, Table]:

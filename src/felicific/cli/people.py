@@ -131,21 +131,6 @@ class People:
         """What the policy will see: what is asked for, or the score, or the label where there is no score."""
         return asked or ("label" if self.proba is None else "score")
 
-    def predicted_for_library(self, asked: PolicyKind | None) -> str | None:
-        """The column that the library is given as ``predicted``, for a kind of policy.
-
-        This is the one place that knows: in the library ``predicted`` is the label that a policy of labels reads, and
-        to all other kinds of policy what is decided today; in the shell these are ``--predicted`` and ``--today``.
-        """
-        if self.kind(asked) != "label":
-            return self.predicted if self.today is None else self.today
-        if self.today not in (None, self.predicted):
-            raise DataError(
-                "A policy of kind label is compared with the label that it reads, not with --today.",
-                "Leave --today out, or choose another --policy.",
-            )
-        return self.predicted
-
     def scores(self, rows: Table) -> Array:
         """What the policy, or the model, says about some rows: probabilities, or labels where there are none."""
         self.check_scores()

@@ -61,5 +61,6 @@ def report(options: ReportOptions) -> None:
             words["title"] = options.title
         if options.weight is not None:
             words["sample_weight"] = take_column(others, options.weight, "--weight")
-        fair.report(others, take_column(others, options.label, "--label"), **words).save(options.out)
+        labels = take_column(others, options.label, "--label")
+        fair.report(others, labels, today=options.today, **words).save(options.out)
     print(f"Written to {options.out}.")

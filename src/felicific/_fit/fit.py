@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from felicific._audit.persons import Persons, find_values
-from felicific._frontier.frontier import Frontier, Line, ray_of, tau_rounding
+from felicific._frontier.frontier import Closing, Frontier, Line, ray_of, tau_rounding
 from felicific._frontier.individual import TOLERANCE as POOL_TOLERANCE
 from felicific._frontier.individual import fill
 from felicific._policy.calibration import Calibration, fit_calibration
@@ -20,6 +20,7 @@ from felicific._policy.ledgers import Terms, expected_ledger, find_origin, real_
 from felicific._policy.lottery import make_salt
 from felicific._policy.policy import CellPolicy, Policy, solve
 from felicific._problem.happiness import Happiness, resolve_happiness
+from felicific._problem.requirements import requirements_of
 from felicific._program.generation import (
     Crowd,
     Generated,
@@ -271,7 +272,9 @@ def _generate(
     fitted_on = _fingerprint(crowd, plug_in)
     if known is not None and known[1] == fitted_on:
         return known
-    found: Generated = generate(Ledgers(crowd, plug_in, real), gap=task.gap, constraints=task.constraints)
+    found: Generated = generate(
+        Ledgers(crowd, plug_in, real), requirements_of(task.gap, task.constraints, crowd.components)
+    )
     policy = IndividualPolicy(
         classes=task.classes,
         groups=groups,
@@ -366,11 +369,12 @@ def individual_frontier(task: Task, fitted: People | None, policy: IndividualPol
         people = kept_people(fitted)
         codes = encode_groups(people.group, policy.groups)
         ledgers = _ledgers(task, people, policy.groups, codes, policy.calibration, policy.origin)
-        generator = Generator(Ledgers(*ledgers), gap=None, constraints=task.constraints)
+        closing = Closing.of(gap, task.constraints, policy.components)
+        generator = Generator(Ledgers(*ledgers), closing.kept)
         old = policy.mixture
         for fixed, alpha, kappa in zip(old.fixed.tolist(), old.alpha.tolist(), old.kappa, strict=True):
             generator.add(alpha, kappa, fixed)  # so that no point lies above the policy that was fitted
-        pool = fill(generator, gap)
+        pool = fill(generator, closing)
         # From here on the sums do: what is known of each person is not kept.
         policies, moments, expected = generator.policies, pool.program.moments, generator.expected.moments()
         passes, excess = generator.passes, pool.excess

@@ -25,7 +25,7 @@ from felicific._fit.fit import (
     recalibrate_individual,
 )
 from felicific._fit.safety import certify, split
-from felicific._frontier.frontier import Frontier, cell_frontier
+from felicific._frontier.frontier import Closing, Frontier, cell_frontier
 from felicific._policy.individual import IndividualPolicy
 from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import CellPolicy, Policy
@@ -89,8 +89,7 @@ class Fitted:
         assert self.moments is not None, "a policy that sees a signal has moments"
         return cell_frontier(
             self.moments,
-            direction,
-            task.constraints,
+            Closing.of(direction, task.constraints, self.moments.components),
             see_group=task.see_group,
             salt=self.policy.salt,
             expected=self.policy.expected,

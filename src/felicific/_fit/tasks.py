@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from types import FunctionType
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 from felicific._fit.fit import Task
 from felicific._fit.safety import check_certifiable
 from felicific._problem.happiness import CRITERIA, Happiness, resolve_happiness
-from felicific._problem.requirements import Budget, Floor, check_constraints, constraint_name, resolve_gap
+from felicific._problem.requirements import check_constraints, constraint_name, resolve_gap
+from felicific._problem.rows import Requirement
 from felicific._program.summing import resolve_loss
 from felicific._statistics.intervals import check_confidence
 from felicific._tables.memory import Array
@@ -38,18 +40,27 @@ def make_task(
         asked = {component.name: gap for component in own}
     checked = check_constraints(constraints)
     every = own + _constrained(checked, own, classes.tolist(), favourable)
-    widths = resolve_gap(asked, tuple(happiness.component for happiness in every))
+    components = tuple(happiness.component for happiness in every)
+    widths = resolve_gap(asked, components, checked)
+    kept = tuple(constraint for constraint in checked if not constraint.moves)
+    if len(kept) < len(checked):
+        # Gaps among the constraints join the others, so that frontiers, certificates and audits know of them.
+        asked = {
+            component.name: width
+            for component, width in zip(components, widths, strict=True)
+            if width < math.inf
+        }
     if confidence is not None:
         check_confidence(confidence)
         check_certifiable(gap, widths)
     resolve_loss(loss, classes)
     return Task(
-        classes, every, loss, asked, checked, see_group, salt, tuple(str(component.name) for component in own)
+        classes, every, loss, asked, kept, see_group, salt, tuple(str(component.name) for component in own)
     )
 
 
 def _constrained(
-    constraints: tuple[Floor | Budget, ...], own: tuple[Happiness, ...], classes: list[Any], favourable: Any
+    constraints: tuple[Requirement, ...], own: tuple[Happiness, ...], classes: list[Any], favourable: Any
 ) -> tuple[Happiness, ...]:
     """Components that only constraints speak of."""
     known = {component.name: component for component in own}

@@ -18,27 +18,20 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from felicific._frontier.curve import Curve, curve, table_of
 from felicific._policy.lottery import make_salt
 from felicific._policy.policy import CellPolicy, Policy
 from felicific._problem.happiness import Component
-from felicific._problem.requirements import (
-    Budget,
-    Floor,
-    GapRow,
-    check_constraints,
-    resolve_gap,
-    resolve_rows,
-)
-from felicific._program.model import Program, Ray, build, changes_of, policy_of, rounding_of
+from felicific._problem.requirements import check_constraints, requirements_of, resolve_gap
+from felicific._problem.rows import Requirement, Row, rows_of
+from felicific._program.highs import Ray
+from felicific._program.model import Program, build, changes_of, policy_of, rounding_of
 from felicific._program.moments import Moments, Outcome
 from felicific._program.solution import rounded_up, solve_program
 from felicific._tables.memory import table_maker
+from felicific._typing import Floats
 from felicific.exceptions import ConstraintError, InfeasibleError, MomentsError
-
-Floats = NDArray[np.float64]
 
 #: Below this, relative to the whole rise of the loss, a breakpoint is not told from the chord beside it.
 EXACT = 1e-11
@@ -352,11 +345,66 @@ def _matching(line: Frontier, others: Moments) -> Moments:
     return theirs
 
 
+@dataclass(frozen=True)
+class Closing:
+    """What a frontier closes, in which proportions, and what holds everywhere on it.
+
+    Attributes
+    ----------
+    requirements : tuple of Requirement
+        Those that move are closed, the others are kept.
+    by_numbers : bool
+        Whether widths shrink in the proportions of the numbers asked for; else of what they are when nothing is asked.
+    """
+
+    requirements: tuple[Requirement, ...]
+    by_numbers: bool
+
+    @classmethod
+    def of(cls, gap: Any, constraints: Any, components: tuple[Component, ...]) -> Closing:
+        """From what a user writes: which gaps are closed, as a dict, a list or None for all; and constraints."""
+        listed = check_constraints(constraints)
+        numbered = any(requirement.moves for requirement in listed)
+        if isinstance(gap, Mapping) or (gap is None and numbered):
+            return cls(requirements_of(gap, listed, components), by_numbers=True)
+        if gap is None:
+            return cls(requirements_of(0.0, listed, components), by_numbers=False)
+        if isinstance(gap, str) or not isinstance(gap, Iterable):
+            raise ConstraintError(
+                f"The gaps to close are {gap!r}.",
+                "Pass a list of components, or a dict of component to number.",
+            )
+        if numbered:
+            raise ConstraintError(
+                "The gaps to close are listed, and there is a Gap(...) among the constraints.",
+                "Name each of them in one place, with its number.",
+            )
+        return cls(requirements_of(dict.fromkeys(gap, 0.0), listed, components), by_numbers=False)
+
+    @property
+    def kept(self) -> tuple[Requirement, ...]:
+        """What holds everywhere on the frontier."""
+        return tuple(requirement for requirement in self.requirements if not requirement.moves)
+
+    def rows(self, moments: Moments, *, see_group: bool) -> list[Row]:
+        """Every requirement on these sums, those that move with their width at tau 1."""
+        free = solve_program(moments, self.kept, see_group=see_group)
+        rows = rows_of(self.requirements, moments)
+        if sum(row.width is not None for row in rows) == 1:
+            widths = np.ones(len(moments.components))
+        elif self.by_numbers:
+            return rows
+        else:
+            # A gap that is nothing but rounding has no direction: it stays closed.
+            widths = np.where(free.outcome.gaps > rounding_of(moments), free.outcome.gaps, 0.0)
+        return [row if row.width is None else row.moved(float(widths[row.j])) for row in rows]
+
+
 def frontier(
     moments: Moments,
     *,
     gap: Any = None,
-    constraints: Iterable[Floor | Budget] = (),
+    constraints: Iterable[Requirement] = (),
     see_group: bool = True,
     random_state: Any = None,
 ) -> Frontier:
@@ -369,8 +417,8 @@ def frontier(
     gap : dict of component or criterion to number, or list of components or criteria; optional
         Which gaps are closed; by default those of all components. With several, their gaps shrink together: in the
         proportions of the numbers, or else of their gaps when nothing is asked of them.
-    constraints : sequence of Floor and Budget
-        Requirements that hold everywhere on the frontier.
+    constraints : sequence of Floor, Budget and Gap
+        Requirements that hold everywhere on the frontier; a Gap is closed as one of ``gap`` is.
     see_group : bool
         False for policies that decide alike in all groups.
     random_state : None, int or NumPy generator
@@ -378,22 +426,17 @@ def frontier(
     """
     Moments.check(moments)
     salt = make_salt(random_state)
-    return cell_frontier(moments.joined(), gap, constraints, see_group=see_group, salt=salt)
+    joined = moments.joined()
+    joined.check_complete()
+    closing = Closing.of(gap, constraints, joined.components)
+    return cell_frontier(joined, closing, see_group=see_group, salt=salt)
 
 
 def cell_frontier(
-    joined: Moments,
-    gap: Any,
-    constraints: Any,
-    *,
-    see_group: bool,
-    salt: str,
-    expected: bool = False,
+    joined: Moments, closing: Closing, *, see_group: bool, salt: str, expected: bool = False
 ) -> Frontier:
     """The frontier of policies that see a signal, with this salt; their outcomes are ``expected``, or measured."""
     joined.check_complete()
-    constraints = check_constraints(constraints)
-    resolve_gap(_closed(gap), joined.components)  # what is wrong with it is said now
 
     def policy(q: Floats, outcome: Outcome) -> Policy:
         return CellPolicy(
@@ -411,9 +454,7 @@ def cell_frontier(
         )
 
     def find() -> Line:
-        free = solve_program(joined, None, constraints, see_group=see_group)
-        rows = resolve_rows(joined, directions(joined, gap, free.outcome), constraints)
-        program = build(joined, rows, see_group=see_group)
+        program = build(joined, closing.rows(joined, see_group=see_group), see_group=see_group)
         points = breakpoints(program, changes_of(program))
         return Line(ray_of(program), points, joined.today, joined.evaluate, policy, tau_rounding(program))
 
@@ -421,7 +462,7 @@ def cell_frontier(
 
 
 def breakpoints(program: Program, changes: Floats) -> list[Point]:
-    """All breakpoints of a program whose gap rows give the ray's direction.
+    """All breakpoints of a program whose rows that move give the ray's direction.
 
     Of the policies that are equally good at one, it is that which changes today's decisions least.
     """
@@ -443,7 +484,7 @@ def ray_of(program: Program) -> Floats:
     """Width of every component's gap at tau 1; infinite where it is not constrained."""
     ray = np.full(len(program.moments.components), math.inf)
     for row in program.rows:
-        if isinstance(row, GapRow):
+        if row.width is not None:
             ray[row.j] = row.width
     return ray
 
@@ -459,31 +500,3 @@ def tau_rounding(program: Program) -> float:
     ray = ray_of(program)
     on = (ray > 0) & np.isfinite(ray)
     return float((rounding_of(program.moments)[on] / ray[on]).max(initial=0.0))
-
-
-def directions(moments: Moments, gap: Any, free: Outcome) -> dict[str, float]:
-    """Width of each gap at tau 1; ``free`` is what happens when nothing is asked."""
-    widths = resolve_gap(_closed(gap), moments.components)
-    if not isinstance(gap, Mapping):
-        # A gap that is nothing but rounding has no direction: it stays closed.
-        apart = np.where(free.gaps > rounding_of(moments), free.gaps, 0.0)
-        widths = [float(apart[j]) if width < math.inf else width for j, width in enumerate(widths)]
-    found = {
-        component.name: width
-        for component, width in zip(moments.components, widths, strict=True)
-        if width < math.inf
-    }
-    return dict.fromkeys(found, 1.0) if len(found) == 1 else found
-
-
-def _closed(gap: Any) -> Any:
-    """Which gaps are closed, as a gap of each: everything, those listed, or as it is written."""
-    if gap is None:
-        return 0.0
-    if isinstance(gap, Mapping):
-        return gap
-    if isinstance(gap, str) or not isinstance(gap, Iterable):
-        raise ConstraintError(
-            f"The gaps to close are {gap!r}.", "Pass a list of components, or a dict of component to number."
-        )
-    return dict.fromkeys(gap, 0.0)

@@ -20,7 +20,8 @@ from felicific._policy.calibration import Calibration, fit_curve
 from felicific._policy.individual import IndividualPolicy, search_of
 from felicific._policy.ledgers import Terms, expected_ledger, real_ledger
 from felicific._policy.lottery import make_salt
-from felicific._problem.requirements import Budget, Floor
+from felicific._problem.requirements import requirements_of
+from felicific._problem.rows import Requirement
 from felicific._program.generation import Choice, Crowd, Ledgers, Sums, add_sums, generate, likeliest
 from felicific._program.plan import Ask, Plan, Rows, fold_rows, make_plan
 from felicific._program.query import engine_moments
@@ -40,7 +41,7 @@ def price_table(
     individual: Individual,
     *,
     gap: Any,
-    constraints: Iterable[Floor | Budget],
+    constraints: Iterable[Requirement],
     random_state: Any,
 ) -> IndividualPolicy:
     """Fit an individual policy by passes over a table that is not in memory."""
@@ -52,7 +53,7 @@ def price_table(
         plan = make_plan(engine, ask)
         calibration = _calibrated(engine, ask, plan, individual.calibration)
         ground = _Table(engine, ask, plan, calibration, moments.origin)
-        found = generate(ground, gap=gap, constraints=constraints)
+        found = generate(ground, requirements_of(gap, constraints, ground.crowd.components))
     names = [component.name for component in ground.crowd.components]
     return IndividualPolicy(
         classes=ask.classes,

@@ -33,7 +33,8 @@ from felicific._policy.apply import Roles, decide_table
 from felicific._policy.lottery import check_keys, draw, keys_as_text, make_salt
 from felicific._policy.sql import case_expression, quote_name
 from felicific._problem.happiness import Component, read_component, written
-from felicific._problem.requirements import Budget, Floor
+from felicific._problem.requirements import requirements_of
+from felicific._problem.rows import Requirement
 from felicific._program.moments import Moments, Outcome
 from felicific._program.signals import SIGNALS, Signal, SoftLabel, signal_from_json, signal_to_json
 from felicific._program.solution import solve_program
@@ -512,7 +513,7 @@ def solve(
     moments: Moments,
     *,
     gap: Any = 0.0,
-    constraints: Iterable[Floor | Budget] = (),
+    constraints: Iterable[Requirement] = (),
     see_group: bool = True,
     random_state: Any = None,
 ) -> CellPolicy:
@@ -524,8 +525,8 @@ def solve(
         The sums over the labelled people; see :func:`felicific.moments`.
     gap : number, or dict of component or criterion to number
         Largest allowed gap, in the unit of happiness. None asks for nothing.
-    constraints : sequence of Floor and Budget
-        Further requirements.
+    constraints : sequence of Floor, Budget and Gap
+        Further requirements. Of several gaps of a component the smallest counts.
     see_group : bool
         False for a policy that decides alike in all groups, because the group is not known when it decides.
     random_state : None, int or NumPy generator
@@ -539,7 +540,8 @@ def solve(
     Moments.check(moments)
     moments.check_complete()
     moments = moments.joined()
-    solution = solve_program(moments, gap, constraints, see_group=see_group)
+    requirements = requirements_of(gap, constraints, moments.components)
+    solution = solve_program(moments, requirements, see_group=see_group)
     return CellPolicy(
         classes=moments.classes,
         groups=moments.groups,

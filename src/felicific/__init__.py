@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from felicific._policy.individual import IndividualPolicy
     from felicific._policy.policy import CellPolicy, Policy, solve
     from felicific._problem.happiness import CRITERIA, Happiness
-    from felicific._problem.requirements import Budget, Floor
+    from felicific._problem.requirements import Budget, Floor, Gap
     from felicific._program.moments import Moments
     from felicific._program.signals import Individual, Label, Score, SoftLabel
     from felicific._program.tables import moments
@@ -43,6 +43,7 @@ __all__ = [
     "FelicificError",
     "Floor",
     "Frontier",
+    "Gap",
     "Happiness",
     "Individual",
     "IndividualPolicy",
@@ -77,7 +78,7 @@ _HOME = {
     "_policy.individual": ["IndividualPolicy", "Policy"],  # so that files of every kind of policy can be read
     "_policy.policy": ["CellPolicy", "solve"],
     "_problem.happiness": ["CRITERIA", "Happiness"],
-    "_problem.requirements": ["Budget", "Floor"],
+    "_problem.requirements": ["Budget", "Floor", "Gap"],
     "_program.moments": ["Moments"],
     "_program.signals": ["Individual", "Label", "Score", "SoftLabel"],
     "_program.tables": ["moments"],

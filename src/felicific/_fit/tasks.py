@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from types import FunctionType
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from felicific._fit.fit import Task
 from felicific._fit.safety import check_certifiable
 from felicific._problem.happiness import CRITERIA, Happiness, resolve_happiness
-from felicific._problem.requirements import check_constraints, constraint_name, resolve_gap
+from felicific._problem.requirements import check_constraints, constraint_name, gaps_together, resolve_gap
 from felicific._problem.rows import Requirement
 from felicific._program.summing import resolve_loss
 from felicific._statistics.intervals import check_confidence
@@ -40,16 +39,11 @@ def make_task(
         asked = {component.name: gap for component in own}
     checked = check_constraints(constraints)
     every = own + _constrained(checked, own, classes.tolist(), favourable)
-    components = tuple(happiness.component for happiness in every)
-    widths = resolve_gap(asked, components, checked)
+    widths = resolve_gap(asked, tuple(happiness.component for happiness in every), checked)
     kept = tuple(constraint for constraint in checked if not constraint.moves)
     if len(kept) < len(checked):
-        # Gaps among the constraints join the others, so that frontiers, certificates and audits know of them.
-        asked = {
-            component.name: width
-            for component, width in zip(components, widths, strict=True)
-            if width < math.inf
-        }
+        # Gaps among the constraints join the others, so that frontiers, certificates and reports know of them.
+        asked = gaps_together(asked, checked)
     if confidence is not None:
         check_confidence(confidence)
         check_certifiable(gap, widths)

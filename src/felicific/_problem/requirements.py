@@ -29,6 +29,11 @@ class Gap(Requirement):
         A component by name, a criterion (each of its components then), or a happiness of its own.
     at_most : number
         The largest mean minus the smallest, in the component's unit. Infinite asks for nothing.
+
+    Notes
+    -----
+    ``gap=x`` is short for such a gap of every component. Among the ``constraints``, a gap counts beside what ``gap=``
+    says, and the smallest wins: with ``gap=None`` it stands alone.
     """
 
     happiness: Any
@@ -51,6 +56,10 @@ class Gap(Requirement):
             )
             for j in self.components(sums.components)
         ]
+
+    def opened(self) -> Gap:
+        """A gap that asks for nothing, and still names its happiness."""
+        return replace(self, at_most=math.inf)
 
     def components(self, components: tuple[Component, ...]) -> list[int]:
         """Positions of the components that it speaks of."""
@@ -375,6 +384,16 @@ def resolve_gap(
     return _smallest(widths, _gaps_among(constraints), components)
 
 
+def gaps_together(gap: Mapping[str, float] | None, constraints: Iterable[Requirement]) -> dict[str, float]:
+    """The gaps of a dict and those among the constraints, by name; of several of one name the smallest."""
+    together = dict(gap or {})
+    for each in _gaps_among(constraints):
+        name = _gap_name(each.happiness)
+        if math.isfinite(each.at_most):
+            together[name] = min(together.get(name, math.inf), each.at_most)
+    return together
+
+
 def _gaps_written(gap: Any, components: tuple[Component, ...]) -> Iterator[Gap]:
     """The gaps that the shorthand stands for."""
     if isinstance(gap, Mapping):
@@ -405,12 +424,14 @@ def check_constraints(constraints: Any) -> tuple[Requirement, ...]:
         return ()
     if not isinstance(constraints, Iterable) or isinstance(constraints, str):
         raise ConstraintError(
-            f"The constraints are {constraints!r}.", "Pass a list of Floor(...) or Budget(...)."
+            f"The constraints are {constraints!r}.", "Pass a list of Gap(...), Floor(...) or Budget(...)."
         )
     listed = tuple(constraints)
     for constraint in listed:
         if not isinstance(constraint, Requirement):
-            raise ConstraintError(f"{constraint!r} is not a constraint.", "Use Floor(...) or Budget(...).")
+            raise ConstraintError(
+                f"{constraint!r} is not a constraint.", "Use Gap(...), Floor(...) or Budget(...)."
+            )
     return listed
 
 

@@ -148,6 +148,10 @@ class Requirement(ABC):
     def rows(self, sums: Sums) -> list[Row]:
         """The requirement as rows over group means, with the words that describe each."""
 
+    def opened(self) -> Requirement:
+        """What is left of it where a place on a frontier says how far it goes: all of one that does not move."""
+        return self
+
 
 def rows_of(requirements: Sequence[Requirement], sums: Sums) -> list[Row]:
     """Every requirement as it reads on these sums."""

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from felicific._audit.persons import Persons, find_values
-from felicific._frontier.frontier import Closing, Frontier, Line, ray_of, tau_rounding
+from felicific._frontier.breakpoints import Closing, ray_of, tau_rounding
+from felicific._frontier.frontier import Frontier, Line
 from felicific._frontier.individual import TOLERANCE as POOL_TOLERANCE
 from felicific._frontier.individual import fill
 from felicific._policy.calibration import Calibration, fit_calibration

@@ -25,7 +25,8 @@ from felicific._fit.fit import (
     recalibrate_individual,
 )
 from felicific._fit.safety import certify, split
-from felicific._frontier.frontier import Closing, Frontier, cell_frontier
+from felicific._frontier.breakpoints import Closing
+from felicific._frontier.frontier import Frontier, cell_frontier
 from felicific._policy.individual import IndividualPolicy
 from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import CellPolicy, Policy

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from felicific._frontier.frontier import Closing, Point, breakpoints, ray_of, tau_of, trace
+from felicific._frontier.breakpoints import Closing, Point, breakpoints, ray_of, tau_of, trace
 from felicific._problem.rows import Row
 from felicific._program.generation import Columns, Generator
 from felicific._program.highs import Ray

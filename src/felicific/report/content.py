@@ -21,7 +21,8 @@ from felicific._audit.result import Audit, plain
 from felicific._fit.certificate import Certificate
 from felicific._fit.fit import People, Task, decide
 from felicific._fit.tryout import Tryout
-from felicific._frontier.frontier import Frontier, tau_of
+from felicific._frontier.breakpoints import tau_of
+from felicific._frontier.frontier import Frontier
 from felicific._policy.individual import IndividualPolicy
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import CRITERIA, Happiness

@@ -18,7 +18,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from felicific._frontier.frontier import Frontier, Point
+from felicific._frontier.breakpoints import Point
+from felicific._frontier.frontier import Frontier
 from felicific._problem.requirements import Budget, requirements_of
 from felicific._program.moments import Moments
 from felicific._program.solution import solve_program

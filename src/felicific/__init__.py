@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from felicific._policy.solve import solve
     from felicific._problem.criteria import CRITERIA
     from felicific._problem.happiness import Happiness
-    from felicific._problem.requirements import Budget, Floor
+    from felicific._problem.requirements import Budget, Floor, Gap
     from felicific._program.moments import Moments
     from felicific._program.signals import Individual, Label, Score, SoftLabel
     from felicific._program.sums import moments
@@ -44,6 +44,7 @@ __all__ = [
     "FelicificError",
     "Floor",
     "Frontier",
+    "Gap",
     "Happiness",
     "Individual",
     "IndividualPolicy",
@@ -78,7 +79,7 @@ _HOME = {
     "_policy.solve": ["solve"],
     "_problem.criteria": ["CRITERIA"],
     "_problem.happiness": ["Happiness"],
-    "_problem.requirements": ["Budget", "Floor"],
+    "_problem.requirements": ["Budget", "Floor", "Gap"],
     "_program.moments": ["Moments"],
     "_program.signals": ["Individual", "Label", "Score", "SoftLabel"],
     "_program.sums": ["moments"],

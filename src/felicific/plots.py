@@ -17,7 +17,8 @@ import numpy as np
 
 from felicific._audit.result import Audit
 from felicific._files import write_whole
-from felicific._frontier.frontier import Frontier, tau_of
+from felicific._frontier.breakpoints import tau_of
+from felicific._frontier.frontier import Frontier
 from felicific._policy.policy import CellPolicy, Policy
 from felicific._problem.happiness import Component
 from felicific._program.signals import ScoreCells

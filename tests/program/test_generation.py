@@ -25,6 +25,7 @@ from sklearn.frozen import FrozenEstimator
 from felicific import Budget, FairClassifier, Floor, Happiness, Individual, Policy
 from felicific._policy.calibration import FEWEST_ROWS, Calibration, fit_calibration
 from felicific._problem.happiness import Component
+from felicific._problem.requirements import requirements_of
 from felicific._program import generation as generation_module
 from felicific._program.generation import Crowd, Ledger, Ledgers, generate
 from felicific.exceptions import DataError, InfeasibleError
@@ -142,7 +143,7 @@ def test_generation_finds_the_optimum_of_the_full_program(data):
     units = units_of(crowd, ledger)
     best = least_loss(units, asked)
     try:
-        found = generate(Ledgers(crowd, ledger), gap=gap, constraints=constraints)
+        found = generate(Ledgers(crowd, ledger), requirements_of(gap, constraints, crowd.components))
     except InfeasibleError:
         assert best is None
         return
@@ -196,7 +197,10 @@ def test_the_mixture_does_what_is_stated(data):
     crowd, ledger = data.draw(crowds())
     J = len(crowd.components)
     try:
-        found = generate(Ledgers(crowd, ledger), gap=data.draw(st.sampled_from([0.0, 0.2])))
+        found = generate(
+            Ledgers(crowd, ledger),
+            requirements_of(data.draw(st.sampled_from([0.0, 0.2])), (), crowd.components),
+        )
     except InfeasibleError:
         return
     mixture = found.mixture
@@ -223,7 +227,7 @@ def test_the_bound_is_below_the_optimum_when_the_search_is_cut_short(data):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(generation_module, "TOLERANCE", data.draw(st.sampled_from([1e-1, 1.0, 10.0])))
         try:
-            found = generate(Ledgers(crowd, ledger), gap=gap)
+            found = generate(Ledgers(crowd, ledger), requirements_of(gap, (), crowd.components))
         except InfeasibleError:
             return
     assert found.plug_in.loss >= best - 1e-9
@@ -241,8 +245,8 @@ def test_a_search_cut_short_is_really_short():
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(generation_module, "TOLERANCE", 1.0)
-        short = generate(Ledgers(crowd, ledger), gap=0.0)
-    whole = generate(Ledgers(crowd, ledger), gap=0.0)
+        short = generate(Ledgers(crowd, ledger), requirements_of(0.0, (), crowd.components))
+    whole = generate(Ledgers(crowd, ledger), requirements_of(0.0, (), crowd.components))
     assert short.passes < whole.passes
     assert short.duality_gap > 1e-4
     assert short.plug_in.loss > whole.plug_in.loss
@@ -263,7 +267,7 @@ def test_out_of_reach_is_told_as_the_full_program_tells_it(data):
     asked, gap, constraints = data.draw(requirements(crowd, hard=True))
     units = units_of(crowd, ledger)
     try:
-        generate(Ledgers(crowd, ledger), gap=gap, constraints=constraints)
+        generate(Ledgers(crowd, ledger), requirements_of(gap, constraints, crowd.components))
     except InfeasibleError as error:
         caught = error
     else:
@@ -291,7 +295,10 @@ def test_out_of_reach_is_told_as_the_full_program_tells_it(data):
         assert not only.budgets
         (j,) = only.gaps
         assert caught.least_gap == pytest.approx(least_gap(units, j), abs=1e-7)
-        again = generate(Ledgers(crowd, ledger), gap={f"c{j}": caught.least_gap * (1 + 1e-6) + 1e-9})
+        again = generate(
+            Ledgers(crowd, ledger),
+            requirements_of({f"c{j}": caught.least_gap * (1 + 1e-6) + 1e-9}, (), crowd.components),
+        )
         assert again.outcome.gaps[j] <= caught.least_gap * (1 + 1e-6) + 1e-8
         return
     if len(set(caught.conflict)) == len(involved):
@@ -334,7 +341,7 @@ def test_three_people_whom_the_model_misjudges():
     must not call this out of reach because what it prices never decides 1.
     """
     crowd, expected, real = accuracy_ledgers([0.2, 0.2, 0.2], [0, 1, 1], [0, 0, 1])
-    found = generate(Ledgers(crowd, expected, real), gap=0.0)
+    found = generate(Ledgers(crowd, expected, real), requirements_of(0.0, (), crowd.components))
     assert found.outcome.gaps[0] <= 1e-9
 
 
@@ -346,7 +353,9 @@ def test_equal_accuracy_of_two_classes_is_never_out_of_reach():
             for y in itertools.product([0, 1], repeat=n):
                 crowd, expected, real = accuracy_ledgers(p, y, [0] + [1] * (n - 1))
                 try:
-                    found = generate(Ledgers(crowd, expected, real), gap=0.0)
+                    found = generate(
+                        Ledgers(crowd, expected, real), requirements_of(0.0, (), crowd.components)
+                    )
                 except InfeasibleError as error:
                     refused.append((p, y, error.least_gap))
                 else:
@@ -461,7 +470,7 @@ def test_pricing_never_sees_the_label(seed):
             crowd, expected, real = accuracy_ledgers(p, permuted, group)
             real = replace(real, cost=real.cost * 1.0)
             priced.append([])
-            found = generate(Ledgers(crowd, expected, real), gap=0.0)
+            found = generate(Ledgers(crowd, expected, real), requirements_of(0.0, (), crowd.components))
             decided = decisions_of(crowd, expected, found.mixture)
             loss, means, _ = outcome_of(
                 decided, real.cost, real.value[:, :, 0], np.ones((n, 1), bool), np.ones(n), group, 2
@@ -478,7 +487,7 @@ def test_pricing_never_sees_the_label(seed):
     priced.append(without)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(generation_module, "choose", spy)
-        generate(Ledgers(crowd, expected), gap=0.0)
+        generate(Ledgers(crowd, expected), requirements_of(0.0, (), crowd.components))
     assert without
     for run in priced[:2]:
         assert len(run) >= len(without)

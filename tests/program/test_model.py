@@ -38,7 +38,8 @@ from strategies import (
 )
 
 from felicific import Budget, Floor, Moments, moments, solve
-from felicific._problem.requirements import resolve_rows
+from felicific._problem.requirements import requirements_of
+from felicific._problem.rows import rows_of
 from felicific.exceptions import InfeasibleError
 
 
@@ -503,7 +504,9 @@ def test_prices_of_requirements_that_read_alike_are_not_lost():
     level = solve(computed, gap=None).outcome.means[0, 0] + 0.1
     alone = solve(computed, gap=None, constraints=[Floor("eta0", level, groups=[0])])
     twins = [Floor("eta0", level, groups=[0]), Floor("eta0", level - 1e-7, groups=[0])]
-    assert len({row.words for row in resolve_rows(computed, None, twins)}) == 1
+    assert (
+        len({row.words for row in rows_of(requirements_of(None, twins, computed.components), computed)}) == 1
+    )
     both = solve(computed, gap=None, constraints=twins)
     assert sum(both.prices.values()) == pytest.approx(sum(alone.prices.values()), rel=1e-9)
 
@@ -734,7 +737,8 @@ def test_conflicts_are_irreducible(problem, data):
     constraints, wanted = constraints + constraints2, wanted + wanted2
     wanted = [GapAtMost(j, width) for j, width in enumerate(widths)] + wanted
     computed = moments_of(rows, loss)
-    words = [row.words for row in resolve_rows(computed, by_name(widths), constraints)]
+    asked = requirements_of(by_name(widths), constraints, computed.components)
+    words = [row.words for row in rows_of(asked, computed)]
     assert len(words) == len(wanted)
     assume(len(set(words)) == len(words))
     if feasible_by_oracle(exact, wanted):

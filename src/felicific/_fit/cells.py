@@ -64,8 +64,7 @@ class FittedCells(Fitted):
         """Every breakpoint, from the sums."""
         return cell_frontier(
             self.moments,
-            self.direction,
-            self.problem.constraints,
+            self.closing,
             see_group=self.problem.see_group,
             salt=self.policy.salt,
             expected=self.policy.expected,
@@ -101,7 +100,7 @@ class FittedCells(Fitted):
 
 
 def _solved(problem: Problem, moments: Moments, salt: str) -> CellPolicy:
-    return solve_cells(moments, problem.gap, problem.constraints, see_group=problem.see_group, salt=salt)
+    return solve_cells(moments, problem.requirements, see_group=problem.see_group, salt=salt)
 
 
 def _rounded(problem: Problem, people: People | None, policy: CellPolicy, moments: Moments) -> CellPolicy:

@@ -13,6 +13,7 @@ import numpy as np
 from felicific._audit.persons import Persons, persons_of
 from felicific._fit.certificate import Certificate
 from felicific._fit.safety import certify
+from felicific._frontier.breakpoints import Closing
 from felicific._frontier.frontier import Frontier
 from felicific._people.people import People
 from felicific._policy.lottery import faces_lottery
@@ -75,12 +76,12 @@ class Fitted(ABC):
         """With what a policy of the frontier does to the people of this one, decided as this one decides."""
 
     @property
-    def direction(self) -> dict[str, float] | list[str]:
-        """In which proportions gaps are closed along the frontier."""
-        problem = self.problem
-        asked = {name: width for name, width in (problem.gap or {}).items() if width < np.inf}
+    def closing(self) -> Closing:
+        """What is closed along the frontier, in which proportions."""
+        asked = self.problem.gaps or {}
         given = len(asked) > 1 and all(width > 0 for width in asked.values())
-        return asked if given else list(asked or problem.closed)
+        direction = asked if given else list(asked or self.problem.closed)
+        return Closing.of(direction, self.problem.kept, self.problem.components)
 
     def moved(self, tau: float) -> Self:
         """With the policy at a place of the frontier, decided as this one is: by lottery or rounded."""
@@ -91,9 +92,8 @@ class Fitted(ABC):
             for component, width in zip(line.components, line.ray, strict=True)
             if width < np.inf
         }
-        return replace(self, problem=replace(self.problem, gap=gap), certificate=None)._with(
-            line.at(tau=tau), line
-        )
+        problem = self.problem.with_gaps(gap)
+        return replace(self, problem=problem, certificate=None)._with(line.at(tau=tau), line)
 
     def _with(self, policy: Policy, line: Frontier) -> Self:
         """With another policy of a frontier that stays the same, and what it does to the people of this one."""

@@ -54,7 +54,7 @@ class FittedIndividual(Fitted):
             people, policy = kept_people(self.people), self.policy
             return ground_of(self.problem, people, policy.calibration, policy.origin)
 
-        return individual_frontier(self.problem, ground, self.policy, self.direction)
+        return individual_frontier(self.problem, ground, self.policy, self.closing)
 
     def restated(self, policy: Policy) -> Policy:
         """By the people, if its decisions are rounded."""

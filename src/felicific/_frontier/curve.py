@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from felicific._problem.happiness import Component
 from felicific._program.moments import Outcome
 from felicific._tables.memory import table_maker
-
-Floats = NDArray[np.float64]
+from felicific._typing import Floats, Truths
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +38,7 @@ class Curve:
     loss: Floats
     means: Floats
     gaps: Floats
-    kink: NDArray[np.bool_]
+    kink: Truths
     today: Outcome | None = None
 
     def to_dict(self) -> dict[str, list[Any]]:

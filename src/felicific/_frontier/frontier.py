@@ -18,39 +18,20 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from felicific._frontier.breakpoints import EXACT, Closing, Point, breakpoints, ray_of, tau_rounding
 from felicific._frontier.curve import Curve, curve, table_of
 from felicific._policy.lottery import make_salt
 from felicific._policy.policy import CellPolicy, Policy
 from felicific._problem.happiness import Component
-from felicific._problem.requirements import (
-    Budget,
-    Floor,
-    GapRow,
-    check_constraints,
-    resolve_gap,
-    resolve_rows,
-)
-from felicific._program.model import Program, Ray, build, changes_of, policy_of, rounding_of
+from felicific._problem.requirements import resolve_gap
+from felicific._problem.rows import Requirement
+from felicific._program.model import build, changes_of
 from felicific._program.moments import Moments, Outcome
-from felicific._program.solution import rounded_up, solve_program
+from felicific._program.solution import rounded_up
 from felicific._tables.memory import table_maker
+from felicific._typing import Floats
 from felicific.exceptions import ConstraintError, InfeasibleError, MomentsError
-
-Floats = NDArray[np.float64]
-
-#: Below this, relative to the whole rise of the loss, a breakpoint is not told from the chord beside it.
-EXACT = 1e-11
-
-
-@dataclass(frozen=True)
-class Point:
-    """One breakpoint: how far along the ray, what it does, and the policy's probabilities."""
-
-    tau: float
-    outcome: Outcome
-    q: Floats
 
 
 @dataclass(frozen=True)
@@ -79,50 +60,6 @@ class Line:
     evaluate: Callable[[Floats], Outcome]
     policy: Callable[[Floats, Outcome], Policy]
     rounding: float
-
-
-def trace(
-    first: Point, last: Point, solve: Callable[[float], Point], tolerance: float = EXACT
-) -> list[Point]:
-    """All breakpoints between the least gap (``first``) and the least loss (``last``).
-
-    ``solve(weight)`` returns a point that minimises loss plus weight times tau.
-    """
-    rise = first.outcome.loss - last.outcome.loss
-    if rise <= 0 or last.tau <= first.tau:
-        return [first]
-    slack = tolerance * rise
-
-    def between(left: Point, right: Point) -> list[Point]:
-        fall, run = left.outcome.loss - right.outcome.loss, right.tau - left.tau
-        if fall <= slack or run <= tolerance * last.tau:
-            return []
-        weight = fall / run
-        point = solve(weight)
-        chord = left.outcome.loss + weight * left.tau
-        if point.outcome.loss + weight * point.tau >= chord - slack:
-            return []
-        return [*between(left, point), point, *between(point, right)]
-
-    return _hull([first, *between(first, last), last], slack)
-
-
-def _hull(points: list[Point], slack: float) -> list[Point]:
-    """The points of the lower left hull: repeated, dominated and collinear ones are dropped."""
-    kept: list[Point] = []
-    for point in sorted(points, key=lambda point: (point.tau, point.outcome.loss)):
-        if kept and point.outcome.loss >= kept[-1].outcome.loss - slack:
-            continue
-        while len(kept) > 1 and _above(kept[-2], kept[-1], point, slack):
-            kept.pop()
-        kept.append(point)
-    return kept
-
-
-def _above(left: Point, middle: Point, right: Point, slack: float) -> bool:
-    share = (middle.tau - left.tau) / (right.tau - left.tau)
-    chord = (1 - share) * left.outcome.loss + share * right.outcome.loss
-    return middle.outcome.loss >= chord - slack
 
 
 @dataclass(frozen=True, eq=False)
@@ -356,7 +293,7 @@ def frontier(
     moments: Moments,
     *,
     gap: Any = None,
-    constraints: Iterable[Floor | Budget] = (),
+    constraints: Iterable[Requirement] = (),
     see_group: bool = True,
     random_state: Any = None,
 ) -> Frontier:
@@ -369,8 +306,8 @@ def frontier(
     gap : dict of component or criterion to number, or list of components or criteria; optional
         Which gaps are closed; by default those of all components. With several, their gaps shrink together: in the
         proportions of the numbers, or else of their gaps when nothing is asked of them.
-    constraints : sequence of Floor and Budget
-        Requirements that hold everywhere on the frontier.
+    constraints : sequence of Floor, Budget and Gap
+        Requirements that hold everywhere on the frontier; a Gap is closed as one of ``gap`` is.
     see_group : bool
         False for policies that decide alike in all groups.
     random_state : None, int or NumPy generator
@@ -378,22 +315,17 @@ def frontier(
     """
     Moments.check(moments)
     salt = make_salt(random_state)
-    return cell_frontier(moments.joined(), gap, constraints, see_group=see_group, salt=salt)
+    joined = moments.joined()
+    joined.check_complete()
+    closing = Closing.of(gap, constraints, joined.components)
+    return cell_frontier(joined, closing, see_group=see_group, salt=salt)
 
 
 def cell_frontier(
-    joined: Moments,
-    gap: Any,
-    constraints: Any,
-    *,
-    see_group: bool,
-    salt: str,
-    expected: bool = False,
+    joined: Moments, closing: Closing, *, see_group: bool, salt: str, expected: bool = False
 ) -> Frontier:
     """The frontier of policies that see a signal, with this salt; their outcomes are ``expected``, or measured."""
     joined.check_complete()
-    constraints = check_constraints(constraints)
-    resolve_gap(_closed(gap), joined.components)  # what is wrong with it is said now
 
     def policy(q: Floats, outcome: Outcome) -> Policy:
         return CellPolicy(
@@ -411,79 +343,8 @@ def cell_frontier(
         )
 
     def find() -> Line:
-        free = solve_program(joined, None, constraints, see_group=see_group)
-        rows = resolve_rows(joined, directions(joined, gap, free.outcome), constraints)
-        program = build(joined, rows, see_group=see_group)
+        program = build(joined, closing.rows(joined, see_group=see_group), see_group=see_group)
         points = breakpoints(program, changes_of(program))
         return Line(ray_of(program), points, joined.today, joined.evaluate, policy, tau_rounding(program))
 
     return Frontier(joined.components, joined.groups, joined.loss_name, EXACT, find)
-
-
-def breakpoints(program: Program, changes: Floats) -> list[Point]:
-    """All breakpoints of a program whose gap rows give the ray's direction.
-
-    Of the policies that are equally good at one, it is that which changes today's decisions least.
-    """
-    model, ray = Ray(program), ray_of(program)
-
-    def point(columns: Floats) -> Point:
-        q = policy_of(program, columns)
-        outcome = program.moments.evaluate(q)
-        return Point(tau_of(outcome, ray), outcome, q)
-
-    first, last = point(model.least().columns), point(model.weighted(0.0).columns)
-    unit = program.cost_scale
-    found = trace(first, last, lambda weight: point(model.weighted(weight / unit).columns))
-    settled = [point(model.within(corner.tau, changes).columns) for corner in found]
-    return _hull(settled, EXACT * (first.outcome.loss - last.outcome.loss))
-
-
-def ray_of(program: Program) -> Floats:
-    """Width of every component's gap at tau 1; infinite where it is not constrained."""
-    ray = np.full(len(program.moments.components), math.inf)
-    for row in program.rows:
-        if isinstance(row, GapRow):
-            ray[row.j] = row.width
-    return ray
-
-
-def tau_of(outcome: Outcome, ray: Floats) -> float:
-    """How far along the ray an outcome is."""
-    on = (ray > 0) & np.isfinite(ray)
-    return float((outcome.gaps[on] / ray[on]).max(initial=0.0))
-
-
-def tau_rounding(program: Program) -> float:
-    """How far apart two positions on the ray may be by rounding alone."""
-    ray = ray_of(program)
-    on = (ray > 0) & np.isfinite(ray)
-    return float((rounding_of(program.moments)[on] / ray[on]).max(initial=0.0))
-
-
-def directions(moments: Moments, gap: Any, free: Outcome) -> dict[str, float]:
-    """Width of each gap at tau 1; ``free`` is what happens when nothing is asked."""
-    widths = resolve_gap(_closed(gap), moments.components)
-    if not isinstance(gap, Mapping):
-        # A gap that is nothing but rounding has no direction: it stays closed.
-        apart = np.where(free.gaps > rounding_of(moments), free.gaps, 0.0)
-        widths = [float(apart[j]) if width < math.inf else width for j, width in enumerate(widths)]
-    found = {
-        component.name: width
-        for component, width in zip(moments.components, widths, strict=True)
-        if width < math.inf
-    }
-    return dict.fromkeys(found, 1.0) if len(found) == 1 else found
-
-
-def _closed(gap: Any) -> Any:
-    """Which gaps are closed, as a gap of each: everything, those listed, or as it is written."""
-    if gap is None:
-        return 0.0
-    if isinstance(gap, Mapping):
-        return gap
-    if isinstance(gap, str) or not isinstance(gap, Iterable):
-        raise ConstraintError(
-            f"The gaps to close are {gap!r}.", "Pass a list of components, or a dict of component to number."
-        )
-    return dict.fromkeys(gap, 0.0)

@@ -11,33 +11,29 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from felicific._frontier.frontier import (
-    Frontier,
-    Line,
+from felicific._frontier.breakpoints import (
+    Closing,
     Point,
     breakpoints,
-    directions,
     ray_of,
     tau_of,
     tau_rounding,
     trace,
 )
+from felicific._frontier.frontier import Frontier, Line
 from felicific._policy.individual import IndividualPolicy, Search
 from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
-from felicific._problem.requirements import Row, resolve_rows
+from felicific._problem.rows import Row
 from felicific._program.generation import Columns, Generator, Ledgers
-from felicific._program.model import Answer, Program, Ray, multipliers, policy_of
+from felicific._program.highs import Ray
+from felicific._program.model import Answer, Program, multipliers, policy_of
 from felicific._program.moments import Outcome
-from felicific._program.solution import solve_program
+from felicific._typing import Floats
 from felicific.exceptions import InfeasibleError
-
-Floats = NDArray[np.float64]
 
 #: How far the loss may lie above the optimum between breakpoints, relative to its whole rise, by the plug-in ledger.
 TOLERANCE = 1e-4
@@ -64,39 +60,37 @@ class Pool:
     excess: float | None
 
 
-def fill(search: Generator, gap: Any) -> Pool:
-    """Find the policies that the frontier of the gaps ``gap`` needs."""
+def fill(search: Generator, closing: Closing) -> Pool:
+    """Find the policies that a frontier needs; the search is for what holds everywhere on it."""
     excess: float | None = None
     try:
-        excess = _sweep(search, search.expected, gap)
+        excess = _sweep(search, search.expected, closing)
     except InfeasibleError:
         if search.real is search.expected:
             raise
         # What the probabilities say is out of reach may still be met on the real labels.
     if search.real is not search.expected:
         # Pricing never sees a label, so on the real ledger the sweep is a search and no proof.
-        _sweep(search, search.real, gap)
-        points = breakpoints(_program(search, search.real, gap), search.changes)
+        _sweep(search, search.real, closing)
+        points = breakpoints(_program(search, search.real, closing), search.changes)
         search.approach(np.flatnonzero(np.max([point.q for point in points], axis=(0, 1, 2)) > 0).tolist())
-    program = _program(search, search.real, gap)
+    program = _program(search, search.real, closing)
     return Pool(search, program, breakpoints(program, search.changes), excess)
 
 
-def _rows(search: Generator, columns: Columns, gap: Any) -> list[Row]:
-    """The requirements on one ledger; gaps shrink in proportion to what they are when nothing is asked."""
-    moments = columns.moments()
-    free = solve_program(moments, None, search.constraints, see_group=search.crowd.see_group)
-    return resolve_rows(moments, directions(moments, gap, free.outcome), search.constraints)
+def _rows(search: Generator, columns: Columns, closing: Closing) -> list[Row]:
+    """The requirements as they read on one ledger."""
+    return closing.rows(columns.moments(), see_group=search.crowd.see_group)
 
 
-def _program(search: Generator, columns: Columns, gap: Any) -> Program:
-    return search.master(columns, _rows(search, columns, gap))
+def _program(search: Generator, columns: Columns, closing: Closing) -> Program:
+    return search.master(columns, _rows(search, columns, closing))
 
 
-def _sweep(search: Generator, columns: Columns, gap: Any) -> float:
+def _sweep(search: Generator, columns: Columns, closing: Closing) -> float:
     """Add columns until the whole frontier on one ledger is known; returns the largest duality gap left."""
     search.reach(columns)
-    sweep = _Sweep(search, columns, _rows(search, columns, gap))
+    sweep = _Sweep(search, columns, _rows(search, columns, closing))
     last = sweep.solve(lambda ray: ray.weighted(0.0))
     nearest = sweep.least()
     first = sweep.solve(lambda ray: ray.within(nearest * (1 + 1e-9)))
@@ -156,16 +150,16 @@ class _Sweep:
 
 
 def individual_frontier(
-    problem: Problem, ground: Callable[[], Ledgers], policy: IndividualPolicy, gap: Any
+    problem: Problem, ground: Callable[[], Ledgers], policy: IndividualPolicy, closing: Closing
 ) -> Frontier:
     """The frontier of policies of the kind of ``policy``; ``ground`` are the people that it was fitted to."""
 
     def find() -> Line:
-        generator = Generator(ground(), gap=None, constraints=problem.constraints)
+        generator = Generator(ground(), closing.kept)
         old = policy.mixture
         for fixed, alpha, kappa in zip(old.fixed.tolist(), old.alpha.tolist(), old.kappa, strict=True):
             generator.add(alpha, kappa, fixed)  # so that no point lies above the policy that was fitted
-        pool = fill(generator, gap)
+        pool = fill(generator, closing)
         # From here on the sums do: what is known of each person is not kept.
         policies, moments, expected = generator.policies, pool.program.moments, generator.expected.moments()
         passes, excess = generator.passes, pool.excess

@@ -123,7 +123,7 @@ def make_policy(
 
 
 def _policy(problem: Problem, ground: Ledgers, calibration: Calibration, salt: str) -> IndividualPolicy:
-    generated = generate(ground, gap=problem.gap, constraints=problem.constraints)
+    generated = generate(ground, problem.requirements)
     return make_policy(problem, ground.crowd, generated, calibration, salt)
 
 

@@ -38,7 +38,7 @@ def fit_lazily(people: LazyPeople, individual: Individual, salt: str) -> Individ
         people = replace(people, groups=moments.groups)
         calibration = _calibrated(people, individual.calibration)
         ground = _Table(people, calibration, moments.origin)
-        generated = generate(ground, gap=problem.gap, constraints=problem.constraints)
+        generated = generate(ground, problem.requirements)
     return make_policy(problem, ground.crowd, generated, calibration, salt)
 
 

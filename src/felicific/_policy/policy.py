@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import pairwise
@@ -35,7 +35,7 @@ from felicific._policy.apply import Roles, decide_table
 from felicific._policy.lottery import check_keys, draw, faces_lottery, keys_as_text
 from felicific._policy.sql import case_expression, quote_name
 from felicific._problem.happiness import Component, read_component, written
-from felicific._problem.requirements import Budget, Floor
+from felicific._problem.rows import Requirement
 from felicific._program.moments import Moments, Outcome
 from felicific._program.signals import SIGNALS, Signal, Spread, signal_from_json, signal_to_json
 from felicific._program.solution import solve_program
@@ -607,10 +607,10 @@ Policy.kinds.update(dict.fromkeys(SIGNALS, CellPolicy))
 
 
 def solve_cells(
-    joined: Moments, gap: Any, constraints: Iterable[Floor | Budget], *, see_group: bool, salt: str
+    joined: Moments, requirements: Sequence[Requirement], *, see_group: bool, salt: str
 ) -> CellPolicy:
     """The policy of least loss that sees the cells of some moments."""
-    solution = solve_program(joined, gap, constraints, see_group=see_group)
+    solution = solve_program(joined, requirements, see_group=see_group)
     return CellPolicy(
         classes=joined.classes,
         groups=joined.groups,

@@ -13,7 +13,8 @@ from felicific._policy.fit_lazily import fit_lazily
 from felicific._policy.lottery import make_salt
 from felicific._policy.policy import Policy, solve_cells
 from felicific._problem.problem import Problem
-from felicific._problem.requirements import Budget, Floor
+from felicific._problem.requirements import requirements_of
+from felicific._problem.rows import Requirement
 from felicific._program.moments import Moments
 from felicific._program.signals import Individual, Label, Score, Signal, resolve_policy
 from felicific._program.sums import compute_moments
@@ -28,7 +29,7 @@ def solve(
     source: Moments | Table,
     *,
     gap: Any = 0.0,
-    constraints: Iterable[Floor | Budget] = (),
+    constraints: Iterable[Requirement] = (),
     group_at_predict: bool = True,
     random_state: Any = None,
     policy: Kind | None = None,
@@ -53,8 +54,8 @@ def solve(
         calibration counts scores in 4096 bins.
     gap : number, or dict of component or criterion to number
         Largest allowed gap, in the unit of happiness. None asks for nothing.
-    constraints : sequence of Floor and Budget
-        Further requirements.
+    constraints : sequence of Floor, Budget and Gap
+        Further requirements. Of several gaps of a component the smallest counts.
     group_at_predict : bool
         False for a policy that decides alike in all groups, because the group is not known when it decides.
     random_state : None, int or NumPy generator
@@ -97,9 +98,9 @@ def solve(
                 f"Pass {extra[0]}= to moments(...), or pass the table instead of its moments.",
             )
         source.check_complete()
-        return solve_cells(
-            source.joined(), gap, constraints, see_group=group_at_predict, salt=make_salt(random_state)
-        )
+        requirements = requirements_of(gap, constraints, source.components)
+        salt = make_salt(random_state)
+        return solve_cells(source.joined(), requirements, see_group=group_at_predict, salt=salt)
     if happiness is None and y is None and proba is None and predicted is None:
         Moments.check(source)
     kind = resolve_policy(policy if policy is not None else "label" if proba is None else "score")
@@ -143,9 +144,8 @@ def _solve_table(
         if not kind.sees_x:
             moments = compute_moments(people, problem, kind)  # type: ignore[arg-type]  # it is a signal
             moments.check_complete()
-            return solve_cells(
-                moments.joined(), problem.gap, problem.constraints, see_group=problem.see_group, salt=salt
-            )
+            see_group = problem.see_group
+            return solve_cells(moments.joined(), problem.requirements, see_group=see_group, salt=salt)
         if isinstance(people, LazyPeople):
             return fit_lazily(people, kind, salt)  # type: ignore[arg-type]  # an individual policy
         # As on an engine, one look at every row before any search.

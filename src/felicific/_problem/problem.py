@@ -13,12 +13,12 @@ from felicific._problem.criteria import CRITERIA
 from felicific._problem.happiness import Component, Happiness, resolve_happiness
 from felicific._problem.loss import Loss
 from felicific._problem.requirements import (
-    Budget,
-    Floor,
     check_constraints,
     constraint_name,
+    requirements_of,
     resolve_gap,
 )
+from felicific._problem.rows import Requirement
 from felicific._typing import Array
 from felicific.exceptions import DataError, HappinessError
 
@@ -37,10 +37,8 @@ class Problem:
         The components, those that only requirements speak of included.
     loss : Loss
         What a decision costs the decision maker.
-    gap : dict of component name to number, or None
-        Largest allowed gaps.
-    constraints : tuple of Floor and Budget
-        Further requirements.
+    requirements : tuple of Requirement
+        What a policy has to meet: a Gap for every component that has one, then the others.
     see_group : bool
         Whether deciding may look at the group.
     closed : tuple of str
@@ -51,8 +49,7 @@ class Problem:
     labels: Array
     happiness: tuple[Happiness, ...]
     loss: Loss
-    gap: dict[str, float] | None = None
-    constraints: tuple[Floor | Budget, ...] = ()
+    requirements: tuple[Requirement, ...] = ()
     see_group: bool = True
     closed: tuple[str, ...] = ()
 
@@ -81,10 +78,10 @@ class Problem:
             asked = {str(component.name): gap for component in own}
         checked = check_constraints(constraints)
         every = own + _constrained(checked, own, decisions.tolist(), favourable)
-        resolve_gap(asked, tuple(part.component for part in every))
+        requirements = requirements_of(asked, checked, tuple(part.component for part in every))
         names = tuple(str(component.name) for component in own)
         cost = Loss.of(loss, decisions, truths)
-        return cls(decisions, truths, every, cost, asked, checked, see_group, names)
+        return cls(decisions, truths, every, cost, requirements, see_group, names)
 
     @property
     def components(self) -> tuple[Component, ...]:
@@ -94,7 +91,22 @@ class Problem:
     @property
     def widths(self) -> list[float]:
         """Allowed gap of every component; infinite where nothing was asked."""
-        return resolve_gap(self.gap, self.components)
+        return resolve_gap(None, self.components, self.requirements)
+
+    @property
+    def gaps(self) -> dict[str, float] | None:
+        """Allowed gaps by component; None where nothing was asked."""
+        pairs = zip(self.components, self.widths, strict=True)
+        return {component.name: width for component, width in pairs if width < np.inf} or None
+
+    @property
+    def kept(self) -> tuple[Requirement, ...]:
+        """Requirements that hold everywhere on a frontier."""
+        return tuple(requirement for requirement in self.requirements if not requirement.moves)
+
+    def with_gaps(self, gaps: dict[str, float]) -> Problem:
+        """The same with other gaps."""
+        return replace(self, requirements=requirements_of(gaps, self.kept, self.components))
 
     @property
     def looks_at_x(self) -> bool:
@@ -137,7 +149,7 @@ def as_classes(classes: Iterable[Any], *, text_as_objects: bool = True) -> Array
 
 
 def _constrained(
-    constraints: tuple[Floor | Budget, ...], own: tuple[Happiness, ...], classes: list[Any], favourable: Any
+    constraints: tuple[Requirement, ...], own: tuple[Happiness, ...], classes: list[Any], favourable: Any
 ) -> tuple[Happiness, ...]:
     """Components that only constraints speak of."""
     known = {component.name: component for component in own}

@@ -1,45 +1,84 @@
-"""Requirements on group means: gaps, floors and budgets are all rows with two sides."""
+"""Requirements on group means, as a user writes them and bound to sums: gaps, floors and budgets.
+
+A requirement of a new kind is a class here and nothing elsewhere: what the program, its check, the frontier and the
+messages need to know of one is asked through :class:`Requirement` and :class:`Row`.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from felicific._problem.happiness import Component, Happiness
+from felicific._problem.rows import Excess, ModelRow, Requirement, Row, ScaledMeans, Sums
+from felicific._typing import Floats
 from felicific.exceptions import ConstraintError
 
 
-class Sums(Protocol):
-    """What a requirement sees of the people: sums over them, as moments have them."""
+@dataclass(frozen=True)
+class Gap(Requirement):
+    """Group means within a width of each other.
 
-    @property
-    def components(self) -> tuple[Component, ...]:
-        """What is measured."""
+    Parameters
+    ----------
+    happiness : str, function or Happiness
+        A component by name, a criterion (each of its components then), or a happiness of its own.
+    at_most : number
+        The largest mean minus the smallest, in the component's unit. Infinite asks for nothing.
 
-    @property
-    def groups(self) -> tuple[Any, ...]:
-        """The groups."""
+    Notes
+    -----
+    ``gap=x`` is short for such a gap of every component. Among the ``constraints``, a gap counts beside what ``gap=``
+    says, and the smallest wins: with ``gap=None`` it stands alone.
+    """
 
-    @property
-    def origin(self) -> NDArray[np.float64]:
-        """A typical value of every component; sums are relative to it."""
+    happiness: Any
+    at_most: float
+    moves: ClassVar[bool] = True
 
-    @property
-    def counted(self) -> NDArray[np.float64]:
-        """Weight inside ``among``, of shape (groups, components)."""
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "at_most", _width(self.at_most, f"gap of {_gap_name(self.happiness)!r}"))
 
-    @property
-    def today_value(self) -> NDArray[np.float64]:
-        """Happiness of today's decisions, of shape (groups, signals, components)."""
+    def rows(self, sums: Sums) -> list[Row]:
+        """One row for each component that it speaks of."""
+        if math.isinf(self.at_most):
+            return []
+        return [
+            GapRow(
+                j,
+                self.at_most,
+                f"gap of {sums.components[j].name!r} at most {sums.components[j].quantity(self.at_most)}",
+                sums.components[j].name,
+            )
+            for j in self.components(sums.components)
+        ]
+
+    def opened(self) -> Gap:
+        """A gap that asks for nothing, and still names its happiness."""
+        return replace(self, at_most=math.inf)
+
+    def components(self, components: tuple[Component, ...]) -> list[int]:
+        """Positions of the components that it speaks of."""
+        if isinstance(self.happiness, Component):
+            return [components.index(self.happiness)]
+        name = _gap_name(self.happiness)
+        positions = [
+            j for j, component in enumerate(components) if name in (component.name, component.family)
+        ]
+        if not positions:
+            raise ConstraintError(
+                f"A gap is set for {name!r}, which is no component.",
+                f"The components are {', '.join(repr(component.name) for component in components)}.",
+            )
+        return positions
 
 
 @dataclass(frozen=True)
-class Floor:
+class Floor(Requirement):
     """No group's mean happiness below a level.
 
     Parameters
@@ -65,9 +104,30 @@ class Floor:
                 raise ConstraintError(f"A floor's groups are {self.groups!r}.", "Pass a list of groups.")
             object.__setattr__(self, "groups", tuple(self.groups))
 
+    def rows(self, sums: Sums) -> list[Row]:
+        """One row for each group that is protected."""
+        j = component_of(sums, self.happiness)
+        component, origin = sums.components[j], float(sums.origin[j])
+        rows: list[Row] = []
+        for group in sums.groups if self.groups is None else self.groups:
+            if group not in sums.groups:
+                raise ConstraintError(
+                    f"A floor protects the group {group!r}, which does not occur.",
+                    f"The groups are {', '.join(map(repr, sums.groups))}.",
+                )
+            z = sums.groups.index(group)
+            if self.at_least == "today":
+                level, note = float(sums.today_value[z, :, j].sum() / sums.counted[z, j]), " (today's)"
+            else:
+                level, note = float(self.at_least) - origin, ""
+            least = component.quantity(level + origin)
+            words = f"mean {component.name!r} of group {group!r} at least {least}{note}"
+            rows.append(MeanRow(j, z, level, math.inf, words))
+        return rows
+
 
 @dataclass(frozen=True)
-class Budget:
+class Budget(Requirement):
     """The happiness of all people together within limits.
 
     Parameters
@@ -108,6 +168,31 @@ class Budget:
                     f"A budget is per {people:g} people.", "Give a positive number of people."
                 )
 
+    def rows(self, sums: Sums) -> list[Row]:
+        """One row, over all people together."""
+        j = component_of(sums, self.happiness)
+        component, origin = sums.components[j], float(sums.origin[j])
+        people = 1.0 if self.per == "person" else float(self.per)
+        per = "per person" if self.per == "person" else f"for {people:,.6g} people"
+        lower, upper = self.at_least, self.at_most
+        words = []
+        if self.exactly is not None:
+            lower = upper = self.exactly
+            words = [f"exactly {component.quantity(self.exactly)}"]
+        else:
+            words += [f"at least {component.quantity(lower)}"] if lower is not None else []
+            words += [f"at most {component.quantity(upper)}"] if upper is not None else []
+        return [
+            MeanRow(
+                j,
+                None,
+                -math.inf if lower is None else lower / people - origin,
+                math.inf if upper is None else upper / people - origin,
+                f"{component.name!r} of all people together {' and '.join(words)} {per}",
+                people,
+            )
+        ]
+
 
 def _number(value: Any, what: str, remedy: str) -> float:
     try:
@@ -119,13 +204,77 @@ def _number(value: Any, what: str, remedy: str) -> float:
     return number
 
 
+def _width(value: Any, what: str) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if math.isnan(number) or number < 0 or isinstance(value, str | bool):
+        raise ConstraintError(
+            f"The {what} is {value!r}.", "Give a number of 0 or more, in the unit of happiness."
+        )
+    return number
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Bound to sums
+
+
 @dataclass(frozen=True)
 class GapRow:
-    """Group means of component ``j`` within ``width`` of each other."""
+    r"""Group means of component ``j`` within ``width`` of each other.
+
+    Written with a free level :math:`\mathrm{lo}`, so that rows grow with the groups and not with their pairs:
+    every group's mean lies between :math:`\mathrm{lo}` and :math:`\mathrm{lo} + \mathrm{width}`.
+    """
 
     j: int
     width: float
     words: str
+    name: str
+    levels: ClassVar[tuple[tuple[float, float], ...]] = ((-math.inf, math.inf),)
+
+    def moved(self, width: float) -> GapRow:
+        """With another width."""
+        return replace(self, width=width)
+
+    def written(self, means: ScaledMeans, level: int, excess: Excess | None) -> list[ModelRow]:
+        """One row for each group; two where one of its sides gives way."""
+        # Centred on the middle of the groups, the right-hand sides are no larger than the gap itself.
+        constants = means.constants[:, self.j] - means.constants[:, self.j].mean()
+        scale = float(means.scales[self.j])
+        width = self.width / scale
+        on_ray = excess is not None and excess.on_ray
+        written = []
+        for constant, shares in zip(constants.tolist(), np.eye(len(constants)), strict=True):
+            columns, numbers = means.mean(self.j, shares)
+            columns, numbers = np.append(columns, level), np.append(numbers, -1.0)
+            lower, upper = -constant, (0.0 if on_ray else width) - constant
+            if excess is None:
+                written.append(ModelRow(columns, numbers, lower, upper, shares, scale))
+            else:
+                more = np.append(columns, excess.column)
+                minus = np.append(numbers, -width if on_ray else -1.0)
+                written.append(ModelRow(columns, numbers, lower, math.inf, shares, scale))
+                written.append(ModelRow(more, minus, -math.inf, upper, shares, scale))
+        return written
+
+    def met(self, means: Floats, counted: Floats, slack: float) -> bool:
+        """Whether the largest and the smallest mean are close enough."""
+        # Groups far apart carry that distance's rounding error.
+        return bool(means.max() - means.min() <= self.width + slack + 1e-12 * self.width)
+
+    def relaxed(self, extra: float) -> GapRow:
+        """A wider gap."""
+        return replace(self, width=self.width + extra)
+
+    def price(
+        self, written: Sequence[ModelRow], duals: Sequence[float], levels: Floats, unit: float
+    ) -> float:
+        """Loss per unit of the gap."""
+        # The rows share a free level, so their duals sum to zero: the upper sides carry the price.
+        weights = (max(-dual, 0.0) / row.scale for row, dual in zip(written, duals, strict=True))
+        return sum(weights, 0.0) * unit
 
 
 @dataclass(frozen=True)
@@ -142,78 +291,154 @@ class MeanRow:
     upper: float
     words: str
     people: float = 1.0
+    levels: ClassVar[tuple[tuple[float, float], ...]] = ()
+    width: ClassVar[None] = None
+
+    @property
+    def name(self) -> str:
+        """Its words: requirements that read alike share a price."""
+        return self.words
+
+    def moved(self, width: float) -> MeanRow:
+        """It stays where it is."""
+        return self
+
+    def _shares(self, counted: Floats) -> Floats:
+        """How much of each group's mean it holds."""
+        return np.asarray(counted / counted.sum() if self.z is None else np.eye(len(counted))[self.z])
+
+    def written(self, means: ScaledMeans, level: int, excess: Excess | None) -> list[ModelRow]:
+        """One row; one for each side where they give way."""
+        shares = self._shares(means.counted[:, self.j])
+        columns, numbers = means.mean(self.j, shares)
+        constant, scale = float(shares @ means.constants[:, self.j]), float(means.scales[self.j])
+        lower, upper = self.lower / scale - constant, self.upper / scale - constant
+        # A row of its own stakes: those of other groups may be larger by orders of magnitude.
+        noise = float(means.rounding[self.j]) / scale
+        sides_seen = [abs(side) for side in (lower, upper) if math.isfinite(side) and abs(side) > noise]
+        own = float(np.abs(numbers).max()) if len(numbers) else max(sides_seen, default=1.0)
+        numbers, lower, upper, scale = numbers / own, lower / own, upper / own, scale * own
+        if excess is None or excess.on_ray:
+            return [ModelRow(columns, numbers, lower, upper, shares, scale)]
+        more = np.append(columns, excess.column)
+        sides = [(1.0, lower, math.inf), (-1.0, -math.inf, upper)]
+        return [
+            ModelRow(more, np.append(numbers, sign), low, high, shares, scale)
+            for sign, low, high in sides
+            if math.isfinite(low) or math.isfinite(high)
+        ]
+
+    def met(self, means: Floats, counted: Floats, slack: float) -> bool:
+        """Whether the mean lies between the sides."""
+        mean = float(means @ counted / counted.sum()) if self.z is None else float(means[self.z])
+        # A level far away from the happiness it limits carries that distance's rounding error.
+        slack += 1e-14 * max(
+            (abs(side) for side in (self.lower, self.upper, mean) if math.isfinite(side)), default=0.0
+        )
+        return self.lower - slack <= mean <= self.upper + slack
+
+    def relaxed(self, extra: float) -> MeanRow:
+        """A lower floor and a higher ceiling."""
+        return replace(self, lower=self.lower - extra, upper=self.upper + extra)
+
+    def price(
+        self, written: Sequence[ModelRow], duals: Sequence[float], levels: Floats, unit: float
+    ) -> float:
+        """Loss per unit of the level, as it was counted when it was asked for."""
+        weights = (abs(dual) / row.scale for row, dual in zip(written, duals, strict=True))
+        return sum(weights, 0.0) * unit / self.people
 
 
-Row = GapRow | MeanRow
+# ---------------------------------------------------------------------------------------------------------
+# From what a user writes
 
 
-def resolve_gap(gap: Any, components: tuple[Component, ...]) -> list[float]:
-    """Allowed gap of every component; infinite where nothing was asked."""
-    if gap is None:
-        return [math.inf] * len(components)
-    if not isinstance(gap, Mapping):
-        return [_width(gap, "gap")] * len(components)
-    widths = [math.inf] * len(components)
-    for name, width in gap.items():
-        allowed = _width(width, f"gap of {name!r}")
-        found = [j for j, component in enumerate(components) if name in (component.name, component.family)]
-        if not found:
-            raise ConstraintError(
-                f"A gap is set for {name!r}, which is no component.",
-                f"The components are {', '.join(repr(component.name) for component in components)}.",
-            )
-        for j in found:
-            widths[j] = min(widths[j], allowed)
+def requirements_of(gap: Any, constraints: Any, components: tuple[Component, ...]) -> tuple[Requirement, ...]:
+    """Every requirement as an object: one gap for each component that has one, then the constraints as they stand.
+
+    Parameters
+    ----------
+    gap : number, dict of component or criterion to number, or None
+        A number is the gap of every component; None asks for nothing.
+    constraints : sequence of Requirement, or None
+        Further requirements. Of several gaps of a component the smallest counts.
+    components : tuple of Component
+        What is measured.
+    """
+    widths = resolve_gap(gap, components)
+    listed = check_constraints(constraints)
+    widths = _smallest(widths, _gaps_among(listed), components)
+    gaps = (
+        Gap(component, width)
+        for component, width in zip(components, widths, strict=True)
+        if math.isfinite(width)
+    )
+    return (*gaps, *(other for other in listed if not isinstance(other, Gap)))
+
+
+def resolve_gap(
+    gap: Any, components: tuple[Component, ...], constraints: Sequence[Requirement] = ()
+) -> list[float]:
+    """Allowed gap of every component; infinite where nothing was asked. Gaps among the constraints count too."""
+    widths = _smallest([math.inf] * len(components), _gaps_written(gap, components), components)
+    return _smallest(widths, _gaps_among(constraints), components)
+
+
+def gaps_together(gap: Mapping[str, float] | None, constraints: Iterable[Requirement]) -> dict[str, float]:
+    """The gaps of a dict and those among the constraints, by name; of several of one name the smallest."""
+    together = dict(gap or {})
+    for each in _gaps_among(constraints):
+        name = _gap_name(each.happiness)
+        if math.isfinite(each.at_most):
+            together[name] = min(together.get(name, math.inf), each.at_most)
+    return together
+
+
+def _gaps_written(gap: Any, components: tuple[Component, ...]) -> Iterator[Gap]:
+    """The gaps that the shorthand stands for."""
+    if isinstance(gap, Mapping):
+        for name, width in gap.items():
+            yield Gap(name, width)
+    elif gap is not None:
+        width = _width(gap, "gap")
+        for component in components:
+            yield Gap(component, width)
+
+
+def _gaps_among(constraints: Iterable[Requirement]) -> Iterator[Gap]:
+    return (constraint for constraint in constraints if isinstance(constraint, Gap))
+
+
+def _smallest(widths: list[float], gaps: Iterable[Gap], components: tuple[Component, ...]) -> list[float]:
+    """Widths of all components, no larger than any of these gaps allows."""
+    widths = list(widths)
+    for gap in gaps:
+        for j in gap.components(components):
+            widths[j] = min(widths[j], gap.at_most)
     return widths
 
 
-def _width(value: Any, what: str) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if math.isnan(number) or number < 0 or isinstance(value, str | bool):
-        raise ConstraintError(
-            f"The {what} is {value!r}.", "Give a number of 0 or more, in the unit of happiness."
-        )
-    return number
-
-
-def resolve_rows(moments: Sums, gap: Any, constraints: Iterable[Floor | Budget] | None) -> list[Row]:
-    """Every requirement as a row over group means, with the words that describe it."""
-    rows: list[Row] = []
-    for j, width in enumerate(resolve_gap(gap, moments.components)):
-        if math.isfinite(width):
-            component = moments.components[j]
-            words = f"gap of {component.name!r} at most {component.quantity(width)}"
-            rows.append(GapRow(j, width, words))
-    for constraint in check_constraints(constraints):
-        if isinstance(constraint, Floor):
-            rows += _floor_rows(moments, constraint)
-        else:
-            rows.append(_budget_row(moments, constraint))
-    return rows
-
-
-def check_constraints(constraints: Any) -> tuple[Floor | Budget, ...]:
-    """Insist on a list of floors and budgets."""
+def check_constraints(constraints: Any) -> tuple[Requirement, ...]:
+    """Insist on a list of requirements."""
     if constraints is None:
         return ()
     if not isinstance(constraints, Iterable) or isinstance(constraints, str):
         raise ConstraintError(
-            f"The constraints are {constraints!r}.", "Pass a list of Floor(...) or Budget(...)."
+            f"The constraints are {constraints!r}.", "Pass a list of Gap(...), Floor(...) or Budget(...)."
         )
     listed = tuple(constraints)
     for constraint in listed:
-        if not isinstance(constraint, Floor | Budget):
-            raise ConstraintError(f"{constraint!r} is not a constraint.", "Use Floor(...) or Budget(...).")
+        if not isinstance(constraint, Requirement):
+            raise ConstraintError(
+                f"{constraint!r} is not a constraint.", "Use Gap(...), Floor(...) or Budget(...)."
+            )
     return listed
 
 
-def component_of(moments: Sums, happiness: Any) -> int:
+def component_of(sums: Sums, happiness: Any) -> int:
     """Position of the component that a constraint speaks of."""
     name = constraint_name(happiness)
-    names = [component.name for component in moments.components]
+    names = [component.name for component in sums.components]
     if name not in names:
         raise ConstraintError(
             f"A constraint speaks of {name!r}, which is no component of these moments.",
@@ -229,48 +454,9 @@ def constraint_name(happiness: Any) -> str:
     return str((happiness if isinstance(happiness, Happiness) else Happiness(happiness)).name)
 
 
-def _floor_rows(moments: Sums, floor: Floor) -> list[Row]:
-    j = component_of(moments, floor.happiness)
-    component = moments.components[j]
-    protected = moments.groups if floor.groups is None else floor.groups
-    rows: list[Row] = []
-    for group in protected:
-        if group not in moments.groups:
-            raise ConstraintError(
-                f"A floor protects the group {group!r}, which does not occur.",
-                f"The groups are {', '.join(map(repr, moments.groups))}.",
-            )
-        z = moments.groups.index(group)
-        origin = float(moments.origin[j])
-        if floor.at_least == "today":
-            level, note = float(moments.today_value[z, :, j].sum() / moments.counted[z, j]), " (today's)"
-        else:
-            level, note = float(floor.at_least) - origin, ""
-        words = (
-            f"mean {component.name!r} of group {group!r} at least {component.quantity(level + origin)}{note}"
-        )
-        rows.append(MeanRow(j, z, level, math.inf, words))
-    return rows
-
-
-def _budget_row(moments: Sums, budget: Budget) -> Row:
-    j = component_of(moments, budget.happiness)
-    component = moments.components[j]
-    people = 1.0 if budget.per == "person" else float(budget.per)
-    per = "per person" if budget.per == "person" else f"for {people:,.6g} people"
-    lower, upper = budget.at_least, budget.at_most
-    words = []
-    if budget.exactly is not None:
-        lower = upper = budget.exactly
-        words = [f"exactly {component.quantity(budget.exactly)}"]
-    else:
-        words += [f"at least {component.quantity(lower)}"] if lower is not None else []
-        words += [f"at most {component.quantity(upper)}"] if upper is not None else []
-    return MeanRow(
-        j,
-        None,
-        -math.inf if lower is None else lower / people - float(moments.origin[j]),
-        math.inf if upper is None else upper / people - float(moments.origin[j]),
-        f"{component.name!r} of all people together {' and '.join(words)} {per}",
-        people,
-    )
+def _gap_name(happiness: Any) -> Any:
+    """Name that a gap goes by; what is no happiness stays as it is, to be named in an error."""
+    if isinstance(happiness, Component):
+        return happiness.name
+    named = isinstance(happiness, Happiness) or callable(happiness)
+    return constraint_name(happiness) if named else happiness

@@ -17,24 +17,22 @@ columns found, so the gap on the fitted rows is real.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from felicific._problem.happiness import Component
-from felicific._problem.requirements import Budget, Floor, GapRow, Row, resolve_rows
-from felicific._program.model import Answer, Program, build, multipliers, policy_of, prices_of, run_model
+from felicific._problem.rows import Requirement, Row, rows_of
+from felicific._program.highs import run_model
+from felicific._program.model import Answer, Program, build, multipliers, policy_of, prices_of
 from felicific._program.moments import Moments, Outcome
 from felicific._program.signals import Signal
 from felicific._program.solution import check_solution, conflict_error, gap_error, irreducible
+from felicific._typing import Array, Codes, Floats
 from felicific.exceptions import InfeasibleError, SolverError
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 #: Generation stops when the loss is known to be within this of the optimum, relative to the largest regret.
 TOLERANCE = 1e-8
@@ -73,7 +71,7 @@ class Ledger:
 class Crowd:
     """The people: their weights, groups, what the model itself decides about them, and their likeliest class."""
 
-    classes: NDArray[Any]
+    classes: Array
     groups: tuple[Any, ...]
     components: tuple[Component, ...]
     origin: Floats
@@ -338,9 +336,9 @@ def _per_group(crowd: Crowd, numbers: Floats) -> Floats:
 class Generator:
     """The columns, priced on the plug-in ledger and summed on both."""
 
-    def __init__(self, ground: Ground, gap: Any, constraints: Iterable[Floor | Budget]) -> None:
+    def __init__(self, ground: Ground, requirements: Sequence[Requirement]) -> None:
         crowd = ground.crowd
-        self.ground, self.crowd, self.gap, self.constraints = ground, crowd, gap, tuple(constraints)
+        self.ground, self.crowd, self.requirements = ground, crowd, requirements
         totals = ground.totals()
         self.expected = Columns(crowd, "expected", totals)
         self.real = Columns(crowd, "real", totals) if ground.has_real else self.expected
@@ -412,7 +410,7 @@ class Generator:
 
     def rows(self, columns: Columns) -> list[Row]:
         """The requirements, as they read on one ledger."""
-        return resolve_rows(columns.moments(), self.gap, self.constraints)
+        return rows_of(self.requirements, columns.moments())
 
     def master(self, columns: Columns, rows: list[Row]) -> Program:
         """The program that mixes the columns."""
@@ -457,9 +455,9 @@ class Generator:
         row = conflict[0]
         # On real labels the search is not exhaustive: columns are priced by what is expected.
         proven = columns is self.expected
-        if len(conflict) > 1 or not isinstance(row, GapRow):
+        if len(conflict) > 1 or row.width is None:
             return conflict_error(conflict, proven=proven)
-        least = self.excess(columns, [replace(row, width=0.0)]) * float(self.swing[row.j])
+        least = self.excess(columns, [row.moved(0.0)]) * float(self.swing[row.j])
         return gap_error(row, self.crowd.components[row.j], least, proven=proven)
 
     def descend(self, columns: Columns) -> tuple[str, float, float]:
@@ -511,17 +509,17 @@ def likeliest(proba: Floats) -> Codes:
     return np.asarray((proba >= proba.max(axis=1, keepdims=True) - 1e-11).argmax(axis=1))
 
 
-def generate(ground: Ground, *, gap: Any = 0.0, constraints: Iterable[Floor | Budget] = ()) -> Generated:
+def generate(ground: Ground, requirements: Sequence[Requirement]) -> Generated:
     """Find the mixture of deterministic policies of least loss that meets every requirement.
 
     Parameters
     ----------
     ground : Ground
         The people: expected values for pricing; values under the real labels, if there are any, for the final mixture.
-    gap, constraints :
-        As for :func:`felicific.solve`.
+    requirements : sequence of Requirement
+        What the mixture has to meet.
     """
-    search = Generator(ground, gap, constraints)
+    search = Generator(ground, requirements)
     try:
         search.reach(search.expected)
         stopped, duality_gap, optimum = search.descend(search.expected)

@@ -24,12 +24,8 @@ from felicific._documents import (
 from felicific._files import write_whole
 from felicific._problem.happiness import Component, read_component
 from felicific._program.signals import Signal, signal_from_json, signal_to_json
-from felicific._tables.memory import (
-    Array,
-)
+from felicific._typing import Array, Codes, Floats
 from felicific.exceptions import GroupError, HappinessError, MomentsError, PolicyFileError
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -159,8 +155,11 @@ class Moments:
 
     def evaluate(self, q: Floats) -> Outcome:
         """Loss, group means and gaps of the policy ``q[z, s, d]``."""
-        relative = np.einsum("zsdj,zsd->zj", self.value, q) / self.counted
-        return self._outcome(float(np.einsum("zsd,zsd->", self.loss, q)), relative)
+        return self._outcome(float(np.einsum("zsd,zsd->", self.loss, q)), self.relative_means(q))
+
+    def relative_means(self, q: Floats) -> Floats:
+        """Group means under ``q`` relative to the origin, of shape (groups, components)."""
+        return np.asarray(np.einsum("zsdj,zsd->zj", self.value, q) / self.counted)
 
     @property
     def today(self) -> Outcome:
@@ -298,7 +297,7 @@ def _no_moments(reason: str) -> MomentsError:
     )
 
 
-def _merge(mass: Floats, today: NDArray[np.intp], least: float) -> NDArray[np.intp]:
+def _merge(mass: Floats, today: Codes, least: float) -> Codes:
     """Where each cell of one group goes, so that every cell that holds people holds at least ``least``."""
     place = np.arange(len(mass))
     clusters: list[list[int]] = []

@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from felicific._problem.happiness import Component
-from felicific._problem.requirements import Budget, Floor, GapRow, Row, resolve_rows
-from felicific._program.model import (
-    TOLERANCE,
-    Answer,
-    Program,
-    build,
-    changes_of,
-    policy_of,
-    prices_of,
-    run_model,
-)
+from felicific._problem.rows import Requirement, Row, rows_of
+from felicific._program.highs import run_model
+from felicific._program.model import TOLERANCE, Answer, Program, build, changes_of, policy_of, prices_of
 from felicific._program.moments import Moments, Outcome
+from felicific._typing import Floats
 from felicific.exceptions import InfeasibleError, SolverError
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -49,11 +38,7 @@ class Solution:
 
 
 def solve_program(
-    moments: Moments,
-    gap: Any = 0.0,
-    constraints: Iterable[Floor | Budget] | None = (),
-    *,
-    see_group: bool = True,
+    moments: Moments, requirements: Sequence[Requirement], *, see_group: bool = True
 ) -> Solution:
     """Find the policy of least loss that meets every requirement; of several, the one nearest to today's decisions.
 
@@ -65,7 +50,7 @@ def solve_program(
         When the answer fails its own check.
     """
     moments.check_complete()
-    program = build(moments, resolve_rows(moments, gap, constraints), see_group=see_group)
+    program = build(moments, rows_of(requirements, moments), see_group=see_group)
     answer = run_model(program, program.rows, changes=changes_of(program))
     if not answer.feasible:
         answer = _within_rounding(program)
@@ -83,15 +68,13 @@ def _within_rounding(program: Program) -> Answer:
     limit = max(TOLERANCE, 1e-14 * largest)
     if excess > limit:
         raise _explain(program)
-    scales = {row.requirement: row.scale for row in elastic.origins}
+    scales = {
+        owner: row.scale for owner, row in zip(elastic.model.owners, elastic.model.written, strict=True)
+    }
     for margin in (1e-12, 1e-10, limit, 10 * limit):
-        wider: list[Row] = []
-        for position, row in enumerate(program.rows):
-            extra = (excess + margin) * scales[position]
-            if isinstance(row, GapRow):
-                wider.append(replace(row, width=row.width + extra))
-            else:
-                wider.append(replace(row, lower=row.lower - extra, upper=row.upper + extra))
+        wider = [
+            row.relaxed((excess + margin) * scales[position]) for position, row in enumerate(program.rows)
+        ]
         answer = run_model(program, wider, changes=changes_of(program))
         if answer.feasible:
             return answer
@@ -109,19 +92,10 @@ def check_solution(program: Program, outcome: Outcome, q: Floats, objective: flo
         faults.append(f"the loss is {outcome.loss!r}, not {claimed!r}")
     # The largest swing of a group's mean that decisions can cause is the natural unit of its errors.
     swing = np.abs(program.coefficients).max(axis=2).sum(axis=1).max(axis=0) * program.scales
-    relative = np.einsum("zsdj,zsd->zj", moments.value, q) / moments.counted
-    together = np.einsum("zj,zj->j", relative, moments.counted) / moments.counted.sum(axis=0)
+    means = moments.relative_means(q)
     for row in program.rows:
         slack = TOLERANCE * max(float(swing[row.j]), float(program.scales[row.j]))
-        if isinstance(row, GapRow):
-            # Groups far apart carry that distance's rounding error.
-            met = outcome.gaps[row.j] <= row.width + slack + 1e-12 * row.width
-        else:
-            mean = together[row.j] if row.z is None else relative[row.z, row.j]
-            # A level far away from the happiness it limits carries that distance's rounding error.
-            slack += 1e-14 * max(abs(side) for side in (row.lower, row.upper, mean) if math.isfinite(side))
-            met = row.lower - slack <= mean <= row.upper + slack
-        if not met:
+        if not row.met(means[:, row.j], program.counted[:, row.j], slack):
             faults.append(f"it does not meet: {row.words}")
     if faults:
         raise SolverError(
@@ -160,7 +134,7 @@ def _none(proven: bool) -> str:
 
 
 def gap_error(
-    row: GapRow, component: Component, least: float, note: str = "", *, proven: bool = True
+    row: Row, component: Component, least: float, note: str = "", *, proven: bool = True
 ) -> InfeasibleError:
     """Say which gap can be reached when the one asked for cannot."""
     return InfeasibleError(
@@ -176,7 +150,7 @@ def _explain(program: Program) -> InfeasibleError:
     """Say why no policy meets the requirements: the least gap, or an irreducible conflict."""
     conflict = irreducible(program.rows, lambda rows: run_model(program, rows).feasible)
     row = conflict[0]
-    if len(conflict) > 1 or not isinstance(row, GapRow):
+    if len(conflict) > 1 or row.width is None:
         return conflict_error(conflict)
     least, note = least_gap(program, row), ""
     component, signal = program.moments.components[row.j], program.moments.signal
@@ -189,9 +163,9 @@ def _explain(program: Program) -> InfeasibleError:
     return gap_error(row, component, least, note)
 
 
-def least_gap(program: Program, row: GapRow) -> float:
+def least_gap(program: Program, row: Row) -> float:
     """Least gap of one component that any policy reaches."""
-    tight = replace(program, rows=[replace(row, width=0.0)])
+    tight = replace(program, rows=[row.moved(0.0)])
     answer = run_model(tight, tight.rows, elastic=True)
     if not answer.feasible:
         raise SolverError("The least gap has no answer.", "Please report it, with the moments if you can.")

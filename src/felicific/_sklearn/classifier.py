@@ -29,6 +29,7 @@ from felicific._people.people import People
 from felicific._policy.lottery import content_keys, draw, keys_as_text, make_salt
 from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
+from felicific._problem.requirements import check_constraints
 from felicific._program.moments import Moments
 from felicific._program.signals import Individual, Signal, resolve_policy
 from felicific._sklearn.inputs import Intake, Rows, check_labels, labels_of, present_rows, present_splits
@@ -65,8 +66,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         or a label drawn from the probabilities (the paper's).
     loss : "error", cost matrix (label, decision), function or expression, default="error"
         What a decision costs the decision maker.
-    constraints : sequence of Floor and Budget
-        Further requirements.
+    constraints : sequence of Floor, Budget and Gap
+        Further requirements. Of several gaps of a component the smallest counts.
     sensitive_features : column(s) of X, callable, or None
         Which group a person belongs to; several columns mean their intersections. With None, pass
         ``sensitive_features=`` to ``fit`` and ``predict``.
@@ -388,7 +389,12 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """
         line, fresh = self.frontier_, copy(self)
         fitted = self._fitted.moved(line.position(gap=gap, loss=loss))
-        fresh.gap = fitted.problem.gap if gap is None or np.isfinite(line.ray).sum() > 1 else gap
+        constraints = check_constraints(self.constraints)
+        written = any(constraint.moves for constraint in constraints)
+        if written:
+            fresh.constraints = [constraint.opened() for constraint in constraints]
+        several = np.isfinite(line.ray).sum() > 1
+        fresh.gap = fitted.problem.gaps if gap is None or several or written else gap
         fresh.__dict__.pop("cost_of_blindness_", None)
         fresh._keep(fitted)
         return fresh

@@ -19,7 +19,8 @@ from felicific._audit.comparison import compare
 from felicific._audit.result import Audit, plain
 from felicific._fit.certificate import Certificate
 from felicific._fit.tryout import Tryout
-from felicific._frontier.frontier import Frontier, tau_of
+from felicific._frontier.breakpoints import tau_of
+from felicific._frontier.frontier import Frontier
 from felicific._policy.policy import Policy
 from felicific._problem.criteria import CRITERIA
 from felicific._problem.happiness import Happiness
@@ -157,11 +158,11 @@ def _words(function: Any, family: Any) -> str:
 
 
 def _policy(problem: Problem, policy: Policy) -> dict[str, Any]:
-    gap = problem.gap
+    gap = problem.gaps
     return {
         "kind": policy.kind,
         "gaps_allowed": None if gap is None else {str(name): plain(width) for name, width in gap.items()},
-        "constraints": [str(constraint) for constraint in problem.constraints],
+        "constraints": [str(constraint) for constraint in problem.kept],
         "see_group": policy.see_group,
         "randomize": policy.randomize,
         "sentences": sentences(policy),

@@ -18,8 +18,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from felicific._frontier.frontier import Frontier, Point
-from felicific._problem.requirements import Budget
+from felicific._frontier.breakpoints import Point
+from felicific._frontier.frontier import Frontier
+from felicific._problem.requirements import Budget, requirements_of
 from felicific._program.moments import Moments
 from felicific._program.solution import solve_program
 
@@ -73,4 +74,4 @@ def _end(point: Point, moments: Moments, criterion: str, own: int, sign: int) ->
     weight = sign * np.array([1.0, -1.0]) / moments.counted[:, own]
     tilted = replace(moments, loss=weight[:, None, None] * moments.value[:, :, :, own])
     kept = Budget("overall_accuracy", at_least=1.0 - point.outcome.loss)
-    return solve_program(tilted, {criterion: point.tau}, (kept,)).q
+    return solve_program(tilted, requirements_of({criterion: point.tau}, (kept,), moments.components)).q

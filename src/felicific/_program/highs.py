@@ -1,0 +1,193 @@
+"""HiGHS: solve a model, settle among equally good answers, and follow a frontier's ray with warm starts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from felicific._problem.rows import Row
+from felicific._program.model import TOLERANCE, Answer, Model, Program, write_model
+from felicific._typing import Floats
+from felicific.exceptions import SolverError
+
+#: A dual above this says that something binds; regrets are scaled to 1.
+TIE = 1e-9
+
+
+def run_model(
+    program: Program, rows: Sequence[Row], *, elastic: bool = False, changes: Floats | None = None
+) -> Answer:
+    """Hand the program with these rows to HiGHS; if ``elastic``, minimise the excess over their sides instead.
+
+    With ``changes``, what each column changes today's decisions, of all optimal policies the one that changes least.
+    """
+    import highspy
+
+    model = write_model(program, rows, elastic=elastic)
+    # A vertex by the simplex method, so that few people face a lottery; when it ends without an answer, again
+    # without presolve, and then by an interior point with crossover.
+    for method, presolve in (("simplex", "choose"), ("simplex", "off"), ("ipm", "off")):
+        solver = _solver(model, method, presolve)
+        solver.run()
+        status = solver.getModelStatus()
+        solution = solver.getSolution()
+        if status == highspy.HighsModelStatus.kOptimal:
+            duals = _duals(solution, model)
+            columns = np.array(solution.col_value) if changes is None else _settled(solver, changes)
+            return Answer(True, columns, duals, model)
+        if status == highspy.HighsModelStatus.kInfeasible:
+            return Answer(False, np.empty(0), np.empty(0), model)
+    if not elastic and status == highspy.HighsModelStatus.kUnknown:
+        # At the very edge of what can be met; the elastic program, which always has an answer, decides.
+        return Answer(False, np.empty(0), np.empty(0), model)
+    raise SolverError(
+        f"HiGHS ended with the status {solver.modelStatusToString(status)!r}.",
+        "Please report it, with the moments if you can share them.",
+    )
+
+
+def _solver(model: Model, method: str, presolve: str) -> Any:
+    """A HiGHS solver that holds the model."""
+    import highspy
+
+    solver = highspy.Highs()  # type: ignore[no-untyped-call]  # highspy is typed in part
+    options: dict[str, Any] = {
+        "output_flag": False,
+        "solver": method,
+        "presolve": presolve,
+        "primal_feasibility_tolerance": TOLERANCE,
+        "dual_feasibility_tolerance": TOLERANCE,
+        "small_matrix_value": 1e-12,
+    }
+    for option, value in options.items():
+        solver.setOptionValue(option, value)
+    solver.passModel(_lp(model))
+    return solver
+
+
+def _lp(model: Model) -> Any:
+    """The model in HiGHS's own words."""
+    import highspy
+
+    lp = highspy.HighsLp()
+    lp.num_col_, lp.num_row_ = len(model.cost), len(model.row_lower)
+    lp.col_cost_, lp.col_lower_, lp.col_upper_ = model.cost, model.lower, model.upper
+    lp.row_lower_, lp.row_upper_ = model.row_lower, model.row_upper
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    lp.a_matrix_.start_ = model.starts.astype(np.int32)
+    lp.a_matrix_.index_ = model.columns.astype(np.int32)
+    lp.a_matrix_.value_ = model.numbers
+    return lp
+
+
+def _duals(solution: Any, model: Model) -> Floats:
+    """Duals of the requirements' rows, which are the last."""
+    return np.array(solution.row_dual)[len(model.row_lower) - len(model.written) :]
+
+
+def _settled(solver: Any, cost: Floats) -> Floats:
+    """Of all optimal answers, the one that changes today's decisions least; the solver has just found one of them.
+
+    Whatever has a dual stays at its bound: that is the face of all optimal answers, and its vertices are vertices of
+    the whole program, so nobody faces a lottery on account of this choice.
+    """
+    import highspy
+
+    model, solution = solver.getLp(), solver.getSolution()
+    best = np.array(solution.col_value)
+    if not cost.any():
+        return best
+    column_dual, row_dual = np.array(solution.col_dual), np.array(solution.row_dual)
+    held = [
+        np.array(bounds)
+        for bounds in (model.col_lower_, model.col_upper_, model.row_lower_, model.row_upper_)
+    ]
+    lower, upper, row_lower, row_upper = (bounds.copy() for bounds in held)
+    at_bound, tight = np.abs(column_dual) > TIE, np.abs(row_dual) > TIE
+    lower[at_bound] = upper[at_bound] = np.where(column_dual > 0, lower, upper)[at_bound]
+    row_lower[tight] = row_upper[tight] = np.where(row_dual > 0, row_lower, row_upper)[tight]
+    columns, rows = np.arange(len(lower), dtype=np.int32), np.arange(len(row_lower), dtype=np.int32)
+    charged = np.array(model.col_cost_)
+    solver.changeColsBounds(len(columns), columns, lower, upper)
+    solver.changeRowsBounds(len(rows), rows, row_lower, row_upper)
+    solver.changeColsCost(len(columns), columns, np.concatenate([cost, np.zeros(len(columns) - len(cost))]))
+    solver.run()
+    if solver.getModelStatus() == highspy.HighsModelStatus.kOptimal:
+        best = np.array(solver.getSolution().col_value)
+    solver.changeColsBounds(len(columns), columns, held[0], held[1])
+    solver.changeRowsBounds(len(rows), rows, held[2], held[3])
+    solver.changeColsCost(len(columns), columns, charged)
+    return best
+
+
+class Ray:
+    """The program in which every gap may grow together: a row that moves has ``t`` times its width.
+
+    One model, solved again and again with another weight of ``t``: each solve starts from the last one's vertex. Its
+    last column is t in units of its own, so that it is as large as the others whatever happiness is counted in.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        slopes = (row.width / float(program.scales[row.j]) for row in program.rows if row.width is not None)
+        steepest = max(slopes, default=0.0)
+        self.unit = 1.0 / steepest if steepest > 0 else 1.0
+        rows = [row if row.width is None else row.moved(row.width * self.unit) for row in program.rows]
+        self.model = write_model(program, rows, ray=True)
+        self.width = len(self.model.cost) - 1
+        self.solver = _solver(self.model, "simplex", "off")
+
+    def _run(self) -> Answer:
+        import highspy
+
+        self.solver.run()
+        if self.solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            # A warm start can end without an answer: start cold, by an interior point with crossover.
+            self.solver.clearSolver()
+            self.solver.setOptionValue("solver", "ipm")
+            self.solver.run()
+            self.solver.setOptionValue("solver", "simplex")
+        if self.solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            raise SolverError(
+                f"HiGHS ended with the status {self.solver.modelStatusToString(self.solver.getModelStatus())!r}.",
+                "Please report it, with the moments if you can share them.",
+            )
+        solution = self.solver.getSolution()
+        return Answer(True, np.array(solution.col_value), _duals(solution, self.model), self.model)
+
+    def least_width(self) -> Answer:
+        """Columns of least t, whatever the loss."""
+        n = len(self.program.cost)
+        columns = np.arange(n, dtype=np.int32)
+        self.solver.changeColsCost(n, columns, np.zeros(n))
+        self.solver.changeColCost(self.width, 1.0)
+        answer = self._run()
+        self.solver.changeColsCost(n, columns, self.program.cost)
+        self.solver.changeColCost(self.width, 0.0)
+        return answer
+
+    def within(self, width: float, changes: Floats | None = None) -> Answer:
+        """Columns of least loss with t at most ``width``; given what each changes, those that change least."""
+        return self._within(width / self.unit, changes)
+
+    def _within(self, width: float, changes: Floats | None = None) -> Answer:
+        self.solver.changeColCost(self.width, 0.0)
+        self.solver.changeColBounds(self.width, 0.0, 0.0 if width < 1e-12 else width * (1 + 1e-12))
+        answer = self._run()
+        if changes is not None:
+            answer = replace(answer, columns=_settled(self.solver, changes))
+        self.solver.changeColBounds(self.width, 0.0, math.inf)
+        return answer
+
+    def least(self) -> Answer:
+        """Columns of least t, and of least loss among those."""
+        return self._within(float(self.least_width().columns[self.width]))
+
+    def weighted(self, weight: float) -> Answer:
+        """Columns that minimise the (scaled) loss plus ``weight`` times t."""
+        self.solver.changeColCost(self.width, weight * self.unit)
+        return self._run()

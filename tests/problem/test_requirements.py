@@ -1,0 +1,491 @@
+"""Requirements: against naive programs, as objects and in short, their words, how they give way, and their prices."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import permutations
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles import Exact, GapAtMost, Limit, MeanAtLeast, Rows, TodayAtLeast, TotalBetween, assert_optimal
+from oracles import _linear_program as naive_program
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from strategies import FRACTIONS, examples, feasible_by_oracle, moments_of, populations
+
+from felicific import (
+    Budget,
+    FairClassifier,
+    Floor,
+    Gap,
+    Happiness,
+    frontier,
+    moments,
+    solve,
+    solve_individual,
+)
+from felicific._problem.requirements import requirements_of, resolve_gap
+from felicific._problem.rows import ModelRow, Requirement, rows_of
+from felicific.exceptions import ConstraintError, InfeasibleError
+
+
+def some_rows(seed, n=60, K=2, G=2, J=1):
+    """Generic people, whose gaps cost something to close."""
+    rng = np.random.default_rng(seed)
+    label = rng.integers(0, K, n)
+    proba = rng.dirichlet(np.ones(K), n) + np.eye(K)[label]
+    proba /= proba.sum(axis=1, keepdims=True)
+    return Rows(
+        n_classes=K,
+        n_groups=G,
+        group=np.arange(n) % G,
+        label=label,
+        predicted=proba.argmax(axis=1),
+        proba=proba,
+        weight=np.ones(n),
+        eta=(1 + rng.random((n, K, J)) + (np.arange(n) % G)[:, None, None]) * np.arange(K)[:, None],
+        among=np.ones((n, J), bool),
+        cost=(np.arange(K) != label[:, None]).astype(float),
+        soft=False,
+    )
+
+
+def funding_moments():
+    """Eight people of two groups, of two components and a criterion that is several."""
+    return moments(
+        {"loan": np.full(8, 1000.0)},
+        y=[0, 1] * 4,
+        predicted=[0, 1, 1, 1, 0, 0, 1, 0],
+        sensitive_features=["men", "women"] * 2 + ["men", "men", "women", "women"],
+        happiness=[Happiness("decision * loan", unit="$"), "equalized_odds"],
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Against the naive program
+
+
+@st.composite
+def asked(draw, rows, exact):
+    """One requirement on a component that some policy may meet or miss, in the library's words and the oracle's."""
+    j = draw(st.integers(0, rows.n_components - 1))
+    z = draw(st.integers(0, rows.n_groups - 1))
+    name, share = f"eta{j}", draw(FRACTIONS)
+    cells = exact.coefficient[j][z]
+    low = float(exact.base[z][j] + sum(map(min, cells)))
+    level = low + share * float(sum(max(cell) - min(cell) for cell in cells))
+    together = float(sum(part * (exact.base[y][j]) for y, part in enumerate(exact.share(j)))) + share * float(
+        exact.swing[j]
+    )
+    people = draw(st.sampled_from([1.0, 0.25, 1000.0]))
+    per = {} if people == 1 else {"per": people}
+    width = share * float(exact.gaps_of(exact.cheapest())[j])
+    return draw(
+        st.sampled_from(
+            [
+                (Gap(name, width), [GapAtMost(j, width)]),
+                (Floor(name, level, groups=[z]), [MeanAtLeast(j, z, level)]),
+                (Floor(name, "today"), [TodayAtLeast(j, y) for y in range(rows.n_groups)]),
+                (
+                    Budget(name, at_most=together * people, **per),
+                    [TotalBetween(j, None, together * people, people)],
+                ),
+                (
+                    Budget(name, exactly=together * people, **per),
+                    [TotalBetween(j, together * people, together * people, people)],
+                ),
+            ]
+        )
+    )
+
+
+@examples(60)
+@given(populations(), st.data())
+def test_each_requirement_equals_a_naive_formulation(population, data):
+    """Alone or two at a time: the least loss by the program with all pairs of groups, or neither has an answer."""
+    rows, loss = population
+    exact = Exact(rows)
+    drawn = [data.draw(asked(rows, exact)) for _ in range(data.draw(st.integers(1, 2)))]
+    constraints = [constraint for constraint, _ in drawn]
+    wanted = [part for _, parts in drawn for part in parts]
+    computed = moments_of(rows, loss)
+    if feasible_by_oracle(exact, wanted):
+        assert_optimal(exact, wanted, solve(computed, gap=None, constraints=constraints))
+    else:
+        with pytest.raises(InfeasibleError):
+            solve(computed, gap=None, constraints=constraints)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Gaps as objects, and in short
+
+
+def test_gap_objects_equal_the_shorthand():
+    """gap= as a number or a dict, and Gap(...) among the constraints, are the same requirements in the same order."""
+    computed = moments_of(some_rows(0, J=3))
+    components = computed.components
+    floor = Floor("eta0", 0.1)
+    names = [f"eta{j}" for j in range(3)]
+    for gap, objects in (
+        (0.2, [Gap(name, 0.2) for name in reversed(names)]),
+        ({"eta2": 0.3, "eta0": 0.1}, [Gap("eta0", 0.1), Gap("eta2", 0.3)]),
+        ({"eta1": math.inf}, [Gap("eta1", math.inf)]),
+        (None, []),
+    ):
+        short = requirements_of(gap, [floor], components)
+        assert requirements_of(None, [*objects, floor], components) == short
+        assert requirements_of(None, iter([floor, *objects]), components) == short
+        assert [row.words for row in rows_of(short, computed)] == [
+            row.words for row in rows_of((*sorted(objects, key=lambda gap: gap.happiness), floor), computed)
+        ]
+        one = solve(computed, gap=gap, constraints=[floor])
+        other = solve(computed, gap=None, constraints=[*objects, floor])
+        assert (one.q.tobytes(), one.prices) == (other.q.tobytes(), other.prices)
+
+
+def test_of_several_gaps_of_a_component_the_smallest_counts():
+    """Wherever they are written, and in any order."""
+    components = moments_of(some_rows(0, J=2)).components
+    for gap, constraints in (
+        (0.3, [Gap("eta0", 0.1)]),
+        (0.3, [Gap("eta0", 0.1), Gap("eta0", 0.2), Gap("eta1", 0.5)]),
+        ({"eta0": 0.1, "eta1": 0.4}, [Gap("eta1", 0.3), Gap("eta0", 0.2)]),
+    ):
+        assert resolve_gap(gap, components, constraints) == [0.1, 0.3]
+        assert [each.at_most for each in requirements_of(gap, constraints, components)] == [0.1, 0.3]
+
+
+def test_a_gap_may_be_of_a_criterion_a_function_or_a_happiness():
+    """A criterion stands for each of its components; functions and happiness go by their names."""
+
+    def funding(decision, x):
+        return decision * x["loan"]
+
+    computed = funding_moments()
+    names = [component.name for component in computed.components]
+    assert names[0] == "decision * loan"
+    assert len(names) == 5
+    assert resolve_gap(None, computed.components, [Gap("equalized_odds", 0.1)]) == [math.inf, *[0.1] * 4]
+    assert resolve_gap(None, computed.components, [Gap(Happiness("decision * loan"), 5)])[0] == 5
+    with pytest.raises(ConstraintError, match="A gap is set for 'funding', which is no component"):
+        solve(computed, gap=None, constraints=[Gap(funding, 5)])
+
+
+@pytest.mark.parametrize("policy", ["score", "individual"])
+def test_a_classifier_takes_gaps_among_its_constraints(people, policy):
+    """Fitted, moved along its frontier and certified as with the same gap in short; also of a happiness of its own."""
+    X, y = people.table("pandas", ["score", "wealth"]), people.y
+    model = FrozenEstimator(LogisticRegression().fit(X, y))
+
+    def fitted(**settings):
+        fair = FairClassifier(
+            model, happiness="statistical_parity", policy=policy, random_state=0, **settings
+        )
+        return fair.fit(X, y, sensitive_features=people["group"])
+
+    short = fitted(gap={"statistical_parity": 0.1})
+    name = next(iter(short.gaps_))
+    objects = fitted(gap=None, constraints=[Gap("statistical_parity", 0.1)])
+    assert (objects.loss_, objects.gaps_) == (short.loss_, short.gaps_)
+    assert objects.gaps_[name] <= 0.1 + 1e-9
+    assert objects.frontier_.tau.tolist() == short.frontier_.tau.tolist()
+    # Moved along its frontier, it is what fitting with its own settings gives, not the old gap's.
+    other = fitted(gap=None, constraints=[Gap("equal_opportunity", 0.05)])
+    assert other.gaps_["equal_opportunity"] <= 0.05 + 1e-9
+    moved = other.at(gap={"equal_opportunity": 0.02})
+    again = fitted(gap=moved.gap, constraints=moved.constraints)
+    assert moved.gaps_["equal_opportunity"] <= 0.02 + 1e-9
+    assert again.gaps_["equal_opportunity"] <= 0.02 + 1e-9
+    # Individual policies are searched for, so that their frontier may have found a better one.
+    assert again.loss_ == pytest.approx(moved.loss_, abs=1e-9 if policy == "score" else 5e-3)
+
+
+def test_individual_policies_of_tables_take_gaps_among_the_constraints():
+    """The same policy as with the gap in short."""
+    rng = np.random.default_rng(0)
+    group, y = rng.integers(0, 2, 200), rng.integers(0, 2, 200)
+    score = np.clip(0.3 + 0.2 * y + 0.2 * group + rng.normal(0, 0.1, 200), 0.01, 0.99)
+    asked = {
+        "proba": np.column_stack([1 - score, score]),
+        "y": y,
+        "sensitive_features": group,
+        "happiness": "statistical_parity",
+    }
+    short = solve_individual({"score": score}, gap=0.05, **asked)
+    objects = solve_individual(
+        {"score": score}, gap=None, constraints=[Gap("statistical_parity", 0.05)], **asked
+    )
+    assert (objects.loss, objects.gaps, objects.prices) == (short.loss, short.gaps, short.prices)
+
+
+def test_a_frontier_closes_gaps_among_its_constraints():
+    """As those of gap=, and keeps the other requirements; a list of gaps beside them is refused."""
+    computed = moments_of(some_rows(3, J=2))
+    floor = Floor("eta0", 0.3)
+    short = frontier(computed, gap={"eta0": 0.1, "eta1": 0.2}, constraints=[floor])
+    for gap, gaps in (
+        (None, [Gap("eta0", 0.1), Gap("eta1", 0.2)]),
+        ({"eta0": 0.1}, [Gap("eta1", 0.2)]),
+    ):
+        line = frontier(computed, gap=gap, constraints=[*gaps, floor])
+        assert line.tau.tolist() == short.tau.tolist()
+        assert line.ray.tolist() == short.ray.tolist() == [0.1, 0.2]
+    assert (short.means[:, :, 0] >= 0.3 - 1e-9).all()
+    with pytest.raises(ConstraintError, match="listed"):
+        frontier(computed, gap=["eta0"], constraints=[Gap("eta1", 0.2)])
+
+
+@pytest.mark.parametrize("width", [-1, "5%", True, None, math.nan])
+def test_a_gap_that_is_no_width_is_refused_when_it_is_written(width):
+    """By its name, before any data is seen."""
+    with pytest.raises(ConstraintError, match="The gap of 'funding' is"):
+        Gap("funding", width)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Words, and how rows give way
+
+
+def test_words():
+    """Every row says component, group, number, unit and for how many people."""
+    computed = funding_moments()
+    name = computed.components[0].name
+    asked = [
+        Gap(name, 250),
+        Floor(name, 600.0),
+        Floor(name, "today", groups=["women"]),
+        Budget(name, at_least=1, at_most=500_000, per=1000),
+        Budget(name, exactly=300),
+    ]
+    assert [row.words for row in rows_of(asked, computed)] == [
+        f"gap of '{name}' at most 250 $",
+        f"mean '{name}' of group 'men' at least 600 $",
+        f"mean '{name}' of group 'women' at least 600 $",
+        f"mean '{name}' of group 'women' at least 750 $ (today's)",
+        f"'{name}' of all people together at least 1 $ and at most 500,000 $ for 1,000 people",
+        f"'{name}' of all people together exactly 300 $ per person",
+    ]
+    assert [row.name for row in rows_of(asked[:2], computed)] == [
+        name,
+        *(f"mean '{name}' of group '{group}' at least 600 $" for group in ("men", "women")),
+    ]
+
+
+def bound(requirement, computed):
+    (row,) = rows_of([requirement], computed)
+    return row
+
+
+def test_rows_are_met_up_to_their_slack():
+    """A gap by the largest difference, a floor by its group, a budget by all people weighted as they are counted."""
+    computed = moments_of(some_rows(0, G=3))
+    origin, counted = float(computed.origin[0]), np.array([1.0, 1.0, 2.0])
+    means = np.array([0.0, 0.5, 1.0])
+    for requirement, exceeds in (
+        (Gap("eta0", 1.0), 0.0),
+        (Gap("eta0", 0.75), 0.25),
+        (Floor("eta0", origin + 0.5, groups=[1]), 0.0),
+        (Floor("eta0", origin + 0.5, groups=[0]), 0.5),
+        (Budget("eta0", at_most=origin + 0.625), 0.0),
+        (Budget("eta0", at_least=(origin + 0.75) * 8, per=8), 0.125),
+        (Budget("eta0", exactly=origin + 0.5), 0.125),
+    ):
+        row = bound(requirement, computed)
+        assert row.met(means, counted, exceeds + 1e-9), requirement
+        assert row.met(means, counted, exceeds - 1e-9) is (exceeds == 0 and row.met(means, counted, -1e-9))
+        assert not row.met(means, counted, exceeds - 1e-6), requirement
+        assert not row.met(means * math.nan, counted, 1.0)
+
+
+def test_relaxed_rows_are_met_by_what_exceeded_them():
+    """Relaxing by what is missing is enough, by less it is not; the words stay those of what was asked."""
+    computed = moments_of(some_rows(0))
+    origin, counted = float(computed.origin[0]), np.ones(2)
+    means = np.array([0.0, 1.0])
+    for requirement in (
+        Gap("eta0", 0.25),
+        Floor("eta0", origin + 0.75, groups=[0]),
+        Budget("eta0", at_most=origin - 0.25),
+        Budget("eta0", at_least=(origin + 1.25) * 10, per=10),
+    ):
+        row = bound(requirement, computed)
+        assert not row.met(means, counted, 1e-9)
+        assert row.relaxed(0.75).met(means, counted, 1e-9)
+        assert not row.relaxed(0.7).met(means, counted, 1e-9)
+        assert row.relaxed(0.0) == row
+        assert row.relaxed(0.7).words == row.words
+
+
+def test_only_gaps_move():
+    """A gap has a width, which a frontier multiplies, and 0 is the tightest; a floor or budget stays where it is."""
+    computed = moments_of(some_rows(0))
+    gap = bound(Gap("eta0", 0.5), computed)
+    assert (gap.width, gap.moved(0.0).width, gap.moved(2.0).width) == (0.5, 0.0, 2.0)
+    assert Gap.moves
+    assert len(gap.levels) == 1
+    for kept in (Floor("eta0", 0.5, groups=[0]), Budget("eta0", at_most=0.5)):
+        row = bound(kept, computed)
+        assert row.width is None
+        assert row.moved(0.0) is row
+        assert not kept.moves
+        assert row.levels == ()
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Prices
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda level, people: Gap("eta0", level),
+        lambda level, people: Floor("eta0", 0.9 + level, groups=[0]),
+        lambda level, people: Budget("eta0", at_most=(1.0 - level) * people, per=people),
+    ],
+    ids=["gap", "floor", "budget"],
+)
+@pytest.mark.parametrize("people", [1.0, 50.0])
+def test_prices_equal_finite_differences(make, people):
+    """The price of a requirement is how fast the least loss rises, per unit of the number that was asked."""
+    seen = 0
+    for seed in range(8):
+        computed = moments_of(some_rows(seed))
+
+        def solved(level, computed=computed):
+            return solve(computed, gap=None, constraints=[make(level, people)])
+
+        (price,) = solved(0.15).prices.values()
+        step = 1e-5
+        left, right = ((solved(0.15 + at).loss - solved(0.15 + at - step).loss) / step for at in (0.0, step))
+        per = people if isinstance(make(0.15, people), Budget) else 1.0
+        if left == pytest.approx(right, rel=1e-6, abs=1e-12):
+            seen += price > 0
+            assert price == pytest.approx(abs(left) / per, rel=1e-6, abs=1e-12)
+    assert seen >= 3
+
+
+# ---------------------------------------------------------------------------------------------------------
+# A requirement of a new kind is one class and its rows, and nothing elsewhere
+
+
+@dataclass(frozen=True)
+class RatioRow:
+    """Every group's mean at least ``ratio`` times the largest, written with the largest as a free level."""
+
+    j: int
+    ratio: float
+    origin: float
+    words: str
+    slack: float = 0.0
+    levels: ClassVar[tuple[tuple[float, float], ...]] = ((0.0, math.inf),)
+    width: ClassVar[None] = None
+
+    @property
+    def name(self):
+        return self.words
+
+    def moved(self, width):
+        return self
+
+    def written(self, means, level, excess):
+        scale = float(means.scales[self.j])
+        written = []
+        for z, shares in enumerate(np.eye(len(means.constants))):
+            columns, numbers = means.mean(self.j, shares)
+            constant = float(means.constants[z, self.j]) + self.origin / scale
+            slack, columns = self.slack / scale, np.append(columns, level)
+            for factor, lower, upper in (
+                (1.0, -math.inf, slack - constant),
+                (self.ratio, -slack - constant, math.inf),
+            ):
+                row = ModelRow(columns, np.append(numbers, -factor), lower, upper, shares, scale)
+                if excess is not None and not excess.on_ray:
+                    gives = 1.0 if math.isfinite(lower) else -1.0
+                    more = np.append(columns, excess.column)
+                    row = replace(row, columns=more, numbers=np.append(row.numbers, gives))
+                written.append(row)
+        return written
+
+    def met(self, means, counted, slack):
+        return bool(
+            (means + self.origin).min() >= self.ratio * (means + self.origin).max() - slack - self.slack
+        )
+
+    def relaxed(self, extra):
+        return replace(self, slack=self.slack + extra)
+
+    def price(self, written: Sequence[ModelRow], duals, levels, unit):
+        lower = sum(max(dual, 0.0) for row, dual in zip(written, duals, strict=True) if row.upper == math.inf)
+        return float(levels[0]) * lower * unit
+
+
+@dataclass(frozen=True)
+class Ratio(Requirement):
+    """The four-fifths rule."""
+
+    happiness: Any
+    at_least: float = 0.8
+
+    def rows(self, sums):
+        j = [component.name for component in sums.components].index(self.happiness)
+        words = f"mean {self.happiness!r} of every group at least {self.at_least:g} of the highest"
+        return [RatioRow(j, self.at_least, float(sums.origin[j]), words)]
+
+
+def least_loss_by_ratio(exact, ratio):
+    """The naive program: every mean at least the ratio times every other."""
+    factor = Fraction(ratio)
+    limits = [
+        Limit(0, {a: Fraction(-1), b: factor}, factor * exact.base[b][0] - exact.base[a][0], Fraction(0))
+        for a, b in permutations(range(exact.rows.n_groups), 2)
+    ]
+    regret, _ = naive_program(exact, limits, elastic=False)
+    return float(exact.least_loss) + regret * float(exact.loss_swing)
+
+
+@pytest.mark.parametrize("ratio", [0.5, 0.75, 0.875, 1.0])
+@pytest.mark.parametrize("groups", [2, 4])
+def test_a_requirement_of_a_new_kind_needs_nothing_elsewhere(ratio, groups):
+    """A four-fifths rule that only this file knows is solved, checked, priced and kept on a frontier."""
+    priced = 0
+    for seed in range(5):
+        rows = some_rows(seed, G=groups)
+        exact, computed = Exact(rows), moments_of(rows)
+        policy = solve(computed, gap=None, constraints=[Ratio("eta0", ratio)])
+        means = policy.outcome.means[:, 0]
+        assert means.min() >= ratio * means.max() - 1e-9
+        assert policy.loss == pytest.approx(least_loss_by_ratio(exact, ratio), abs=1e-9)
+        (price,) = policy.prices.values()
+        step = 1e-6
+        left, right = (
+            (least_loss_by_ratio(exact, ratio + at) - least_loss_by_ratio(exact, ratio + at - step)) / step
+            for at in (0.0, step)
+        )
+        if left == pytest.approx(right, rel=1e-3) and left > 1e-3:
+            priced += 1
+            assert price == pytest.approx(left, rel=1e-3)
+        line = frontier(computed, constraints=[Ratio("eta0", ratio)])
+        assert line.loss[-1] == pytest.approx(policy.loss, abs=1e-9)
+        assert (line.means.min(axis=1) >= ratio * line.means.max(axis=1) - 1e-8).all()
+    assert priced or ratio in (0.5, 1.0)  # slack everywhere, or nothing tighter to compare with
+
+
+def test_a_conflict_names_a_requirement_of_a_new_kind():
+    """In its own words, and without what does not take part in the conflict."""
+    computed = moments_of(some_rows(0))
+    level = 0.5 * float(computed.today.means[1, 0])
+    taking_part = [
+        Floor("eta0", level, groups=[1]),
+        Ratio("eta0", 1.0),
+        Budget("eta0", at_most=0.9 * level),
+    ]
+    with pytest.raises(InfeasibleError) as caught:
+        solve(computed, gap=100.0, constraints=taking_part)
+    assert caught.value.conflict == tuple(row.words for row in rows_of(taking_part, computed))
+    assert caught.value.least_gap is None
+    for left_out in range(3):
+        solve(computed, gap=100.0, constraints=taking_part[:left_out] + taking_part[left_out + 1 :])

@@ -11,10 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from felicific import Happiness, Label, audit, lookup, moments, solve, solve_individual
+from felicific import Happiness, audit, lookup, moments, solve
 from felicific._policy.policy import CellPolicy
 from felicific._problem.happiness import Component
 from felicific._program.moments import Outcome
+from felicific._program.signals import Label
 
 VECTORS = json.loads((Path(__file__).parent / "lottery_vectors.json").read_text("utf-8"))
 
@@ -201,7 +202,7 @@ def assert_individual(people_of, table):
     policies, decided, audits = [], [], []
     for lay in (people_of, as_pandas):
         rows = lay(table)
-        policy = solve_individual(rows, **ask)
+        policy = solve(rows, policy="individual", **ask)
         with_decisions = policy.apply(rows, key="id", **roles)
         policies.append(policy)
         decided.append(as_lists(with_decisions, "id", "decision"))

@@ -260,7 +260,7 @@ def test_weights():
         assert once["loss"]["high"] == pytest.approx(repeated["loss"]["high"], rel=1e-9)
     doubled = [
         audit(
-            decided, table, people.y, happiness=funding, sensitive_features="group", weights="sampling",
+            decided, table, people.y, happiness=funding, sensitive_features="group", weight_kind="sampling",
             sample_weight=weight * factor,
         )
         for factor in (1, 1000)
@@ -296,7 +296,7 @@ def test_bad_input(people, decided):
     with refused(DataError, "method"):
         audit(decided, table, people.y, method="normal", **asked)
     with refused(DataError, "weights"):
-        audit(decided, table, people.y, weights="survey", **asked)
+        audit(decided, table, people.y, weight_kind="survey", **asked)
     with refused(DataError, "7", "not among the classes", remedy="class"):
         audit(np.where(decided == 1, 7, 0), table, people.y, classes=[0, 1], **asked)
     with refused(DataError, "missing"):
@@ -326,7 +326,7 @@ def test_bad_input(people, decided):
     with refused(DataError, "sampling weights"):
         audit(
             decided, None, people.y, happiness="statistical_parity", sensitive_features=people["group"],
-            method="exact", weights="sampling", sample_weight=np.ones(400),
+            method="exact", weight_kind="sampling", sample_weight=np.ones(400),
         )  # fmt: skip
     for nothing in (None, decided[:0]):
         with refused(DataError, "no decisions"):

@@ -10,7 +10,7 @@ from functions import (
     people,
 )
 
-from felicific import Happiness, audit, compare, moments, solve, solve_individual
+from felicific import Happiness, audit, compare, moments, solve
 from felicific.exceptions import BatchWarning, DataError, GroupError, HappinessError
 
 HAPPINESS = [
@@ -118,7 +118,7 @@ def policies(table):
         for kind in ("score", "label", "soft-label")
     }  # fmt: skip
     income = Happiness(lambda decision, x: decision * x["income"] / 1e4, name="income")
-    return found | {"individual": solve_individual(frame, **ask, happiness=income, gap=0.05)}
+    return found | {"individual": solve(frame, policy="individual", **ask, happiness=income, gap=0.05)}
 
 
 @pytest.mark.parametrize("kind", ["score", "label", "soft-label", "individual"])

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 from felicific import FairClassifier, Happiness, Score, audit
 from felicific._fit.safety import split
-from felicific._statistics.sample_size import precision
+from felicific._statistics.sample_size import margin_of_error
 from felicific._tables.groups import encode_groups
 from felicific.exceptions import CertificateError, ConstraintError, DataError
 
@@ -183,7 +183,7 @@ def test_the_bound_in_advance(crowd):
     """Without confidence= the certificate is the bound for all policies of the kind, computed by hand here."""
     fair = fitted(crowd, gap=0.05, policy="label")
     n = np.bincount(crowd["group"])
-    delta = [precision(int(rows), gamma=0.05, n_components=2) for rows in n]
+    delta = [margin_of_error(int(rows), confidence=0.95, n_components=2) for rows in n]
     means = [fair.policy_.means["statistical_parity(decision=1)"][z] for z in (0, 1)]
     gap = max(means[0] + delta[0] - means[1] + delta[1], means[1] + delta[1] - means[0] + delta[0])
     certificate = fair.certificate_

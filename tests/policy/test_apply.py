@@ -16,11 +16,11 @@ from functions import (
     write_parquet,
 )
 
-from felicific import Label, Score, SoftLabel, frontier, lookup, moments, solve
+from felicific import Score, frontier, lookup, moments, solve
 from felicific._fit.fit import People, Task, fit_individual
 from felicific._policy.lottery import uniforms
 from felicific._problem.happiness import resolve_happiness
-from felicific._program.signals import Individual
+from felicific._program.signals import Individual, Label, SoftLabel
 from felicific.exceptions import DataError, GroupError, MomentsError
 
 
@@ -74,7 +74,7 @@ def lay(request, tmp_path):
 def solved(table, policy="score", classes=3, gap=0.02, see_group=True, **changes):
     """A policy with lotteries."""
     ask = asked(classes, policy=policy, happiness="statistical_parity", **changes)
-    return solve(moments(as_pandas(table), **ask), gap=gap, see_group=see_group, random_state=7)
+    return solve(moments(as_pandas(table), **ask), gap=gap, group_at_predict=see_group, random_state=7)
 
 
 ROLES = {"proba": {0: "p0", 1: "p1", 2: "p2"}, "sensitive_features": "z", "key": "id"}

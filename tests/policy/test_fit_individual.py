@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from functions import ENGINES, as_pandas, assert_individual, people
 
-from felicific import Floor, Happiness, solve_individual
+from felicific import Floor, Happiness
 from felicific.exceptions import BatchWarning, DataError, HappinessError, InfeasibleError
 
 HAPPINESS = [
@@ -46,8 +46,8 @@ def test_without_calibration_the_policies_are_the_same(table, lay, weight):
     ask = asked(
         calibration="none", sample_weight=weight, happiness=HAPPINESS, gap={"loan": 0.05, "hours": 1.0}
     )
-    found = solve_individual(lay(table), **ask)
-    expected = solve_individual(as_pandas(table), **ask)
+    found = individually(lay(table), **ask)
+    expected = individually(as_pandas(table), **ask)
     assert found.loss == pytest.approx(expected.loss, rel=1e-7)
     assert found.gaps == pytest.approx(expected.gaps, abs=1e-7)
     assert found.search.plug_in_optimum == pytest.approx(expected.search.plug_in_optimum, rel=1e-7)
@@ -59,7 +59,7 @@ def test_without_calibration_the_policies_are_the_same(table, lay, weight):
 def test_calibration_in_bins_is_close_to_that_of_rows(table, lay, calibration):
     """Curves fitted to 4096 bins are within a bin of those fitted to rows; the gap holds on the rows themselves."""
     ask = asked(calibration=calibration)
-    found, expected = solve_individual(lay(table), **ask), solve_individual(as_pandas(table), **ask)
+    found, expected = individually(lay(table), **ask), individually(as_pandas(table), **ask)
     grid = np.linspace(0.05, 0.95, 50)
     for mine, theirs in zip(found.calibration.knots, expected.calibration.knots, strict=True):
         for (x, y), (u, v) in zip(mine, theirs, strict=True):
@@ -70,7 +70,7 @@ def test_calibration_in_bins_is_close_to_that_of_rows(table, lay, calibration):
 
 def test_what_is_stated_is_what_the_policy_does(table, lay):
     """Loss and group means of the policy's decisions about the same rows are the stated ones."""
-    policy = solve_individual(lay(table), **asked())
+    policy = individually(lay(table), **asked())
     proba = np.column_stack([table[f"p{k}"] for k in range(3)])
     decisions = policy.apply(proba, table["z"], as_pandas(table))
     wrong = (decisions * (np.arange(3) != table["y"][:, None])).sum(axis=1)
@@ -87,10 +87,10 @@ def test_from_scores_to_an_audit(table, lay):
 
 def test_constraints_and_conflicts(table, lay):
     """Floors are met, and what cannot be met is explained, as in memory."""
-    policy = solve_individual(lay(table), **asked(constraints=[Floor("loan", at_least="today")], gap=1.0))
+    policy = individually(lay(table), **asked(constraints=[Floor("loan", at_least="today")], gap=1.0))
     assert min(policy.means["loan"].values()) > 0
     with pytest.raises(InfeasibleError):
-        solve_individual(lay(table), **asked(constraints=[Floor("loan", at_least=1e6)]))
+        individually(lay(table), **asked(constraints=[Floor("loan", at_least=1e6)]))
 
 
 def test_passes_are_few(table, lay, monkeypatch):
@@ -100,7 +100,7 @@ def test_passes_are_few(table, lay, monkeypatch):
     passes = []
     original = Engine.fold
     monkeypatch.setattr(Engine, "fold", lambda self, *args: passes.append(1) or original(self, *args))
-    policy = solve_individual(lay(table), **asked())
+    policy = individually(lay(table), **asked())
     assert 3 < len(passes) < policy.search.passes
 
 
@@ -108,14 +108,14 @@ def test_other_functions_and_bad_rows(table, lay, refuses):
     """Functions that are no expressions work with a notice; bad rows are named before any search."""
     odd = Happiness(lambda decision, x: [decision * v / 1e4 for v in x["loan"]], name="odd")
     with pytest.warns(BatchWarning, match="'odd'"):
-        found = solve_individual(lay(table), **asked(happiness=odd))
-    assert found.loss == pytest.approx(solve_individual(lay(table), **asked()).loss, rel=1e-7)
+        found = individually(lay(table), **asked(happiness=odd))
+    assert found.loss == pytest.approx(individually(lay(table), **asked()).loss, rel=1e-7)
     loan = table["loan"].copy()
     loan[700] = np.nan
     with refuses(DataError, "'loan'", "1 of 900 rows", "row 700"):
-        solve_individual(lay(table | {"loan": loan}), **asked())
+        individually(lay(table | {"loan": loan}), **asked())
     with refuses(DataError, "calibration='perfect'"):
-        solve_individual(lay(table), **asked(calibration="perfect"))
+        individually(lay(table), **asked(calibration="perfect"))
 
 
 def test_bad_rows_in_memory_are_named_too(table, refuses):
@@ -127,11 +127,11 @@ def test_bad_rows_in_memory_are_named_too(table, refuses):
         return as_pandas(table | {name: column})
 
     with refuses(DataError, "'y'", "1 of 900 rows", "row 700"):
-        solve_individual(broken("y", None, object), **asked())
+        individually(broken("y", None, object), **asked())
     with refuses(DataError, "label 7", "row 700"):
-        solve_individual(broken("y", 7), **asked())
+        individually(broken("y", 7), **asked())
     with refuses(DataError, "'p1'", "1 of 900 rows"):
-        solve_individual(broken("p1", np.nan), **asked())
+        individually(broken("p1", np.nan), **asked())
     bounded = Happiness(HAPPINESS[0].function, name="loan", bounds=(0, 2))
     with refuses(HappinessError, "'loan'", "bounds 0 to 2", "row"):
-        solve_individual(as_pandas(table), **asked(happiness=bounded))
+        individually(as_pandas(table), **asked(happiness=bounded))

@@ -26,7 +26,6 @@ from felicific import (
     frontier,
     moments,
     solve,
-    solve_individual,
 )
 from felicific._problem.requirements import requirements_of, resolve_gap
 from felicific._problem.rows import ModelRow, Requirement, rows_of
@@ -215,10 +214,8 @@ def test_individual_policies_of_tables_take_gaps_among_the_constraints():
         "sensitive_features": group,
         "happiness": "statistical_parity",
     }
-    short = solve_individual({"score": score}, gap=0.05, **asked)
-    objects = solve_individual(
-        {"score": score}, gap=None, constraints=[Gap("statistical_parity", 0.05)], **asked
-    )
+    short = solve({"score": score}, policy="individual", gap=0.05, **asked)
+    objects = solve({"score": score}, gap=None, constraints=[Gap("statistical_parity", 0.05)], **asked)
     assert (objects.loss, objects.gaps, objects.prices) == (short.loss, short.gaps, short.prices)
 
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from oracles import Exact, Rows
 from strategies import OFFSETS, UNITS, Column, components_of, examples, moments_of, populations, table_of
 
-from felicific import Happiness, Label, SoftLabel, moments, solve
+from felicific import Happiness, moments, solve
+from felicific._program.signals import Label, SoftLabel
 from felicific._program.summing import BATCH
 from felicific.exceptions import DataError, GroupError, HappinessError, MomentsError
 

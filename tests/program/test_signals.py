@@ -29,9 +29,9 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier
 
-from felicific import FairClassifier, Happiness, Label, Score, moments, solve
+from felicific import FairClassifier, Happiness, Score, moments, solve
 from felicific._program import signals as signals_module
-from felicific._program.signals import ScoreCells, find_boundary, fine_bins
+from felicific._program.signals import Label, ScoreCells, find_boundary, fine_bins
 from felicific.exceptions import DataError, GroupError, InfeasibleError, MomentsError
 
 BINS = 4098
@@ -436,14 +436,14 @@ def attempt(found, **asked):
 def check_optimum(people, policy, fraction, see_group=True):
     """Solve, and compare with the naive program; returns the policy, or None when the gap cannot be had."""
     found = moments_of(people, policy)
-    free = solve(found, gap=None, see_group=see_group)
+    free = solve(found, gap=None, group_at_predict=see_group)
     signal = free.signal
     units = units_of(people, signal, policy.monotone, blind=not see_group)
     J = people["eta"].shape[2]
     asked = Asked({j: fraction * free.outcome.gaps[j] for j in range(J)})
     gaps = {f"eta{j}": width for j, width in asked.gaps.items()}
     assert free.loss == pytest.approx(least_loss(units, Asked()), abs=1e-9)
-    policy, error = attempt(found, gap=gaps, see_group=see_group)
+    policy, error = attempt(found, gap=gaps, group_at_predict=see_group)
     if error is not None and error.least_gap is not None:
         j = int(re.search(r"eta(\d)", error.conflict[0])[1])
         assert error.least_gap == pytest.approx(least_gap(units, j), abs=1e-9)

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from functions import as_pandas, asked, assert_same, people
 
-from felicific import Happiness, Label, Moments, Score, SoftLabel, moments, solve
+from felicific import Happiness, Moments, Score, moments, solve
+from felicific._program.signals import Label, SoftLabel
 from felicific.exceptions import GroupError, MomentsError
 
 SUMS = ("mass", "loss", "value", "among", "today_loss", "today_value")

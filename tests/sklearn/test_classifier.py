@@ -12,7 +12,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
-from felicific import Budget, FairClassifier, Floor, Happiness, Label, SoftLabel
+from felicific import Budget, FairClassifier, Floor, Happiness
+from felicific._program.signals import Label, SoftLabel
 from felicific._tables.groups import resolve_groups
 from felicific.exceptions import GroupError, InfeasibleError
 

@@ -24,8 +24,8 @@ from functions import (
 )
 from helpers import name_of
 
-from felicific import Happiness, Label, Score, SoftLabel, audit, lookup, moments, solve
-from felicific._program.signals import ScoreCells
+from felicific import Happiness, Score, audit, lookup, moments, solve
+from felicific._program.signals import Label, ScoreCells, SoftLabel
 from felicific._tables.engine import find_engine
 from felicific.exceptions import (
     BatchWarning,

@@ -202,7 +202,7 @@ import os, signal, sys, threading, time, warnings
 import numpy as np
 sys.path[:0] = {paths!r}
 from functions import as_duckdb, as_lazy, as_pandas, asked, assert_same, people, write_parquet
-from felicific import audit, moments, solve_individual
+from felicific import audit, moments, solve
 
 warnings.simplefilter("ignore")
 table = people(900)
@@ -250,7 +250,7 @@ ask = asked(happiness=lambda decision, x: decision * x["loan"] ** 0.5)
 survive(lambda: moments(many, **ask), lambda: moments(lazy, **plain))
 
 individual = {**asked(happiness=slow), "gap": 0.1}
-survive(lambda: solve_individual(lazy, **individual), lambda: moments(lazy, **plain))
+survive(lambda: solve(lazy, policy=\"individual\", **individual), lambda: moments(lazy, **plain))
 """,
     "duckdb": """
 import duckdb

@@ -11,27 +11,29 @@ the optimum is their mixture, so a short list of policies answers every gap.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib import import_module  # for what stands above: bands and charts
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from felicific._frontier.breakpoints import EXACT, Closing, Point, breakpoints, ray_of, tau_rounding
 from felicific._frontier.curve import Curve, curve, table_of
-from felicific._policy.lottery import make_salt
 from felicific._policy.policy import CellPolicy, Policy
 from felicific._problem.happiness import Component
 from felicific._problem.requirements import resolve_gap
-from felicific._problem.rows import Requirement
 from felicific._program.model import build, changes_of
 from felicific._program.moments import Moments, Outcome
 from felicific._program.solution import rounded_up
 from felicific._tables.memory import table_maker
-from felicific._typing import Floats
+from felicific._typing import Floats, Table
 from felicific.exceptions import ConstraintError, InfeasibleError, MomentsError
+
+if TYPE_CHECKING:
+    from felicific._audit.band import Band
 
 
 @dataclass(frozen=True)
@@ -249,10 +251,48 @@ class Frontier:
             return curve(self.components, self.groups, self.tau, outcomes, others.today)
         return curve(self.components, self.groups, self.tau, [others(policy) for policy in self.policies])
 
+    def band(
+        self,
+        scores: Any,
+        X: Table = None,
+        y: Any = None,
+        *,
+        happiness: Any,
+        sensitive_features: Any,
+        loss: Any = "error",
+        favourable: Any = None,
+        sample_weight: Any = None,
+        confidence: float = 0.95,
+    ) -> Band:
+        """Limits of group means, gaps and loss along the frontier, from people it was not fitted on.
+
+        Parameters
+        ----------
+        scores : array of shape (n, K) or (n,)
+            What the model says about these people: probabilities, or predicted labels for label policies.
+        X, y : table and array
+            The people and their labels; X may be left out when nothing looks at it.
+        happiness, sensitive_features, loss, favourable, sample_weight :
+            As for :func:`felicific.moments`.
+        confidence : float, default=0.95
+            With which the whole band holds.
+        """
+        make: Callable[..., Band] = import_module("felicific._audit.band").band
+        return make(
+            self,
+            scores,
+            X,
+            y,
+            happiness=happiness,
+            sensitive_features=sensitive_features,
+            loss=loss,
+            favourable=favourable,
+            sample_weight=sample_weight,
+            confidence=confidence,
+        )
+
     def plot(self, **options: Any) -> Any:
         """The trade-off as an Altair chart; see :func:`felicific.plots.frontier`."""
-        from importlib import import_module
-
         return import_module("felicific.plots").frontier(self, **options)
 
     def to_dict(self) -> dict[str, list[Any]]:
@@ -287,38 +327,6 @@ def _matching(line: Frontier, others: Moments) -> Moments:
                 "Compute them with policy=frontier.policies[0].signal, and the same groups, happiness and loss.",
             )
     return theirs
-
-
-def frontier(
-    moments: Moments,
-    *,
-    gap: Any = None,
-    constraints: Iterable[Requirement] = (),
-    see_group: bool = True,
-    random_state: Any = None,
-) -> Frontier:
-    """The exact trade-off between loss and gap.
-
-    Parameters
-    ----------
-    moments : Moments
-        The sums over the labelled people.
-    gap : dict of component or criterion to number, or list of components or criteria; optional
-        Which gaps are closed; by default those of all components. With several, their gaps shrink together: in the
-        proportions of the numbers, or else of their gaps when nothing is asked of them.
-    constraints : sequence of Floor, Budget and Gap
-        Requirements that hold everywhere on the frontier; a Gap is closed as one of ``gap`` is.
-    see_group : bool
-        False for policies that decide alike in all groups.
-    random_state : None, int or NumPy generator
-        Where the lottery's salt comes from.
-    """
-    Moments.check(moments)
-    salt = make_salt(random_state)
-    joined = moments.joined()
-    joined.check_complete()
-    closing = Closing.of(gap, constraints, joined.components)
-    return cell_frontier(joined, closing, see_group=see_group, salt=salt)
 
 
 def cell_frontier(

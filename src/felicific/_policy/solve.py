@@ -16,7 +16,7 @@ from felicific._problem.problem import Problem
 from felicific._problem.requirements import requirements_of
 from felicific._problem.rows import Requirement
 from felicific._program.moments import Moments
-from felicific._program.signals import Individual, Label, Score, Signal, resolve_policy
+from felicific._program.signals import Individual, Label, Score, Signal, resolve_kind
 from felicific._program.sums import compute_moments
 from felicific._typing import Array, Table
 from felicific.exceptions import DataError, MomentsError
@@ -89,21 +89,23 @@ def solve(
     (0.125, True)
     """
     if isinstance(source, Moments):
-        given = {"policy": policy, "proba": proba, "y": y, "happiness": happiness, "today": today}
-        given |= {"sensitive_features": sensitive_features, "predicted": predicted}
-        extra = [name for name, value in given.items() if value is not None]
-        if extra:
-            raise MomentsError(
-                f"Moments were summed up already, so {extra[0]}= comes too late.",
-                f"Pass {extra[0]}= to moments(...), or pass the table instead of its moments.",
-            )
+        check_moments_alone(
+            policy=policy,
+            proba=proba,
+            y=y,
+            sensitive_features=sensitive_features,
+            happiness=happiness,
+            predicted=predicted,
+            today=today,
+        )
         source.check_complete()
         requirements = requirements_of(gap, constraints, source.components)
         salt = make_salt(random_state)
         return solve_cells(source.joined(), requirements, see_group=group_at_predict, salt=salt)
     if happiness is None and y is None and proba is None and predicted is None:
         Moments.check(source)
-    kind = resolve_policy(policy if policy is not None else "label" if proba is None else "score")
+    kind = resolve_kind(policy, proba)
+    check_seen(kind, group_at_predict)
     columns = Columns(sensitive_features, y, proba, predicted, today, weight=sample_weight)
     return _solve_table(
         source,
@@ -122,6 +124,25 @@ def solve(
     )
 
 
+def check_moments_alone(**given: Any) -> None:
+    """Refuse what belongs to a table beside moments, which were summed up already."""
+    for name, value in given.items():
+        if value is not None:
+            raise MomentsError(
+                f"Moments were summed up already, so {name}= comes too late.",
+                f"Pass {name}= to moments(...), or pass the table instead of its moments.",
+            )
+
+
+def check_seen(kind: Signal | Individual, group_at_predict: bool) -> None:
+    """Refuse an individual policy without the group, which needs a model of its own."""
+    if kind.sees_x and not group_at_predict:
+        raise DataError(
+            "An individual policy that decides without the group needs a model of who belongs to which.",
+            "Use FairClassifier(policy='individual', group_at_predict=False), which fits one, or policy='score'.",
+        )
+
+
 def _solve_table(
     table: Table,
     columns: Columns,
@@ -131,11 +152,6 @@ def _solve_table(
     settings: dict[str, Any],
 ) -> Policy:
     """The policy of this kind for the people of a table."""
-    if kind.sees_x and not settings["see_group"]:
-        raise DataError(
-            "An individual policy that decides without the group needs a model of who belongs to which.",
-            "Use FairClassifier(policy='individual', group_at_predict=False), which fits one, or policy='score'.",
-        )
 
     def asked(decisions: Array) -> Problem:
         return Problem.of(decisions, **settings)

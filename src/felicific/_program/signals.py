@@ -509,6 +509,11 @@ def resolve_policy(policy: Any) -> Signal | Individual:
     raise DataError(f"There is no policy {policy!r}.", f"Choose one of {', '.join(map(repr, names))}.")
 
 
+def resolve_kind(policy: Any, proba: Any) -> Signal | Individual:
+    """What the policy sees: as it is asked for, else the score, or the label where there are no probabilities."""
+    return resolve_policy(policy if policy is not None else "label" if proba is None else "score")
+
+
 def resolve_signal(policy: Any) -> Signal:
     """Turn ``policy=`` into a signal that moments can be summed over."""
     signal = resolve_policy(policy)

@@ -69,7 +69,7 @@ class SampleSize(int):
 def sample_size(
     *,
     delta: Any = 0.02,
-    gamma: float = 0.01,
+    confidence: float = 0.99,
     n_components: int | None = None,
     n_classes: int = 2,
     n_groups: int = 2,
@@ -85,8 +85,8 @@ def sample_size(
     ----------
     delta : number, or sequence or dict of numbers by component
         How far a group's mean may be off, in the component's unit. A gap is then off by at most twice that.
-    gamma : float
-        Probability with which that may fail.
+    confidence : float
+        Probability with which all of them are.
     n_components : int, default=2
         Number of components; taken from ``delta``, ``span`` or ``among`` where these list them.
     n_classes, n_groups : int
@@ -110,10 +110,10 @@ def sample_size(
 
     Examples
     --------
-    >>> sample_size(delta=0.02, gamma=0.01, n_components=2, n_classes=2, n_groups=2, span=1.0)
+    >>> sample_size(delta=0.02, confidence=0.99, n_components=2, n_classes=2, n_groups=2, span=1.0)
     10596
     """
-    gamma = _within(gamma, "gamma", 0.0, 1.0)
+    gamma = _failing(confidence)
     names, count = _components(n_components, delta=delta, span=span, among=among, sd=sd)
     deltas = _each(delta, "delta", names, count, 0.0, math.inf)
     spans = _each(span, "span", names, count, 0.0, math.inf)
@@ -141,10 +141,10 @@ def sample_size(
     return found
 
 
-def precision(
+def margin_of_error(
     rows: float,
     *,
-    gamma: float = 0.01,
+    confidence: float = 0.99,
     n_components: int = 2,
     n_classes: int = 2,
     n_groups: int = 2,
@@ -157,10 +157,10 @@ def precision(
 
     Examples
     --------
-    >>> round(precision(10596), 6)
+    >>> round(margin_of_error(10596), 6)
     0.02
     """
-    gamma, rows = _within(gamma, "gamma", 0.0, 1.0), _within(rows, "rows", 0.0, math.inf)
+    gamma, rows = _failing(confidence), _within(rows, "rows", 0.0, math.inf)
     span, among = _within(span, "span", 0.0, math.inf), _within(among, "among", 0.0, 1.0, top=True)
     n_classes, n_groups = _whole(n_classes, "n_classes", 2), _whole(n_groups, "n_groups", 2)
     signals = n_classes if signals is None else _whole(signals, "signals", 1)
@@ -256,6 +256,11 @@ def _whole(value: Any, what: str, least: int) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < least:
         raise DataError(f"{what} is {value!r}.", f"Give a whole number of at least {least}.")
     return int(value)
+
+
+def _failing(confidence: float) -> float:
+    """One minus the confidence, as it was written: 1 - 0.99 is 0.01."""
+    return float(f"{1.0 - _within(confidence, 'confidence', 0.0, 1.0):.12g}")
 
 
 def _normal_quantile(p: float) -> float:

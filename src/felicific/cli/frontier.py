@@ -73,7 +73,7 @@ def _trace(people: People, options: FrontierOptions) -> Frontier:
         fair = classifier(people, rows, options.kind, gap=None, constraints=constraints)
         line: Frontier = fair.frontier_
         return line
-    from felicific._frontier.frontier import frontier as trace
+    from felicific._frontier.solve import frontier as trace
     from felicific.cli.fit import sums
 
     return trace(sums(people, options.kind), constraints=constraints)

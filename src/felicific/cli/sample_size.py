@@ -51,16 +51,12 @@ def sample_size(options: SampleSizeOptions) -> None:
 
     Example: felicific sample-size --delta 500 --span 50000 --components 1 --cells 256
     """
-    from decimal import Decimal
-
-    from felicific._statistics.intervals import check_confidence
-    from felicific._statistics.sample_size import precision
+    from felicific._statistics.sample_size import margin_of_error
     from felicific._statistics.sample_size import sample_size as plan
     from felicific.cli.outputs import print_json
 
     asked: dict[str, Any] = {
-        # In decimals: as floating-point numbers 1 - 0.99 is a little more than 0.01.
-        "gamma": float(1 - Decimal(str(check_confidence(options.confidence)))),
+        "confidence": options.confidence,
         "n_components": options.components,
         "n_classes": options.classes,
         "n_groups": options.groups,
@@ -73,7 +69,7 @@ def sample_size(options: SampleSizeOptions) -> None:
         size = plan(delta=options.delta, **asked)
         print_json(size.to_dict()) if options.as_json else print("\n".join(size.sentences()))
         return
-    close = precision(options.rows, **asked)
+    close = margin_of_error(options.rows, **asked)
     if options.as_json:
         print_json({"rows": options.rows, "delta": close})
     else:

@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from felicific._frontier.frontier import Frontier, frontier
+from felicific._frontier.frontier import Frontier
+from felicific._frontier.solve import frontier
 from felicific._problem.happiness import Happiness
 from felicific._problem.requirements import Budget, Floor
 from felicific._program.moments import Moments, Outcome

@@ -123,7 +123,7 @@ class Track:
 
 def fit(moments: Moments) -> dict[str, Settled]:
     """The frontier of every method, ties settled."""
-    from felicific._frontier.frontier import frontier
+    from felicific._frontier.solve import frontier
 
     own = str(moments.components[0].name)
     line = frontier(moments, gap={own: 1.0})

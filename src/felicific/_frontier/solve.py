@@ -1,0 +1,129 @@
+"""Frontier: the least loss for every gap, without scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from felicific._frontier.breakpoints import Closing
+from felicific._frontier.frontier import Frontier, cell_frontier
+from felicific._frontier.individual import individual_frontier
+from felicific._people.columns import Columns
+from felicific._people.find import labelled_people
+from felicific._people.lazy import LazyPeople
+from felicific._policy.fit_individual import fit_individual, ground_of
+from felicific._policy.lottery import make_salt
+from felicific._policy.solve import Kind, check_moments_alone, check_seen
+from felicific._problem.problem import Problem
+from felicific._problem.rows import Requirement
+from felicific._program.generation import Ledgers
+from felicific._program.moments import Moments
+from felicific._program.signals import Label, resolve_kind
+from felicific._program.sums import compute_moments
+from felicific._typing import Array, Table
+from felicific.exceptions import DataError
+
+
+def frontier(
+    source: Moments | Table,
+    *,
+    gap: Any = None,
+    constraints: Iterable[Requirement] = (),
+    group_at_predict: bool = True,
+    random_state: Any = None,
+    policy: Kind | None = None,
+    proba: Any = None,
+    y: Any = None,
+    sensitive_features: Any = None,
+    happiness: Any = None,
+    loss: Any = "error",
+    classes: Sequence[Any] | None = None,
+    favourable: Any = None,
+    predicted: Any = None,
+    today: Any = None,
+    sample_weight: Any = None,
+) -> Frontier:
+    """The exact trade-off between loss and gap.
+
+    Parameters
+    ----------
+    source : Moments, or table
+        The sums over the labelled people, see :func:`felicific.moments`; or the people themselves.
+    gap : dict of component or criterion to number, or list of components or criteria; optional
+        Which gaps are closed; by default those of all components. With several, their gaps shrink together: in the
+        proportions of the numbers, or else of their gaps when nothing is asked of them.
+    constraints : sequence of Floor, Budget and Gap
+        Requirements that hold everywhere on the frontier; a Gap is closed as one of ``gap`` is.
+    group_at_predict : bool
+        False for policies that decide alike in all groups.
+    random_state : None, int or NumPy generator
+        Where the lottery's salt comes from.
+    policy, proba, y, sensitive_features, happiness, loss, classes, favourable, predicted, today, sample_weight :
+        Of a table: as for :func:`felicific.solve`. Individual policies need it in memory.
+
+    Returns
+    -------
+    Frontier
+        A cheap object: it is solved when it is first looked at.
+
+    Examples
+    --------
+    >>> people = {
+    ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
+    ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
+    ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
+    ... }
+    >>> line = frontier(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision")
+    >>> [round(float(gap), 6) for gap in line.gaps[:, 0]], [round(float(loss), 6) for loss in line.loss]
+    ([0.0, 0.25], [0.125, 0.0])
+    """
+    salt = make_salt(random_state)
+    if isinstance(source, Moments):
+        check_moments_alone(
+            policy=policy,
+            proba=proba,
+            y=y,
+            sensitive_features=sensitive_features,
+            happiness=happiness,
+            predicted=predicted,
+            today=today,
+        )
+        joined = source.joined()
+        joined.check_complete()
+        closing = Closing.of(gap, constraints, joined.components)
+        return cell_frontier(joined, closing, see_group=group_at_predict, salt=salt)
+    if happiness is None and y is None and proba is None and predicted is None:
+        Moments.check(source)
+    kind = resolve_kind(policy, proba)
+    check_seen(kind, group_at_predict)
+    columns = Columns(sensitive_features, y, proba, predicted, today, weight=sample_weight)
+
+    def asked(decisions: Array) -> Problem:
+        return Problem.of(
+            decisions,
+            happiness,
+            loss=loss,
+            constraints=constraints,
+            favourable=favourable,
+            see_group=group_at_predict,
+        )
+
+    with labelled_people(source, columns, asked, classes) as (people, problem):
+        closing = Closing.of(list(problem.closed) if gap is None else gap, problem.kept, problem.components)
+        if not kind.sees_x:
+            joined = compute_moments(people, problem, kind).joined()  # type: ignore[arg-type]  # it is a signal
+            joined.check_complete()
+            return cell_frontier(joined, closing, see_group=group_at_predict, salt=salt)
+        if isinstance(people, LazyPeople):
+            raise DataError(
+                "The frontier of individual policies needs the people in memory.",
+                "Collect the table first, or use policy='score'.",
+            )
+        compute_moments(people, problem, Label()).check_complete()
+        known = people.with_scores
+        fitted = fit_individual(problem, known, kind, salt)[0]  # type: ignore[arg-type]  # an individual policy
+
+        def ground() -> Ledgers:
+            return ground_of(problem, known, fitted.calibration, fitted.origin)
+
+        return individual_frontier(problem, ground, fitted, closing)

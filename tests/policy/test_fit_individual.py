@@ -26,7 +26,7 @@ def table():
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch):
     """Several batches, so that sums of parts are added."""
-    monkeypatch.setattr("felicific._tables.engine.BATCH_ROWS", 400)
+    monkeypatch.setattr("felicific._tables.engine.BatchEngine.batch_rows", 400)
 
 
 def asked(**changes):
@@ -95,11 +95,11 @@ def test_constraints_and_conflicts(table, lay):
 
 def test_passes_are_few(table, lay, monkeypatch):
     """Columns that are known together are asked for in one pass over the table."""
-    from felicific._tables.engine import Engine
+    from felicific._tables.engine import BatchEngine
 
     passes = []
-    original = Engine.fold
-    monkeypatch.setattr(Engine, "fold", lambda self, *args: passes.append(1) or original(self, *args))
+    original = BatchEngine.fold
+    monkeypatch.setattr(BatchEngine, "fold", lambda self, *args: passes.append(1) or original(self, *args))
     policy = solve_individual(lay(table), **asked())
     assert 3 < len(passes) < policy.search.passes
 

@@ -26,7 +26,7 @@ from felicific._problem.happiness import (
     evaluate,
     evaluate_among,
 )
-from felicific._program.plan import Ask, Rows, columns_seen, fold_rows, make_plan, no_rows
+from felicific._program.plan import Ask, Rows, fold_rows, make_plan, no_rows
 from felicific._program.summing import BATCH, check_proba, encode_labels, resolve_loss
 from felicific._statistics.intervals import Sample
 from felicific._tables.engine import Engine
@@ -104,8 +104,8 @@ def tally(engine: Engine, ask: Ask, sampling: bool, policy: Any = None) -> Perso
     By the column ``ask.predicted``; or by a policy, a lottery counting by its odds.
     """
     plan = make_plan(engine, ask)
-    if policy is not None and not hasattr(policy, "signal"):
-        seen = columns_seen(engine, policy, ask.sensitive_features)
+    if policy is not None:
+        seen = policy.columns_seen(engine, ask.sensitive_features)
         reason = (
             plan.reason if seen is not None else "The policy cannot be written as expressions of columns."
         )

@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from felicific._documents import check_shape, plain, read_number, read_numbers, refused
 from felicific._policy.calibration import Calibration
@@ -24,11 +23,12 @@ from felicific._program.generation import (
     fixed_decisions,
     likeliest,
 )
+from felicific._program.plan import columns_seen
 from felicific._program.summing import check_proba, resolve_loss
-from felicific._tables.memory import Array, Table, count_rows
+from felicific._tables.engine import Engine
+from felicific._tables.memory import count_rows
+from felicific._typing import Array, Codes, Floats, Table
 from felicific.exceptions import DataError, PolicyFileError
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ class Seen:
     """What a policy sees of people: every decision's expected worth, the likeliest class, and the slot of the group."""
 
     ledger: Ledger
-    likely: NDArray[np.intp]
-    group: NDArray[np.intp]
+    likely: Codes
+    group: Codes
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -82,10 +82,10 @@ class IndividualPolicy(Policy):
     loss_function: Any
     search: Search
 
-    def _mixed(self, scores: Array, group: NDArray[np.intp] | None, x: Table) -> Floats:
+    def _mixed(self, scores: Array, group: Codes | None, x: Table) -> Floats:
         return self.follow(self.look(scores, group, x))
 
-    def look(self, scores: Array, group: NDArray[np.intp] | None, x: Table) -> Seen:
+    def look(self, scores: Array, group: Codes | None, x: Table) -> Seen:
         """What may be expected of people, whatever the mixture."""
         if x is None:
             raise DataError("An individual policy looks at the people themselves.", "Pass x=, their table.")
@@ -117,6 +117,10 @@ class IndividualPolicy(Policy):
                 chosen = choose(alpha, kappa, cost, value) if free else fixed_decisions(fixed, likely[mine])
                 decisions[mine, chosen] += self.mixture.share[z, m]
         return decisions
+
+    def columns_seen(self, engine: Engine, sensitive_features: Any) -> tuple[str, ...] | None:
+        """Columns that happiness and loss look at; see :meth:`Policy.columns_seen`."""
+        return columns_seen(engine, self, sensitive_features)
 
     @property
     def terms(self) -> Terms:

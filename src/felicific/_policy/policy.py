@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import pairwise
@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, ClassVar, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from felicific._documents import (
     check_shape,
@@ -31,19 +30,19 @@ from felicific._documents import (
 from felicific._files import write_whole
 from felicific._policy.apply import Roles, decide_table
 from felicific._policy.lottery import check_keys, draw, keys_as_text, make_salt
-from felicific._policy.sql import case_expression, quote_name
+from felicific._policy.sql import Names, case_expression
 from felicific._problem.happiness import Component, read_component, written
 from felicific._problem.requirements import Budget, Floor
 from felicific._program.moments import Moments, Outcome
 from felicific._program.signals import SIGNALS, Signal, SoftLabel, signal_from_json, signal_to_json
 from felicific._program.solution import solve_program
 from felicific._program.summing import KEY_BATCH, check_proba, encode_labels
-from felicific._tables.engine import find_engine
+from felicific._tables.dialect import Dialect
+from felicific._tables.engine import Engine, dialect_of, find_engine
 from felicific._tables.groups import encode_groups
-from felicific._tables.memory import Array, Table, as_vector
+from felicific._tables.memory import as_vector
+from felicific._typing import Array, Codes, Floats, Table
 from felicific.exceptions import ConstraintError, DataError, GroupError, PolicyFileError
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -92,7 +91,7 @@ class Policy(ABC):
         return True
 
     @abstractmethod
-    def _mixed(self, scores: Array, group: NDArray[np.intp] | None, x: Table) -> Floats:
+    def _mixed(self, scores: Array, group: Codes | None, x: Table) -> Floats:
         """Probability of every decision, before any rounding."""
 
     @abstractmethod
@@ -266,9 +265,25 @@ class Policy(ABC):
         impossible probabilities, no key) raises inside the database. Several group columns must be text or whole
         numbers. Only for policies that see a signal.
         """
-        raise DataError(
-            "This policy decides by functions of x, which have no SQL.", "Use policy.apply(table, ...)."
-        )
+        write = self.sql_writer()
+        if write is None:
+            raise DataError(
+                "This policy decides by functions of x, which have no SQL.", "Use policy.apply(table, ...)."
+            )
+        roles = Roles.of(self, proba, predicted, sensitive_features, key)
+        spoken = dialect_of(dialect)
+        return write(spoken, roles.placed(spoken.quote_name))
+
+    def sql_writer(self) -> Callable[[Dialect, Names], str] | None:
+        """How the policy is written as SQL, with columns as they are called there; None where functions of x decide."""
+        return None
+
+    def columns_seen(self, engine: Engine, sensitive_features: Any) -> tuple[str, ...] | None:
+        """Columns that functions of x look at, besides those of scores and groups.
+
+        None when a function cannot be written as an expression of columns, and must see the library's own rows.
+        """
+        return ()
 
     # -----------------------------------------------------------------------------------------------------
     # Words
@@ -395,7 +410,7 @@ class CellPolicy(Policy):
         """Whether the signal is made of probabilities."""
         return self.signal.needs_proba
 
-    def _mixed(self, scores: Array, group: NDArray[np.intp] | None, x: Table) -> Floats:
+    def _mixed(self, scores: Array, group: Codes | None, x: Table) -> Floats:
         g, size, k = self.q.shape
         table = self.q.reshape(g * size, k)
         rows = np.arange(len(scores))
@@ -413,18 +428,9 @@ class CellPolicy(Policy):
                     decisions[part] += share[:, None] * table.take(place, axis=0)
         return decisions
 
-    def to_sql(
-        self,
-        dialect: str = "duckdb",
-        *,
-        proba: Any = None,
-        predicted: str | None = None,
-        sensitive_features: Any = None,
-        key: str | None = None,
-    ) -> str:
-        """Write the policy as SQL; see :meth:`Policy.to_sql`."""
-        roles = Roles.of(self, proba, predicted, sensitive_features, key)
-        return case_expression(self, roles.placed(partial(quote_name, dialect=dialect)), dialect)
+    def sql_writer(self) -> Callable[[Dialect, Names], str]:
+        """One ``CASE`` expression."""
+        return partial(case_expression, self)
 
     def rules(self, digits: int = 12) -> list[str]:
         """One sentence for every group and stretch of signals that is treated alike."""
@@ -463,7 +469,7 @@ class CellPolicy(Policy):
             found += [(run.start + a, run.start + b - 1) for a, b in pairwise(starts)]
         return found
 
-    def _treatment(self, q: Floats, today: NDArray[np.intp]) -> str:
+    def _treatment(self, q: Floats, today: Codes) -> str:
         classes = self.classes.tolist()
         if q.max() == 1.0:
             d = int(q.argmax())

@@ -7,49 +7,48 @@ and both sides are exact. The lottery is the same hash, so the same person gets 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from felicific._policy.lottery import cumulate
-from felicific._program.signals import Label, ScoreCells, SoftLabel, fine_per_class, lower_edge
+from felicific._program.signals import Label, ScoreCells, Signal, SoftLabel, fine_per_class, lower_edge
 from felicific._program.summing import PROBABILITY_TOLERANCE
+from felicific._tables.dialect import Dialect, write_number
+from felicific._typing import Array, Floats
 from felicific.exceptions import DataError
 
-Floats = NDArray[np.float64]
 
-DIALECTS = ("duckdb", "spark")
+class SignalPolicy(Protocol):
+    """What SQL is written from: a policy q(decision given signal, group), and how its lots are drawn."""
 
+    @property
+    def classes(self) -> Array:
+        """The decisions."""
 
-def quote_name(name: str, dialect: str) -> str:
-    """A column's name as an identifier: quoted, with every quote in it doubled."""
-    if dialect == "spark" and "${" in name:
-        raise DataError(
-            f"Spark replaces what looks like a variable in the name {name!r}, inside quotes too.",
-            "Rename the column, or use policy.apply(table, ...), which needs no names.",
-        )
-    mark = "`" if dialect == "spark" else '"'
-    return mark + name.replace(mark, mark + mark) + mark
+    @property
+    def groups(self) -> tuple[Any, ...]:
+        """The groups."""
 
+    @property
+    def signal(self) -> Signal:
+        """What the policy sees besides the group."""
 
-def quote_value(value: Any, dialect: str) -> str:
-    """A class or a group as a literal."""
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, float):
-        return _number(value)
-    if not isinstance(value, str):
-        raise DataError(
-            f"{value!r} is a {type(value).__name__}, which has no SQL literal here.",
-            "Use strings, integers, floats or booleans as classes and groups.",
-        )
-    if dialect == "spark" and any(mark in value for mark in "\\'$"):
-        # How Spark reads a backslash depends on its settings, and it replaces ${variables}; bytes it takes as they are.
-        return f"decode(unhex('{value.encode().hex()}'), 'UTF-8')"
-    return "'" + value.replace("'", "''") + "'"
+    @property
+    def q(self) -> Floats:
+        """Probability of each decision, by group and signal."""
+
+    @property
+    def salt(self) -> str:
+        """The salt of the lottery."""
+
+    @property
+    def randomize(self) -> bool:
+        """Whether lots are drawn."""
+
+    @property
+    def see_group(self) -> bool:
+        """Whether the group decides too."""
 
 
 @dataclass(frozen=True)
@@ -74,22 +73,18 @@ class Names:
     key: str | None
 
 
-def case_expression(policy: Any, names: Names, dialect: str) -> str:
+def case_expression(policy: SignalPolicy, dialect: Dialect, names: Names) -> str:
     """The decision of a policy as one expression.
 
     Unknown groups, impossible probabilities and missing keys raise inside the database; they never fall into an
     ``ELSE``.
     """
-    if dialect not in DIALECTS:
-        raise DataError(
-            f"There is no dialect {dialect!r}.", f"Choose one of {', '.join(map(repr, DIALECTS))}."
-        )
-    return _Case(policy, names, dialect).text()
+    return _Case(policy, dialect, names).text()
 
 
 class _Case:
-    def __init__(self, policy: Any, names: Names, dialect: str) -> None:
-        self.policy, self.names, self.dialect = policy, names, dialect
+    def __init__(self, policy: SignalPolicy, dialect: Dialect, names: Names) -> None:
+        self.policy, self.dialect, self.names = policy, dialect, names
         self.signal = policy.signal
         self.classes = policy.classes.tolist()
         self.k = len(self.classes)
@@ -159,27 +154,25 @@ class _Case:
 
     def _raise(self, words: str, shown: str, remedy: str) -> str:
         """An error that shows a value, and the key of the person it is the value of."""
-        text, function = ("STRING", "raise_error") if self.dialect == "spark" else ("VARCHAR", "error")
 
-        def said(column: str) -> str:
-            return f"coalesce(CAST({column} AS {text}), 'NULL')"
+        def as_shown(column: str) -> str:
+            return f"coalesce({self.dialect.as_text(column)}, 'NULL')"
 
-        parts = [self._value(f"felicific: {words}"), said(shown)]
+        parts = [self._value(f"felicific: {words}"), as_shown(shown)]
         if self.names.key not in (None, shown):
-            parts += [self._value(" (key "), said(str(self.names.key)), self._value(")")]
-        return f"{function}(concat({', '.join(parts)}, {self._value(f'. {remedy}')}))"
+            parts += [self._value(" (key "), as_shown(str(self.names.key)), self._value(")")]
+        return self.dialect.error([*parts, self._value(f". {remedy}")])
 
-    def _value(self, value: Any) -> str:
-        return quote_value(value, self.dialect)
+    def _value(self, value: object) -> str:
+        return self.dialect.quote_value(value)
 
     def _group(self) -> str:
         """The group; of several columns the name of their intersection, escaped as Python escapes it."""
         if not self.policy.see_group or len(self.names.group) == 1:
             return self.names.group[0] if self.names.group else ""
-        text = "STRING" if self.dialect == "spark" else "VARCHAR"
-        back = "chr(92)"
+        back, text = "chr(92)", self.dialect.as_text
         parts = [
-            f"replace(replace(CAST({name} AS {text}), {back}, concat({back}, {back})), '&', concat({back}, '&'))"
+            f"replace(replace({text(name)}, {back}, concat({back}, {back})), '&', concat({back}, '&'))"
             for name in self.names.group
         ]
         joined = ", ' & ', ".join(parts)
@@ -216,10 +209,10 @@ class _Case:
         if len(possible) == 1 or not self.policy.randomize:
             return self._value(self.classes[int(q.argmax())])
         edges = cumulate(q[None])[0]
-        return self._lottery([_number(edge) for edge in edges])
+        return self._lottery([write_number(edge) for edge in edges])
 
     def _lottery(self, edges: list[str]) -> str:
-        u = self._uniform()
+        u = self.dialect.uniform(self.policy.salt, str(self.names.key))
         lines = [
             f"WHEN {u} < {edge} THEN {self._value(choice)}"
             for edge, choice in zip(edges[:-1], self.classes, strict=False)
@@ -231,7 +224,7 @@ class _Case:
         shares, q = self._shares(), self.policy.q[z]
         odds = []
         for d in range(self.k):
-            terms = [f"{share} * {_number(q[s, d])}" for s, share in enumerate(shares)]
+            terms = [f"{share} * {write_number(q[s, d])}" for s, share in enumerate(shares)]
             odds.append(f"(0.0e0 + {' + '.join(terms)})")
         if not self.policy.randomize:
             return self._likeliest(odds)
@@ -259,15 +252,6 @@ class _Case:
         q = self.policy.q if self.policy.see_group else self.policy.q[:1]
         return bool(((q > 0).sum(axis=2) > 1).any())
 
-    def _uniform(self) -> str:
-        """The person's number in [0, 1): 13 hexadecimal digits of SHA-256 of salt and key."""
-        salt, key = self.policy.salt, self.names.key
-        if self.dialect == "spark":
-            digits = f"substring(sha2(concat('{salt}:', CAST({key} AS STRING)), 256), 1, 13)"
-            return f"CAST(conv({digits}, 16, 10) AS DOUBLE) / {_number(2.0**52)}"
-        digits = f"left(sha256('{salt}:' || CAST({key} AS VARCHAR)), 13)"
-        return f"CAST('0x' || {digits} AS UBIGINT) / {_number(2.0**52)}"
-
     # -----------------------------------------------------------------------------------------------------
     # The signal
 
@@ -285,26 +269,26 @@ class _Case:
         """Condition of a stretch of signals; empty when everybody has one of them."""
         if isinstance(self.signal, Label):
             return self._labelled(first)
-        cells: ScoreCells = self.signal
+        cells = cast(ScoreCells, self.signal)  # a score's fine bins are joined when the policy is found
         starts = (0, *cells.cuts)
         if self.k == 2:
             low = lower_edge(starts[first], 2, cells.boundary)
             high = None if last + 1 >= len(starts) else lower_edge(starts[last + 1], 2, cells.boundary)
             score = self._shares()[1]
             return _all(
-                "" if low < 0 else f"{score} > {_number(low)}",
-                "" if high is None else f"{score} <= {_number(high)}",
+                "" if low < 0 else f"{score} > {write_number(low)}",
+                "" if high is None else f"{score} <= {write_number(high)}",
             )
         fine = fine_per_class(self.k)
         owner = starts[first] // (fine + 1)
-        best = f"({_number(float(fine))} * greatest({', '.join(self._shares())}))"
+        best = f"({write_number(float(fine))} * greatest({', '.join(self._shares())}))"
         bottom = starts[first] % (fine + 1)
         stop = starts[last + 1] if last + 1 < len(starts) else self.k * (fine + 1)
         top = stop - owner * (fine + 1)
         return _all(
             self._top_is(owner),
-            "" if bottom == 0 else f"{best} > {_number(float(bottom - 1))}",
-            "" if top > fine else f"{best} <= {_number(float(top - 1))}",
+            "" if bottom == 0 else f"{best} > {write_number(float(bottom - 1))}",
+            "" if top > fine else f"{best} <= {write_number(float(top - 1))}",
         )
 
     def _labelled(self, s: int) -> str:
@@ -318,12 +302,6 @@ class _Case:
         before = [f"{shares[k]} > {share}" for share in shares[:k]]
         after = [f"{shares[k]} >= {share}" for share in shares[k + 1 :]]
         return _all(*before, *after)
-
-
-def _number(value: float) -> str:
-    """A number that reads back as the same 64-bit float in every dialect."""
-    text = repr(float(value))
-    return text if "e" in text else f"{text}e0"  # without an exponent it would be a decimal
 
 
 def _all(*conditions: str) -> str:

@@ -16,7 +16,7 @@ from felicific._problem.happiness import ARGUMENTS, Happiness, arguments_of
 from felicific._program.signals import Label, Signal
 from felicific._program.summing import check_weights, resolve_loss
 from felicific._tables.column import NUMERIC, Column, ColumnTable, NotAColumn, as_column
-from felicific._tables.engine import Combine, Engine, Place, as_list
+from felicific._tables.engine import Combine, Engine, Place, QueryEngine, as_list
 from felicific._tables.groups import groups_of_present
 from felicific._tables.memory import (
     Array,
@@ -122,7 +122,7 @@ class Rows:
 
 
 def fold_rows(
-    engine: Engine, ask: Ask, plan: Plan, step: Callable[[Ask, Rows], Any], combine: Combine
+    engine: Engine, ask: Ask, plan: Plan, step: Callable[[Ask, Rows], Any], combine: Combine[Any]
 ) -> Any:
     """Apply ``step`` to batches of rows and combine; what is missing is told for the whole table.
 
@@ -209,7 +209,7 @@ def distinct_labels(engine: Engine, y: str, weight: str | None, purpose: str) ->
     names = [y] if weight is None else [y, weight]
     if weight is not None:
         _check_kind(engine, weight, "sample_weight")
-    if engine.has_queries:
+    if isinstance(engine, QueryEngine):
         column = engine.column(y, "y").expr.alias("y")
         frame = engine.frame()
         if weight is not None:

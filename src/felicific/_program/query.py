@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from felicific._problem.happiness import Batch, Happiness, check_bounds, evaluate, evaluate_among
 from felicific._program.moments import Moments
@@ -23,13 +22,11 @@ from felicific._program.plan import Ask, Plan, Rows, fold_rows, make_plan, no_ro
 from felicific._program.signals import FINE, Label, Score, ScoreCells, SoftLabel, fine_per_class
 from felicific._program.summing import PROBABILITY_TOLERANCE, compute_moments, refuse_overflow, resolve_loss
 from felicific._tables.column import Column
-from felicific._tables.engine import Engine, as_floats, as_list
+from felicific._tables.engine import Engine, QueryEngine, as_floats, as_list
 from felicific._tables.groups import encode_groups, find_groups, name_groups
-from felicific._tables.memory import Array, as_objects
+from felicific._tables.memory import as_objects
+from felicific._typing import Array, Codes, Floats
 from felicific.exceptions import DataError, EngineError, FelicificError, HappinessError
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 #: Rows that a typical value of each component is taken from.
 SAMPLE = 8192
@@ -41,7 +38,7 @@ EXACT = 2.0**53
 def engine_moments(engine: Engine, ask: Ask) -> Moments:
     """Moments by one query where everything can be written as expressions, else batch by batch."""
     plan = make_plan(engine, ask)
-    if plan.reason is not None or not engine.has_queries:
+    if plan.reason is not None or not isinstance(engine, QueryEngine):
         return _batchwise(engine, ask, plan)
     try:
         return Query(engine, ask, plan).moments()
@@ -116,7 +113,7 @@ def _regrouped(moments: Moments, groups: tuple[Any, ...]) -> Moments:
 class Query:
     """One aggregation by (group, signal, own decision, label)."""
 
-    def __init__(self, engine: Engine, ask: Ask, plan: Plan) -> None:
+    def __init__(self, engine: QueryEngine, ask: Ask, plan: Plan) -> None:
         self.engine, self.ask, self.plan = engine, ask, plan
         self.classes = ask.classes.tolist()
         self.k = len(self.classes)

@@ -34,6 +34,15 @@ def test_import_is_light(code):
     assert not loaded & HEAVY
 
 
+def test_the_files_of_engines_are_light():
+    """The file of an engine imports its library only when there is such a table."""
+    files = sorted(path.stem for path in (SOURCE / "_tables").glob("*.py") if path.stem != "__init__")
+    assert {"polars", "duckdb", "arrow", "dask", "spark"} <= set(files)
+    code = "\n".join(f"import felicific._tables.{name}" for name in files)
+    loaded = {name.split(".")[0] for name in run(f"{code}\nimport sys\nprint(*sys.modules)")}
+    assert not loaded & HEAVY
+
+
 def test_import_alone_does_nothing():
     """Importing felicific, and listing its names, does not even import NumPy."""
     loaded = {

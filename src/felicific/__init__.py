@@ -62,7 +62,7 @@ _HOME = {
     "_audit.result": ["Audit"],
     "_frontier.frontier": ["Frontier"],
     "_frontier.solve": ["frontier"],
-    "_policy.individual": ["Policy"],  # so that files of every kind of policy can be read
+    "_policy.kinds": ["Policy"],  # so that files of every kind of policy can be read
     "_policy.solve": ["solve"],
     "_problem.happiness": ["Happiness"],
     "_problem.requirements": ["Budget", "Floor", "Gap"],

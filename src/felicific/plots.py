@@ -19,9 +19,8 @@ from felicific._audit.result import Audit
 from felicific._files import write_whole
 from felicific._frontier.breakpoints import tau_of
 from felicific._frontier.frontier import Frontier
-from felicific._policy.policy import CellPolicy, Policy
+from felicific._policy.policy import Policy
 from felicific._problem.happiness import Component
-from felicific._program.signals import ScoreCells
 from felicific.exceptions import DataError
 
 #: An Altair chart of any kind; Altair is imported where a chart is made.
@@ -168,31 +167,23 @@ def policy_steps(policy: Policy) -> dict[str, Any]:
     ``rows`` are stretches of scores that are treated alike: the group, the model's label, from which score to which,
     and the probability of every decision.
     """
-    if not isinstance(policy, CellPolicy):
+    stretches = policy.stretches()
+    if stretches is None:
         raise DataError(
             f"A policy of kind {type(policy).__name__} sees all of x, which no chart of signals shows.",
             "Read its sentences().",
         )
-    k, signal = len(policy.classes), policy.signal
     names = labels(policy.groups) if policy.see_group else ["everybody"]
     decisions = labels(policy.classes.tolist())
-    line = k == 2 and isinstance(signal, ScoreCells)
-    ranges = signal.ranges(k) if isinstance(signal, ScoreCells) else [(s, 0.0, 1.0) for s in range(k)]
-    rows = []
-    for z, name in enumerate(names):
-        for owner in range(1 if line else k):
-            mine = [s for s in range(len(ranges)) if line or ranges[s][0] == owner]
-            found = _changes([(ranges[s][1], policy.q[z, s].tolist()) for s in mine])
-            rows += [
-                {"group": name, "label": decisions[owner], "low": low, "high": high, "q": q}
-                for low, high, q in _between(found)
-            ]
     return {
         "groups": names,
         "decisions": decisions,
-        "signal": signal.kind,
-        "boundary": float(signal.boundary) if line and isinstance(signal, ScoreCells) else None,
-        "rows": rows,
+        "signal": policy.kind,
+        "boundary": stretches.boundary,
+        "rows": [
+            {"group": names[z], "label": decisions[owner], "low": low, "high": high, "q": q}
+            for z, owner, low, high, q in stretches.rows
+        ],
     }
 
 
@@ -473,21 +464,6 @@ def _rows(field: str, names: list[str]) -> Any:
 
     row = alt.Row(f"{field}:N", sort=names, title=None)
     return row.header(labelAngle=0, labelAlign="left", labelAnchor="middle", labelPadding=14)
-
-
-def _changes(steps: list[tuple[float, Any]]) -> list[tuple[float, Any]]:
-    """The steps at which something changes; the first begins at 0."""
-    kept: list[tuple[float, Any]] = []
-    for start, value in steps:
-        if not kept or value != kept[-1][1]:
-            kept.append((max(start, 0.0), value))
-    return kept
-
-
-def _between(steps: list[tuple[float, Any]]) -> list[tuple[float, float, Any]]:
-    """Start, end and value of every step up to 1."""
-    ends = [start for start, _ in steps[1:]] + [1.0]
-    return [(start, end, value) for (start, value), end in zip(steps, ends, strict=True)]
 
 
 def _ordered(values: Iterable[Any]) -> list[Any]:

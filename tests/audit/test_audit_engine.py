@@ -37,7 +37,7 @@ def lay(request, tmp_path):
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch):
     """Several batches, so that parts are combined."""
-    monkeypatch.setattr("felicific._tables.engine.BATCH_ROWS", 700)
+    monkeypatch.setattr("felicific._tables.engine.BatchEngine.batch_rows", 700)
     monkeypatch.setattr("felicific._audit.engine.BATCH", 300)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from functions import ENGINES, as_pandas, assert_individual, people
 
-from felicific import Floor, Happiness
+from felicific import Floor, Happiness, Individual, solve
 from felicific.exceptions import BatchWarning, DataError, HappinessError, InfeasibleError
 
 HAPPINESS = [
@@ -26,7 +26,11 @@ def table():
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch):
     """Several batches, so that sums of parts are added."""
-    monkeypatch.setattr("felicific._tables.engine.BATCH_ROWS", 400)
+    monkeypatch.setattr("felicific._tables.engine.BatchEngine.batch_rows", 400)
+
+
+def individually(table, calibration="isotonic", **ask):
+    return solve(table, policy=Individual(calibration), **ask)
 
 
 def asked(**changes):
@@ -95,11 +99,11 @@ def test_constraints_and_conflicts(table, lay):
 
 def test_passes_are_few(table, lay, monkeypatch):
     """Columns that are known together are asked for in one pass over the table."""
-    from felicific._tables.engine import Engine
+    from felicific._tables.engine import BatchEngine
 
     passes = []
-    original = Engine.fold
-    monkeypatch.setattr(Engine, "fold", lambda self, *args: passes.append(1) or original(self, *args))
+    original = BatchEngine.fold
+    monkeypatch.setattr(BatchEngine, "fold", lambda self, *args: passes.append(1) or original(self, *args))
     policy = individually(lay(table), **asked())
     assert 3 < len(passes) < policy.search.passes
 

@@ -160,7 +160,8 @@ def test_the_bound_holds_with_its_probability():
 def test_bad_input():
     """What makes no sense is refused with a remedy."""
     for name, value in [
-        ("delta", 0), ("delta", -1), ("delta", math.nan), ("delta", "x"), ("confidence", 0), ("confidence", 1), ("confidence", 2),
+        ("delta", 0), ("delta", -1), ("delta", math.nan), ("delta", "x"), ("confidence", 0),
+        ("confidence", 1), ("confidence", 2),
         ("span", 0), ("among", 0), ("among", 1.1), ("n_classes", 1), ("n_groups", 1), ("n_components", 0),
         ("signals", 0), ("signals", 2.5), ("delta", []),
     ]:  # fmt: skip

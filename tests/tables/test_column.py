@@ -10,7 +10,9 @@ import pytest
 
 from felicific import lookup
 from felicific._tables.column import Column, ColumnTable, NotAColumn
-from felicific._tables.engine import DuckEngine, PolarsEngine, as_floats
+from felicific._tables.duckdb import DuckEngine
+from felicific._tables.engine import as_floats
+from felicific._tables.polars import PolarsEngine
 from felicific.exceptions import DataError, HappinessError
 
 TABLE = {

@@ -369,7 +369,7 @@ def test_lookup_without_a_number_names_the_value(lay, table, refuses):
 
 def test_an_unseen_group_is_named(lay, table, refuses, monkeypatch):
     """A group outside of groups= is an error that names it, its row of the whole table and the known ones."""
-    monkeypatch.setattr("felicific._tables.engine.BATCH_ROWS", 500)
+    monkeypatch.setattr("felicific._tables.engine.BatchEngine.batch_rows", 500)
     with refuses(GroupError, "'q'", "first row 2100", "'a', 'b'"):
         moments(
             lay(changed(table, "z", 2100, "q")),
@@ -622,7 +622,7 @@ def test_labels_of_signals():
 
 def test_batches_that_end_early_are_an_error(monkeypatch, refuses, table):
     """Ctrl-C ends Polars' batches in another thread as if there were no more rows: no sum of the rest is returned."""
-    monkeypatch.setattr("felicific._tables.engine.BATCH_ROWS", 700)
+    monkeypatch.setattr("felicific._tables.engine.BatchEngine.batch_rows", 700)
     ask = asked(happiness=Happiness(BATCHWISE["array"], name="array"))
     whole = pl.LazyFrame.collect_batches
     with pytest.warns(BatchWarning):

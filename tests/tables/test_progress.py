@@ -157,7 +157,7 @@ ENGINES = {
 @pytest.mark.parametrize("engine", ENGINES)
 def test_batches_tell_the_rows_so_far(terminal, monkeypatch, table, tmp_path, engine):
     """Batch by batch the line counts rows; it changes nothing about the result."""
-    monkeypatch.setattr("felicific._tables.engine.BATCH_ROWS", 500)
+    monkeypatch.setattr("felicific._tables.engine.BatchEngine.batch_rows", 500)
     ask = asked(happiness=Happiness(BATCHWISE["branch"], name="branch"))
     with pytest.warns(BatchWarning):
         found = moments(ENGINES[engine](table, tmp_path), **ask)
@@ -183,14 +183,14 @@ def test_queries_name_their_engine(terminal, table, tmp_path):
                 engine.connection.sql("select sum(sqrt(range)) from range(10_000_000)").fetchall()
             assert enough.wait(20)
 
-        def told(engine=engine, enough=asked_again, words=words):
-            text = type(engine).told(engine)
+        def progress(engine=engine, enough=asked_again, words=words):
+            text = type(engine).progress(engine)
             if text.startswith(words):
                 enough.set()
             return text
 
-        engine.told = told
-        engine.attend(work)
+        engine.progress = progress
+        engine.wait_for(work)
         assert any(line.startswith(f"felicific: {words}") for line in terminal.lines)
 
 
@@ -279,7 +279,7 @@ def start(case):
     """Run the script of a case; what does not stop fails by the limit of time."""
     import felicific
 
-    here = Path(__file__).parent
+    here = Path(__file__).parent.parent
     paths = [str(here), str(Path(felicific.__file__).parent.parent)]
     # Not str.format: the cases have braces.
     script = SCRIPT.replace("{paths!r}", repr(paths)).replace("{case}", case)

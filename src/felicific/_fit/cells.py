@@ -11,8 +11,9 @@ import numpy as np
 from felicific._fit.fitted import Fitted, kept_people, share_drawn, stated
 from felicific._frontier.frontier import Frontier, cell_frontier
 from felicific._people.people import People
+from felicific._policy.cells import CellPolicy, solve_cells
 from felicific._policy.fit_individual import ground_of
-from felicific._policy.policy import CellPolicy, Policy, solve_cells
+from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
 from felicific._program.generation import mixed_outcome
 from felicific._program.moments import Moments, reweighted

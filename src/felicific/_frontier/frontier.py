@@ -22,7 +22,8 @@ import numpy as np
 
 from felicific._frontier.breakpoints import EXACT, Closing, Point, breakpoints, ray_of, tau_rounding
 from felicific._frontier.curve import Curve, curve, table_of
-from felicific._policy.policy import CellPolicy, Policy
+from felicific._policy.cells import CellPolicy
+from felicific._policy.policy import Policy
 from felicific._problem.happiness import Component
 from felicific._problem.requirements import resolve_gap
 from felicific._program.model import build, changes_of
@@ -308,11 +309,11 @@ class Frontier:
 def _matching(line: Frontier, others: Moments) -> Moments:
     """Other people's moments, when the frontier's policies can be told from them."""
     policy = line.policies[0]
-    if not isinstance(policy, CellPolicy):
+    if policy.sees_x:
         raise MomentsError(
             "Sums over people do not say what individual policies do to them.", "Use fair.frontier_on(X, y)."
         )
-    signal = policy.signal
+    signal = policy.sight
     theirs = others.joined() if others.signal != signal else others
     for what, mine, other in (
         ("signal", signal, theirs.signal),

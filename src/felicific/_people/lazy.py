@@ -16,7 +16,7 @@ from felicific._people.people import People
 from felicific._people.plan import Plan
 from felicific._problem.problem import Problem, as_classes
 from felicific._tables.column import NUMERIC
-from felicific._tables.engine import Combine, Engine, Place, as_list
+from felicific._tables.engine import Combine, Engine, Place, QueryEngine, as_list
 from felicific._tables.groups import groups_of_present
 from felicific._tables.memory import Values, count_rows, distinct, is_null, take_column
 from felicific._typing import Array, Table
@@ -63,7 +63,7 @@ class LazyPeople:
         plan.notice()
         return cls(engine, columns, problem, known, plan)
 
-    def fold(self, step: Step, combine: Combine) -> Any:
+    def fold(self, step: Step, combine: Combine[Any]) -> Any:
         """Apply ``step`` to some people at a time and combine; what is missing is told for the whole table.
 
         Functions that could be expressions get arrays, so that they mean the same as on every engine; the others get
@@ -202,7 +202,7 @@ def distinct_labels(engine: Engine, y: str, weight: str | None, purpose: str) ->
     names = [y] if weight is None else [y, weight]
     if weight is not None:
         check_kind(engine, weight, "sample_weight")
-    if engine.has_queries:
+    if isinstance(engine, QueryEngine):
         column = engine.column(y, "y").expr.alias("y")
         frame = engine.frame()
         if weight is not None:

@@ -2,40 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from felicific._people.columns import Columns, ordered_columns
-from felicific._people.plan import columns_seen
-from felicific._policy.sql import Names, case_expression
-from felicific._tables.engine import (
-    ArrowEngine,
-    DaskEngine,
-    DuckEngine,
-    Engine,
-    PolarsEngine,
-    SparkEngine,
-    find_engine,
-    in_memory,
-    in_partition,
-    refuse_lacking,
-)
+from felicific._people.columns import ordered_columns
+from felicific._policy.sql import Names
+from felicific._tables.dialect import Dialect
+from felicific._tables.engine import Decisions, Engine, find_engine
 from felicific._tables.groups import resolve_groups
-from felicific._tables.memory import (
-    Array,
-    Table,
-    Values,
-    add_column,
-    column_names,
-    count_rows,
-    refuse_missing_columns,
-    take_column,
-)
-from felicific.exceptions import DataError, FelicificError, GroupError
+from felicific._tables.memory import add_column, column_names, refuse_missing_columns, take_column
+from felicific._typing import Array, Floats, Table
+from felicific.exceptions import DataError, GroupError
+
+
+class DecidingPolicy(Protocol):
+    """What a column of decisions needs of a policy."""
+
+    @property
+    def classes(self) -> Array:
+        """The decisions."""
+
+    @property
+    def randomize(self) -> bool:
+        """Whether lots are drawn, for which people need keys."""
+
+    @property
+    def see_group(self) -> bool:
+        """Whether it needs the group."""
+
+    @property
+    def needs_proba(self) -> bool:
+        """Whether it needs probabilities, and not only predicted labels."""
+
+    def odds(self, scores: Any, group: Any = None, x: Table = None) -> Floats:
+        """Probability of every decision for every person."""
+
+    def decide(self, scores: Any, group: Any = None, key: Any = None, x: Table = None) -> Array:
+        """One decision for every person."""
+
+    def sql_writer(self) -> Callable[[Dialect, Names], str] | None:
+        """How it is written as SQL; None where functions of x decide."""
+
+    def columns_seen(self, engine: Engine, sensitive_features: Any) -> tuple[str, ...] | None:
+        """Columns that functions of x look at; None when they must see the library's own rows."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +60,9 @@ class Roles:
     key: str | None
 
     @classmethod
-    def of(cls, policy: Any, proba: Any, predicted: Any, sensitive_features: Any, key: Any) -> Roles:
+    def of(
+        cls, policy: DecidingPolicy, proba: Any, predicted: Any, sensitive_features: Any, key: Any
+    ) -> Roles:
         """Check the names against what the policy sees."""
         group = () if sensitive_features is None else sensitive_features
         group = tuple(group) if isinstance(group, list | tuple) else (group,)
@@ -88,26 +102,47 @@ def _ordered(proba: Any, classes: list[Any]) -> tuple[str, ...] | None:
     if proba is None:
         return None
     proba = ordered_columns(proba, classes)
-    if not isinstance(proba, list | tuple) or len(proba) != len(classes):
+    if not isinstance(proba, list | tuple) or (
+        len(proba) != len(classes) and (len(proba), len(classes)) != (1, 2)
+    ):
         raise DataError(
             f"proba names {proba!r}, and the classes are {classes}.", "Name one column for every class."
         )
     return tuple(proba)
 
 
-def decide_rows(policy: Any, roles: Roles, table: Table) -> Array:
-    """Decisions about rows in memory."""
-    if policy.needs_proba or roles.predicted is None:
-        scores = np.column_stack([take_column(table, name, "proba") for name in roles.proba or ()])
-    else:
-        scores = take_column(table, roles.predicted, "predicted")
-    group = resolve_groups(table, list(roles.group), columns_only=True) if policy.see_group else None
-    if not policy.randomize:
-        return np.asarray(policy.classes[policy.apply(scores, group, table).argmax(axis=1)])
-    return np.asarray(policy.decide(scores, group, take_column(table, str(roles.key), "key"), table))
+@dataclass(frozen=True)
+class _PolicyDecisions(Decisions):
+    """The decisions of a policy about a table whose columns have these roles."""
+
+    policy: DecidingPolicy
+    roles: Roles
+
+    @property
+    def classes(self) -> Array:
+        return self.policy.classes
+
+    def decide(self, rows: Table) -> Array:
+        policy, roles = self.policy, self.roles
+        if policy.needs_proba or roles.predicted is None:
+            scores = np.column_stack([take_column(rows, name, "proba") for name in roles.proba or ()])
+        else:
+            scores = take_column(rows, roles.predicted, "predicted")
+        group = resolve_groups(rows, list(roles.group), columns_only=True) if policy.see_group else None
+        if not policy.randomize:
+            return np.asarray(policy.classes[policy.odds(scores, group, rows).argmax(axis=1)])
+        return np.asarray(policy.decide(scores, group, take_column(rows, str(roles.key), "key"), rows))
+
+    def sql(self, dialect: Dialect, place: Callable[[str], str]) -> str | None:
+        write = self.policy.sql_writer()
+        return None if write is None else write(dialect, self.roles.placed(place))
+
+    def columns(self, engine: Engine) -> tuple[str, ...] | None:
+        seen = self.policy.columns_seen(engine, self.roles.group)
+        return None if seen is None else (*self.roles.names, *seen)
 
 
-def decide_table(table: Any, policy: Any, roles: Roles, column: str) -> Any:
+def decide_table(table: Table, policy: DecidingPolicy, roles: Roles, column: str) -> Table:
     """The table with one more column, the decisions; a lazy table stays lazy."""
     engine = find_engine(table)
     names = column_names(table) if engine is None else engine.names
@@ -117,14 +152,15 @@ def decide_table(table: Any, policy: Any, roles: Roles, column: str) -> Any:
             "The policy decides by lottery, and there is no key.",
             "Name the column that identifies a person in key=.",
         )
-    alike = not isinstance(engine, PolarsEngine | DaskEngine | None)  # for SQL, A is a
+    ignores_case = engine is not None and engine.ignores_case
     for name in names:
-        if name == column or (alike and str(name).lower() == column.lower()):
+        if name == column or (ignores_case and str(name).lower() == column.lower()):
             raise DataError(f"The table has a column {name!r} already.", "Choose another name in column=.")
+    decisions = _PolicyDecisions(policy, roles)
     if engine is None:
-        return add_column(table, column, decide_rows(policy, roles, table))
+        return add_column(table, column, decisions.decide(table))
     _check_kinds(engine, roles)
-    return _DECIDERS[type(engine)](engine, policy, roles, column)
+    return engine.with_decisions(decisions, column)
 
 
 def _check_kinds(engine: Engine, roles: Roles) -> None:
@@ -142,179 +178,3 @@ def _check_kinds(engine: Engine, roles: Roles) -> None:
                 f"The group column {name!r} is neither text nor whole numbers.",
                 "Of several group columns, each must be; write it as text first.",
             )
-
-
-# ---------------------------------------------------------------------------------------------------------
-# Engine by engine. A policy that sees a signal is an expression in SQL; any other decides batches of rows.
-
-
-def _is_cells(policy: Any) -> bool:
-    return hasattr(policy, "signal")
-
-
-def _decide_batch(policy: Any, roles: Roles, table: Table) -> Array:
-    """Decisions about some rows; engines make an exception of their own out of the text of what is raised."""
-    try:
-        return decide_rows(policy, roles, table)
-    except FelicificError as error:
-        counted = f" (rows are counted within a batch of {count_rows(table)})."
-        raise ValueError(f"{error.problem.rstrip('.')}{counted} {error.remedy}") from error
-
-
-def _type_of(policy: Any, names: dict[str, str]) -> str:
-    """What an engine calls the type of the classes."""
-    return names[{"b": "b", "i": "i", "u": "i", "f": "f"}.get(policy.classes.dtype.kind, "U")]
-
-
-def _by_duckdb(engine: Engine, policy: Any, roles: Roles, column: str) -> Any:
-    import duckdb
-
-    kind = _type_of(policy, {"b": "BOOLEAN", "i": "BIGINT", "f": "DOUBLE", "U": "VARCHAR"})
-    if _is_cells(policy):
-
-        def place(name: str) -> str:
-            return f"#{engine.names.index(name) + 1}"
-
-        text = case_expression(policy, roles.placed(place), "duckdb")
-        decided = duckdb.SQLExpression(f"CAST({text} AS {kind})").alias(column)
-        return engine.table.select(duckdb.StarExpression(), decided)
-    # Python code cannot be a part of somebody else's relation, so the rows flow through, as often as they are read.
-    return duckdb.connect().from_arrow(_DecidedStream(engine, policy, roles, column))
-
-
-@dataclass(frozen=True)
-class _DecidedStream:
-    """A DuckDB relation with one more column, as Arrow: every reader gets a stream of its own."""
-
-    engine: Engine
-    policy: Any
-    roles: Roles
-    column: str
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        import pyarrow as pa
-
-        before = self.engine.table.limit(0).to_arrow_table().schema
-        schema = before.append(pa.field(self.column, pa.array(self.policy.classes.tolist()[:1]).type))
-        reader = pa.RecordBatchReader.from_batches(schema, self._batches(schema))
-        return reader.__arrow_c_stream__(requested_schema)
-
-    def _batches(self, schema: Any) -> Iterator[Any]:
-        import pyarrow as pa
-
-        with self.engine.table.to_arrow_reader() as reader:
-            for batch in reader:
-                table = in_memory(batch, self.engine.names)
-                decided = _decide_batch(self.policy, self.roles, table)
-                column = pa.array(decided.tolist(), type=schema.field(self.column).type)
-                yield pa.RecordBatch.from_arrays([*batch.columns, column], schema=schema)
-
-
-def _by_spark(engine: Engine, policy: Any, roles: Roles, column: str) -> Any:
-    from pyspark.sql import functions
-
-    renamed = engine.frame().to_native()
-    kind = _type_of(policy, {"b": "boolean", "i": "bigint", "f": "double", "U": "string"})
-    if _is_cells(policy):
-
-        def place(name: str) -> str:
-            return f"c{engine.names.index(name)}"
-
-        text = case_expression(policy, roles.placed(place), "spark")
-        decided = renamed.withColumn("decided", functions.expr(f"CAST({text} AS {kind})"))
-    else:
-        from pyspark.sql.types import StructField, StructType, _parse_datatype_string
-
-        schema = StructType([*renamed.schema.fields, StructField("decided", _parse_datatype_string(kind))])
-        work = _SparkDecisions(policy, roles, tuple(engine.names))
-        decided = renamed.mapInArrow(work, schema)
-    return decided.toDF(*engine.names, column)
-
-
-@dataclass(frozen=True)
-class _SparkDecisions:
-    """What a Spark worker does with batches of people."""
-
-    policy: Any
-    roles: Roles
-    names: tuple[str, ...]
-
-    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """The batches, each with its decisions."""
-        import pyarrow as pa
-
-        for batch in batches:
-            decided = _decide_batch(self.policy, self.roles, in_memory(batch, self.names))
-            yield batch.append_column("decided", pa.array(decided.tolist()))
-
-
-def _by_polars(engine: Engine, policy: Any, roles: Roles, column: str) -> Any:
-    import polars as pl
-
-    seen = () if _is_cells(policy) else columns_seen(engine, Columns(group=roles.group), policy.problem)
-    # Functions that can be expressions of columns get arrays, as when the policy was fitted; others a dataframe.
-    chosen = engine.names if seen is None else [*roles.names, *seen]
-    names = [name for name in engine.names if name in chosen]
-    fields = [pl.nth(engine.names.index(name)).alias(f"c{i}") for i, name in enumerate(names)]
-    dtype = _type_of(policy, {"b": "Boolean", "i": "Int64", "f": "Float64", "U": "String"})
-    decide = partial(_decide_struct, policy, roles, tuple(names), dtype, seen is not None)
-    decided = pl.struct(fields).map_batches(decide, return_dtype=getattr(pl, dtype), is_elementwise=True)
-    return engine.table.with_columns(decided.alias(column))
-
-
-def _decide_struct(
-    policy: Any, roles: Roles, names: tuple[str, ...], dtype: str, arrays: bool, rows: Any
-) -> Any:
-    import polars as pl
-
-    table: Table = rows.struct.unnest().rename(lambda name: names[int(name[1:])])
-    if arrays:
-        table = {name: take_column(table, name, "the policy").view(Values) for name in names}
-    decided = _decide_batch(policy, roles, table)
-    return pl.Series(decided.tolist(), dtype=getattr(pl, dtype))
-
-
-def _by_dask(engine: Engine, policy: Any, roles: Roles, column: str) -> Any:
-    decide = partial(_decide_partition, policy, roles, column, tuple(engine.names))
-    empty = engine.table._meta
-    meta = add_column(empty, column, policy.classes[:0])
-    return engine.table.map_partitions(decide, meta=meta)
-
-
-def _decide_partition(
-    policy: Any, roles: Roles, column: str, names: tuple[str, ...], part: Table, partition_info: Any = None
-) -> Table:
-    number = None if partition_info is None else partition_info["number"]
-    refuse_lacking(number, list(part.columns), names)
-    part = part[list(names)]
-    try:
-        decided = decide_rows(policy, roles, part) if len(part) else policy.classes[:0]
-    except FelicificError as error:
-        raise in_partition(error, number) from error
-    return add_column(part, column, decided)
-
-
-def _by_arrow(engine: Engine, policy: Any, roles: Roles, column: str) -> Any:
-    import duckdb
-
-    try:
-        duck = DuckEngine(duckdb.connect().from_arrow(engine.table))
-    except Exception as error:
-        raise engine.failure(error) from error
-    changed = [name for name, other in zip(engine.names, duck.names, strict=True) if name != other]
-    if changed:
-        raise DataError(
-            f"DuckDB decides about Arrow datasets, and cannot have a column {', '.join(map(repr, changed))} "
-            "beside the others.",
-            "Rename columns whose names are empty, or the same but for capital letters.",
-        )
-    return _by_duckdb(duck, policy, roles, column)
-
-
-_DECIDERS: dict[type[Engine], Any] = {
-    DuckEngine: _by_duckdb,
-    SparkEngine: _by_spark,
-    PolarsEngine: _by_polars,
-    DaskEngine: _by_dask,
-    ArrowEngine: _by_arrow,
-}

@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from felicific._documents import check_shape, read_number, read_numbers, refused
 from felicific._people.checks import check_proba
@@ -38,10 +37,9 @@ from felicific._program.generation import (
 )
 from felicific._program.signals import Individual
 from felicific._tables.engine import Engine
-from felicific._tables.memory import Array, Table, count_rows
+from felicific._tables.memory import count_rows
+from felicific._typing import Array, Codes, Floats, Table
 from felicific.exceptions import DataError, PolicyFileError
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -76,8 +74,8 @@ class Seen:
     """What a policy sees of people: every decision's expected worth, the likeliest class, and the slot of the group."""
 
     ledger: Ledger
-    likely: NDArray[np.intp]
-    group: NDArray[np.intp]
+    likely: Codes
+    group: Codes
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -113,7 +111,7 @@ class IndividualPolicy(Policy):
         """Columns that its functions look at."""
         return columns_seen(engine, Columns(group=group), self.problem)
 
-    def _mixed(self, scores: Array, group: NDArray[np.intp] | None, x: Table) -> Floats:
+    def _mixed(self, scores: Array, group: Codes | None, x: Table) -> Floats:
         return self.follow(self.look(scores, group, x))
 
     @property
@@ -129,7 +127,7 @@ class IndividualPolicy(Policy):
             return self.look(scores, people.codes, people.x)
         return self.look(scores.reshape(len(scores), -1), None, people.x)
 
-    def look(self, scores: Array, group: NDArray[np.intp] | None, x: Table) -> Seen:
+    def look(self, scores: Array, group: Codes | None, x: Table) -> Seen:
         """What may be expected of people, whatever the mixture."""
         if x is None:
             raise DataError("An individual policy looks at the people themselves.", "Pass x=, their table.")

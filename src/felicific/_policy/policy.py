@@ -5,15 +5,12 @@ from __future__ import annotations
 import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from functools import partial
-from itertools import pairwise
 from pathlib import Path
-from typing import Any, ClassVar, overload
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from felicific._documents import (
     check_shape,
@@ -29,23 +26,29 @@ from felicific._documents import (
     write_document,
 )
 from felicific._files import write_whole
-from felicific._people.checks import check_proba, encode_labels
 from felicific._people.people import People
 from felicific._policy.apply import Roles, decide_table
-from felicific._policy.lottery import check_keys, draw, faces_lottery, keys_as_text
-from felicific._policy.sql import case_expression, quote_name
+from felicific._policy.lottery import check_keys, draw, keys_as_text
+from felicific._policy.sql import Names
 from felicific._problem.happiness import Component, read_component, written
-from felicific._problem.rows import Requirement
-from felicific._program.moments import Moments, Outcome
-from felicific._program.signals import SIGNALS, Signal, Spread, signal_from_json, signal_to_json
-from felicific._program.solution import solve_program
-from felicific._program.summing import KEY_BATCH
-from felicific._tables.engine import Engine, find_engine
+from felicific._program.moments import Outcome
+from felicific._tables.dialect import Dialect
+from felicific._tables.engine import Engine, dialect_of, find_engine
 from felicific._tables.groups import encode_groups
-from felicific._tables.memory import Array, Table, as_vector
+from felicific._tables.memory import as_vector
+from felicific._typing import Array, Codes, Floats, Table
 from felicific.exceptions import ConstraintError, DataError, GroupError, PolicyFileError
 
-Floats = NDArray[np.float64]
+
+class Stretches(NamedTuple):
+    """Scores that are treated alike.
+
+    ``rows`` hold the position of the group, that of the model's label, from which score to which, and the probability
+    of every decision; ``boundary`` is the model's own, along one line of scores.
+    """
+
+    rows: list[tuple[int, int, float, float, list[float]]]
+    boundary: float | None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -118,7 +121,7 @@ class Policy(ABC):
         return ()
 
     @abstractmethod
-    def _mixed(self, scores: Array, group: NDArray[np.intp] | None, x: Table) -> Floats:
+    def _mixed(self, scores: Array, group: Codes | None, x: Table) -> Floats:
         """Probability of every decision, before any rounding."""
 
     @abstractmethod
@@ -182,77 +185,24 @@ class Policy(ABC):
     # -----------------------------------------------------------------------------------------------------
     # Use
 
-    @overload
-    def apply(self, scores: Any, group: Any = None, x: Table = None) -> Floats: ...
-
-    @overload
-    def apply(
-        self,
-        scores: Any,
-        group: None = None,
-        x: None = None,
-        *,
-        proba: Any,
-        predicted: str | None = ...,
-        sensitive_features: Any = ...,
-        key: str | None = ...,
-        column: str = ...,
-    ) -> Any: ...
-
-    @overload
-    def apply(
-        self,
-        scores: Any,
-        group: None = None,
-        x: None = None,
-        *,
-        predicted: str,
-        sensitive_features: Any = ...,
-        key: str | None = ...,
-        column: str = ...,
-    ) -> Any: ...
-
-    def apply(
-        self,
-        scores: Any,
-        group: Any = None,
-        x: Table = None,
-        *,
-        proba: Any = None,
-        predicted: str | None = None,
-        sensitive_features: Any = None,
-        key: str | None = None,
-        column: str = "decision",
-    ) -> Any:
-        """Probability of every decision for every person; or a table with the decisions as one more column.
-
-        With ``proba=`` or ``predicted=``, the first argument is a table (in memory, lazy, or the path of Parquet
-        files) and the keywords name its columns. What returns is the table with the column ``column``; a lazy table
-        stays lazy, and draws the same lots as Python, whatever its engine.
+    def odds(self, scores: Any, group: Any = None, x: Table = None) -> Floats:
+        """Probability of every decision for every person, from arrays.
 
         Parameters
         ----------
-        scores : array of shape (n, K), or (n,) for a label policy
-            The model's probabilities, columns in the order of ``classes``; or its predicted labels. An individual
-            policy that does not see the group takes p(label, group), of shape (n, K x groups), label by label.
+        scores : array of shape (n, K) or (n,)
+            The model's probabilities, columns in the order of ``classes``; with two classes the score of the second
+            will do. Or, for a label policy, its predicted labels. An individual policy that does not see the group
+            takes p(label, group), of shape (n, K x groups), label by label.
         group : array of shape (n,)
             The groups; one that was never fitted is an error. Not needed by a policy that does not see them.
         x : table of n rows
             The people; only an individual policy looks at them.
-        proba, predicted : {class: column} or list of columns, column
-            Where the model's probabilities, or its own decisions, are.
-        sensitive_features, key : column(s), column
-            Where the groups are, and what identifies a person (strings or integers).
-        column : str
-            How the column of decisions is called.
         """
-        if proba is not None or predicted is not None:
-            roles = Roles.of(self, proba, predicted, sensitive_features, key)
-            return decide_table(scores, self, roles, column)
-        if sensitive_features is not None or key is not None or find_engine(scores) is not None:
+        if find_engine(scores) is not None:
             raise DataError(
-                "The columns of the table that hold the model's scores are not named.",
-                "Name them: policy.apply(table, proba={class: column}, sensitive_features=..., key=...).",
+                "The scores are in a table that is not in memory.",
+                "Name its columns: policy.apply(table, proba={class: column}, sensitive_features=..., key=...).",
             )
         array = scores.to_numpy() if hasattr(scores, "to_numpy") else np.asarray(scores)
         codes = None
@@ -268,6 +218,37 @@ class Policy(ABC):
             codes = encode_groups(vector, self.groups)
         return self.rounded(self._mixed(array, codes, x))
 
+    def apply(
+        self,
+        table: Table,
+        *,
+        proba: Any = None,
+        predicted: str | None = None,
+        sensitive_features: Any = None,
+        key: str | None = None,
+        column: str = "decision",
+    ) -> Any:
+        """The table with the decisions as one more column; a lazy table stays lazy.
+
+        Parameters
+        ----------
+        table : table in memory, lazy table, or path of Parquet files
+            A lazy table draws the same lots as Python, whatever its engine.
+        proba, predicted : column, {class: column} or list of columns; column
+            Where the model's probabilities, or its own labels, are; with two classes the score of the second will do.
+        sensitive_features, key : column(s), column
+            Where the groups are, and what identifies a person (strings or integers).
+        column : str
+            How the column of decisions is called.
+        """
+        if proba is None and predicted is None:
+            raise DataError(
+                "The columns of the table that hold the model's scores are not named.",
+                "Name them: policy.apply(table, proba={class: column}, sensitive_features=..., key=...).",
+            )
+        roles = Roles.of(self, proba, predicted, sensitive_features, key)
+        return decide_table(table, self, roles, column)
+
     def rounded(self, decisions: Floats) -> Floats:
         """Decision probabilities as they are, or the most probable decision when the policy draws no lots."""
         if self.randomize:
@@ -279,23 +260,21 @@ class Policy(ABC):
 
         Parameters
         ----------
-        scores, group, x : as in :meth:`apply`
+        scores, group, x : as in :meth:`odds`
         key : array of shape (n,)
             Strings or integers that identify the people.
         """
         if key is None:
             raise DataError("There are no keys.", "Pass key=, one string or integer per person.")
-        keys, proba = check_keys(key), self.apply(scores, group, x)
-        if len(keys) != len(proba):
-            raise DataError(
-                f"There are {len(keys)} keys for {len(proba)} people.", "Pass one key per person."
-            )
-        codes = draw(proba, lambda rows: keys_as_text(keys[rows]), self.salt)
+        keys, odds = check_keys(key), self.odds(scores, group, x)
+        if len(keys) != len(odds):
+            raise DataError(f"There are {len(keys)} keys for {len(odds)} people.", "Pass one key per person.")
+        codes = draw(odds, lambda rows: keys_as_text(keys[rows]), self.salt)
         return np.asarray(self.classes[codes])
 
     def to_sql(
         self,
-        dialect: str = "duckdb",
+        dialect: Literal["duckdb", "spark"] = "duckdb",
         *,
         proba: Any = None,
         predicted: str | None = None,
@@ -309,9 +288,22 @@ class Policy(ABC):
         impossible probabilities, no key) raises inside the database. Several group columns must be text or whole
         numbers. Only for policies that see a signal.
         """
-        raise DataError(
-            "This policy decides by functions of x, which have no SQL.", "Use policy.apply(table, ...)."
-        )
+        write = self.sql_writer()
+        if write is None:
+            raise DataError(
+                "This policy decides by functions of x, which have no SQL.", "Use policy.apply(table, ...)."
+            )
+        roles = Roles.of(self, proba, predicted, sensitive_features, key)
+        spoken = dialect_of(dialect)
+        return write(spoken, roles.placed(spoken.quote_name))
+
+    def stretches(self) -> Stretches | None:
+        """Stretches of scores that are treated alike; None where functions of x decide."""
+        return None
+
+    def sql_writer(self) -> Callable[[Dialect, Names], str] | None:
+        """How the policy is written as SQL, with columns as they are called there; None where functions of x decide."""
+        return None
 
     # -----------------------------------------------------------------------------------------------------
     # Words
@@ -413,216 +405,6 @@ class Policy(ABC):
             raise refused("its salt is not 32 hexadecimal digits")
         if not all(isinstance(flag, bool) for flag in (self.randomize, self.see_group, self.expected)):
             raise refused("randomize, see_group or expected is neither true nor false")
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class CellPolicy(Policy):
-    """A policy that sees a signal: q(decision given signal, group).
-
-    Attributes
-    ----------
-    signal : Signal
-        What the policy sees besides the group.
-    q : array of shape (groups, signals, K)
-        Probability of each decision.
-    mass : array of shape (groups, signals)
-        Weight of the fitted people in each cell.
-    """
-
-    signal: Signal
-    q: Floats
-    mass: Floats
-
-    @property
-    def needs_proba(self) -> bool:
-        """Whether the signal is made of probabilities."""
-        return self.signal.needs_proba
-
-    @property
-    def kind(self) -> str:
-        """That of its signal."""
-        return self.signal.kind
-
-    @property
-    def sums_suffice(self) -> bool:
-        """Unless a person's signal is drawn by lot."""
-        return not self.signal.drawn
-
-    @property
-    def share_drawn(self) -> float | None:
-        """Where people are is all there is to know of them, unless their signal is drawn by lot."""
-        if not self.randomize:
-            return 0.0
-        if self.signal.drawn:
-            return None
-        cells = faces_lottery(self.q.reshape(-1, self.q.shape[2]))
-        return float(np.average(cells, weights=self.mass.ravel()))
-
-    def _mixed(self, scores: Array, group: NDArray[np.intp] | None, x: Table) -> Floats:
-        rows, k = np.arange(len(scores)), len(self.classes)
-        labels = scores.ndim == 1 and not self.signal.needs_proba
-        coded = encode_labels(scores, self.classes, "prediction", rows) if labels else None
-
-        def part_of(part: slice) -> tuple[NDArray[np.intp] | None, Spread]:
-            proba = check_proba(scores[part], k, rows[part]) if coded is None else None
-            spread = self.signal.spread(proba, None if coded is None else coded[part])
-            return None if group is None else group[part], spread
-
-        return self._looked_up(len(scores), part_of)
-
-    def look_at(self, people: People) -> tuple[NDArray[np.intp] | None, Spread]:
-        """The group, and the signals with their weights."""
-        needs = self.signal.needs_proba
-        spread = self.signal.spread(
-            people.with_scores.scores() if needs else None, None if needs else people.predictions()
-        )
-        return people.codes if self.see_group else None, spread
-
-    def follow(self, seen: tuple[NDArray[np.intp] | None, Spread]) -> Floats:
-        """The row of the table for everybody."""
-        codes, spread = seen
-
-        def part_of(part: slice) -> tuple[NDArray[np.intp] | None, Spread]:
-            shares = [(cell[part], None if share is None else share[part]) for cell, share in spread]
-            return None if codes is None else codes[part], shares
-
-        return self._looked_up(len(spread[0][0]), part_of)
-
-    @property
-    def sight(self) -> object:
-        """The signal."""
-        return self.signal
-
-    def _looked_up(
-        self, n: int, part_of: Callable[[slice], tuple[NDArray[np.intp] | None, Spread]]
-    ) -> Floats:
-        """The row of the table for everybody; ``part_of`` are the groups and signals of some."""
-        g, size, k = self.q.shape
-        table = self.q.reshape(g * size, k)
-        odds = np.zeros((n, k))
-        for start in range(0, n, KEY_BATCH):  # what stays in the processor's cache is faster
-            part = slice(start, start + KEY_BATCH)
-            group, spread = part_of(part)
-            for cell, share in spread:
-                place = cell if group is None else group * size + cell
-                if share is None:
-                    table.take(place, axis=0, out=odds[part], mode="clip")
-                else:
-                    odds[part] += share[:, None] * table.take(place, axis=0)
-        return odds
-
-    def to_sql(
-        self,
-        dialect: str = "duckdb",
-        *,
-        proba: Any = None,
-        predicted: str | None = None,
-        sensitive_features: Any = None,
-        key: str | None = None,
-    ) -> str:
-        """Write the policy as SQL; see :meth:`Policy.to_sql`."""
-        roles = Roles.of(self, proba, predicted, sensitive_features, key)
-        return case_expression(self, roles.placed(partial(quote_name, dialect=dialect)), dialect)
-
-    def rules(self, digits: int = 12) -> list[str]:
-        """One sentence for every group and stretch of signals that is treated alike."""
-        classes = self.classes.tolist()
-        today = self.signal.today(len(classes))
-        found = []
-        for z, group in enumerate(self.groups if self.see_group else ["anyone"]):
-            mass = self.mass[z] if self.see_group else self.mass.sum(axis=0)
-            who = f"In group {group!r}" if self.see_group else "In any group"
-            weight = mass.sum()
-            for first, last in self._alike(z):
-                here = mass[first : last + 1].sum()
-                whole = "of the group" if self.see_group else "of all"
-                share = f"{here / weight:.1%} {whole}" if weight > 0 else "nobody"
-                found.append(
-                    f"{who}, {self._person(first, last, digits)} ({share}) "
-                    f"{self._treatment(self.q[z, first], today[first : last + 1])}."
-                )
-        return found
-
-    def _person(self, first: int, last: int, digits: int) -> str:
-        if not self.randomize and self.signal.drawn:
-            label = self.classes.tolist()[first]
-            return f"the part of a person's probabilities that is for the label {label!r}"
-        return self.signal.describe(first, last, self.classes.tolist(), digits)
-
-    def _alike(self, z: int) -> list[tuple[int, int]]:
-        """First and last signal of every stretch that is treated alike."""
-        found = []
-        for run in self.signal.runs(len(self.classes)):
-            if not run:
-                continue
-            rows = self.q[z, run.start : run.stop]
-            changes = np.flatnonzero((np.abs(rows[1:] - rows[:-1]) > 1e-9).any(axis=1)) + 1
-            starts = [0, *changes.tolist(), len(run)]
-            found += [(run.start + a, run.start + b - 1) for a, b in pairwise(starts)]
-        return found
-
-    def _treatment(self, q: Floats, today: NDArray[np.intp]) -> str:
-        classes = self.classes.tolist()
-        if q.max() == 1.0:
-            d = int(q.argmax())
-            note = ", not as the label says" if (today != d).all() else ""
-            return f"is always decided {classes[d]!r}{note}"
-        odds = [f"{classes[d]!r} with probability {q[d]:.2%}" for d in np.flatnonzero(q)]
-        how = "by lottery" if self.randomize else "rounded to the most probable one"
-        return f"is decided {' and '.join(odds)}, {how}"
-
-    def _content(self) -> dict[str, Any]:
-        return {"policy": signal_to_json(self.signal), "q": self.q.tolist(), "mass": self.mass.tolist()}
-
-    @classmethod
-    def _parsed(cls, content: dict[str, Any], common: dict[str, Any], **functions: Any) -> Policy:
-        try:
-            signal = signal_from_json(content["policy"])
-        except ValueError as error:
-            raise refused(str(error)) from error
-        return cls(
-            signal=signal,
-            q=read_numbers(content["q"], "q"),
-            mass=read_numbers(content["mass"], "mass"),
-            **common,
-        )
-
-    def _validate(self) -> None:
-        super()._validate()
-        g, k = len(self.groups), len(self.classes)
-        s = self.signal.size(k)
-        check_shape("q", self.q, (g, s, k))
-        check_shape("mass", self.mass, (g, s))
-        if not (self.q >= 0).all() or not (np.abs(self.q.sum(axis=2) - 1.0) <= 1e-9).all():
-            raise refused("some probabilities of q are negative or do not sum to one")
-        if (self.mass < 0).any():
-            raise refused("some mass is negative")
-        self.signal.check(k)
-        for chain, decision in self.signal.chains(k):
-            if (np.diff(self.q[:, chain.start : chain.stop, decision], axis=1) < -1e-9).any():
-                raise refused("a probability falls where the score rises")
-
-
-Policy.kinds.update(dict.fromkeys(SIGNALS, CellPolicy))
-
-
-def solve_cells(
-    joined: Moments, requirements: Sequence[Requirement], *, see_group: bool, salt: str
-) -> CellPolicy:
-    """The policy of least loss that sees the cells of some moments."""
-    solution = solve_program(joined, requirements, see_group=see_group)
-    return CellPolicy(
-        classes=joined.classes,
-        groups=joined.groups,
-        signal=joined.signal,
-        q=solution.q,
-        mass=joined.mass,
-        components=joined.components,
-        outcome=solution.outcome,
-        prices=solution.prices,
-        salt=salt,
-        see_group=see_group,
-    )
 
 
 def _common(content: dict[str, Any]) -> dict[str, Any]:

@@ -8,10 +8,11 @@ from typing import Any, Literal
 from felicific._people.columns import Columns
 from felicific._people.find import labelled_people
 from felicific._people.lazy import LazyPeople
+from felicific._policy.cells import solve_cells
 from felicific._policy.fit_individual import fit_individual
 from felicific._policy.fit_lazily import fit_lazily
 from felicific._policy.lottery import make_salt
-from felicific._policy.policy import Policy, solve_cells
+from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
 from felicific._problem.requirements import requirements_of
 from felicific._problem.rows import Requirement

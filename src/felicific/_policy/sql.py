@@ -7,49 +7,48 @@ and both sides are exact. The lottery is the same hash, so the same person gets 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from felicific._people.checks import PROBABILITY_TOLERANCE
 from felicific._policy.lottery import cumulate
-from felicific._program.signals import Label, ScoreCells, SoftLabel, fine_per_class, lower_edge
+from felicific._program.signals import Signal
+from felicific._tables.dialect import Dialect, write_number
+from felicific._typing import Array, Floats
 from felicific.exceptions import DataError
 
-Floats = NDArray[np.float64]
 
-DIALECTS = ("duckdb", "spark")
+class SignalPolicy(Protocol):
+    """What SQL is written from: a policy q(decision given signal, group), and how its lots are drawn."""
 
+    @property
+    def classes(self) -> Array:
+        """The decisions."""
 
-def quote_name(name: str, dialect: str) -> str:
-    """A column's name as an identifier: quoted, with every quote in it doubled."""
-    if dialect == "spark" and "${" in name:
-        raise DataError(
-            f"Spark replaces what looks like a variable in the name {name!r}, inside quotes too.",
-            "Rename the column, or use policy.apply(table, ...), which needs no names.",
-        )
-    mark = "`" if dialect == "spark" else '"'
-    return mark + name.replace(mark, mark + mark) + mark
+    @property
+    def groups(self) -> tuple[Any, ...]:
+        """The groups."""
 
+    @property
+    def signal(self) -> Signal:
+        """What the policy sees besides the group."""
 
-def quote_value(value: Any, dialect: str) -> str:
-    """A class or a group as a literal."""
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, float):
-        return _number(value)
-    if not isinstance(value, str):
-        raise DataError(
-            f"{value!r} is a {type(value).__name__}, which has no SQL literal here.",
-            "Use strings, integers, floats or booleans as classes and groups.",
-        )
-    if dialect == "spark" and any(mark in value for mark in "\\'$"):
-        # How Spark reads a backslash depends on its settings, and it replaces ${variables}; bytes it takes as they are.
-        return f"decode(unhex('{value.encode().hex()}'), 'UTF-8')"
-    return "'" + value.replace("'", "''") + "'"
+    @property
+    def q(self) -> Floats:
+        """Probability of each decision, by group and signal."""
+
+    @property
+    def salt(self) -> str:
+        """The salt of the lottery."""
+
+    @property
+    def randomize(self) -> bool:
+        """Whether lots are drawn."""
+
+    @property
+    def see_group(self) -> bool:
+        """Whether the group decides too."""
 
 
 @dataclass(frozen=True)
@@ -74,22 +73,18 @@ class Names:
     key: str | None
 
 
-def case_expression(policy: Any, names: Names, dialect: str) -> str:
+def case_expression(policy: SignalPolicy, dialect: Dialect, names: Names) -> str:
     """The decision of a policy as one expression.
 
     Unknown groups, impossible probabilities and missing keys raise inside the database; they never fall into an
     ``ELSE``.
     """
-    if dialect not in DIALECTS:
-        raise DataError(
-            f"There is no dialect {dialect!r}.", f"Choose one of {', '.join(map(repr, DIALECTS))}."
-        )
-    return _Case(policy, names, dialect).text()
+    return _Case(policy, dialect, names).text()
 
 
 class _Case:
-    def __init__(self, policy: Any, names: Names, dialect: str) -> None:
-        self.policy, self.names, self.dialect = policy, names, dialect
+    def __init__(self, policy: SignalPolicy, dialect: Dialect, names: Names) -> None:
+        self.policy, self.dialect, self.names = policy, dialect, names
         self.signal = policy.signal
         self.classes = policy.classes.tolist()
         self.k = len(self.classes)
@@ -133,7 +128,8 @@ class _Case:
         found = []
         if self._uses_proba():
             proba = self.names.proba or ()
-            right = [f"{p} >= 0" for p in proba] + [f"abs({self._total()} - 1) <= {PROBABILITY_TOLERANCE!r}"]
+            right = [f"{p} >= 0" for p in proba] + ([f"{proba[0]} <= 1"] if len(proba) == 1 else [])
+            right.append(f"abs({self._total()} - 1) <= {PROBABILITY_TOLERANCE!r}")
             shown = proba[0] if len(proba) == 1 else proba[1]
             found.append(
                 (
@@ -159,27 +155,25 @@ class _Case:
 
     def _raise(self, words: str, shown: str, remedy: str) -> str:
         """An error that shows a value, and the key of the person it is the value of."""
-        text, function = ("STRING", "raise_error") if self.dialect == "spark" else ("VARCHAR", "error")
 
-        def said(column: str) -> str:
-            return f"coalesce(CAST({column} AS {text}), 'NULL')"
+        def as_shown(column: str) -> str:
+            return f"coalesce({self.dialect.as_text(column)}, 'NULL')"
 
-        parts = [self._value(f"felicific: {words}"), said(shown)]
+        parts = [self._value(f"felicific: {words}"), as_shown(shown)]
         if self.names.key not in (None, shown):
-            parts += [self._value(" (key "), said(str(self.names.key)), self._value(")")]
-        return f"{function}(concat({', '.join(parts)}, {self._value(f'. {remedy}')}))"
+            parts += [self._value(" (key "), as_shown(str(self.names.key)), self._value(")")]
+        return self.dialect.error([*parts, self._value(f". {remedy}")])
 
-    def _value(self, value: Any) -> str:
-        return quote_value(value, self.dialect)
+    def _value(self, value: object) -> str:
+        return self.dialect.quote_value(value)
 
     def _group(self) -> str:
         """The group; of several columns the name of their intersection, escaped as Python escapes it."""
         if not self.policy.see_group or len(self.names.group) == 1:
             return self.names.group[0] if self.names.group else ""
-        text = "STRING" if self.dialect == "spark" else "VARCHAR"
-        back = "chr(92)"
+        back, text = "chr(92)", self.dialect.as_text
         parts = [
-            f"replace(replace(CAST({name} AS {text}), {back}, concat({back}, {back})), '&', concat({back}, '&'))"
+            f"replace(replace({text(name)}, {back}, concat({back}, {back})), '&', concat({back}, '&'))"
             for name in self.names.group
         ]
         joined = ", ' & ', ".join(parts)
@@ -190,12 +184,12 @@ class _Case:
 
     def _rules(self, z: int) -> list[tuple[str, str]]:
         """Conditions on the signal and decisions, for one group; the last condition may be empty."""
-        if isinstance(self.signal, SoftLabel):
+        if self.signal.drawn:
             return [("", self._soft(z))]
         found = []
         for first, last in self._alike(z):
             q = self.policy.q[z, first]
-            found.append((self._here(first, last), self._drawn(q)))
+            found.append((self.signal.sql_condition(first, last, self.k, self), self._drawn(q)))
         return found
 
     def _alike(self, z: int) -> list[tuple[int, int]]:
@@ -216,10 +210,10 @@ class _Case:
         if len(possible) == 1 or not self.policy.randomize:
             return self._value(self.classes[int(q.argmax())])
         edges = cumulate(q[None])[0]
-        return self._lottery([_number(edge) for edge in edges])
+        return self._lottery([write_number(edge) for edge in edges])
 
     def _lottery(self, edges: list[str]) -> str:
-        u = self._uniform()
+        u = self.dialect.uniform(self.policy.salt, str(self.names.key))
         lines = [
             f"WHEN {u} < {edge} THEN {self._value(choice)}"
             for edge, choice in zip(edges[:-1], self.classes, strict=False)
@@ -228,10 +222,10 @@ class _Case:
 
     def _soft(self, z: int) -> str:
         """A distribution that depends on the person: probabilities of the labels times what follows on each."""
-        shares, q = self._shares(), self.policy.q[z]
+        shares, q = self.shares, self.policy.q[z]
         odds = []
         for d in range(self.k):
-            terms = [f"{share} * {_number(q[s, d])}" for s, share in enumerate(shares)]
+            terms = [f"{share} * {write_number(q[s, d])}" for s, share in enumerate(shares)]
             odds.append(f"(0.0e0 + {' + '.join(terms)})")
         if not self.policy.randomize:
             return self._likeliest(odds)
@@ -254,19 +248,10 @@ class _Case:
         return f"CASE {' '.join(lines)} ELSE {self._value(self.classes[-1])} END"
 
     def _has_lottery(self) -> bool:
-        if isinstance(self.signal, SoftLabel):
+        if self.signal.drawn:
             return True
         q = self.policy.q if self.policy.see_group else self.policy.q[:1]
         return bool(((q > 0).sum(axis=2) > 1).any())
-
-    def _uniform(self) -> str:
-        """The person's number in [0, 1): 13 hexadecimal digits of SHA-256 of salt and key."""
-        salt, key = self.policy.salt, self.names.key
-        if self.dialect == "spark":
-            digits = f"substring(sha2(concat('{salt}:', CAST({key} AS STRING)), 256), 1, 13)"
-            return f"CAST(conv({digits}, 16, 10) AS DOUBLE) / {_number(2.0**52)}"
-        digits = f"left(sha256('{salt}:' || CAST({key} AS VARCHAR)), 13)"
-        return f"CAST('0x' || {digits} AS UBIGINT) / {_number(2.0**52)}"
 
     # -----------------------------------------------------------------------------------------------------
     # The signal
@@ -274,56 +259,33 @@ class _Case:
     def _uses_proba(self) -> bool:
         return self.names.proba is not None and (self.signal.needs_proba or self.names.predicted is None)
 
+    @property
+    def _columns(self) -> list[str]:
+        """One column of probabilities for every class; of the first of two, what the second leaves."""
+        proba = [f"CAST({p} AS DOUBLE)" for p in self.names.proba or ()]
+        return [f"({write_number(1.0)} - {proba[0]})", *proba] if len(proba) == 1 else proba
+
     def _total(self) -> str:
-        return "(" + " + ".join(f"CAST({p} AS DOUBLE)" for p in self.names.proba or ()) + ")"
+        return "(" + " + ".join(self._columns) + ")"
 
-    def _shares(self) -> list[str]:
+    @property
+    def shares(self) -> list[str]:
+        """Probabilities that sum to one."""
         total = self._total()
-        return [f"(CAST({p} AS DOUBLE) / {total})" for p in self.names.proba or ()]
+        return [f"({p} / {total})" for p in self._columns]
 
-    def _here(self, first: int, last: int) -> str:
-        """Condition of a stretch of signals; empty when everybody has one of them."""
-        if isinstance(self.signal, Label):
-            return self._labelled(first)
-        cells: ScoreCells = self.signal
-        starts = (0, *cells.cuts)
-        if self.k == 2:
-            low = lower_edge(starts[first], 2, cells.boundary)
-            high = None if last + 1 >= len(starts) else lower_edge(starts[last + 1], 2, cells.boundary)
-            score = self._shares()[1]
-            return _all(
-                "" if low < 0 else f"{score} > {_number(low)}",
-                "" if high is None else f"{score} <= {_number(high)}",
-            )
-        fine = fine_per_class(self.k)
-        owner = starts[first] // (fine + 1)
-        best = f"({_number(float(fine))} * greatest({', '.join(self._shares())}))"
-        bottom = starts[first] % (fine + 1)
-        stop = starts[last + 1] if last + 1 < len(starts) else self.k * (fine + 1)
-        top = stop - owner * (fine + 1)
-        return _all(
-            self._top_is(owner),
-            "" if bottom == 0 else f"{best} > {_number(float(bottom - 1))}",
-            "" if top > fine else f"{best} <= {_number(float(top - 1))}",
-        )
-
-    def _labelled(self, s: int) -> str:
+    def labelled(self, s: int) -> str:
+        """Condition that the model's label is this class."""
         if self.names.predicted is not None:
             return f"{self.names.predicted} = {self._value(self.classes[s])}"
-        return self._top_is(s)
+        return self.top_is(s)
 
-    def _top_is(self, k: int) -> str:
+    def top_is(self, k: int) -> str:
         """Condition that the class is the first of the most probable ones."""
-        shares = self._shares()
+        shares = self.shares
         before = [f"{shares[k]} > {share}" for share in shares[:k]]
         after = [f"{shares[k]} >= {share}" for share in shares[k + 1 :]]
         return _all(*before, *after)
-
-
-def _number(value: float) -> str:
-    """A number that reads back as the same 64-bit float in every dialect."""
-    text = repr(float(value))
-    return text if "e" in text else f"{text}e0"  # without an exponent it would be a decimal
 
 
 def _all(*conditions: str) -> str:

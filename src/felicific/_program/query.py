@@ -26,7 +26,7 @@ from felicific._program.moments import Moments
 from felicific._program.signals import Signal
 from felicific._program.summing import sum_people
 from felicific._tables.column import Column
-from felicific._tables.engine import as_floats, as_list
+from felicific._tables.engine import QueryEngine, as_floats, as_list
 from felicific._tables.groups import encode_groups, find_groups, name_groups
 from felicific._tables.memory import as_objects
 from felicific._typing import Array, Codes, Floats
@@ -39,10 +39,10 @@ EXACT = 2.0**53
 def sum_lazily(people: LazyPeople, signal: Signal) -> Moments:
     """Moments by one query where everything can be written as expressions, else batch by batch."""
     engine = people.engine
-    if people.plan.reason is not None or not engine.has_queries:
+    if people.plan.reason is not None or not isinstance(engine, QueryEngine):
         return _batchwise(people, signal)
     try:
-        return Query(people, signal).moments()
+        return Query(people, engine, signal).moments()
     except Exception as error:
         # Go through the rows: that says what is wrong with which of them.
         _batchwise(people, signal)
@@ -100,9 +100,9 @@ def _regrouped(moments: Moments, groups: tuple[Any, ...]) -> Moments:
 class Query:
     """One aggregation by (group, signal, decision today, label)."""
 
-    def __init__(self, people: LazyPeople, signal: Signal) -> None:
-        self.people, self.signal = people, signal
-        self.engine, self.plan, self.problem = people.engine, people.plan, people.problem
+    def __init__(self, people: LazyPeople, engine: QueryEngine, signal: Signal) -> None:
+        self.people, self.engine, self.signal = people, engine, signal
+        self.plan, self.problem = people.plan, people.problem
         self.columns = people.columns
         self.decisions, self.labels = self.problem.decisions.tolist(), self.problem.labels.tolist()
         self.spreads = signal.spreads(len(self.labels))
@@ -270,9 +270,9 @@ class Query:
         )
         for j in looking:
             seen = np.stack([as_floats(sample, f"v{j}_{d}") for d in range(len(self.decisions))])
-            inside = np.isfinite(seen).all(axis=0)
+            inside = np.asarray(np.isfinite(seen).all(axis=0))
             if f"a{j}" in wanted:
-                inside &= as_floats(sample, f"a{j}") == 1.0
+                inside = inside & (as_floats(sample, f"a{j}") == 1.0)
             origins[j] = typical(seen, inside) or 0.0
         return origins
 

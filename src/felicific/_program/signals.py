@@ -6,11 +6,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 
 from felicific._statistics.sample_size import log_maps
+from felicific._tables.dialect import write_number
 from felicific._tables.memory import row_argmax
 from felicific._typing import Codes, Floats
 from felicific.exceptions import DataError
@@ -47,6 +48,20 @@ class Individual:
 
 
 CALIBRATIONS = ("isotonic", "sigmoid", "none")
+
+
+class SqlTerms(Protocol):
+    """What a condition on a signal is written with."""
+
+    @property
+    def shares(self) -> list[str]:
+        """Probabilities that sum to one, a term each."""
+
+    def labelled(self, s: int) -> str:
+        """Condition that the model's label is this class."""
+
+    def top_is(self, k: int) -> str:
+        """Condition that the class is the first of the most probable ones."""
 
 
 class Signal(ABC):
@@ -119,6 +134,10 @@ class Signal(ABC):
         """The model's label, the score that is exceeded (negative: none) and the largest score of every signal."""
         return [(s, 0.0, 1.0) for s in range(n_classes)]
 
+    def line(self, n_classes: int) -> float | None:
+        """The model's own boundary, when all signals lie along one score."""
+        return None
+
     # On an engine
 
     def spreads(self, n_classes: int) -> int:
@@ -138,6 +157,10 @@ class Signal(ABC):
     def of_key(self, key: Codes, n_classes: int) -> list[Codes]:
         """Signals of people with these keys, one array for each signal that a person has."""
         return [key]
+
+    def sql_condition(self, first: int, last: int, n_classes: int, terms: SqlTerms) -> str:
+        """Condition of a stretch of signals; empty when everybody has one of them."""
+        return terms.labelled(first)
 
 
 class _Unordered(Signal):
@@ -407,6 +430,10 @@ class ScoreCells(_Scored):
             found.append((owner, low, 1.0 if high <= low else min(high, 1.0)))
         return found
 
+    def line(self, n_classes: int) -> float | None:
+        """The boundary, with two classes."""
+        return float(self.boundary) if n_classes == 2 else None
+
     def relaxed(self) -> ScoreCells | None:
         """The same cells with any probabilities."""
         return replace(self, monotone=False) if self.monotone else None
@@ -414,6 +441,24 @@ class ScoreCells(_Scored):
     def of_key(self, key: Codes, n_classes: int) -> list[Codes]:
         """The cell of a fine bin."""
         return [np.searchsorted(np.array(self.cuts, dtype=np.intp), key, side="right")]
+
+    def sql_condition(self, first: int, last: int, n_classes: int, terms: SqlTerms) -> str:
+        """The score, or the probability of the model's label, lies between the edges of these cells."""
+        starts = (0, *self.cuts)
+        if n_classes == 2:
+            low = lower_edge(starts[first], 2, self.boundary)
+            high = None if last + 1 >= len(starts) else lower_edge(starts[last + 1], 2, self.boundary)
+            score = terms.shares[1]
+            sides = [f"{score} > {write_number(low)}"] if low >= 0 else []
+            return " AND ".join([*sides, *([] if high is None else [f"{score} <= {write_number(high)}"])])
+        fine = fine_per_class(n_classes)
+        owner, bottom = divmod(starts[first], fine + 1)
+        best = f"({write_number(float(fine))} * greatest({', '.join(terms.shares)}))"
+        stop = starts[last + 1] if last + 1 < len(starts) else n_classes * (fine + 1)
+        top = stop - owner * (fine + 1)
+        sides = [f"{best} > {write_number(float(bottom - 1))}"] if bottom else []
+        sides += [f"{best} <= {write_number(float(top - 1))}"] if top <= fine else []
+        return " AND ".join([terms.top_is(owner), *sides])
 
     def describe(self, first: int, last: int, classes: list[Any], digits: int = 12) -> str:
         """Say whose score lies from the first of these cells to the last."""

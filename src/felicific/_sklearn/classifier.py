@@ -542,11 +542,11 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             group = intake.groups(whole if is_frame(whole) else X, sensitive_features)
         features = intake.features(X, self.estimator_)
         if not policy.needs_proba:
-            return policy.apply(np.asarray(self.estimator_.predict(features)), group, X), X
+            return policy.odds(np.asarray(self.estimator_.predict(features)), group, X), X
         scores = predict_proba(self.estimator_, features, self.classes_)
         if policy.sees_x and not policy.see_group:
             scores = self.joint_.belief(features, scores).reshape(len(scores), -1)
-        return policy.apply(scores, group, X), X
+        return policy.odds(scores, group, X), X
 
     def score(self, X: Table, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
         """Share of decisions that equal the label."""

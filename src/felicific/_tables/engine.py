@@ -1,33 +1,35 @@
-"""Engines: tables that are not in memory, and the two things that are asked of them.
+"""Engines: tables that are not in memory, and the three things that are asked of them.
 
-*Queries*: a narwhals lazy frame whose columns are called c0, c1, ... in the order of the table, so that no name of the
-user's ever reaches a query. *Folds*: a function of some rows as an ordinary table in memory, applied to batch after
-batch (or partition by partition, where the workers are), its results combined.
+*Folds*: a function of some rows as an ordinary table in memory, applied to batch after batch (or partition by
+partition, where the workers are), its results combined. *Queries*: a narwhals lazy frame whose columns are called c0,
+c1, ... in the order of the table, so that no name of the user's ever reaches a query. *Decisions*: one more column.
+
+What is particular to an engine stands in its own file, which nothing imports before there is such a table.
 """
 
 from __future__ import annotations
 
 import glob
 import os
-import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from functools import partial, reduce
+from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from felicific._tables.clusters import compute, run_spark
 from felicific._tables.column import Column
-from felicific._tables.memory import Table, count_rows, refuse_missing_columns
+from felicific._tables.dialect import Dialect
+from felicific._tables.memory import count_rows, refuse_missing_columns
 from felicific._tables.progress import attend, shown
+from felicific._typing import Array, Floats, Table
 from felicific.exceptions import DataError, EngineError, FelicificError
 
-#: Rows per batch that is brought into memory.
-BATCH_ROWS = 131_072
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -42,9 +44,45 @@ class Place:
         return f"{self.start + row}" + ("" if self.partition is None else f" of partition {self.partition}")
 
 
-T = TypeVar("T")
-Step = Callable[[Table, Place], Any]
-Combine = Callable[[Any, Any], Any]
+#: What is done with some rows in memory.
+Step: TypeAlias = Callable[[Table, Place], T]
+
+#: How two results of it become one.
+Combine: TypeAlias = Callable[[T, T], T]
+
+
+class Decisions(ABC):
+    """What is decided about the rows of a table, as an engine must know it to add the decisions as a column."""
+
+    @property
+    @abstractmethod
+    def classes(self) -> Array:
+        """The decisions that there are; their type is that of the column."""
+
+    @abstractmethod
+    def decide(self, rows: Table) -> Array:
+        """Decide about rows in memory."""
+
+    @abstractmethod
+    def sql(self, dialect: Dialect, place: Callable[[str], str]) -> str | None:
+        """The decision as an expression, ``place`` saying how a column is written; None when there is none."""
+
+    @abstractmethod
+    def columns(self, engine: Engine) -> tuple[str, ...] | None:
+        """Columns that :meth:`decide` looks at, as arrays; None when it must see the library's own rows."""
+
+    @property
+    def kind(self) -> str:
+        """What the column holds: "bool", "whole", "real" or "text"."""
+        return {"b": "bool", "i": "whole", "u": "whole", "f": "real"}.get(self.classes.dtype.kind, "text")
+
+    def decide_batch(self, rows: Table) -> Array:
+        """Decide about some rows; engines make an exception of their own out of the text of what is raised."""
+        try:
+            return self.decide(rows)
+        except FelicificError as error:
+            counted = f" (rows are counted within a batch of {count_rows(rows)})."
+            raise ValueError(f"{error.problem.rstrip('.')}{counted} {error.remedy}") from error
 
 
 class Engine(ABC):
@@ -61,7 +99,13 @@ class Engine(ABC):
     #: How messages call it.
     label: ClassVar[str]
 
-    def __init__(self, table: Any) -> None:
+    #: Whether names that differ by capital letters alone are one name to it.
+    ignores_case: ClassVar[bool] = False
+
+    #: How it writes SQL; None for an engine that speaks none.
+    dialect: ClassVar[Dialect | None] = None
+
+    def __init__(self, table: Table) -> None:
         self.table = table
         try:
             self.names, self.dtypes = self._schema()
@@ -79,74 +123,38 @@ class Engine(ABC):
         schema = nw.from_native(self.table).collect_schema()
         return list(schema), list(schema.values())
 
-    def index(self, name: Any, purpose: str) -> int:
+    def index(self, name: Hashable, purpose: str) -> int:
         """Position of a column; one that is missing is an error that says what it is needed for."""
         refuse_missing_columns(self.names, [name], purpose)
         return self.names.index(name)
 
-    def column(self, name: Any, purpose: str) -> Column:
-        """One column as an expression of the frame."""
+    def column(self, name: Hashable, purpose: str) -> Column:
+        """One column as an expression of columns called c0, c1, ..."""
         i = self.index(name, purpose)
         return _base(f"c{i}", self.dtypes[i], repr(name))
 
-    def kind(self, name: Any, purpose: str) -> str:
+    def kind(self, name: Hashable, purpose: str) -> str:
         """What the column holds."""
         return self.column(name, purpose).kind
 
-    @property
-    def has_queries(self) -> bool:
-        """Whether :meth:`frame` exists."""
-        return True
+    @abstractmethod
+    def fold(self, step: Step[T], combine: Combine[T], names: Sequence[Hashable]) -> T | None:
+        """Apply ``step`` to all rows, some at a time, and combine what it returns; None when there are no rows."""
 
     @abstractmethod
-    def frame(self) -> Any:
-        """All columns as a narwhals lazy frame, called c0, c1, ..."""
+    def with_decisions(self, decisions: Decisions, column: str) -> Table:
+        """The table with the decisions as one more column; it stays lazy."""
 
-    def collect(self, frame: Any) -> Any:
-        """Run a query whose result is small; a narwhals dataframe."""
-        raise NotImplementedError
-
-    def attend(self, work: Callable[[], T]) -> T:
+    def wait_for(self, work: Callable[[], T]) -> T:
         """Wait for the engine; Ctrl-C stops it, and the terminal shows how far it is."""
-        return attend(work, self.told, self.stop)
+        return attend(work, self.progress, self.stop)
 
-    def told(self) -> str:
+    def progress(self) -> str:
         """How far the engine is, for the line on the terminal."""
         return f"{self.label} is summing"
 
     def stop(self) -> None:  # noqa: B027  # nothing to do where the engine hears of Ctrl-C itself or reads a batch
         """Stop what the engine is doing."""
-
-    def batches(self, names: Sequence[Any]) -> Iterator[Table]:
-        """Some columns, batch by batch and in order, as tables in memory."""
-        raise NotImplementedError
-
-    def fold(self, step: Step, combine: Combine, names: Sequence[Any]) -> Any:
-        """Apply ``step`` to every batch of rows and combine what it returns; None when there are no batches."""
-        found, start = None, 0
-        with shown() as line, closing(self._readable(names)) as tables:
-            for table in tables:
-                here = step(table, Place(start))
-                found = here if found is None else combine(found, here)
-                start += count_rows(table)
-                line.say(f"{start:,} rows summed".__str__)
-        return found
-
-    def _readable(self, names: Sequence[Any]) -> Generator[Table]:
-        """The batches; an engine's own failure becomes one of ours."""
-        batches = self.batches(names)
-        # At the end, and after Ctrl-C, a reader is closed: it may be a query that has not ended.
-        with closing(batches) if isinstance(batches, Generator) else nullcontext():
-            while True:
-                try:
-                    table = self.attend(partial(next, batches, None))
-                except FelicificError:
-                    raise
-                except Exception as error:
-                    raise self.failure(error) from error
-                if table is None:
-                    return
-                yield table
 
     def failure(self, error: Exception) -> EngineError:
         """Say in our words that the engine failed."""
@@ -160,6 +168,56 @@ class Engine(ABC):
     def _reason(self, error: Exception) -> str:
         """What the engine says, where it matters."""
         return str(error)
+
+
+class QueryEngine(Engine):
+    """An engine that computes expressions of columns."""
+
+    @abstractmethod
+    def frame(self) -> Any:
+        """All columns as a narwhals lazy frame, called c0, c1, ..."""
+
+    @abstractmethod
+    def collect(self, frame: Any) -> Any:
+        """Run a query whose result is small; a narwhals dataframe."""
+
+
+class BatchEngine(Engine):
+    """An engine whose rows come into this process, batch after batch."""
+
+    #: Rows per batch that is brought into memory.
+    batch_rows: ClassVar[int] = 131_072
+
+    @abstractmethod
+    def batches(self, names: Sequence[Hashable]) -> Iterator[Table]:
+        """Some columns, batch by batch and in order, as tables in memory."""
+
+    def fold(self, step: Step[T], combine: Combine[T], names: Sequence[Hashable]) -> T | None:
+        """Apply ``step`` to every batch of rows and combine what it returns; None when there are no batches."""
+        total, start = None, 0
+        with shown() as line, closing(self._readable(names)) as tables:
+            for table in tables:
+                result = step(table, Place(start))
+                total = result if total is None else combine(total, result)
+                start += count_rows(table)
+                line.say(f"{start:,} rows summed".__str__)
+        return total
+
+    def _readable(self, names: Sequence[Hashable]) -> Generator[Table]:
+        """The batches; an engine's own failure becomes one of ours."""
+        batches = self.batches(names)
+        # At the end, and after Ctrl-C, a reader is closed: it may be a query that has not ended.
+        with closing(batches) if isinstance(batches, Generator) else nullcontext():
+            while True:
+                try:
+                    table = self.wait_for(partial(next, batches, None))
+                except FelicificError:
+                    raise
+                except Exception as error:
+                    raise self.failure(error) from error
+                if table is None:
+                    return
+                yield table
 
 
 def _base(name: str, dtype: Any, called: str) -> Column:
@@ -180,134 +238,11 @@ def _base(name: str, dtype: Any, called: str) -> Column:
     return Column(expr, "other", called)
 
 
-class PolarsEngine(Engine):
-    """A Polars LazyFrame, by its streaming engine."""
-
-    label = "Polars"
-
-    def frame(self) -> Any:
-        """Rename by position: a name such as ``^.*$`` would be a pattern."""
-        import narwhals as nw
-        import polars as pl
-
-        return nw.from_native(self.table.select(pl.nth(i).alias(f"c{i}") for i in range(len(self.names))))
-
-    def collect(self, frame: Any) -> Any:
-        """Collect in bounded memory."""
-        import narwhals as nw
-
-        # Polars hears of Ctrl-C itself; in this thread it would raise KeyboardInterrupt twice.
-        found = self.attend(partial(frame.to_native().collect, engine="streaming"))
-        return nw.from_native(found, eager_only=True)
-
-    def batches(self, names: Sequence[Any]) -> Iterator[Table]:
-        """As Polars dataframes."""
-        import polars as pl
-
-        columns = [pl.nth(self.names.index(name)).alias(f"c{i}") for i, name in enumerate(names)]
-        chosen = self.table.select(*columns, pl.lit(False).alias("end"))
-        # Ctrl-C ends Polars' batches, in any thread, as if there were no more rows; a last row says that it did not.
-        marked = pl.concat([chosen, pl.LazyFrame({"end": [True]})], how="diagonal")
-        ended = False
-        for batch in marked.collect_batches(chunk_size=BATCH_ROWS, maintain_order=True, engine="streaming"):
-            ended = bool(batch["end"][-1])
-            rows = batch.head(len(batch) - ended).drop("end")
-            rows.columns = list(names)
-            if len(rows):
-                yield rows
-        if not ended:
-            raise EngineError(
-                "Polars stopped before the last row of the table, as it does on Ctrl-C.",
-                "Nothing was computed from the rows before it; ask again.",
-            )
+# ---------------------------------------------------------------------------------------------------------
+# What several engines share: rows that come as Arrow, and errors that travel back from workers
 
 
-class DuckEngine(Engine):
-    """A DuckDB relation, and its connection if it is known."""
-
-    label = "DuckDB"
-
-    def __init__(self, table: Any, connection: Any = None) -> None:
-        super().__init__(table)
-        # Relations of DuckDB 2 know their connection, those of DuckDB 1 do not.
-        self.connection: Any = getattr(table, "_con", None) if connection is None else connection
-
-    def attend(self, work: Callable[[], T]) -> T:
-        """Wait for the query; without its connection Ctrl-C is heard, but DuckDB may finish what it has begun."""
-        if self.connection is not None:
-            return super().attend(work)
-        try:
-            return work()
-        except Exception as error:
-            if "interrupted" in str(error).lower():
-                raise KeyboardInterrupt from error
-            raise
-
-    def told(self) -> str:
-        """The share that is done, where the connection counts it."""
-        share = self.connection.query_progress()
-        return f"{super().told()}, {share:.0f} %" if share >= 0 else super().told()
-
-    def stop(self) -> None:
-        """Interrupt the query."""
-        self.connection.interrupt()
-
-    def _renamed(self, indices: Sequence[int]) -> Any:
-        # Columns by position: no name of the user's is ever part of a query's text.
-        return self.table.project(", ".join(f"#{i + 1} AS c{i}" for i in indices))
-
-    def frame(self) -> Any:
-        """Rename by position."""
-        import narwhals as nw
-
-        return nw.from_native(self._renamed(range(len(self.names))))
-
-    def collect(self, frame: Any) -> Any:
-        """Collect as an Arrow table."""
-        import narwhals as nw
-
-        return nw.from_native(self.attend(partial(_arrow_table, frame.to_native())), eager_only=True)
-
-    def batches(self, names: Sequence[Any]) -> Iterator[Table]:
-        """As pandas dataframes where pandas is installed, else as Arrow tables."""
-        indices = [self.names.index(name) for name in names]
-        with self._renamed(indices).to_arrow_reader(BATCH_ROWS) as reader:
-            for batch in reader:
-                yield in_memory(batch, names)
-
-
-class ArrowEngine(Engine):
-    """An Arrow dataset, by batches only."""
-
-    label = "PyArrow"
-
-    def _schema(self) -> tuple[list[Any], list[Any]]:
-        import narwhals as nw
-
-        return _arrow_schema(nw, self.table.schema)
-
-    @property
-    def has_queries(self) -> bool:
-        """It has none."""
-        return False
-
-    def frame(self) -> Any:
-        """It has no queries."""
-        raise NotImplementedError
-
-    def batches(self, names: Sequence[Any]) -> Iterator[Table]:
-        """As pandas dataframes where pandas is installed, else as Arrow tables."""
-        for batch in self.table.to_batches(columns=list(names), batch_size=BATCH_ROWS):
-            if batch.num_rows:
-                yield in_memory(batch, names)
-
-
-def _arrow_schema(nw: Any, schema: Any) -> tuple[list[Any], list[Any]]:
-    frame = nw.from_native(schema.empty_table(), eager_only=True)
-    return list(frame.columns), list(frame.schema.values())
-
-
-def in_memory(batch: Any, names: Sequence[Any]) -> Table:
+def in_memory(batch: Any, names: Sequence[Hashable]) -> Table:
     """An Arrow batch under the user's names: in pandas, which most people write for, or in Arrow."""
     import pyarrow as pa
 
@@ -315,10 +250,11 @@ def in_memory(batch: Any, names: Sequence[Any]) -> Table:
     for i, field in enumerate(table.schema):
         if pa.types.is_decimal(field.type):  # pandas would hold Python objects
             table = table.set_column(i, field.name, table.column(i).cast(pa.float64()))
-    return table.to_pandas() if _has_pandas() else table
+    return table.to_pandas() if has_pandas() else table
 
 
-def _has_pandas() -> bool:
+def has_pandas() -> bool:
+    """Whether pandas is installed; it is loaded then."""
     try:
         import pandas  # noqa: F401  # only whether it is there
     except ImportError:
@@ -326,75 +262,16 @@ def _has_pandas() -> bool:
     return True
 
 
-def _arrow_table(relation: Any) -> Any:
-    # PyArrow loads pandas when a column becomes an array, in a place where Ctrl-C would be lost; so it is loaded here.
-    _has_pandas()
-    return relation.to_arrow_table()
+def as_list(frame: Any, name: str) -> list[Any]:
+    """A column of a small result as Python values."""
+    return list(frame.get_column(name).to_list())
 
 
-class DaskEngine(Engine):
-    """A Dask dataframe: every partition is summed where it lies."""
+def as_floats(frame: Any, name: str) -> Floats:
+    """A column of a small result as 64-bit floats; null is NaN."""
+    import narwhals as nw
 
-    label = "Dask"
-
-    def _schema(self) -> tuple[list[Any], list[Any]]:
-        import narwhals as nw
-
-        names = list(self.table.columns)
-        if len(set(names)) < len(names):
-            return names, []  # refused by name
-        return names, list(nw.from_native(self.table._meta, eager_only=True).schema.values())
-
-    @property
-    def has_queries(self) -> bool:
-        """A pandas partition is summed faster by arrays than by expressions."""
-        return False
-
-    def frame(self) -> Any:
-        """It has no queries."""
-        raise NotImplementedError
-
-    def fold(self, step: Step, combine: Combine, names: Sequence[Any]) -> Any:
-        """Apply ``step`` on the workers and combine pairwise, there too."""
-        import dask
-
-        parts = self.table[list(names)].to_delayed()
-        work = dask.delayed(_located, pure=False)
-        found = leaves = [work(step, part, Place(0, i)) for i, part in enumerate(parts)]
-        join = dask.delayed(_joined, pure=False)
-        while len(found) > 1:
-            found = [join(combine, found[i : i + 8]) for i in range(0, len(found), 8)]
-        try:
-            return _raised(compute(found[0], leaves))
-        except FelicificError:
-            raise
-        except Exception as error:
-            raise self._explained(error, names) from error
-
-    def _explained(self, error: Exception, names: Sequence[Any]) -> FelicificError:
-        if type(error).__name__ == "KilledWorker":
-            return EngineError(
-                f"Dask's workers died again and again while working on one partition ({error}).",
-                "Give the workers more memory, or the table smaller partitions (repartition).",
-            )
-        if not isinstance(error, KeyError):
-            return self.failure(error)
-        import dask
-
-        known = dask.compute(*[dask.delayed(_names_of)(part) for part in self.table.to_delayed()])
-        for i, columns in enumerate(known):
-            refuse_lacking(i, columns, names)
-        return self.failure(error)
-
-
-def refuse_lacking(partition: int | None, columns: Sequence[Any], names: Sequence[Any]) -> None:
-    """Raise if a partition lacks some columns that the table has."""
-    missing = [name for name in names if name not in columns]
-    if missing:
-        raise DataError(
-            f"Partition {partition} has no column {', '.join(map(repr, missing))}, which others have.",
-            "Write every part of the table with the same columns.",
-        )
+    return np.asarray(frame.get_column(name).cast(nw.Float64).to_numpy(), dtype=np.float64)
 
 
 def in_partition(error: FelicificError, partition: int | None) -> FelicificError:
@@ -404,11 +281,7 @@ def in_partition(error: FelicificError, partition: int | None) -> FelicificError
     return type(error)(f"{error.problem.rstrip('.')} (in partition {partition}).", error.remedy)
 
 
-def _names_of(part: Any) -> list[Any]:
-    return list(part.columns)
-
-
-def _located(step: Step, part: Table, place: Place) -> Any:
+def on_worker(step: Step[T], part: Table, place: Place) -> T | FelicificError:
     """Run a step on a worker; an error of ours travels back as a value, with the partition it arose in."""
     try:
         return step(part, place)
@@ -416,141 +289,79 @@ def _located(step: Step, part: Table, place: Place) -> Any:
         return in_partition(error, place.partition)
 
 
-def _joined(combine: Combine, parts: list[Any]) -> Any:
-    """Combine results; the first error among them instead, if there is one."""
-    errors = [part for part in parts if isinstance(part, FelicificError)]
-    return errors[0] if errors else reduce(combine, parts)
+def combine_all(combine: Combine[Any], results: Sequence[Any]) -> Any:
+    """Combine what :func:`on_worker` returned; the first error among it instead, if there is one."""
+    errors = [result for result in results if isinstance(result, FelicificError)]
+    return errors[0] if errors else reduce(combine, results)
 
 
-def _raised(result: Any) -> Any:
+def or_raise(result: Any) -> Any:
+    """What a worker returned; raise it if it is an error."""
     if isinstance(result, FelicificError):
         raise result
     return result
-
-
-class SparkEngine(Engine):
-    """A PySpark dataframe."""
-
-    label = "Spark"
-
-    def _reason(self, error: Exception) -> str:
-        """The first cause: a Java trace begins with the last."""
-        causes = [line for line in str(error).splitlines() if line.startswith("Caused by: ")]
-        return causes[-1].removeprefix("Caused by: ") if causes else str(error)
-
-    def _renamed(self) -> Any:
-        return self.table.toDF(*(f"c{i}" for i in range(len(self.names))))
-
-    def _schema(self) -> tuple[list[Any], list[Any]]:
-        import narwhals as nw
-
-        names = list(self.table.columns)
-        renamed = self.table.toDF(*(f"c{i}" for i in range(len(names))))
-        return names, list(nw.from_native(renamed).collect_schema().values())
-
-    def frame(self) -> Any:
-        """Rename by position: a dot or a backtick in a name would be part of a query."""
-        import narwhals as nw
-
-        return nw.from_native(self._renamed())
-
-    def collect(self, frame: Any) -> Any:
-        """Collect as an Arrow table."""
-        import narwhals as nw
-
-        return nw.from_native(run_spark(self.table.sparkSession, frame.to_native().toArrow), eager_only=True)
-
-    def fold(self, step: Step, combine: Combine, names: Sequence[Any]) -> Any:
-        """Apply ``step`` on the workers, to the batches of a partition in turn."""
-        import pickle
-
-        indices = [self.names.index(name) for name in names]
-        chosen = self._renamed().select(*(f"c{i}" for i in indices))
-        work = _SparkWork(step, combine, tuple(names))
-        try:
-            rows = run_spark(self.table.sparkSession, chosen.mapInArrow(work, "payload binary").collect)
-        except Exception as error:
-            raise self.failure(error) from error
-        found = [pickle.loads(row["payload"]) for row in rows]
-        return _raised(_joined(combine, found)) if found else None
-
-    def failure(self, error: Exception) -> EngineError:
-        """Workers that run another Python, or lack a module, are the usual reason, and Spark buries it."""
-        reason = re.search(r"(ModuleNotFoundError: |\[PYTHON_VERSION_MISMATCH\] )[^\n]*", str(error))
-        if reason is None:
-            return super().failure(error)
-        return EngineError(
-            f"Spark's workers run another Python than this one, or lack a module ({reason[0].strip()[:300]}).",
-            "Install felicific on them, and set os.environ['PYSPARK_PYTHON'] (on one machine to sys.executable) before "
-            "the Spark session starts.",
-        )
-
-
-@dataclass(frozen=True)
-class _SparkWork:
-    """What a Spark worker does with the batches of one partition."""
-
-    step: Step
-    combine: Combine
-    names: tuple[Any, ...]
-
-    def __call__(self, batches: Iterator[Any]) -> Iterator[Any]:
-        """One row for the partition: its combined result, as Spark itself ships Python objects."""
-        import pyarrow as pa
-        from pyspark import TaskContext, cloudpickle
-
-        context = TaskContext.get()
-        partition = 0 if context is None else context.partitionId()
-        found, start = None, 0
-        for batch in batches:
-            table = in_memory(batch, self.names)
-            here = _located(self.step, table, Place(start, partition))
-            found = here if found is None else _joined(self.combine, [found, here])
-            start += batch.num_rows
-        if found is not None:
-            yield pa.RecordBatch.from_pydict({"payload": [cloudpickle.dumps(found)]})
 
 
 # ---------------------------------------------------------------------------------------------------------
 # Which engine
 
 
-def find_engine(table: Any) -> Engine | None:
+class _Known(NamedTuple):
+    """A library's class of tables, and our file and class for it."""
+
+    table: str
+    module: str
+    engine: str
+
+    def load(self) -> type[Engine]:
+        """Import the file."""
+        kind: type[Engine] = getattr(_module(self.module), self.engine)
+        return kind
+
+
+#: Every engine, by the library of its tables: a new one is a file beside this one, and a line here.
+_ENGINES = {
+    "polars": _Known("LazyFrame", "polars", "PolarsEngine"),
+    "duckdb": _Known("DuckDBPyRelation", "duckdb", "DuckEngine"),
+    "_duckdb": _Known("DuckDBPyRelation", "duckdb", "DuckEngine"),
+    "dask": _Known("DataFrame", "dask", "DaskEngine"),
+    "pyspark": _Known("DataFrame", "spark", "SparkEngine"),
+    "pyarrow": _Known("Dataset", "arrow", "ArrowEngine"),
+}
+
+#: Files whose ``open_parquet`` reads Parquet, the best first.
+_READERS = ("duckdb", "polars", "arrow")
+
+
+def _module(name: str) -> Any:
+    return import_module(f"felicific._tables.{name}")
+
+
+def find_engine(table: Table) -> Engine | None:
     """The engine of a table that is not in memory; None for one that is."""
     if isinstance(table, str | os.PathLike):
         return _open_parquet(table)
-    module = type(table).__module__.split(".")[0]
-    kinds: dict[str, tuple[str, type[Engine]]] = {
-        "polars": ("LazyFrame", PolarsEngine),
-        "duckdb": ("DuckDBPyRelation", DuckEngine),
-        "_duckdb": ("DuckDBPyRelation", DuckEngine),
-        "dask": ("DataFrame", DaskEngine),
-        "pyspark": ("DataFrame", SparkEngine),
-        "pyarrow": ("Dataset", ArrowEngine),
-    }
-    if module in kinds:
-        name, kind = kinds[module]
-        if any(base.__name__ == name for base in type(table).__mro__):
-            return kind(table)
-    return None
+    known = _ENGINES.get(type(table).__module__.split(".")[0])
+    if known is None or all(base.__name__ != known.table for base in type(table).__mro__):
+        return None
+    return known.load()(table)
+
+
+def dialect_of(name: str) -> Dialect:
+    """The dialect of SQL that has this name."""
+    spoken = [known.load().dialect for known in _ENGINES.values()]
+    dialects = {dialect.name: dialect for dialect in spoken if dialect is not None}
+    if name not in dialects:
+        raise DataError(f"There is no dialect {name!r}.", f"Choose one of {', '.join(map(repr, dialects))}.")
+    return dialects[name]
 
 
 def _open_parquet(path: str | os.PathLike[str]) -> Engine:
     """A Parquet file, a folder of them or a pattern, by DuckDB, Polars or PyArrow, whichever is installed."""
-    text = os.fspath(path)
-    found = (
-        sorted(Path(text).rglob("*.parquet")) if os.path.isdir(text) else sorted(map(Path, glob.glob(text)))
-    )
-    if not found and os.path.isfile(text):
-        found = [Path(text)]  # a name with brackets in it reads as a pattern
-    if not found:
-        raise DataError(
-            f"There is no Parquet file {text!r}.", "Give the path of a file or folder, or a pattern."
-        )
-    files = [os.fspath(file) for file in found]
-    for opener in (_by_duckdb, _by_polars, _by_arrow):
+    files = _parquet_files(os.fspath(path))
+    for name in _READERS:
         try:
-            return opener(files)
+            engine: Engine = _module(name).open_parquet(files)
         except ImportError:
             continue
         except FelicificError:
@@ -561,40 +372,20 @@ def _open_parquet(path: str | os.PathLike[str]) -> Engine:
                 f"({type(error).__name__}: {' '.join(str(error).split())[:300]}).",
                 "Is a file cut, of another format, or without some of the columns? Write it again.",
             ) from error
+        return engine
     raise EngineError(
         "Nothing that reads Parquet is installed.", 'Install it with "pip install felicific[duckdb]".'
     )
 
 
-def _by_duckdb(files: list[str]) -> Engine:
-    import duckdb
-    import pyarrow  # noqa: F401  # results come as Arrow
-
-    connection = duckdb.connect()
-    # Count how much is done, and leave showing it to us.
-    connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
-    return DuckEngine(connection.from_parquet([glob.escape(file) for file in files]), connection)
-
-
-def _by_polars(files: list[str]) -> Engine:
-    import polars as pl
-
-    return PolarsEngine(pl.scan_parquet(files, glob=False))
-
-
-def _by_arrow(files: list[str]) -> Engine:
-    import pyarrow.dataset as ds
-
-    return ArrowEngine(ds.dataset(files, format="parquet"))
-
-
-def as_list(frame: Any, name: str) -> list[Any]:
-    """A column of a small result as Python values."""
-    return list(frame.get_column(name).to_list())
-
-
-def as_floats(frame: Any, name: str) -> Any:
-    """A column of a small result as 64-bit floats; null is NaN."""
-    import narwhals as nw
-
-    return np.asarray(frame.get_column(name).cast(nw.Float64).to_numpy(), dtype=np.float64)
+def _parquet_files(text: str) -> list[str]:
+    """The files of a folder, a pattern or one path; none is an error."""
+    matching = Path(text).rglob("*.parquet") if os.path.isdir(text) else map(Path, glob.glob(text))
+    paths = sorted(matching)
+    if not paths and os.path.isfile(text):
+        paths = [Path(text)]  # a name with brackets in it reads as a pattern
+    if not paths:
+        raise DataError(
+            f"There is no Parquet file {text!r}.", "Give the path of a file or folder, or a pattern."
+        )
+    return [os.fspath(path) for path in paths]

@@ -182,7 +182,7 @@ class People:
         if self.policy.see_group and not self.group:
             raise DataError("This policy looks at the group.", "Name its column(s) with --group.")
         group = resolve_groups(rows, self.sensitive_features) if self.policy.see_group else None
-        return self.policy.apply(self.scores(rows), group, rows)
+        return self.policy.odds(self.scores(rows), group, rows)
 
     def decisions(self, rows: Table) -> Array:
         """What is decided about some rows: by the policy, in the file, or by the larger probability."""

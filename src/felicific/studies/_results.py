@@ -19,7 +19,7 @@ from felicific.studies._ties import RULE
 from felicific.studies._tracks import METHODS, OWN
 
 #: Rows per group that the paper's bound on the validation set asks for, with the numbers it uses.
-LEMMA_ROWS = int(sample_size(delta=0.02, gamma=0.01, n_components=2, n_classes=2, n_groups=2, span=1.0))
+LEMMA_ROWS = int(sample_size(delta=0.02, confidence=0.99, n_components=2, n_classes=2, n_groups=2, span=1.0))
 
 COMMON_ASSUMPTIONS = (
     "Encoding: text columns one-hot, numbers as they are, the group column among the features; the forest has "

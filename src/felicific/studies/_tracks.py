@@ -181,7 +181,7 @@ def distinct_numbers(numbers: Floats) -> Floats:
 
 def _decisions(line: Frontier, eps: float, people: People) -> Floats:
     limited = {c.family for c, width in zip(line.components, line.ray, strict=True) if width < math.inf}
-    return line.at(gap=dict.fromkeys(limited, eps)).apply(people.proba, people.group)
+    return line.at(gap=dict.fromkeys(limited, eps)).odds(people.proba, people.group)
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -1,0 +1,249 @@
+"""Policies that see a signal: a table q(decision given signal, group)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from felicific._documents import check_shape, read_numbers, refused
+from felicific._people.checks import CHUNK, check_proba, encode_labels
+from felicific._people.people import People
+from felicific._policy.lottery import faces_lottery
+from felicific._policy.policy import Policy, Stretches
+from felicific._policy.sql import Names, case_expression
+from felicific._problem.rows import Requirement
+from felicific._program.moments import Moments
+from felicific._program.signals import SIGNALS, Signal, Spread, signal_from_json, signal_to_json
+from felicific._program.solution import solve_program
+from felicific._tables.dialect import Dialect
+from felicific._typing import Array, Codes, Floats, Table
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CellPolicy(Policy):
+    """A policy that sees a signal: q(decision given signal, group).
+
+    Attributes
+    ----------
+    signal : Signal
+        What the policy sees besides the group.
+    q : array of shape (groups, signals, K)
+        Probability of each decision.
+    mass : array of shape (groups, signals)
+        Weight of the fitted people in each cell.
+    """
+
+    signal: Signal
+    q: Floats
+    mass: Floats
+
+    @property
+    def needs_proba(self) -> bool:
+        """Whether the signal is made of probabilities."""
+        return self.signal.needs_proba
+
+    @property
+    def kind(self) -> str:
+        """That of its signal."""
+        return self.signal.kind
+
+    @property
+    def sums_suffice(self) -> bool:
+        """Unless a person's signal is drawn by lot."""
+        return not self.signal.drawn
+
+    @property
+    def share_drawn(self) -> float | None:
+        """Where people are is all there is to know of them, unless their signal is drawn by lot."""
+        if not self.randomize:
+            return 0.0
+        if self.signal.drawn:
+            return None
+        cells = faces_lottery(self.q.reshape(-1, self.q.shape[2]))
+        return float(np.average(cells, weights=self.mass.ravel()))
+
+    def _mixed(self, scores: Array, group: Codes | None, x: Table) -> Floats:
+        rows, k = np.arange(len(scores)), len(self.classes)
+        labels = scores.ndim == 1 and not self.signal.needs_proba
+        coded = encode_labels(scores, self.classes, "prediction", rows) if labels else None
+
+        def part_of(part: slice) -> tuple[Codes | None, Spread]:
+            proba = check_proba(scores[part], k, rows[part]) if coded is None else None
+            spread = self.signal.spread(proba, None if coded is None else coded[part])
+            return None if group is None else group[part], spread
+
+        return self._looked_up(len(scores), part_of)
+
+    def look_at(self, people: People) -> tuple[Codes | None, Spread]:
+        """The group, and the signals with their weights."""
+        needs = self.signal.needs_proba
+        spread = self.signal.spread(
+            people.with_scores.scores() if needs else None, None if needs else people.predictions()
+        )
+        return people.codes if self.see_group else None, spread
+
+    def follow(self, seen: tuple[Codes | None, Spread]) -> Floats:
+        """The row of the table for everybody."""
+        codes, spread = seen
+
+        def part_of(part: slice) -> tuple[Codes | None, Spread]:
+            shares = [(cell[part], None if share is None else share[part]) for cell, share in spread]
+            return None if codes is None else codes[part], shares
+
+        return self._looked_up(len(spread[0][0]), part_of)
+
+    @property
+    def sight(self) -> object:
+        """The signal."""
+        return self.signal
+
+    def _looked_up(self, n: int, part_of: Callable[[slice], tuple[Codes | None, Spread]]) -> Floats:
+        """The row of the table for everybody; ``part_of`` are the groups and signals of some."""
+        g, size, k = self.q.shape
+        table = self.q.reshape(g * size, k)
+        odds = np.zeros((n, k))
+        for start in range(0, n, CHUNK):  # what stays in the processor's cache is faster
+            part = slice(start, start + CHUNK)
+            group, spread = part_of(part)
+            for cell, share in spread:
+                place = cell if group is None else group * size + cell
+                if share is None:
+                    table.take(place, axis=0, out=odds[part], mode="clip")
+                else:
+                    odds[part] += share[:, None] * table.take(place, axis=0)
+        return odds
+
+    def stretches(self) -> Stretches:
+        """Along the score of two classes, or for every label of the model along its probability."""
+        k, boundary = len(self.classes), self.signal.line(len(self.classes))
+        ranges, rows = self.signal.ranges(k), []
+        for z in range(len(self.groups) if self.see_group else 1):
+            for owner in range(k if boundary is None else 1):
+                own = [s for s in range(len(ranges)) if boundary is not None or ranges[s][0] == owner]
+                starts = _changes([(ranges[s][1], self.q[z, s].tolist()) for s in own])
+                rows += [(z, owner, low, high, q) for low, high, q in _between(starts)]
+        return Stretches(rows, boundary)
+
+    def sql_writer(self) -> Callable[[Dialect, Names], str]:
+        """One ``CASE`` expression."""
+        return partial(case_expression, self)
+
+    def rules(self, digits: int = 12) -> list[str]:
+        """One sentence for every group and stretch of signals that is treated alike."""
+        classes = self.classes.tolist()
+        today = self.signal.today(len(classes))
+        found = []
+        for z, group in enumerate(self.groups if self.see_group else ["anyone"]):
+            mass = self.mass[z] if self.see_group else self.mass.sum(axis=0)
+            who = f"In group {group!r}" if self.see_group else "In any group"
+            weight = mass.sum()
+            for first, last in self._alike(z):
+                here = mass[first : last + 1].sum()
+                whole = "of the group" if self.see_group else "of all"
+                share = f"{here / weight:.1%} {whole}" if weight > 0 else "nobody"
+                found.append(
+                    f"{who}, {self._person(first, last, digits)} ({share}) "
+                    f"{self._treatment(self.q[z, first], today[first : last + 1])}."
+                )
+        return found
+
+    def _person(self, first: int, last: int, digits: int) -> str:
+        if not self.randomize and self.signal.drawn:
+            label = self.classes.tolist()[first]
+            return f"the part of a person's probabilities that is for the label {label!r}"
+        return self.signal.describe(first, last, self.classes.tolist(), digits)
+
+    def _alike(self, z: int) -> list[tuple[int, int]]:
+        """First and last signal of every stretch that is treated alike."""
+        found = []
+        for run in self.signal.runs(len(self.classes)):
+            if not run:
+                continue
+            rows = self.q[z, run.start : run.stop]
+            changes = np.flatnonzero((np.abs(rows[1:] - rows[:-1]) > 1e-9).any(axis=1)) + 1
+            starts = [0, *changes.tolist(), len(run)]
+            found += [(run.start + a, run.start + b - 1) for a, b in pairwise(starts)]
+        return found
+
+    def _treatment(self, q: Floats, today: Codes) -> str:
+        classes = self.classes.tolist()
+        if q.max() == 1.0:
+            d = int(q.argmax())
+            note = ", not as the label says" if (today != d).all() else ""
+            return f"is always decided {classes[d]!r}{note}"
+        odds = [f"{classes[d]!r} with probability {q[d]:.2%}" for d in np.flatnonzero(q)]
+        how = "by lottery" if self.randomize else "rounded to the most probable one"
+        return f"is decided {' and '.join(odds)}, {how}"
+
+    def _content(self) -> dict[str, Any]:
+        return {"policy": signal_to_json(self.signal), "q": self.q.tolist(), "mass": self.mass.tolist()}
+
+    @classmethod
+    def _parsed(cls, content: dict[str, Any], common: dict[str, Any], **functions: Any) -> Policy:
+        try:
+            signal = signal_from_json(content["policy"])
+        except ValueError as error:
+            raise refused(str(error)) from error
+        return cls(
+            signal=signal,
+            q=read_numbers(content["q"], "q"),
+            mass=read_numbers(content["mass"], "mass"),
+            **common,
+        )
+
+    def _validate(self) -> None:
+        super()._validate()
+        g, k = len(self.groups), len(self.classes)
+        s = self.signal.size(k)
+        check_shape("q", self.q, (g, s, k))
+        check_shape("mass", self.mass, (g, s))
+        if not (self.q >= 0).all() or not (np.abs(self.q.sum(axis=2) - 1.0) <= 1e-9).all():
+            raise refused("some probabilities of q are negative or do not sum to one")
+        if (self.mass < 0).any():
+            raise refused("some mass is negative")
+        self.signal.check(k)
+        for chain, decision in self.signal.chains(k):
+            if (np.diff(self.q[:, chain.start : chain.stop, decision], axis=1) < -1e-9).any():
+                raise refused("a probability falls where the score rises")
+
+
+Policy.kinds.update(dict.fromkeys(SIGNALS, CellPolicy))
+
+
+def solve_cells(
+    joined: Moments, requirements: Sequence[Requirement], *, see_group: bool, salt: str
+) -> CellPolicy:
+    """The policy of least loss that sees the cells of some moments."""
+    solution = solve_program(joined, requirements, see_group=see_group)
+    return CellPolicy(
+        classes=joined.classes,
+        groups=joined.groups,
+        signal=joined.signal,
+        q=solution.q,
+        mass=joined.mass,
+        components=joined.components,
+        outcome=solution.outcome,
+        prices=solution.prices,
+        salt=salt,
+        see_group=see_group,
+    )
+
+
+def _changes(starts: list[tuple[float, list[float]]]) -> list[tuple[float, list[float]]]:
+    """The steps at which something changes; the first begins at 0."""
+    kept: list[tuple[float, list[float]]] = []
+    for start, value in starts:
+        if not kept or value != kept[-1][1]:
+            kept.append((max(start, 0.0), value))
+    return kept
+
+
+def _between(starts: list[tuple[float, list[float]]]) -> list[tuple[float, float, list[float]]]:
+    """Start, end and value of every step up to 1."""
+    ends = [start for start, _ in starts[1:]] + [1.0]
+    return [(start, end, value) for (start, value), end in zip(starts, ends, strict=True)]

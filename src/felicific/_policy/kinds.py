@@ -1,0 +1,7 @@
+"""Every kind of policy, so that files of all of them can be read."""
+
+from felicific._policy.cells import CellPolicy
+from felicific._policy.individual import IndividualPolicy
+from felicific._policy.policy import Policy
+
+__all__ = ["CellPolicy", "IndividualPolicy", "Policy"]

@@ -1,0 +1,54 @@
+"""PyArrow: datasets, which are read by batches only."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any
+
+from felicific._tables.duckdb import DuckEngine
+from felicific._tables.engine import BatchEngine, Decisions, Engine, in_memory
+from felicific._typing import Table
+from felicific.exceptions import DataError
+
+
+class ArrowEngine(BatchEngine):
+    """An Arrow dataset; DuckDB decides about its rows, as it computes nothing itself."""
+
+    label = "PyArrow"
+    ignores_case = True
+
+    def _schema(self) -> tuple[list[Any], list[Any]]:
+        import narwhals as nw
+
+        frame = nw.from_native(self.table.schema.empty_table(), eager_only=True)
+        return list(frame.columns), list(frame.schema.values())
+
+    def batches(self, names: Sequence[Hashable]) -> Iterator[Table]:
+        """As pandas dataframes where pandas is installed, else as Arrow tables."""
+        for batch in self.table.to_batches(columns=list(names), batch_size=self.batch_rows):
+            if batch.num_rows:
+                yield in_memory(batch, names)
+
+    def with_decisions(self, decisions: Decisions, column: str) -> Table:
+        """As a relation of DuckDB."""
+        import duckdb
+
+        try:
+            duck = DuckEngine(duckdb.connect().from_arrow(self.table))
+        except Exception as error:
+            raise self.failure(error) from error
+        changed = [name for name, other in zip(self.names, duck.names, strict=True) if name != other]
+        if changed:
+            raise DataError(
+                f"DuckDB decides about Arrow datasets, and cannot have a column {', '.join(map(repr, changed))} "
+                "beside the others.",
+                "Rename columns whose names are empty, or the same but for capital letters.",
+            )
+        return duck.with_decisions(decisions, column)
+
+
+def open_parquet(files: list[str]) -> Engine:
+    """Parquet files as one table."""
+    import pyarrow.dataset as ds
+
+    return ArrowEngine(ds.dataset(files, format="parquet"))

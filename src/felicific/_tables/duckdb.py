@@ -1,0 +1,145 @@
+"""DuckDB: relations, and the SQL that DuckDB speaks."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+from felicific._tables.dialect import Dialect, write_number
+from felicific._tables.engine import BatchEngine, Decisions, Engine, QueryEngine, has_pandas, in_memory
+from felicific._typing import Table
+
+T = TypeVar("T")
+
+#: Names of types.
+_TYPES = {"bool": "BOOLEAN", "whole": "BIGINT", "real": "DOUBLE", "text": "VARCHAR"}
+
+
+class DuckDialect(Dialect):
+    """What DuckDB writes."""
+
+    name = "duckdb"
+    text = _TYPES["text"]
+    mark = '"'
+    raising = "error"
+
+    def uniform(self, salt: str, key: str) -> str:
+        """Hexadecimal digits become a whole number by a cast."""
+        digits = f"left(sha256('{salt}:' || {self.as_text(key)}), 13)"
+        return f"CAST('0x' || {digits} AS UBIGINT) / {write_number(2.0**52)}"
+
+
+class DuckEngine(QueryEngine, BatchEngine):
+    """A DuckDB relation, and its connection if it is known."""
+
+    label = "DuckDB"
+    ignores_case = True
+    dialect = DuckDialect()
+
+    def __init__(self, table: Table, connection: Any = None) -> None:
+        super().__init__(table)
+        # Relations of DuckDB 2 know their connection, those of DuckDB 1 do not.
+        self.connection: Any = getattr(table, "_con", None) if connection is None else connection
+
+    def wait_for(self, work: Callable[[], T]) -> T:
+        """Wait for the query; without its connection Ctrl-C is heard, but DuckDB may finish what it has begun."""
+        if self.connection is not None:
+            return super().wait_for(work)
+        try:
+            return work()
+        except Exception as error:
+            if "interrupted" in str(error).lower():
+                raise KeyboardInterrupt from error
+            raise
+
+    def progress(self) -> str:
+        """The share that is done, where the connection counts it."""
+        share = self.connection.query_progress()
+        return f"{super().progress()}, {share:.0f} %" if share >= 0 else super().progress()
+
+    def stop(self) -> None:
+        """Interrupt the query."""
+        self.connection.interrupt()
+
+    def _renamed(self, indices: Sequence[int]) -> Any:
+        # Columns by position: no name of the user's is ever part of a query's text.
+        return self.table.project(", ".join(f"#{i + 1} AS c{i}" for i in indices))
+
+    def frame(self) -> Any:
+        """Rename by position."""
+        import narwhals as nw
+
+        return nw.from_native(self._renamed(range(len(self.names))))
+
+    def collect(self, frame: Any) -> Any:
+        """Collect as an Arrow table."""
+        import narwhals as nw
+
+        return nw.from_native(self.wait_for(partial(_arrow_table, frame.to_native())), eager_only=True)
+
+    def batches(self, names: Sequence[Hashable]) -> Iterator[Table]:
+        """As pandas dataframes where pandas is installed, else as Arrow tables."""
+        indices = [self.names.index(name) for name in names]
+        with self._renamed(indices).to_arrow_reader(self.batch_rows) as reader:
+            for batch in reader:
+                yield in_memory(batch, names)
+
+    def with_decisions(self, decisions: Decisions, column: str) -> Table:
+        """By an expression where there is one; else the rows flow through Python, as often as they are read."""
+        import duckdb
+
+        text = decisions.sql(self.dialect, self._place)
+        if text is None:
+            # Python code cannot be a part of somebody else's relation.
+            return duckdb.connect().from_arrow(_DecidedStream(self, decisions, column))
+        decided = duckdb.SQLExpression(f"CAST({text} AS {_TYPES[decisions.kind]})").alias(column)
+        return self.table.select(duckdb.StarExpression(), decided)
+
+    def _place(self, name: str) -> str:
+        return f"#{self.names.index(name) + 1}"
+
+
+def _arrow_table(relation: Any) -> Any:
+    # PyArrow loads pandas when a column becomes an array, in a place where Ctrl-C would be lost; so it is loaded here.
+    has_pandas()
+    return relation.to_arrow_table()
+
+
+@dataclass(frozen=True)
+class _DecidedStream:
+    """A relation with one more column, as Arrow: every reader gets a stream of its own."""
+
+    engine: DuckEngine
+    decisions: Decisions
+    column: str
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        import pyarrow as pa
+
+        before = self.engine.table.limit(0).to_arrow_table().schema
+        schema = before.append(pa.field(self.column, pa.array(self.decisions.classes.tolist()[:1]).type))
+        reader = pa.RecordBatchReader.from_batches(schema, self._batches(schema))
+        return reader.__arrow_c_stream__(requested_schema)
+
+    def _batches(self, schema: Any) -> Iterator[Any]:
+        import pyarrow as pa
+
+        with self.engine.table.to_arrow_reader() as reader:
+            for batch in reader:
+                decided = self.decisions.decide_batch(in_memory(batch, self.engine.names))
+                column = pa.array(decided.tolist(), type=schema.field(self.column).type)
+                yield pa.RecordBatch.from_arrays([*batch.columns, column], schema=schema)
+
+
+def open_parquet(files: list[str]) -> Engine:
+    """Parquet files as one table."""
+    import duckdb
+    import pyarrow  # noqa: F401  # results come as Arrow
+
+    connection = duckdb.connect()
+    # Count how much is done, and leave showing it to us.
+    connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
+    return DuckEngine(connection.from_parquet([glob.escape(file) for file in files]), connection)

@@ -1,0 +1,90 @@
+"""Polars: LazyFrames, by the streaming engine."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from felicific._tables.engine import BatchEngine, Decisions, Engine, QueryEngine
+from felicific._tables.memory import Values, take_column
+from felicific._typing import Table
+from felicific.exceptions import EngineError
+
+#: Names of types.
+_TYPES = {"bool": "Boolean", "whole": "Int64", "real": "Float64", "text": "String"}
+
+
+class PolarsEngine(QueryEngine, BatchEngine):
+    """A Polars LazyFrame, by its streaming engine."""
+
+    label = "Polars"
+
+    def frame(self) -> Any:
+        """Rename by position: a name such as ``^.*$`` would be a pattern."""
+        import narwhals as nw
+        import polars as pl
+
+        return nw.from_native(self.table.select(pl.nth(i).alias(f"c{i}") for i in range(len(self.names))))
+
+    def collect(self, frame: Any) -> Any:
+        """Collect in bounded memory."""
+        import narwhals as nw
+
+        # Polars hears of Ctrl-C itself; in this thread it would raise KeyboardInterrupt twice.
+        result = self.wait_for(partial(frame.to_native().collect, engine="streaming"))
+        return nw.from_native(result, eager_only=True)
+
+    def batches(self, names: Sequence[Hashable]) -> Iterator[Table]:
+        """As Polars dataframes."""
+        import polars as pl
+
+        columns = [pl.nth(self.names.index(name)).alias(f"c{i}") for i, name in enumerate(names)]
+        chosen = self.table.select(*columns, pl.lit(False).alias("end"))
+        # Ctrl-C ends Polars' batches, in any thread, as if there were no more rows; a last row says that it did not.
+        marked = pl.concat([chosen, pl.LazyFrame({"end": [True]})], how="diagonal")
+        ended = False
+        for batch in marked.collect_batches(
+            chunk_size=self.batch_rows, maintain_order=True, engine="streaming"
+        ):
+            ended = bool(batch["end"][-1])
+            rows = batch.head(len(batch) - ended).drop("end")
+            rows.columns = list(names)
+            if len(rows):
+                yield rows
+        if not ended:
+            raise EngineError(
+                "Polars stopped before the last row of the table, as it does on Ctrl-C.",
+                "Nothing was computed from the rows before it; ask again.",
+            )
+
+    def with_decisions(self, decisions: Decisions, column: str) -> Table:
+        """By a function of batches, which Polars calls when the table is read."""
+        import polars as pl
+
+        seen = decisions.columns(self)
+        # Functions that can be expressions of columns get arrays, as when the policy was fitted; others a dataframe.
+        chosen = self.names if seen is None else seen
+        names = [name for name in self.names if name in chosen]
+        fields = [pl.nth(self.names.index(name)).alias(f"c{i}") for i, name in enumerate(names)]
+        dtype = _TYPES[decisions.kind]
+        decide = partial(_decide_struct, decisions, tuple(names), dtype, seen is not None)
+        decided = pl.struct(fields).map_batches(decide, return_dtype=getattr(pl, dtype), is_elementwise=True)
+        return self.table.with_columns(decided.alias(column))
+
+
+def _decide_struct(decisions: Decisions, names: tuple[str, ...], dtype: str, arrays: bool, rows: Any) -> Any:
+    """A series of decisions about a series of rows."""
+    import polars as pl
+
+    table: Table = rows.struct.unnest().rename(lambda name: names[int(name[1:])])
+    if arrays:
+        table = {name: take_column(table, name, "the policy").view(Values) for name in names}
+    return pl.Series(decisions.decide_batch(table).tolist(), dtype=getattr(pl, dtype))
+
+
+def open_parquet(files: list[str]) -> Engine:
+    """Parquet files as one table."""
+    import polars as pl
+
+    return PolarsEngine(pl.scan_parquet(files, glob=False))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from felicific import Happiness, audit, lookup, moments, solve
-from felicific._policy.policy import CellPolicy
+from felicific._policy.cells import CellPolicy
 from felicific._problem.happiness import Component
 from felicific._program.moments import Outcome
 from felicific._program.signals import Label

@@ -458,7 +458,7 @@ def test_single_precision_probabilities_are_fine(fit):
     """float32 probabilities sum to one only roughly, and are accepted."""
     proba = np.random.default_rng(0).dirichlet([1, 1], 400).astype(np.float32)
     fair = fit(model=FrozenEstimator(Broken(proba)), policy="soft-label")
-    decided = fair.policy_.apply(proba, [0, 1] * 200)
+    decided = fair.policy_.odds(proba, [0, 1] * 200)
     assert np.abs(decided.sum(axis=1) - 1).max() < 1e-12
 
 

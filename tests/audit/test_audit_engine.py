@@ -126,7 +126,7 @@ def policies(table):
 def test_a_policy_is_audited_by_its_odds(table, lay, policies, kind, weight):
     """Lots add no noise: every policy's audit on an engine is that of its decision probabilities in memory."""
     policy, frame = policies[kind], as_pandas(table)
-    q = policy.apply(frame[[*PROBA.values()]], frame["z"], frame)
+    q = policy.odds(frame[[*PROBA.values()]], frame["z"], frame)
     assert ((q > 0) & (q < 1)).any()
     ask = {"sensitive_features": "z", "happiness": HAPPINESS[:3], "gap": 1.0}
     found = audit(policy, lay(table), "y", proba=PROBA, sample_weight=weight, **ask)
@@ -141,7 +141,7 @@ def test_a_policy_of_labels_is_audited_by_predictions(table, lay, policies):
     own = np.column_stack([table[name] for name in PROBA.values()]).argmax(axis=1)
     table = table | {"own": own}
     ask = {"sensitive_features": "z", "happiness": HAPPINESS[:1], "gap": 1.0}
-    q = policies["label"].apply(own, table["z"])
+    q = policies["label"].odds(own, table["z"])
     expected = audit(q, as_pandas(table), table["y"], classes=[0, 1, 2], **ask)
     for people_of in (lay, as_pandas):
         assert_alike(audit(policies["label"], people_of(table), "y", predicted="own", **ask), expected)

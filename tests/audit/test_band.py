@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from conftest import make_people, refused
 
-from felicific import FairClassifier, band, frontier, moments
+from felicific import FairClassifier, frontier, moments
 from felicific.exceptions import ConstraintError, DataError, GroupError
 
 
@@ -31,7 +31,7 @@ def truth_along(fair, people, tau):
     policy = line.at(gap=limits)
     table = people.table("pandas")
     predicted = fair.estimator_.predict(fair._intake.features(table, fair.estimator_))
-    q = policy.apply(predicted, people["group"])[:, 1]
+    q = policy.odds(predicted, people["group"])[:, 1]
     means = np.empty((2, 2))
     for z in (0, 1):
         rows = people["group"] == z
@@ -91,15 +91,15 @@ def test_without_scikit_learn(fair):
         moments(table, predicted=predicted, y=people.y, policy="label", **SETTINGS), random_state=0
     )
     scores = fair.estimator_.predict(fair._intake.features(other.table("pandas"), fair.estimator_))
-    found = band(line, scores, other.table("pandas"), other.y, **SETTINGS)
+    found = line.band(scores, other.table("pandas"), other.y, **SETTINGS)
     assert found.low.shape == (len(line), 2, 2)
     assert (found.low <= found.means).all()
     assert (found.means <= found.high).all()
     with refused(DataError, "scores for 500 rows"):
-        band(line, scores[:-1], other.table("pandas"), other.y, **SETTINGS)
+        line.band(scores[:-1], other.table("pandas"), other.y, **SETTINGS)
     with refused(DataError, "The frontier measures"):
-        band(line, scores, other.table("pandas"), other.y, happiness=funding, sensitive_features="group")
+        line.band(scores, other.table("pandas"), other.y, happiness=funding, sensitive_features="group")
     with refused(DataError, "confidence"):
-        band(line, scores, other.table("pandas"), other.y, confidence=1.0, **SETTINGS)
+        line.band(scores, other.table("pandas"), other.y, confidence=1.0, **SETTINGS)
     with refused(GroupError, "never fitted"):
-        band(line, scores, other.table("pandas", group=other["group"] + 5), other.y, **SETTINGS)
+        line.band(scores, other.table("pandas", group=other["group"] + 5), other.y, **SETTINGS)

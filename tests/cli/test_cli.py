@@ -115,7 +115,7 @@ def test_workflow_is_the_librarys(folder, works, scores):
     assert decided.pop("decision").tolist() == written.decide(proba, scores["sex"], scores["id"]).tolist()
     pd.testing.assert_frame_equal(decided, scores)
 
-    again = audit(written.apply(proba, scores["sex"]), scores, **common, gap=200.0, classes=[0, 1])
+    again = audit(written.odds(proba, scores["sex"]), scores, **common, gap=200.0, classes=[0, 1])
     command = f"audit decided.csv --policy-file policy.json --proba score --group sex --happiness '{FUNDING}'"
     assert works(f"{command} --unit $ --gap 200 --out after.json") == f"{again}\n"
     assert json.loads(Path("after.json").read_text("utf-8")) == again.to_dict()

@@ -210,7 +210,7 @@ def test_individual_outcome_is_that_of_the_cross_fitted_beliefs():
     assert belief.shape == (len(y), 2, 2)
     assert np.abs(belief.sum(axis=(1, 2)) - 1).max() <= 1e-12
     assert np.abs(belief.sum(axis=2) - proba).max() <= 1e-9
-    decided = fair.policy_.apply(belief.reshape(len(y), -1), x=table)
+    decided = fair.policy_.odds(belief.reshape(len(y), -1), x=table)
     loss, gaps = truth(decided, table, y, odds(y))
     assert fair.loss_ == pytest.approx(loss, rel=1e-12)
     assert list(fair.gaps_.values()) == pytest.approx(gaps.tolist(), abs=1e-12)
@@ -410,11 +410,11 @@ def test_a_blind_individual_policy_comes_back_from_a_file():
     assert back.see_group is False
     features = table[FEATURES]
     belief = fair.joint_.belief(features, fair.estimator_.predict_proba(features)).reshape(len(y), -1)
-    assert (back.apply(belief, x=table) == fair.predict_proba(table)).all()
+    assert (back.odds(belief, x=table) == fair.predict_proba(table)).all()
     with pytest.raises(DataError):
-        back.apply(belief[:, :2], x=table)
+        back.odds(belief[:, :2], x=table)
     with pytest.raises(DataError):
-        back.apply(belief)
+        back.odds(belief)
 
 
 @pytest.mark.parametrize("policy", CELLS)

@@ -107,7 +107,7 @@ def test_gaps_of_any_policy_are_the_metric_of_its_decisions(criterion, data):
     q = data.draw(policies(rows))
     computed = moments_of(rows, "error", happiness=criterion)
     policy = replace(solve(computed, gap=None), q=q, outcome=computed.evaluate(q))
-    decisions = policy.apply(scores_of(rows), rows.group)
+    decisions = policy.odds(scores_of(rows), rows.group)
     assert decisions.sum(axis=1) == pytest.approx(np.ones(len(decisions)), abs=1e-15)
     metric = METRICS[criterion](decisions, rows.label, rows.group, rows.weight)
     assert list(policy.gaps.values()) == pytest.approx(metric, rel=0, abs=1e-13)
@@ -131,7 +131,7 @@ def test_a_policy_solved_at_eps_has_the_metric_at_eps(criterion, data):
             solve(computed, gap=eps)
         return
     policy = solve(computed, gap=eps)
-    decisions = policy.apply(scores_of(rows), rows.group)
+    decisions = policy.odds(scores_of(rows), rows.group)
     metric = METRICS[criterion](decisions, rows.label, rows.group, rows.weight)
     assert max(metric) <= eps + 1e-9
     assert list(policy.gaps.values()) == pytest.approx(metric, rel=0, abs=1e-12)
@@ -168,7 +168,7 @@ def test_two_to_five_classes_and_two_to_six_groups(criterion, soft):
             }
             computed = moments({"group": group}, **arguments)
             eps, policy = solve_or_least(computed, 0.3 * max(computed.today.gaps))
-            decisions = policy.apply(proba, group)
+            decisions = policy.odds(proba, group)
             metric = METRICS[criterion](decisions, label, group, np.ones(n))
             assert list(policy.gaps.values()) == pytest.approx(metric, rel=0, abs=1e-12)
             assert max(metric) <= eps + 1e-9
@@ -298,7 +298,7 @@ def test_equalized_odds_at_zero_is_the_derived_predictor(counts, cost):
     )
     scale = float(np.ptp(matrix))
     assert policy.loss == pytest.approx(wanted, rel=0, abs=1e-9 * scale)
-    decisions = policy.apply(predicted, group)
+    decisions = policy.odds(predicted, group)
     for truth in (0, 1):
         rates = decision_rates(decisions, group, weight, 1, label == truth)
         assert pair_gap(rates) <= 1e-9

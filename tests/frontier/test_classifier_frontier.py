@@ -13,8 +13,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 from felicific import FairClassifier, Floor, Happiness, Individual, Policy, frontier, moments
-from felicific._fit.fit import achieved, decide
-from felicific._fit.tryout import Tryout
+from felicific._fit.fitted import achieved
 from felicific._frontier.curve import kinks_of
 from felicific._program.generation import Generator
 from felicific.exceptions import DataError, InfeasibleError, MomentsError
@@ -350,7 +349,7 @@ def test_policies_on_the_frontier_do_what_they_state(policy):
     scores = fair.estimator_.predict_proba(table[["score", "size"]])
     scores = fair.estimator_.predict(table[["score", "size"]]) if policy == "label" else scores
     for place, loss in zip(line.policies, line.loss, strict=True):
-        chance = place.apply(scores, table["group"], table)
+        chance = place.odds(scores, table["group"], table)
         assert (1 - chance[np.arange(len(y)), y]).mean() == pytest.approx(loss, abs=1e-12)
         assert place.loss == loss
         assert place.salt == fair.policy_.salt
@@ -461,16 +460,13 @@ def test_trying_many_policies_at_once_is_trying_each(policy, see_group):
     )
     table, y = population(7, 300)
     weight = np.arange(300) % 4 + 1.0
-    people, line = fair._others(table, y, table["group"], weight), fair.frontier_
-    tried = Tryout(fair._fitted.task, people, line.groups)
+    tried, line = fair._tryout(table, y, table["group"], weight), fair.frontier_
+    people = tried.people
     assert len(line) > 1
     for place in [*line.policies, replace(line.policies[0], randomize=False)]:
-        decisions = decide(place, people)
-        np.testing.assert_array_equal(tried.decide(place), decisions)
-        found, expected = (
-            tried.outcome(decisions),
-            achieved(fair._fitted.task, people, decisions, line.groups),
-        )
+        decisions = place.odds_of(people)
+        np.testing.assert_array_equal(tried.odds(place), decisions)
+        found, expected = tried.outcome(decisions), achieved(tried.problem, people, decisions)
         assert found.loss == pytest.approx(expected.loss, rel=1e-12)
         np.testing.assert_allclose(found.means, expected.means, rtol=1e-12)
         np.testing.assert_allclose(found.gaps, expected.gaps, rtol=1e-9, atol=1e-9)

@@ -17,9 +17,10 @@ from functions import (
 )
 
 from felicific import Score, frontier, lookup, moments, solve
-from felicific._fit.fit import People, Task, fit_individual
+from felicific._people.people import People
+from felicific._policy.fit_individual import fit_individual
 from felicific._policy.lottery import uniforms
-from felicific._problem.happiness import resolve_happiness
+from felicific._problem.problem import Problem
 from felicific._program.signals import Individual, Label, SoftLabel
 from felicific.exceptions import DataError, GroupError, MomentsError
 
@@ -120,7 +121,7 @@ def test_rounded_policies_need_no_key(lay, rounded):
     table = people(500)
     policy = replace(solved(table, rounded), randomize=False)
     proba = np.column_stack([table[f"p{k}"] for k in range(3)])
-    expected = policy.classes[policy.apply(proba, table["z"]).argmax(axis=1)]
+    expected = policy.classes[policy.odds(proba, table["z"]).argmax(axis=1)]
     roles = {name: value for name, value in ROLES.items() if name != "key"}
     assert collected(policy.apply(lay(table), **roles, column="d"))["d"] == expected.tolist()
 
@@ -140,13 +141,11 @@ def individual(table):
         "funding": lambda decision, x: decision * x["loan"] / 1e4,
         "school": lambda decision, x: decision * lookup(x["school"], {"Master": 1.0}, 0.0),
     }
-    happiness = resolve_happiness(functions, [0, 1, 2])
     proba = np.column_stack([table[f"p{k}"] for k in range(3)])
-    task = Task(np.arange(3), happiness, "error", dict.fromkeys(functions, 0.1), (), True, "0" * 32)
+    problem = Problem.of(np.arange(3), functions, gap=0.1)
     x = as_pandas({name: table[name] for name in ("loan", "school")})
-    return fit_individual(task, People(x, table["y"], table["z"], proba.argmax(axis=1), proba), Individual())[
-        0
-    ]
+    rows = People.of(x, problem, group=table["z"], y=table["y"], proba=proba)
+    return fit_individual(problem, rows, Individual(), "0" * 32)[0]
 
 
 def test_individual_policies_decide_batches(lay):

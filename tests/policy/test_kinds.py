@@ -104,7 +104,7 @@ def test_rounding_states_what_it_reaches(kind):
     assert gap > 1e-3
     back = Policy.from_json(rounded.policy_.to_json(), happiness=funding)
     assert back.randomize is False
-    assert (back.apply(scores_of(back, table), table["group"], x=table) == decided).all()
+    assert (back.odds(scores_of(back, table), table["group"], x=table) == decided).all()
 
 
 @pytest.mark.parametrize("kind", ["score", "free score", "label", "soft-label"])
@@ -274,7 +274,7 @@ def test_files_come_back(kind, name):
     assert back.to_json() == text
     new, _ = make_people(120, seed=10)
     scores, group = scores_of(policy, new), new["group"]
-    assert (back.apply(scores, group, x=new) == policy.apply(scores, group, x=new)).all()
+    assert (back.odds(scores, group, x=new) == policy.odds(scores, group, x=new)).all()
     keys = new["id"]
     assert (back.decide(scores, group, keys, x=new) == policy.decide(scores, group, keys, x=new)).all()
     assert back.sentences() == policy.sentences()
@@ -284,7 +284,7 @@ def test_files_come_back(kind, name):
         policy.means,
         policy.prices,
     )
-    assert (fair.predict_proba(new) == back.apply(scores, group, x=new)).all()
+    assert (fair.predict_proba(new) == back.odds(scores, group, x=new)).all()
 
 
 @pytest.mark.parametrize("happiness", [None, "equalized_odds", {"other": funding}, [relief]])
@@ -307,15 +307,11 @@ def test_a_python_loss_must_be_given():
     assert "loss=" in caught.value.remedy
     back = Policy.from_json(policy.to_json(), loss=regret)
     scores = proba_of(table, 2)
-    assert (
-        back.apply(scores, table["group"], x=table) == policy.apply(scores, table["group"], x=table)
-    ).all()
+    assert (back.odds(scores, table["group"], x=table) == policy.odds(scores, table["group"], x=table)).all()
     matrix = [[0.0, 1.0], [5.0, 0.0]]
     policy = fitted(table, y, "individual", happiness="statistical_parity", gap=0.1, loss=matrix).policy_
     back = Policy.from_json(policy.to_json())
-    assert (
-        back.apply(scores, table["group"], x=table) == policy.apply(scores, table["group"], x=table)
-    ).all()
+    assert (back.odds(scores, table["group"], x=table) == policy.odds(scores, table["group"], x=table)).all()
 
 
 def test_a_file_through_the_disk(tmp_path):
@@ -430,5 +426,5 @@ def test_blind_policies_come_back_blind(kind):
     back = Policy.from_json(policy.to_json())
     assert back.see_group is False
     scores = scores_of(policy, table)
-    assert (back.apply(scores) == policy.apply(scores, table["group"])).all()
+    assert (back.odds(scores) == policy.odds(scores, table["group"])).all()
     assert back.sentences() == policy.sentences()

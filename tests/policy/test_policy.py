@@ -129,7 +129,7 @@ def test_groups_come_back(kind, policy, tmp_path):
     assert sorted(map(repr, back.groups)) == sorted(map(repr, GROUPS[kind]))
     group, keys = rename(GROUP == "M", GROUPS[kind]), np.arange(60)
     proba = np.where(PREDICTED[:, None] == [0, 1], 0.75, 0.25)
-    assert (fitted.apply(proba, group) == back.apply(proba, group)).all()
+    assert (fitted.odds(proba, group) == back.odds(proba, group)).all()
     assert (fitted.decide(proba, group, keys) == back.decide(proba, group, keys)).all()
     assert back.sentences() == fitted.sentences()
     assert back.to_json() == fitted.to_json()
@@ -139,15 +139,15 @@ def test_group_one_is_not_text_one():
     """A policy of the groups 1 and 2 does not know the group "1", before and after a file."""
     for policy in (make_policy(groups=[1, 2]), reload(make_policy(groups=[1, 2]))):
         with pytest.raises(GroupError, match="'1'"):
-            policy.apply([0], ["1"])
-        assert policy.apply([0], [1]).shape == (1, 2)
+            policy.odds([0], ["1"])
+        assert policy.odds([0], [1]).shape == (1, 2)
 
 
 def test_mixed_groups_never_match_by_their_text():
     """With the groups 1 and "a", an array of texts does not turn "1" into the group 1."""
     policy = make_policy(groups=[1, "a"])
     with pytest.raises(GroupError, match="'1'"):
-        policy.apply([0, 0], np.array(["1", "a"]))
+        policy.odds([0, 0], np.array(["1", "a"]))
 
 
 @settings(max_examples=60, deadline=None)
@@ -582,8 +582,8 @@ def test_gap_of_several_components(refuses):
 def test_apply_takes_labels_or_probabilities():
     """A label policy gives the same to labels and to the probabilities that they are the most probable of."""
     proba = np.where(PREDICTED[:, None] == [0, 1], 0.75, 0.25)
-    assert (POLICY.apply(PREDICTED, GROUP) == POLICY.apply(proba, GROUP)).all()
-    assert (POLICY.apply(PREDICTED.tolist(), GROUP.tolist()) == POLICY.apply(PREDICTED, GROUP)).all()
+    assert (POLICY.odds(PREDICTED, GROUP) == POLICY.odds(proba, GROUP)).all()
+    assert (POLICY.odds(PREDICTED.tolist(), GROUP.tolist()) == POLICY.odds(PREDICTED, GROUP)).all()
 
 
 @pytest.mark.parametrize(
@@ -602,10 +602,10 @@ def test_apply_takes_labels_or_probabilities():
 def test_apply_refuses(refuses, scores, group, words):
     """Scores that are no labels and no probabilities are refused with the row and what it holds."""
     with refuses(DataError, *words):
-        POLICY.apply(scores, group)
+        POLICY.odds(scores, group)
 
 
 def test_apply_refuses_unknown_groups(refuses):
     """A group that was never fitted is named together with the known ones."""
     with refuses(GroupError, "'X'", "row 1", "known are 'F', 'M'", remedy="Fit on data"):
-        POLICY.apply([0, 1], ["F", "X"])
+        POLICY.odds([0, 1], ["F", "X"])

@@ -450,8 +450,8 @@ def test_individual_policy_files_hold_expressions(people, tmp_path):
     fair.policy_.save(path)
     again = Policy.load(path)
     scores = fair.estimator_.predict_proba(X[list(fair.estimator_.feature_names_in_)])
-    expected = fair.policy_.apply(scores, people["group"], x=X)
-    assert (again.apply(scores, people["group"], x=X) == expected).all()
+    expected = fair.policy_.odds(scores, people["group"], x=X)
+    assert (again.odds(scores, people["group"], x=X) == expected).all()
     assert again.to_json() == fair.policy_.to_json()
 
 

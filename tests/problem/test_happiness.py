@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
 
-from felicific import CRITERIA, Happiness, lookup, moments
+from felicific import Happiness, lookup, moments
+from felicific._problem.criteria import CRITERIA
 from felicific._problem.happiness import resolve_happiness
 from felicific.exceptions import DataError, HappinessError
 

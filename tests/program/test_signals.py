@@ -454,7 +454,7 @@ def check_optimum(people, policy, fraction, see_group=True):
     assert policy.loss == pytest.approx(least_loss(units, asked), abs=1e-9)
     for j, width in asked.gaps.items():
         assert policy.outcome.gaps[j] <= width + 1e-9
-    decisions = policy.apply(people["proba"], people["group"])
+    decisions = policy.odds(people["proba"], people["group"])
     loss, means, gaps = outcome_of(
         decisions,
         people["cost"],
@@ -769,7 +769,7 @@ def test_sentences_read_as_thresholds_that_decide(threshold, happiness):
         for edge in named:
             for score in (edge - 1e-7, edge, edge + 1e-7):
                 odds = said(rules, group, score)
-                done = policy.apply(np.array([[1 - score, score]]), [group])[0]
+                done = policy.odds(np.array([[1 - score, score]]), [group])[0]
                 assert odds.get(1, 0.0) == pytest.approx(done[1], abs=5.1e-5), (group, score)
 
 

@@ -105,7 +105,7 @@ def test_the_policy_chart_steps_where_the_policy_does(people):
         steps = [(row["score"], row["chance"]) for row in rows if row["group"] == str(group)]
         starts = np.array([start for start, _ in steps])
         read = np.array([chance for _, chance in steps])[np.searchsorted(starts, scores, side="left") - 1]
-        applied = policy.apply(np.column_stack([1 - scores, scores]), np.full(1000, policy.groups[z]))
+        applied = policy.odds(np.column_stack([1 - scores, scores]), np.full(1000, policy.groups[z]))
         assert read == pytest.approx(applied[:, 1])
 
 

@@ -669,7 +669,7 @@ def test_model_gets_exactly_its_own_columns(people):
         assert fair.n_features_in_ == 7
         own = model.predict(people.table(library, ["wealth", "score"]))
         assert (
-            fair.policy_.apply(own, people.table("numpy", name=X["name"])[:, -1]) == fair.predict_proba(X)
+            fair.policy_.odds(own, people.table("numpy", name=X["name"])[:, -1]) == fair.predict_proba(X)
         ).all()
 
 

@@ -293,7 +293,7 @@ def test_tracks_equal_decisions_counted_person_by_person(signal):
         family = moments.components[0].name if method == METHODS[0] else method.replace(" ", "_")
         for i in {0, len(track.eps) // 2, len(track.eps) - 1}:
             policy = settled.middle.at(gap={family: float(track.eps[i])})
-            chance = policy.apply(other.proba, other.group)[:, 1]
+            chance = policy.odds(other.proba, other.group)[:, 1]
             right = sum(c if label else 1 - c for c, label in zip(chance, other.y, strict=True))
             gained = {"a": [], "b": []}
             for c, loan, group in zip(chance, other.X["loan"], other.group, strict=True):

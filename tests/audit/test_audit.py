@@ -295,7 +295,7 @@ def test_bad_input(people, decided):
             audit(decided, table, people.y, confidence=confidence, **asked)
     with refused(DataError, "method"):
         audit(decided, table, people.y, method="normal", **asked)
-    with refused(DataError, "weights"):
+    with refused(DataError, "weight_kind"):
         audit(decided, table, people.y, weight_kind="survey", **asked)
     with refused(DataError, "7", "not among the classes", remedy="class"):
         audit(np.where(decided == 1, 7, 0), table, people.y, classes=[0, 1], **asked)

@@ -38,7 +38,7 @@ def lay(request, tmp_path):
 def small_batches(monkeypatch):
     """Several batches, so that parts are combined."""
     monkeypatch.setattr("felicific._tables.engine.BatchEngine.batch_rows", 700)
-    monkeypatch.setattr("felicific._audit.engine.BATCH", 300)
+    monkeypatch.setattr("felicific._people.people.BATCH", 300)
 
 
 def both(table, lay, method="t", weight=None, **changes):
@@ -56,7 +56,7 @@ def both(table, lay, method="t", weight=None, **changes):
 @pytest.mark.parametrize("weights", [None, "frequency", "sampling"])
 def test_large_sample_intervals_are_those_in_memory(table, lay, weights):
     """Means, gaps, tests and the loss agree with the same people in memory, with weights of either kind."""
-    found, expected = both(table, lay, weight=weights, weights=weights or "frequency")
+    found, expected = both(table, lay, weight=weights, weight_kind=weights or "frequency")
     assert_alike(found, expected)
 
 

@@ -18,11 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from felicific._audit.persons import Persons, expected_value, not_one_by_one
+from felicific._audit.persons import check_persons, expected_value, not_one_by_one
 from felicific._people.lazy import LazyPeople, no_rows
 from felicific._people.people import People
 from felicific._people.worth import Worth, typical, worth_of
 from felicific._policy.policy import Policy
+from felicific._problem.happiness import Component
 from felicific._problem.problem import Problem
 from felicific._statistics.intervals import Sample
 from felicific._tables.groups import find_groups
@@ -30,8 +31,8 @@ from felicific._typing import Codes, Floats, Truths
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SummedPersons(Persons):
-    """Sums over people in a table that is not in memory.
+class SummedPersons:
+    """Sums over people in a table that is not in memory; see :class:`felicific._audit.persons.Persons`.
 
     Attributes
     ----------
@@ -50,6 +51,12 @@ class SummedPersons(Persons):
         Sizes of the largest values and loss.
     """
 
+    groups: tuple[Any, ...]
+    components: tuple[Component, ...]
+    origin: Floats
+    binary: Truths
+    loss_bounds: tuple[float, float] | None
+    sampling: bool
     sample: Sample
     loss_sample: Sample | None
     loss_is_rate: bool
@@ -184,7 +191,7 @@ def sum_persons(people: LazyPeople, sampling: bool, policy: Policy | None = None
         counted=sums.weight[:, :j],
         largest=(sums.largest[:j], float(sums.largest[j]) if knows_loss else 0.0),
     )
-    persons.check()
+    check_persons(persons)
     return persons
 
 

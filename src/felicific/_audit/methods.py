@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from felicific._audit.persons import Persons, not_one_by_one
+from felicific._audit.persons import Persons, bounds_of, not_one_by_one
 from felicific._statistics.intervals import METHODS, Limits, Sample, mean_limits, with_added
 from felicific._typing import Floats, Truths
 from felicific.exceptions import DataError, HappinessError
@@ -113,7 +113,7 @@ def measure_component(persons: Persons, j: int, method: str = "auto") -> Measure
     sample, origin = persons.sample.take(j), float(persons.origin[j])
     chosen, rate = _choose(method, persons, j, sample.n), bool(persons.binary[j])
     if not rate:
-        return Measure(sample, origin, chosen, persons.bounds(j), values)
+        return Measure(sample, origin, chosen, bounds_of(persons, j), values)
     # Of a rate the origin is 0, 1 or one half, so nothing is lost by adding it.
     sample = replace(sample, mean=sample.mean + origin)
     chosen = "added" if chosen == "t" else chosen

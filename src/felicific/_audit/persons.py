@@ -8,10 +8,9 @@ with the probabilities :math:`q_i` of the decisions about person i: a lottery co
 from __future__ import annotations
 
 import zlib
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -24,8 +23,7 @@ from felicific._typing import Array, Codes, Floats, Truths
 from felicific.exceptions import DataError, GroupError, HappinessError
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Persons(ABC):
+class Persons(Protocol):
     """People of positive weight with what decisions do to them; each of them, or sums over them.
 
     Attributes
@@ -42,108 +40,114 @@ class Persons(ABC):
         Whether weights are sampling weights; else they are frequencies.
     """
 
-    groups: tuple[Any, ...]
-    components: tuple[Component, ...]
-    origin: Floats
-    binary: Truths
-    loss_bounds: tuple[float, float] | None
-    sampling: bool
+    @property
+    def groups(self) -> tuple[Any, ...]:
+        """The groups."""
 
     @property
-    @abstractmethod
+    def components(self) -> tuple[Component, ...]:
+        """What is measured."""
+
+    @property
+    def origin(self) -> Floats:
+        """A typical value of every component."""
+
+    @property
+    def binary(self) -> Truths:
+        """Whether all values of the component are 0 or 1."""
+
+    @property
+    def loss_bounds(self) -> tuple[float, float] | None:
+        """The range of the loss, when it is known."""
+
+    @property
+    def sampling(self) -> bool:
+        """Whether weights are sampling weights."""
+
+    @property
     def rows(self) -> int:
         """How many rows there are."""
 
     @property
-    @abstractmethod
     def sizes(self) -> Floats:
         """Weight of every group."""
 
     @property
-    @abstractmethod
     def weighted(self) -> bool:
         """Whether there are weights."""
 
     @property
-    @abstractmethod
     def countable(self) -> bool:
         """Whether everybody is a whole number of people, as exact and distribution-free methods need."""
 
     @property
-    @abstractmethod
     def sample(self) -> Sample:
         """The values of all components, summed up by group; relative to the origin."""
 
     @property
-    @abstractmethod
     def loss_sample(self) -> Sample | None:
         """The loss of all people together, of shape (1,); None when it cannot be known."""
 
     @property
-    @abstractmethod
     def loss_is_rate(self) -> bool:
         """Whether every loss is 0 or 1."""
 
     @property
-    @abstractmethod
     def one_by_one(self) -> bool:
         """Whether each person's value is known."""
 
     @property
-    @abstractmethod
     def fingerprint(self) -> str | None:
         """Of who these people are and what every decision would be worth to them; None when nobody knows them."""
 
-    @abstractmethod
     def values_of(self, z: int, j: int) -> Floats:
         """Values of one group, each repeated as often as its frequency says."""
 
-    @abstractmethod
     def loss_values(self) -> Floats:
         """Losses of all people, each repeated as often as its frequency says."""
 
     @property
-    @abstractmethod
     def largest(self) -> tuple[Floats, float]:
         """Size of the largest value of every component, and of the largest loss."""
 
     @property
-    @abstractmethod
     def counted(self) -> Floats:
         """How many rows, or how much weight, of every group each component counts: shape (groups, components)."""
 
-    def bounds(self, j: int) -> tuple[float, float] | None:
-        """Known range of a component, relative to its origin."""
-        known = self.components[j].bounds
-        return None if known is None else (known[0] - self.origin[j], known[1] - self.origin[j])
 
-    def check(self) -> None:
-        """Refuse people among whom no gap can be measured, or whose values a computer cannot hold."""
-        if len(self.groups) < 2:
-            raise GroupError(
-                f"There is one group only: {self.groups[0]!r}." if self.groups else "There is no group.",
-                "A gap is between groups: pass rows of at least two.",
+def bounds_of(persons: Persons, j: int) -> tuple[float, float] | None:
+    """Known range of a component, relative to its origin."""
+    known = persons.components[j].bounds
+    return None if known is None else (known[0] - persons.origin[j], known[1] - persons.origin[j])
+
+
+def check_persons(persons: Persons) -> None:
+    """Refuse people among whom no gap can be measured, or whose values a computer cannot hold."""
+    if len(persons.groups) < 2:
+        raise GroupError(
+            f"There is one group only: {persons.groups[0]!r}." if persons.groups else "There is no group.",
+            "A gap is between groups: pass rows of at least two.",
+        )
+    for j, component in enumerate(persons.components):
+        empty = np.flatnonzero(persons.counted[:, j] == 0)
+        if len(empty):
+            raise HappinessError(
+                f"Nobody of the group {persons.groups[empty[0]]!r} is counted by {component.name!r}.",
+                "Add such rows, widen `among`, or merge the group with another.",
             )
-        for j, component in enumerate(self.components):
-            empty = np.flatnonzero(self.counted[:, j] == 0)
-            if len(empty):
-                raise HappinessError(
-                    f"Nobody of the group {self.groups[empty[0]]!r} is counted by {component.name!r}.",
-                    "Add such rows, widen `among`, or merge the group with another.",
-                )
-        values, loss = self.largest
-        names = [f"happiness {component.name!r}" for component in self.components] + ["loss"]
-        for name, size in zip(names, [*values.tolist(), loss], strict=True):
-            if size and not 1e-70 < size < 1e70:  # their squares and cubes would be lost
-                raise HappinessError(
-                    f"The {name} is of the size {size:.3g}, which is too {'large' if size > 1 else 'small'} to audit.",
-                    "Use another unit (thousands or thousandths of it, say).",
-                )
+    values, loss = persons.largest
+    names = [f"happiness {component.name!r}" for component in persons.components] + ["loss"]
+    for name, size in zip(names, [*values.tolist(), loss], strict=True):
+        if size and not 1e-70 < size < 1e70:  # their squares and cubes would be lost
+            raise HappinessError(
+                f"The {name} is of the size {size:.3g}, which is too {'large' if size > 1 else 'small'} to audit.",
+                "Use another unit (thousands or thousandths of it, say).",
+            )
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class EachPerson(Persons):
-    """Each person's own values.
+class EachPerson:
+    """Each person's own values; see :class:`Persons` for what sums over people have too.
 
     Attributes
     ----------
@@ -160,6 +164,12 @@ class EachPerson(Persons):
         Of who these people are and what every decision would be worth to them, whatever was decided.
     """
 
+    groups: tuple[Any, ...]
+    components: tuple[Component, ...]
+    origin: Floats
+    binary: Truths
+    loss_bounds: tuple[float, float] | None
+    sampling: bool
     codes: Codes
     values: Floats
     inside: Truths | None
@@ -290,7 +300,7 @@ def persons_of(people: People, problem: Problem, *, sampling: bool = False) -> E
         weight=people.weight,
         checksum=checksum,
     )
-    persons.check()
+    check_persons(persons)
     return persons
 
 

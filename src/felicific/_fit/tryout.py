@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from felicific._audit.persons import EachPerson
+from felicific._audit.persons import EachPerson, check_persons
 from felicific._fit.fitted import achieved
 from felicific._people.people import People
 from felicific._policy.ledger import find_origin, real_ledger
@@ -76,7 +76,7 @@ class Tryout:
             weight=people.weight,
             checksum=0,
         )
-        persons.check()
+        check_persons(persons)
         return persons
 
     @cached_property

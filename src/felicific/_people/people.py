@@ -128,6 +128,9 @@ class People:
             return None if column is None else encode_labels(column, classes, name, rows)
 
         label_codes = coded("labels y", truths, "label")
+        # As a happiness function sees them: arithmetic on narrow numbers would wrap.
+        seen = {"group": values} | ({} if labels is None else {"y": labels})
+        wide = widener(seen)(seen)
         odds = given["decisions"]
         if odds is not None:
             flat = odds.ndim == 1
@@ -135,10 +138,10 @@ class People:
         return cls(
             x=x,
             rows=rows,
-            group=values,
+            group=wide["group"],
             codes=encode_groups(values, known, rows),
             groups=known,
-            y=labels,
+            y=wide.get("y"),
             labels=label_codes,
             weight=checked,
             proba=None if given["probabilities"] is None else as_columns(given["probabilities"], len(truths)),
@@ -209,11 +212,11 @@ class People:
     # -----------------------------------------------------------------------------------------------------
     # Batches
 
-    def batches(self, size: int = BATCH) -> Iterator[tuple[slice, Batch]]:
+    def batches(self) -> Iterator[tuple[slice, Batch]]:
         """Some of them at a time, as a happiness function sees them."""
         wide = widener(self.x)
-        for start in range(0, len(self), size):
-            part = slice(start, min(start + size, len(self)))
+        for start in range(0, len(self), BATCH):
+            part = slice(start, min(start + BATCH, len(self)))
             table = wide(slice_rows(self.x, part.start, part.stop))
             y = None if self.y is None else self.y[part]
             labels = None if self.labels is None else self.labels[part]

@@ -21,7 +21,7 @@ import numpy as np
 from felicific._problem.expressions import Expression
 from felicific._problem.happiness import ARGUMENTS, Happiness, arguments_of
 from felicific._problem.problem import Problem
-from felicific._tables.memory import ArrayRows, is_arrow, is_polars, slice_rows, widener
+from felicific._tables.memory import ArrayRows, slice_rows
 from felicific._typing import Array, Codes, Floats, Table, Truths
 from felicific.exceptions import DataError, FelicificError, HappinessError
 
@@ -67,12 +67,6 @@ class Batch:
     group: Array
     rows: Codes
     supposed: frozenset[str] = frozenset()
-
-    def __post_init__(self) -> None:
-        for name in ("y", "group"):
-            values = getattr(self, name)
-            wide = widener({name: values})({name: values})[name] if values is not None else None
-            object.__setattr__(self, name, wide)
 
     def __len__(self) -> int:
         return len(self.group)
@@ -273,7 +267,8 @@ def _numbers(
 
 def _call(function: Callable[..., Any], case: str, arguments: dict[str, Any]) -> Any:
     """Call a function of the user's; what it raises becomes an error of ours."""
-    if is_arrow(arguments.get("x")):
+    library = type(arguments.get("x")).__module__.split(".")[0]
+    if library == "pyarrow":
         # Arrow's own columns know no arithmetic: most functions want arrays, and the others want Arrow.
         with contextlib.suppress(Exception):
             return function(**arguments | {"x": ArrayRows(arguments["x"])})
@@ -286,7 +281,7 @@ def _call(function: Callable[..., Any], case: str, arguments: dict[str, Any]) ->
             f"{case} raised {type(error).__name__}: {error.problem}", error.remedy
         ) from error
     except Exception as error:
-        if is_polars(arguments.get("x")):
+        if library == "polars":
             # Polars knows no product of truth values and numbers; arrays do.
             with contextlib.suppress(Exception):
                 return function(**arguments | {"x": ArrayRows(arguments["x"])})

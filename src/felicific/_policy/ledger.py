@@ -43,6 +43,7 @@ def expected_ledger(
     ``belief`` is p(label) of shape (n, L) when the group is seen, else p(label, group) of shape (n, L, groups).
     """
     supposed = frozenset({"y"} if problem.see_group else {"y", "group"})
+    labels = tuple(problem.labels.tolist())
 
     def cases(rows: slice, look_at_y: bool) -> Iterator[_Case]:
         part = belief[rows]
@@ -53,9 +54,9 @@ def expected_ledger(
         for slot, names in slots:
             chance = part if problem.see_group else part[:, :, slot]
             if look_at_y:
-                for k, label in enumerate(problem.labels):
+                for k, label in enumerate(problem.labels.tolist()):
                     codes = np.full(n, k, dtype=np.intp)
-                    yield _Case(np.full(n, label), codes, names, chance[:, k], slot, supposed)
+                    yield _Case(_filled(n, label, labels), codes, names, chance[:, k], slot, supposed)
             else:
                 weight = np.ones(n) if problem.see_group else chance.sum(axis=1)
                 yield _Case(None, None, names, weight, slot, supposed)
@@ -103,7 +104,12 @@ def find_origin(problem: Problem, people: People) -> Floats:
             n = len(batch)
             codes = np.zeros(n, dtype=np.intp)
             batch = Batch(
-                batch.x, np.full(n, problem.labels[0]), codes, batch.group, batch.rows, frozenset({"y"})
+                batch.x,
+                _filled(n, problem.labels.tolist()[0], tuple(problem.labels.tolist())),
+                codes,
+                batch.group,
+                batch.rows,
+                frozenset({"y"}),
             )
         worth = worth_of(problem, batch)
         for j, known in enumerate(origin):

@@ -23,7 +23,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 
@@ -215,41 +214,42 @@ def write_model(program: Program, rows: Sequence[Row], *, elastic: bool = False,
         owners += [position] * len(own)
         levels.append(level)
         level += len(row.levels)
-    every = _monotone_rows(program) + written
-
-    # Before them, one row per cell: its probabilities sum to one.
-    lengths = np.concatenate([np.full(n_cells, n_classes), [len(row.columns) for row in every]])
+    # Before them, one row per cell: its probabilities sum to one; then one per pair of neighbours: they do not fall.
+    pairs = _monotone_pairs(program)
+    lengths = np.concatenate(
+        [np.full(n_cells, n_classes), np.full(len(pairs), 2), [len(row.columns) for row in written]]
+    )
+    sides = np.array([(row.lower, row.upper) for row in written]).reshape(-1, 2)
     free = np.array(bounds).reshape(-1, 2)
     cost = np.zeros(n_policy) if elastic and not ray else program.cost
     return Model(
         cost=np.concatenate([cost, np.zeros(len(free)), np.full(last, 0.0 if ray else 1.0)]),
         lower=np.concatenate([np.zeros(n_policy), free[:, 0], np.zeros(last)]),
         upper=np.concatenate([np.ones(n_policy), free[:, 1], np.full(last, math.inf)]),
-        row_lower=np.concatenate([np.ones(n_cells), [row.lower for row in every]]),
-        row_upper=np.concatenate([np.ones(n_cells), [row.upper for row in every]]),
+        row_lower=np.concatenate([np.ones(n_cells), np.zeros(len(pairs)), sides[:, 0]]),
+        row_upper=np.concatenate([np.ones(n_cells), np.full(len(pairs), math.inf), sides[:, 1]]),
         starts=np.concatenate([[0], lengths.cumsum()]),
-        columns=np.concatenate([np.arange(n_policy), *(row.columns for row in every)]),
-        numbers=np.concatenate([np.ones(n_policy), *(row.numbers for row in every)]),
+        columns=np.concatenate([np.arange(n_policy), pairs.ravel(), *(row.columns for row in written)]),
+        numbers=np.concatenate(
+            [np.ones(n_policy), np.tile([1.0, -1.0], len(pairs)), *(row.numbers for row in written)]
+        ),
         written=written,
         owners=owners,
         levels=levels,
     )
 
 
-def _monotone_rows(program: Program) -> list[ModelRow]:
-    """Along each chain of occupied cells, the decision's probability does not fall."""
+def _monotone_pairs(program: Program) -> Codes:
+    """Along each chain of occupied cells, the decision's probability does not fall: columns (after, before)."""
     n_classes = program.moments.loss.shape[2]
-    difference = np.array([1.0, -1.0])
-    rows = []
-    for line in np.unique(program.cell, axis=0):
-        for chain, decision in program.moments.signal.chains(n_classes):
+    chains = program.moments.signal.chains(n_classes)
+    pairs = [np.empty((0, 2), dtype=np.intp)]
+    for line in np.unique(program.cell, axis=0) if chains else ():
+        for chain, decision in chains:
             cells = line[chain.start : chain.stop]
             columns = cells[cells >= 0] * n_classes + decision
-            rows += [
-                ModelRow(np.array([after, before]), difference, 0.0, math.inf)
-                for before, after in pairwise(columns)
-            ]
-    return rows
+            pairs.append(np.column_stack([columns[1:], columns[:-1]]))
+    return np.concatenate(pairs)
 
 
 def policy_of(program: Program, columns: Floats) -> Floats:
@@ -261,8 +261,9 @@ def policy_of(program: Program, columns: Floats) -> Floats:
     solved /= solved.sum(axis=1, keepdims=True)
     today = (np.arange(n_classes) == moments.signal.today(n_classes)[:, None]).astype(np.float64)
     q = np.where((program.cell >= 0)[:, :, None], solved[program.cell], today)
+    chains = moments.signal.chains(n_classes)
     for z, line in enumerate(program.cell):
-        for chain, decision in moments.signal.chains(n_classes):
+        for chain, decision in chains:
             _keep_monotone(q[z, chain.start : chain.stop], line[chain.start : chain.stop] >= 0, decision)
     return np.asarray(q)
 

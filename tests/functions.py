@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from felicific import Happiness, audit, lookup, moments, solve
+from felicific import Happiness, Individual, audit, lookup, moments, solve
 from felicific._policy.cells import CellPolicy
 from felicific._problem.happiness import Component
 from felicific._program.moments import Outcome
@@ -197,12 +197,12 @@ def assert_individual(people_of, table):
     """
     overtime = Happiness(lambda decision, x, y: (y == decision) * (x["hours"] > 40), name="overtime")
     roles = {"proba": {k: f"p{k}" for k in range(3)}, "sensitive_features": "z"}
-    ask = roles | {"y": "y", "happiness": overtime, "gap": 0.02, "calibration": "none", "random_state": 0}
+    ask = roles | {"y": "y", "happiness": overtime, "gap": 0.02, "random_state": 0}
     measured = {"sensitive_features": "z", "happiness": Happiness(EVERYDAY["times"], name="loan"), "gap": 1.0}
     policies, decided, audits = [], [], []
     for lay in (people_of, as_pandas):
         rows = lay(table)
-        policy = solve(rows, policy="individual", **ask)
+        policy = solve(rows, policy=Individual("none"), **ask)
         with_decisions = policy.apply(rows, key="id", **roles)
         policies.append(policy)
         decided.append(as_lists(with_decisions, "id", "decision"))

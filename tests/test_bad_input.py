@@ -440,13 +440,12 @@ def test_bad_probabilities(fit, refuses, row, words):
 @pytest.mark.parametrize(
     ("proba", "word"),
     [
-        (HALF[:, :1], "shape (400, 1)"),
         (np.column_stack([HALF, HALF]) / 2, "shape (400, 4)"),
         (HALF[:-1], "399 probabilities for 400 rows"),
-        (HALF[:, 0], "shape (400,)"),
+        (HALF[:, :, None], "shape (400, 2, 1)"),
         (HALF.astype(str), "<U32"),
     ],
-    ids=["one column", "four columns", "short", "flat", "text"],
+    ids=["four columns", "short", "cube", "text"],
 )
 def test_probabilities_of_a_wrong_shape(fit, refuses, proba, word):
     """Probabilities of the wrong shape or type are refused with what they are."""

@@ -16,7 +16,6 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
 
 from felicific import FairClassifier, Policy, Score
-from felicific._fit.fit import People
 from felicific._sklearn.model import fit_joint
 from felicific.exceptions import DataError, GroupError, InfeasibleError
 
@@ -205,8 +204,8 @@ def test_individual_outcome_is_that_of_the_cross_fitted_beliefs():
     fair = fitted(table, y, "individual", happiness="equalized_odds", gap=0.05)
     features = table[FEATURES]
     proba = fair.estimator_.predict_proba(features)
-    people = People(table, y, table["group"].to_numpy(), None, proba)
-    _, belief = fit_joint(GaussianNB(), features, people, fair.classes_, 5, None, {})
+    group = table["group"].to_numpy()
+    _, belief = fit_joint(GaussianNB(), features, np.asarray(y), group, proba, fair.classes_, 5, None, {})
     assert belief.shape == (len(y), 2, 2)
     assert np.abs(belief.sum(axis=(1, 2)) - 1).max() <= 1e-12
     assert np.abs(belief.sum(axis=2) - proba).max() <= 1e-9

@@ -215,7 +215,13 @@ def test_individual_policies_of_tables_take_gaps_among_the_constraints():
         "happiness": "statistical_parity",
     }
     short = solve({"score": score}, policy="individual", gap=0.05, **asked)
-    objects = solve({"score": score}, gap=None, constraints=[Gap("statistical_parity", 0.05)], **asked)
+    objects = solve(
+        {"score": score},
+        policy="individual",
+        gap=None,
+        constraints=[Gap("statistical_parity", 0.05)],
+        **asked,
+    )
     assert (objects.loss, objects.gaps, objects.prices) == (short.loss, short.gaps, short.prices)
 
 

@@ -667,7 +667,7 @@ def test_weights_of_a_small_group_are_repeated_rows_too():
     heavy = fit_calibration("isotonic", proba, labels, zero, 1, np.full(n, 2.0))
     twice = np.repeat(np.arange(n), 2)
     rows = fit_calibration("isotonic", proba[twice], labels[twice], zero[twice], 1, np.ones(2 * n))
-    assert np.abs(heavy.odds(proba, zero) - rows.odds(proba, zero)).max() <= 1e-12
+    assert np.abs(heavy.apply(proba, zero) - rows.apply(proba, zero)).max() <= 1e-12
 
 
 @pytest.mark.parametrize("policy", ["individual", "score", "label"])
@@ -740,7 +740,7 @@ def test_isotonic_curves_hold_the_means_of_their_blocks(people):
         assert (np.diff(values) > 0).all()
         assert values[0] >= 0
         assert values[-1] <= 1
-    applied = found.odds(proba, group)
+    applied = found.apply(proba, group)
     assert (applied >= 0).all()
     assert np.abs(applied.sum(axis=1) - 1).max() <= 1e-12
     for z in range(2):
@@ -757,7 +757,7 @@ def test_calibrated_probabilities_are_probabilities(method, n_classes):
     proba[5] = np.eye(n_classes)[0]
     found = fit_calibration(method, proba, y, group, 2, np.ones(len(y)))
     new = np.vstack([proba, np.eye(n_classes), np.full((1, n_classes), 1 / n_classes)])
-    applied = found.odds(new, np.concatenate([group, np.zeros(n_classes + 1, dtype=int)]))
+    applied = found.apply(new, np.concatenate([group, np.zeros(n_classes + 1, dtype=int)]))
     assert applied.shape == new.shape
     assert (applied >= 0).all()
     assert (applied <= 1).all()
@@ -767,7 +767,7 @@ def test_calibrated_probabilities_are_probabilities(method, n_classes):
     else:
         # On the rows it was fitted on, and group by group, it brings the expected number of hits nearer.
         mine = group == 0
-        raw, calibrated = proba[mine] ** 2, found.odds(proba[mine] ** 2, group[mine])
+        raw, calibrated = proba[mine] ** 2, found.apply(proba[mine] ** 2, group[mine])
         assert not np.allclose(raw, calibrated)
 
 
@@ -778,7 +778,7 @@ def test_small_groups_keep_their_probabilities(method):
     group = np.repeat([0, 1], [FEWEST_ROWS - 1, FEWEST_ROWS])
     p = rng.random(len(group))
     proba, y = np.column_stack([1 - p, p]), (rng.random(len(group)) < p / 2).astype(int)
-    applied = fit_calibration(method, proba, y, group, 2, np.ones(len(y))).odds(proba, group)
+    applied = fit_calibration(method, proba, y, group, 2, np.ones(len(y))).apply(proba, group)
     assert np.abs(applied - proba)[group == 0].max() <= 1e-15
     assert np.abs(applied - proba)[group == 1].max() > 0.01
 
@@ -789,7 +789,7 @@ def test_sigmoid_survives_labels_that_say_everything_or_nothing(labels):
     p = np.linspace(0.0, 1.0, 200)
     y = {"parted": p > 0.5, "all of one class": p < 0, "backwards": p < 0.5}[labels].astype(int)
     found = fit_calibration("sigmoid", np.column_stack([1 - p, p]), y, np.zeros(200, int), 1, np.ones(200))
-    applied = found.odds(np.column_stack([1 - p, p]), np.zeros(200, int))[:, 1]
+    applied = found.apply(np.column_stack([1 - p, p]), np.zeros(200, int))[:, 1]
     assert (applied >= 0).all()
     assert (applied <= 1).all()
     if labels == "parted":
@@ -805,7 +805,7 @@ def test_a_class_nobody_has_is_given_no_chance():
     group = codes(table["group"])
     y = np.where((group == 0) & (y == 2), 1, y)
     found = fit_calibration("isotonic", proba_of(table, 3), y, group, 2, np.ones(len(y)))
-    applied = found.odds(proba_of(table, 3), group)
+    applied = found.apply(proba_of(table, 3), group)
     assert applied[group == 0, 2].max() == 0.0
     assert applied[group == 1, 2].max() > 0.1
 

@@ -226,9 +226,7 @@ def _by_policy(policy: Policy, X: Table, columns: Columns, asked: _Asked) -> tup
     """People in memory, about whom a policy decides."""
     classes = columns.classes_in(X, policy.classes.tolist())
     problem = asked.problem(classes)
-    people = People.of(
-        X, problem, **columns.read(X, classes), groups=policy.groups if policy.see_group else None
-    )
+    people = People.of(X, problem, **columns.read(X, classes))
     return replace(people, odds=policy.odds_of(people)), problem
 
 

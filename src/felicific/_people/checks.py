@@ -44,18 +44,18 @@ def as_columns(proba: Any, n_classes: int) -> Array:
     if n_classes == 2 and single and array.dtype.kind in "biuf":
         score = array.reshape(len(array)).astype(np.float64, copy=False)
         return np.column_stack([1.0 - score, score])
-    return array
-
-
-def check_proba(proba: Any, n_classes: int, rows: Codes) -> Floats:
-    """Probabilities as float64 rows that sum to one exactly; anything else is an error that names a row."""
-    array = as_columns(proba, n_classes)
     if array.ndim != 2 or array.shape[1] != n_classes or array.dtype.kind not in "biuf":
         raise DataError(
             f"The probabilities have shape {array.shape} and type {array.dtype}.",
             f"Pass one row per person and one column for each of the {n_classes} classes"
             + (", or the score of the second alone." if n_classes == 2 else "."),
         )
+    return array
+
+
+def check_proba(proba: Any, n_classes: int, rows: Codes) -> Floats:
+    """Probabilities as float64 rows that sum to one exactly; anything else is an error that names a row."""
+    array = as_columns(proba, n_classes)
     normalised = np.empty(array.shape)
     for start in range(0, len(array), CHUNK):  # what stays in the processor's cache is faster
         part = slice(start, start + CHUNK)

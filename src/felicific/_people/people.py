@@ -127,14 +127,14 @@ class People:
             column = given[what]
             return None if column is None else encode_labels(column, classes, name, rows)
 
-        label_codes = coded("labels y", truths, "label")
-        # As a happiness function sees them: arithmetic on narrow numbers would wrap.
-        seen = {"group": values} | ({} if labels is None else {"y": labels})
-        wide = widener(seen)(seen)
         odds = given["decisions"]
         if odds is not None:
             flat = odds.ndim == 1
             odds = one_hot(odds, decisions, rows) if flat else check_proba(odds, len(decisions), rows)
+        label_codes = coded("labels y", truths, "label")
+        # As a happiness function sees them: arithmetic on narrow numbers would wrap.
+        seen = {"group": values} | ({} if labels is None else {"y": labels})
+        wide = widener(seen)(seen)
         return cls(
             x=x,
             rows=rows,

@@ -164,7 +164,11 @@ def worth_of(problem: Problem, batch: Batch) -> Worth:
 def typical(values: Floats, counted: Truths | None) -> float | None:
     """A typical value of a component, to which sums are kept relative; None when nobody is counted."""
     seen = values if counted is None else values[:, counted]
-    return float(np.median(seen[:, :TYPICAL])) if seen.size else None
+    if not seen.size:
+        return None
+    # A value that occurs, not the middle between two: subtracted from a rate, it leaves 0, 1 or -1.
+    middle = (seen[:, :TYPICAL].size - 1) // 2
+    return float(np.partition(seen[:, :TYPICAL], middle, axis=None)[middle])
 
 
 _LARGER_UNIT = "Use a larger unit (thousands of dollars, say)."

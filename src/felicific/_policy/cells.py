@@ -85,7 +85,7 @@ class CellPolicy(Policy):
         spread = self.signal.spread(
             people.with_scores.scores() if needs else None, None if needs else people.predictions()
         )
-        return people.codes if self.see_group else None, spread
+        return self._groups_of(people), spread
 
     def follow(self, seen: tuple[Codes | None, Spread]) -> Floats:
         """The row of the table for everybody."""

@@ -124,7 +124,7 @@ class IndividualPolicy(Policy):
         scores = people.with_scores.proba if self.see_group else people.joint
         assert scores is not None, "an individual policy sees probabilities"
         if self.see_group:
-            return self.look(scores, people.codes, people.x)
+            return self.look(scores, self._groups_of(people), people.x)
         return self.look(scores.reshape(len(scores), -1), None, people.x)
 
     def look(self, scores: Array, group: Codes | None, x: Table) -> Seen:

@@ -137,6 +137,14 @@ class Policy(ABC):
     def sight(self) -> object:
         """What it looks by: policies of the same sight see the same of people."""
 
+    def _groups_of(self, people: People) -> Codes | None:
+        """Positions of people's groups among those of the policy, if it sees them."""
+        if not self.see_group:
+            return None
+        if people.groups == self.groups:
+            return people.codes
+        return encode_groups(people.group, self.groups, people.rows)
+
     def odds_of(self, people: People) -> Floats:
         """Probability of every decision about people who were checked."""
         return self.rounded(self.follow(self.look_at(people)))

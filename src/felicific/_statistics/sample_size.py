@@ -19,6 +19,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from felicific._statistics.intervals import check_confidence
 from felicific.exceptions import DataError
 
 
@@ -260,7 +261,7 @@ def _whole(value: Any, what: str, least: int) -> int:
 
 def _failing(confidence: float) -> float:
     """One minus the confidence, as it was written: 1 - 0.99 is 0.01."""
-    return float(f"{1.0 - _within(confidence, 'confidence', 0.0, 1.0):.12g}")
+    return float(f"{1.0 - check_confidence(confidence):.12g}")
 
 
 def _normal_quantile(p: float) -> float:

@@ -183,7 +183,7 @@ def test_what_cannot_be_merged(some, refuses):
 
 def test_the_example_of_three_sites_equals_the_pooled_fit(capsys):
     """The example's three files give the very fit of all rows in one place; merged ones one close to it."""
-    path = Path(__file__).parent.parent / "examples" / "three_sites.py"
+    path = Path(__file__).parents[2] / "examples" / "three_sites.py"
     fits = runpy.run_path(str(path))["main"]()
     pooled, exact, merged = fits.values()
     assert exact.loss == pytest.approx(pooled.loss, rel=1e-12)

@@ -19,7 +19,7 @@ pytest.importorskip("playwright", reason="needs playwright: pip install -e '.[br
 if CHROMIUM is None:
     pytest.skip("needs Chromium: apt-get install chromium", allow_module_level=True)
 
-ARTEFACTS = Path(__file__).parent.parent / "artefacts" / "report"
+ARTEFACTS = Path(__file__).parents[2] / "artefacts" / "report"
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ import os
 import re
 import sys
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -42,7 +43,7 @@ def spark():
 
     before = {name: os.environ.get(name) for name in ("PYSPARK_PYTHON", "PYTHONPATH")}
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    paths = [os.path.dirname(os.path.dirname(felicific.__file__)), os.path.dirname(__file__)]
+    paths = [str(Path(felicific.__file__).parents[1]), str(Path(__file__).parents[1])]
     os.environ["PYTHONPATH"] = os.pathsep.join([*paths, os.environ.get("PYTHONPATH", "")])
     session = (
         pyspark.sql.SparkSession.builder.master("local[2]")

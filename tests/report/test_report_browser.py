@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_report import HOSTILE, Happiness, fitted, many
+from reported import HOSTILE, fitted, many
 
-from felicific import audit, plots
+from felicific import Happiness, audit, plots
 from felicific.report.words import Quantity, percent
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

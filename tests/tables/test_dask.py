@@ -1,7 +1,6 @@
 """Dask: moments on a real cluster of worker processes, one of which dies; errors name the partition."""
 
 import os
-import signal
 import warnings
 from functools import partial
 
@@ -12,6 +11,7 @@ from functions import (
     EVERYDAY,
     METHODS,
     SALTS,
+    Deadly,
     Slow,
     as_lists,
     as_pandas,
@@ -31,6 +31,8 @@ from felicific.exceptions import BatchWarning, DataError, EngineError, GroupErro
 dask = pytest.importorskip("dask")
 dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
+
+pytestmark = pytest.mark.cluster
 
 PARTS = 6
 
@@ -100,25 +102,6 @@ def test_other_functions_run_on_partitions_with_a_notice(cluster, table):
     with pytest.warns(BatchWarning, match="'array'"):
         found = moments(lay(table), **ask)
     assert_same(found, moments(as_pandas(table), **ask))
-
-
-class Deadly:
-    """A happiness that kills the worker it runs on, the first ``times`` times."""
-
-    def __init__(self, folder, times):
-        self.folder, self.times = str(folder), times
-
-    def __call__(self, decision, x):
-        if (
-            isinstance(x["marker"], np.ndarray) and 1234 in x["marker"]
-        ):  # not while it is read as an expression
-            for attempt in range(self.times):
-                try:
-                    os.close(os.open(os.path.join(self.folder, str(attempt)), os.O_CREAT | os.O_EXCL))
-                except FileExistsError:
-                    continue
-                os.kill(os.getpid(), signal.SIGKILL)
-        return decision * x["loan"] + 0 * x["marker"]
 
 
 def test_a_worker_that_dies_once_changes_nothing(cluster, table, tmp_path):

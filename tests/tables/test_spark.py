@@ -30,10 +30,13 @@ from felicific.exceptions import BatchWarning, DataError, EngineError, GroupErro
 
 pyspark = pytest.importorskip("pyspark")
 
-#: PySpark 4 calls a part of pandas that pandas 3 will change.
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::ResourceWarning"
-)
+pytestmark = [
+    pytest.mark.cluster,
+    # PySpark 4 calls a part of pandas that pandas 3 will change.
+    pytest.mark.filterwarnings(
+        "ignore::FutureWarning", "ignore::DeprecationWarning", "ignore::ResourceWarning"
+    ),
+]
 
 
 @pytest.fixture(scope="module")

@@ -157,7 +157,7 @@ def precision(
 
     Examples
     --------
-    >>> round(precision(10596), 6)
+    >>> round(precision(10596), 4)
     0.02
     """
     gamma, rows = _within(gamma, "gamma", 0.0, 1.0), _within(rows, "rows", 0.0, math.inf)

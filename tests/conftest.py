@@ -20,6 +20,15 @@ from felicific.exceptions import FelicificError  # noqa: E402
 LIBRARIES = ("pandas", "polars", "numpy")
 
 
+def pytest_collection_modifyitems(config, items):
+    """Skip tests that start a cluster where other test processes run beside this one (see the marker)."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        skip = pytest.mark.skip(reason="starts a cluster: run this file without -n, as .ci/run does")
+        for item in items:
+            if item.get_closest_marker("cluster"):
+                item.add_marker(skip)
+
+
 @dataclass(frozen=True)
 class People:
     """Numeric columns, the last of which identifies the person, and labels 0 and 1."""

@@ -298,6 +298,10 @@ def assert_alike(found, expected):
     assert found.loss.method == expected.loss.method
 
 
+# What runs on the workers of a cluster lives in this file: they cannot import a file of tests, and a worker of Dask
+# that cannot read its task dies, so that the test would wait for ever.
+
+
 class Deadly:
     """A happiness that kills the worker it runs on, the first ``times`` times."""
 

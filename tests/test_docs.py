@@ -27,7 +27,7 @@ PAGES = (
     "howto-deploy",
     "howto-many-groups",
     "howto-sites",
-    "howto-spark",
+    pytest.param("howto-spark", marks=pytest.mark.cluster),
 )
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 

@@ -28,7 +28,7 @@ FORMS = ("pandas", "polars")
 
 def find_loans():
     """The public loan file, if this machine has it."""
-    nearby = Path(__file__).parents[1] / NEARBY
+    nearby = Path(__file__).parents[2] / NEARBY
     path = Path(os.environ.get(VARIABLE) or nearby)
     return path if path.is_file() else None
 

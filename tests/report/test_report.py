@@ -6,12 +6,12 @@ import re
 import subprocess
 import sys
 from html.parser import HTMLParser
-from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import make_people
 from helpers import name_of
+from reported import HOSTILE, fitted, loan, many
 
 from felicific import FairClassifier, Floor, Happiness, audit, plots
 from felicific.exceptions import DataError
@@ -19,28 +19,6 @@ from felicific.report.content import positions, round_step
 from felicific.report.page import embedded
 from felicific.report.view import make_view
 from felicific.report.words import Quantity, count, listed, points, proportion
-
-HOSTILE = (
-    "</script><script>alert(1)</script>",
-    '"><img src=x onerror=alert(1)>',
-    "two\nlines\x00",
-    "x" * 10_000,
-    "\ud800{{ 7*7 }}",
-)
-
-
-def loan(decision, x):
-    """Thousands lent."""
-    return decision * x["loan"]
-
-
-def fitted(people, **settings):
-    settings = {
-        "happiness": Happiness(loan, unit="k$"),
-        "sensitive_features": "group",
-        "random_state": 0,
-    } | settings
-    return FairClassifier(people.frozen("pandas"), **settings).fit(people.table("pandas"), people.y)
 
 
 @pytest.fixture(scope="module")
@@ -51,23 +29,6 @@ def fair(people):
 @pytest.fixture(scope="module")
 def found(fair, people):
     return fair.report(people.table("pandas"), people.y, command="felicific demo")
-
-
-def many(n_groups, n_classes, happiness="statistical_parity", names=None, **settings):
-    """A fitted classifier and people of many groups and classes."""
-    from sklearn.frozen import FrozenEstimator
-    from sklearn.linear_model import LogisticRegression
-
-    names = [f"group {i}" for i in range(n_groups)] if names is None else names
-    rng = np.random.default_rng(0)
-    n = 100 * n_groups
-    z = np.arange(n) % n_groups
-    x = rng.normal(size=(n, 2)) + 0.1 * z[:, None]
-    y = np.clip(np.round(x[:, 0] + 0.5 * rng.normal(size=n) + 1), 0, n_classes - 1).astype(int)
-    model = FrozenEstimator(LogisticRegression().fit(x, y))
-    group = np.array([*names, None], dtype=object)[z]
-    fair = FairClassifier(model, happiness=happiness, random_state=0, **({"gap": 0.1} | settings))
-    return fair.fit(x, y, sensitive_features=group), x, y, group
 
 
 class Page(HTMLParser):
@@ -257,11 +218,10 @@ def test_two_runs_make_the_same_bytes():
     """In two processes with different hash seeds, the same inputs give the same page and the same data."""
     people = make_people(150)
     mine = fitted(people).report(people.table("pandas"), people.y)
-    code = f"""
+    code = """
 import sys
-sys.path.insert(0, {str(Path(__file__).parent)!r})
 from conftest import make_people
-from test_report import fitted
+from reported import fitted
 people = make_people(150)
 report = fitted(people).report(people.table("pandas"), people.y)
 sys.stdout.write(report.to_html() + report.to_json())

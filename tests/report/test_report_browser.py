@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_report import HOSTILE, Happiness, fitted, many
+from reported import HOSTILE, fitted, many
 
-from felicific import audit, plots
+from felicific import Happiness, audit, plots
 from felicific.report.words import Quantity, percent
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -19,7 +19,7 @@ pytest.importorskip("playwright", reason="needs playwright: pip install -e '.[br
 if CHROMIUM is None:
     pytest.skip("needs Chromium: apt-get install chromium", allow_module_level=True)
 
-ARTEFACTS = Path(__file__).parent.parent / "artefacts" / "report"
+ARTEFACTS = Path(__file__).parents[2] / "artefacts" / "report"
 
 
 @pytest.fixture(scope="module")

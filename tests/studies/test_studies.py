@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from felicific import frontier
+from felicific import frontier, studies
 from felicific._files import folder_whole
 from felicific._problem.happiness import Happiness
 from felicific._program.signals import Score, SoftLabel
@@ -42,19 +42,23 @@ lend = cache(_delayed.lend)  # the frontiers of a lender take seconds
 
 
 @pytest.fixture(scope="module")
-def out(tmp_path_factory):
-    """Small runs of all four studies by the command line, away from any file of the loans."""
+def study(tmp_path_factory):
+    """The folder of a study by name: a small run by the command line, once, away from any file of the loans."""
     folder = tmp_path_factory.mktemp("studies")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        patch.delenv("FELICIFIC_LOANS", raising=False)
-        patch.setattr(_delayed, "lend", lend)
-        patch.setattr(_delayed, "RATIOS", (4.0,))
-        first = run("synthetic", "--out", folder / "out", "--rows", ROWS, "--seeds", SEEDS["synthetic"])
-        rest = run("all", "--out", folder / "out", "--rows", ROWS)
-    assert (first.exit_code, rest.exit_code) == (0, 0), first.output + rest.output
-    assert "synthetic is there already and is kept" in rest.output
-    return folder / "out"
+
+    @cache
+    def made(name):
+        small = ("--rows", ROWS, "--seeds", SEEDS[name]) if name in SEEDS else ()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(folder)
+            patch.delenv("FELICIFIC_LOANS", raising=False)
+            patch.setattr(_delayed, "lend", lend)
+            patch.setattr(_delayed, "RATIOS", (4.0,))
+            done = run(name, "--out", folder / "out", *small)
+        assert done.exit_code == 0, done.output
+        return folder / "out" / name
+
+    return made
 
 
 def loans(seed=0, n=1_500):
@@ -73,12 +77,26 @@ def loans(seed=0, n=1_500):
 # Small runs
 
 
+def test_all_runs_what_is_not_there(tmp_path, monkeypatch):
+    """``all`` is every study by its name; one whose folder is there is kept, with a word about it."""
+    monkeypatch.setattr(studies, "_write_paper", lambda name, folder, *_: (folder / "what").write_text(name))
+    monkeypatch.setattr(studies, "_write_delayed", lambda folder, *_: (folder / "what").write_text("delayed"))
+    (tmp_path / "synthetic").mkdir()
+    done = run("all", "--out", tmp_path)
+    assert done.exit_code == 0
+    assert done.output.count("is kept") == 1
+    assert "synthetic is there already and is kept" in done.output
+    assert not list((tmp_path / "synthetic").iterdir())
+    for name in ("adult", "loans", "delayed"):
+        assert (tmp_path / name / "what").read_text() == name
+
+
 @pytest.mark.parametrize("name", PAPER)
-def test_the_csv_files_are_as_the_papers_figures_read_them(out, name):
+def test_the_csv_files_are_as_the_papers_figures_read_them(study, name):
     """Columns acc,0,1,2,3; accuracy rises; every method's loose end is there; a number or nan in every cell."""
     for people in ("test", "val"):
         for suffix in ("", "_score"):
-            file = out / name / f"acc_vs_happiness_delta_{people}{suffix}.csv"
+            file = study(name) / f"acc_vs_happiness_delta_{people}{suffix}.csv"
             assert file.read_text().startswith("acc,0,1,2,3\n")
             numbers = np.genfromtxt(file, delimiter=",", skip_header=1)
             assert (np.diff(numbers[:, 0]) > 0).all()
@@ -89,20 +107,20 @@ def test_the_csv_files_are_as_the_papers_figures_read_them(out, name):
 
 
 @pytest.mark.parametrize("name", PAPER)
-def test_the_csv_files_hold_the_tracks(out, name):
+def test_the_csv_files_hold_the_tracks(study, name):
     """At every accuracy of a track the paper's file has its gap, or a smaller one where the track comes back."""
     short = {"test": "test", "validation": "val"}
     suffixes = {"soft-label": "", "score": "_score"}
     grids = {
         (policy, people): np.genfromtxt(
-            out / name / f"acc_vs_happiness_delta_{short[people]}{suffixes[policy]}.csv",
+            study(name) / f"acc_vs_happiness_delta_{short[people]}{suffixes[policy]}.csv",
             delimiter=",",
             names=True,
         )
         for policy in suffixes
         for people in short
     }
-    rows = read(out / name / "frontiers.csv")
+    rows = read(study(name) / "frontiers.csv")
     assert {(row["policy"], row["people"], row["method"]) for row in rows} == {
         (policy, people, method) for policy in suffixes for people in short for method in METHODS
     }
@@ -117,9 +135,9 @@ def test_the_csv_files_hold_the_tracks(out, name):
 
 
 @pytest.mark.parametrize("name", PAPER)
-def test_results_are_complete(out, name):
+def test_results_are_complete(study, name):
     """Every seed, policy, people and method with accuracy, gap and its error; claims with verdicts; cost."""
-    results = json.loads((out / name / "results.json").read_text())
+    results = json.loads((study(name) / "results.json").read_text())
     assert [seed["seed"] for seed in results["seeds"]] == list(range(SEEDS[name]))
     for seed in results["seeds"]:
         assert seed["people"] == {"train": 400, "validation": 320, "test": 1280}
@@ -152,15 +170,15 @@ def test_results_are_complete(out, name):
 
 
 @pytest.mark.parametrize("name", [*PAPER, "delayed"])
-def test_every_study_has_a_page_and_figures(out, name):
+def test_every_study_has_a_page_and_figures(study, name):
     """The page shows every figure, which is there as SVG and PNG, and says what was assumed."""
-    page = (out / name / "results.md").read_text()
-    pictures = sorted(file.name for file in (out / name).glob("*.svg"))
+    page = (study(name) / "results.md").read_text()
+    pictures = sorted(file.name for file in study(name).glob("*.svg"))
     assert pictures
     for picture in pictures:
         assert f"]({picture})" in page
-        assert (out / name / picture).read_text().startswith("<svg")
-        assert (out / name / picture.replace(".svg", ".png")).read_bytes().startswith(b"\x89PNG")
+        assert (study(name) / picture).read_text().startswith("<svg")
+        assert (study(name) / picture.replace(".svg", ".png")).read_bytes().startswith(b"\x89PNG")
     assert "What was assumed" in page
     assert "MB in memory" in page
     if name != "delayed":
@@ -169,9 +187,9 @@ def test_every_study_has_a_page_and_figures(out, name):
         assert "one-hot" in page
 
 
-def test_the_loans_say_what_they_are(out):
+def test_the_loans_say_what_they_are(study):
     """Without the public file the page says that the loans are simulated, and states group, months and rows."""
-    page = (out / "loans" / "results.md").read_text()
+    page = (study("loans") / "results.md").read_text()
     for words in (
         "Simulated, not the public file",
         "names no group column",
@@ -182,9 +200,9 @@ def test_the_loans_say_what_they_are(out):
         assert words in page
 
 
-def test_the_synthetic_page_has_the_papers_numbers(out):
+def test_the_synthetic_page_has_the_papers_numbers(study):
     """The printed figures of the paper stand beside ours."""
-    page = (out / "synthetic" / "results.md").read_text()
+    page = (study("synthetic") / "results.md").read_text()
     for words in ("0.833", "0.97", "0.795", "25,384", "less than 0.01"):
         assert words in page
 
@@ -464,10 +482,10 @@ def test_statistical_parity_by_one_common_rate(lender):
     assert -end.loss == pytest.approx(naive.weight @ at(rate, 3), abs=1e-9)
 
 
-def test_where_parity_begins_to_harm(out):
+def test_where_parity_begins_to_harm(study):
     """At the reported gaps scipy's own solution leaves the group as it is today, or unchanged; tighter, it is worse."""
     naive = Lending(4.0)
-    lenders = json.loads((out / "delayed" / "results.json").read_text())["lenders"]
+    lenders = json.loads((study("delayed") / "results.json").read_text())["lenders"]
     facts = lenders[0]["criteria"]["statistical parity"]
     black = naive.groups.index("Black")
     keys = ("eps at which that group passes today's change", "eps at which that group's change passes 0")
@@ -476,13 +494,13 @@ def test_where_parity_begins_to_harm(out):
         eps = min(facts[key])
         assert naive.best(0, eps)[0][black, 2] == pytest.approx(level, abs=1e-3)
         assert naive.best(0, 0.9 * eps)[0][black, 2] < level - 1e-3
-    page = (out / "delayed" / "results.md").read_text()
+    page = (study("delayed") / "results.md").read_text()
     assert f"Their scores fall at gaps below {min(facts[keys[1]]):.4f}" in page
 
 
-def test_delayed_results_are_complete(out):
+def test_delayed_results_are_complete(study):
     """Today and every criterion at both ends: profit, approval and change of all groups; a row for every breakpoint."""
-    results = json.loads((out / "delayed" / "results.json").read_text())
+    results = json.loads((study("delayed") / "results.json").read_text())
     (lender,) = results["lenders"]
     states = [lender["today"]]
     for name in _delayed.CRITERIA:
@@ -491,7 +509,7 @@ def test_delayed_results_are_complete(out):
         assert math.isfinite(state["profit per applicant"])
         assert set(state["approved"]) == set(state["change"]) == set(fico().groups)
     for name, line in lend(4.0).lines.items():
-        rows = [row for row in read(out / "delayed" / "frontiers.csv") if row["criterion"] == name]
+        rows = [row for row in read(study("delayed") / "frontiers.csv") if row["criterion"] == name]
         assert len(rows) == len(line) == lender["criteria"][name]["breakpoints"]
         assert [float(row["eps"]) for row in rows] == pytest.approx(line.tau, rel=1e-9, abs=1e-12)
 

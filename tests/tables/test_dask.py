@@ -32,6 +32,8 @@ dask = pytest.importorskip("dask")
 dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 
+pytestmark = pytest.mark.cluster
+
 PARTS = 6
 
 

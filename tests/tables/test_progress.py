@@ -279,8 +279,8 @@ def start(case):
     """Run the script of a case; what does not stop fails by the limit of time."""
     import felicific
 
-    here = Path(__file__).parent.parent
-    paths = [str(here), str(Path(felicific.__file__).parent.parent)]
+    shared = Path(__file__).parents[1]  # functions that several files share
+    paths = [str(shared), str(Path(felicific.__file__).parent.parent)]
     # Not str.format: the cases have braces.
     script = SCRIPT.replace("{paths!r}", repr(paths)).replace("{case}", case)
     return subprocess.run(

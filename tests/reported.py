@@ -1,0 +1,44 @@
+"""What is reported on by several test files: fitted classifiers, and names that no page may obey."""
+
+import numpy as np
+
+from felicific import FairClassifier, Happiness
+
+HOSTILE = (
+    "</script><script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "two\nlines\x00",
+    "x" * 10_000,
+    "\ud800{{ 7*7 }}",
+)
+
+
+def loan(decision, x):
+    """Thousands lent."""
+    return decision * x["loan"]
+
+
+def fitted(people, **settings):
+    settings = {
+        "happiness": Happiness(loan, unit="k$"),
+        "sensitive_features": "group",
+        "random_state": 0,
+    } | settings
+    return FairClassifier(people.frozen("pandas"), **settings).fit(people.table("pandas"), people.y)
+
+
+def many(n_groups, n_classes, happiness="statistical_parity", names=None, **settings):
+    """A fitted classifier and people of many groups and classes."""
+    from sklearn.frozen import FrozenEstimator
+    from sklearn.linear_model import LogisticRegression
+
+    names = [f"group {i}" for i in range(n_groups)] if names is None else names
+    rng = np.random.default_rng(0)
+    n = 100 * n_groups
+    z = np.arange(n) % n_groups
+    x = rng.normal(size=(n, 2)) + 0.1 * z[:, None]
+    y = np.clip(np.round(x[:, 0] + 0.5 * rng.normal(size=n) + 1), 0, n_classes - 1).astype(int)
+    model = FrozenEstimator(LogisticRegression().fit(x, y))
+    group = np.array([*names, None], dtype=object)[z]
+    fair = FairClassifier(model, happiness=happiness, random_state=0, **({"gap": 0.1} | settings))
+    return fair.fit(x, y, sensitive_features=group), x, y, group

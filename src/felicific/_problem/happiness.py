@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 from felicific._documents import check_shape, plain, read_numbers, refused
@@ -153,6 +153,7 @@ class Happiness:
 
     Examples
     --------
+    >>> from felicific import Happiness
     >>> def funding(decision, x):
     ...     return decision * x["loan_requested"]
     >>> Happiness(funding, unit="$").name
@@ -201,6 +202,16 @@ class Happiness:
         return Component(
             str(self.name), str(self.unit), str(self.family), looks_at_y=self.looks_at_y, bounds=self.bounds
         )
+
+
+#: What ``happiness=`` takes: functions, criteria and expressions, one or several.
+HappinessLike: TypeAlias = (
+    str
+    | Callable[..., Any]
+    | Happiness
+    | Sequence[str | Callable[..., Any] | Happiness]
+    | Mapping[str, str | Callable[..., Any] | Happiness]
+)
 
 
 def _range(bounds: Any, name: str) -> tuple[float, float]:

@@ -65,6 +65,18 @@ class Moments:
 
     Moments add: ``moments(A) + moments(B)`` are the moments of both tables together, and ``sum()`` works.
     Moments that disagree on classes, groups, components, signal or loss refuse to add.
+
+    Examples
+    --------
+    >>> from felicific import moments, solve
+    >>> roles = {"proba": "score", "y": "repaid", "sensitive_features": "sex", "happiness": "decision"}
+    >>> north = {"sex": ["f", "m", "f", "m"], "score": [0.1, 0.4, 0.6, 0.8], "repaid": [0, 0, 1, 1]}
+    >>> south = {"sex": ["f", "m", "f", "m"], "score": [0.2, 0.7, 0.3, 0.9], "repaid": [0, 1, 1, 1]}
+    >>> both = moments(north, **roles) + moments(south, **roles)
+    >>> both.total, both.today.gaps.tolist()
+    (8.0, [0.5])
+    >>> solve(both, gap=0.25, random_state=0).kind
+    'score'
     """
 
     classes: Array

@@ -96,7 +96,7 @@ class ComponentAudit:
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """What decisions do to groups of people.
+    """What decisions do to groups of people: means, gaps and loss, each with an interval.
 
     Attributes
     ----------

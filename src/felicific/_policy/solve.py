@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from felicific._people.columns import Columns
 from felicific._people.find import labelled_people
@@ -18,13 +18,13 @@ from felicific._problem.problem import Problem
 from felicific._problem.requirements import requirements_of
 from felicific._problem.rows import Requirement
 from felicific._program.moments import Moments
-from felicific._program.signals import Individual, Label, Score, Signal, resolve_kind
+from felicific._program.signals import Individual, Label, Signal, SignalLike, resolve_kind
 from felicific._program.sums import compute_moments
 from felicific._typing import Array, GapLike, LossLike, RandomState, Table
 from felicific.exceptions import DataError, MomentsError
 
 #: What ``policy=`` may say.
-Kind = Literal["score", "label", "soft-label", "individual"] | Score | Individual
+Kind: TypeAlias = SignalLike | Literal["individual"] | Individual
 
 
 def solve(

@@ -133,7 +133,9 @@ def read_component(content: Any) -> Component:
 
 @dataclass(frozen=True)
 class Happiness:
-    r"""One component of happiness, :math:`\eta(d, x, y, z)`, with its name and unit.
+    r"""One component of happiness: what a decision is worth to a person, with its name and unit.
+
+    In formulas :math:`\eta(d, x, y, z)`.
 
     Parameters
     ----------

@@ -49,10 +49,10 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    r"""Sums over rows of group :math:`z` that see signal :math:`s`.
+    r"""Sums over people by group and signal: all that the linear program needs to know of them.
 
-    With weights :math:`w_i`, signal weights :math:`W_{is}`, loss :math:`c(d; i)`, happiness
-    :math:`\eta_j(d; i)` and membership :math:`a_j(i)`:
+    Over the rows of group :math:`z` that see signal :math:`s`, with weights :math:`w_i`, signal weights
+    :math:`W_{is}`, loss :math:`c(d; i)`, happiness :math:`\eta_j(d; i)` and membership :math:`a_j(i)`:
 
     .. math::
         \mathrm{mass}_{zs} = \sum w_i W_{is}, \quad

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
 
@@ -567,6 +567,9 @@ def _required(proba: Floats | None, kind: str) -> Floats:
         )
     return proba
 
+
+#: What ``policy=`` may say where the policy sees a signal.
+SignalLike: TypeAlias = Literal["score", "label", "soft-label"] | Score
 
 SIGNALS: Mapping[str, type[SoftLabel] | type[Label] | type[Score]] = {
     kind.kind: kind for kind in (SoftLabel, Label, Score)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from felicific._people.columns import Columns
 from felicific._people.find import labelled_people
@@ -13,7 +13,7 @@ from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem
 from felicific._program.moments import Moments
 from felicific._program.query import sum_lazily
-from felicific._program.signals import Score, Signal, resolve_signal
+from felicific._program.signals import Signal, SignalLike, resolve_signal
 from felicific._program.summing import sum_people
 from felicific._typing import Array, LossLike, Table
 
@@ -32,7 +32,7 @@ def moments(
     y: Any,
     sensitive_features: Any,
     happiness: HappinessLike,
-    policy: Literal["score", "label", "soft-label"] | Score | None = None,
+    policy: SignalLike | None = None,
     loss: LossLike = "error",
     classes: Sequence[Any] | None = None,
     groups: Sequence[Any] | None = None,

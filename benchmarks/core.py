@@ -46,8 +46,9 @@ INDIVIDUAL = """
 import time
 import numpy as np
 from felicific import Individual
-from felicific._fit.fit import People, Task, fit_individual
-from felicific._problem.happiness import resolve_happiness
+from felicific._people.people import People
+from felicific._policy.fit_individual import fit_individual
+from felicific._problem.problem import Problem
 rng = np.random.default_rng(0)
 n, K, G, J = {size}
 group = rng.integers(0, G, n)
@@ -58,10 +59,10 @@ y = (rng.random(n)[:, None] > proba.cumsum(axis=1)).sum(axis=1).clip(max=K - 1)
 functions = {{
     f"h{{j}}": lambda decision, x, j=j: decision * np.abs(x[:, j]) + (j + 1) * (decision == j) for j in range(J)
 }}
-components = resolve_happiness(functions, list(range(K)))
-task = Task(np.arange(K), components, "error", dict.fromkeys(functions, 0.0), (), True, "0" * 32)
+problem = Problem.of(np.arange(K), functions, gap=0.0)
 start = time.perf_counter()
-policy, _ = fit_individual(task, People(x, y, group, proba.argmax(axis=1), proba), Individual())
+people = People.of(x, problem, group=group, y=y, proba=proba).with_scores
+policy, _ = fit_individual(problem, people, Individual(), "0" * 32)
 print(f"{{time.perf_counter() - start:.1f}} s, {{policy.search.passes}} passes, {{policy.search.stopped}}")
 """
 
@@ -116,9 +117,9 @@ def main() -> None:
             f"{'felicific ' + policy:32} {ours['seconds']:8.3f} s  {ours['extra_mb']:7.0f} MB extra"
             f"  {ratio:6.1f} times faster"
         )
-    for size in ((1_000_000, 2, 2, 1), (100_000, 4, 4, 3)):
-        found = run(INDIVIDUAL.format(size=size)).strip()
-        print("individual policy: {:,} rows, {} classes, {} groups, {} components:".format(*size), found)
+    for size in ((rows, 2, 2, 1), (rows // 10, 4, 4, 3)):
+        measured = run(INDIVIDUAL.format(size=size)).strip()
+        print("individual policy: {:,} rows, {} classes, {} groups, {} components:".format(*size), measured)
     ours, theirs = import_time("felicific"), import_time("sklearn")
     print(f"import felicific {ours:.3f} s, import sklearn {theirs:.3f} s: {theirs / ours:.1f} times faster")
 

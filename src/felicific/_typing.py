@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 #: Real numbers.
 Floats: TypeAlias = NDArray[np.float64]
@@ -21,3 +22,18 @@ Array: TypeAlias = NDArray[Any]
 
 #: A table in memory (a dataframe of any library, a dict of columns, an array); on the outside also a lazy one.
 Table: TypeAlias = Any
+
+#: Largest allowed gap: of every component, or by component or criterion; None asks for nothing.
+GapLike: TypeAlias = float | Mapping[str, float] | None
+
+#: What a decision costs: "error" or an expression, a cost matrix, a function.
+LossLike: TypeAlias = str | ArrayLike | Callable[..., Any]
+
+#: A number for all components, or one for each.
+NumberLike: TypeAlias = float | Sequence[float] | Mapping[str, float]
+
+#: Columns of probabilities: one for every class, or that of the second of two.
+ProbaColumns: TypeAlias = str | Sequence[str] | Mapping[Any, str]
+
+#: Where a lottery's salt comes from.
+RandomState: TypeAlias = int | np.random.Generator | np.random.RandomState | None

@@ -2,7 +2,7 @@
 
 
 class FelicificError(ValueError):
-    """What is wrong, and what to do about it.
+    r"""What is wrong, and what to do about it.
 
     Parameters
     ----------
@@ -10,6 +10,17 @@ class FelicificError(ValueError):
         What was found, naming the offender.
     remedy : str
         What the reader can do next.
+
+    Examples
+    --------
+    >>> from felicific import FelicificError, moments
+    >>> people = {"sex": ["f", "m"], "score": [0.2, 0.8], "repaid": [0, 1]}
+    >>> try:
+    ...     moments(people, proba="score", y="repaid", sensitive_features="gender", happiness="decision")
+    ... except FelicificError as error:
+    ...     print(error.problem, error.remedy, sep="\n")
+    The table has no column 'gender', needed for the groups.
+    The table has 'sex', 'score', 'repaid'.
     """
 
     def __init__(self, problem: str, remedy: str) -> None:
@@ -62,7 +73,7 @@ class MomentsError(FelicificError):
 
 
 class InfeasibleError(FelicificError):
-    """No policy of this kind meets what was asked.
+    r"""No policy of this kind meets what was asked.
 
     Attributes
     ----------
@@ -70,6 +81,18 @@ class InfeasibleError(FelicificError):
         An irreducible set of requirements: no policy meets all of them, and dropping any one of them helps.
     least_gap : float or None
         When one component's gap alone is out of reach: the least gap that can be reached.
+
+    Examples
+    --------
+    >>> from felicific import Budget, Floor, InfeasibleError, solve
+    >>> people = {"sex": ["f", "m", "f", "m"], "score": [0.2, 0.4, 0.6, 0.8], "repaid": [0, 0, 1, 1]}
+    >>> try:
+    ...     solve(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision", gap=None,
+    ...           constraints=[Floor("decision", at_least=0.9, groups=["f"]), Budget("decision", at_most=0.3)])
+    ... except InfeasibleError as error:
+    ...     print(*error.conflict, sep="\n")
+    mean 'decision' of group 'f' at least 0.9
+    'decision' of all people together at most 0.3 per person
     """
 
     def __init__(

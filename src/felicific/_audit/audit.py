@@ -19,7 +19,7 @@ from felicific._people.lazy import LazyPeople, classes_on, distinct_labels
 from felicific._people.missing import missing_first
 from felicific._people.people import People
 from felicific._policy.policy import Policy
-from felicific._problem.happiness import written
+from felicific._problem.happiness import HappinessLike, written
 from felicific._problem.problem import Problem
 from felicific._statistics.gaps import (
     chance_gap,
@@ -34,7 +34,7 @@ from felicific._statistics.intervals import check_confidence
 from felicific._tables.engine import Engine, find_engine
 from felicific._tables.groups import groups_of_present
 from felicific._tables.memory import count_rows, take_rows
-from felicific._typing import Array, Table
+from felicific._typing import Array, GapLike, LossLike, Table
 from felicific.exceptions import DataError
 
 #: What ``method=`` may say.
@@ -46,10 +46,10 @@ def audit(
     X: Table = None,
     y: Any = None,
     *,
-    happiness: Any = None,
+    happiness: HappinessLike | None = None,
     sensitive_features: Any = None,
-    loss: Any = None,
-    gap: Any = None,
+    loss: LossLike | None = None,
+    gap: GapLike = None,
     classes: Any = None,
     favourable: Any = None,
     sample_weight: Any = None,
@@ -105,6 +105,17 @@ def audit(
     Notes
     -----
     Intervals speak of people like these: independent, and not those on whom the model or the policy was fitted.
+
+    Examples
+    --------
+    >>> from felicific import audit
+    >>> people = {"sex": ["f", "m"] * 50, "approved": [0, 1, 1, 1] * 25, "loan": [10, 20, 30, 40] * 25}
+    >>> result = audit("approved", people, happiness={"funding": "decision * loan"}, sensitive_features="sex")
+    >>> part = result["funding"]
+    >>> part.gap.estimate, part.gap.low < 15 < part.gap.high
+    (15.0, True)
+    >>> round(part.means["f"].low, 1), round(part.means["f"].high, 1)
+    (10.7, 19.3)
     """
     confidence = check_confidence(confidence)
     if method not in METHODS:

@@ -65,6 +65,15 @@ class Comparison:
         Change of the mean loss.
     rows : int
     confidence : float
+
+    Examples
+    --------
+    >>> from felicific import audit, compare
+    >>> people = {"sex": ["f", "m"] * 50, "before": [0, 1, 1, 1] * 25, "after": [1, 1] * 50}
+    >>> asked = {"happiness": "decision", "sensitive_features": "sex", "classes": [0, 1]}
+    >>> change = compare(audit("before", people, **asked), audit("after", people, **asked))
+    >>> change["decision"].gap.estimate, change["decision"].after
+    (-0.5, {'f': 1.0, 'm': 1.0})
     """
 
     components: tuple[Change, ...]
@@ -158,6 +167,16 @@ def compare(before: Audit, after: Audit, *, confidence: float | None = None) -> 
     Comparison
         Changes of group means, gaps and loss, with intervals. People differ among each other more than between two
         ways of deciding, so these intervals are far narrower than the difference of two audits' would be.
+
+    Examples
+    --------
+    >>> from felicific import audit, compare
+    >>> people = {"sex": ["f", "m"] * 50, "before": [0, 1, 1, 1] * 25, "after": [1, 1] * 50}
+    >>> asked = {"happiness": "decision", "sensitive_features": "sex", "classes": [0, 1]}
+    >>> change = compare(audit("before", people, **asked), audit("after", people, **asked))
+    >>> women = change["decision"].means["f"]
+    >>> women.estimate, women.low > 0.3
+    (0.5, True)
     """
     level = after.confidence if confidence is None else check_confidence(confidence)
     _check_same(before, after)

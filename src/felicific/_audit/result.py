@@ -96,7 +96,7 @@ class ComponentAudit:
 
 @dataclass(frozen=True, eq=False)
 class Audit:
-    """What decisions do to groups of people.
+    """What decisions do to groups of people: means, gaps and loss, each with an interval.
 
     Attributes
     ----------
@@ -114,6 +114,16 @@ class Audit:
         What to beware of.
     persons : Persons
         The values behind it, person by person; not part of any output.
+
+    Examples
+    --------
+    >>> from felicific import audit
+    >>> people = {"sex": ["f", "m"] * 50, "approved": [0, 1, 1, 1] * 25}
+    >>> result = audit("approved", people, happiness="decision", sensitive_features="sex", gap=0.1)
+    >>> result.gap, result.means
+    (0.5, {'decision': {'f': 0.5, 'm': 1.0}})
+    >>> result["decision"].test.verdict  # what is shown of "the gap is at most 0.1"
+    'more'
     """
 
     components: tuple[ComponentAudit, ...]

@@ -24,13 +24,13 @@ from felicific._frontier.breakpoints import EXACT, Closing, Point, breakpoints, 
 from felicific._frontier.curve import Curve, curve, table_of
 from felicific._policy.cells import CellPolicy
 from felicific._policy.policy import Policy
-from felicific._problem.happiness import Component
+from felicific._problem.happiness import Component, HappinessLike
 from felicific._problem.requirements import resolve_gap
 from felicific._program.model import build, changes_of
 from felicific._program.moments import Moments, Outcome
 from felicific._program.solution import rounded_up
 from felicific._tables.memory import table_maker
-from felicific._typing import Floats, Table
+from felicific._typing import Floats, GapLike, LossLike, Table
 from felicific.exceptions import ConstraintError, InfeasibleError, MomentsError
 
 if TYPE_CHECKING:
@@ -84,6 +84,21 @@ class Frontier:
         one component ray is 1 and tau is the gap.
     today : Outcome
         What the model's own decisions do.
+
+    Examples
+    --------
+    >>> from felicific import frontier
+    >>> people = {
+    ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
+    ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
+    ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
+    ... }
+    >>> line = frontier(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision")
+    >>> len(line), line.today.gaps.tolist()
+    (2, [0.25])
+    >>> policy = line.at(gap=0.1)
+    >>> round(policy.loss, 9), round(policy.prices["decision"], 9)  # half an error per unit of gap
+    (0.075, 0.5)
     """
 
     components: tuple[Component, ...]
@@ -144,7 +159,7 @@ class Frontier:
         slopes = -np.diff(self.loss) / np.diff(self.tau)
         return np.column_stack([np.append(slopes, 0.0), np.append([math.inf], slopes)])
 
-    def at(self, *, gap: Any = None, loss: float | None = None, tau: float | None = None) -> Policy:
+    def at(self, *, gap: GapLike = None, loss: float | None = None, tau: float | None = None) -> Policy:
         """The policy of least loss at a gap, or of least gap at a loss; no further program is solved.
 
         Parameters
@@ -159,7 +174,7 @@ class Frontier:
         """
         return self._at(self.position(gap=gap, loss=loss, tau=tau))
 
-    def position(self, *, gap: Any = None, loss: float | None = None, tau: float | None = None) -> float:
+    def position(self, *, gap: GapLike = None, loss: float | None = None, tau: float | None = None) -> float:
         """The tau at which :meth:`at` finds its policy."""
         if [gap, loss, tau].count(None) != 2:
             raise ConstraintError(
@@ -258,9 +273,9 @@ class Frontier:
         X: Table = None,
         y: Any = None,
         *,
-        happiness: Any,
+        happiness: HappinessLike,
         sensitive_features: Any,
-        loss: Any = "error",
+        loss: LossLike = "error",
         favourable: Any = None,
         sample_weight: Any = None,
         confidence: float = 0.95,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from felicific._frontier.breakpoints import Closing
@@ -14,29 +14,30 @@ from felicific._people.lazy import LazyPeople
 from felicific._policy.fit_individual import fit_individual, ground_of
 from felicific._policy.lottery import make_salt
 from felicific._policy.solve import Kind, check_moments_alone, check_seen
+from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem
 from felicific._problem.rows import Requirement
 from felicific._program.generation import Ledgers
 from felicific._program.moments import Moments
 from felicific._program.signals import Label, resolve_kind
 from felicific._program.sums import compute_moments
-from felicific._typing import Array, Table
+from felicific._typing import Array, LossLike, RandomState, Table
 from felicific.exceptions import DataError
 
 
 def frontier(
     source: Moments | Table,
     *,
-    gap: Any = None,
+    gap: Mapping[str, float] | Sequence[str] | None = None,
     constraints: Iterable[Requirement] = (),
     group_at_predict: bool = True,
-    random_state: Any = None,
+    random_state: RandomState = None,
     policy: Kind | None = None,
     proba: Any = None,
     y: Any = None,
     sensitive_features: Any = None,
-    happiness: Any = None,
-    loss: Any = "error",
+    happiness: HappinessLike | None = None,
+    loss: LossLike = "error",
     classes: Sequence[Any] | None = None,
     favourable: Any = None,
     predicted: Any = None,
@@ -68,6 +69,7 @@ def frontier(
 
     Examples
     --------
+    >>> from felicific import frontier
     >>> people = {
     ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
     ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],

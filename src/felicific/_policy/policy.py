@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -36,7 +36,7 @@ from felicific._tables.dialect import Dialect
 from felicific._tables.engine import Engine, dialect_of, find_engine
 from felicific._tables.groups import encode_groups
 from felicific._tables.memory import as_vector
-from felicific._typing import Array, Codes, Floats, Table
+from felicific._typing import Array, Codes, Floats, ProbaColumns, Table
 from felicific.exceptions import ConstraintError, DataError, GroupError, PolicyFileError
 
 
@@ -76,6 +76,24 @@ class Policy(ABC):
         False when the policy does not need the group to decide.
     expected : bool
         True when the outcome is what is expected of people without labels, not what was measured.
+
+    Examples
+    --------
+    >>> from felicific import Policy, solve
+    >>> people = {
+    ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
+    ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
+    ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
+    ... }
+    >>> policy = solve(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision",
+    ...                gap=0.0, random_state=0)
+    >>> policy.odds([0.6, 0.6], group=["f", "m"]).tolist()  # probability of 0 and of 1
+    [[0.0, 1.0], [1.0, 0.0]]
+    >>> policy.apply({"id": ["a", "b"], "sex": ["f", "m"], "score": [0.6, 0.6]},
+    ...              proba="score", sensitive_features="sex", key="id")["decision"].tolist()
+    [1, 0]
+    >>> Policy.from_json(policy.to_json()).loss == policy.loss
+    True
     """
 
     classes: Array
@@ -230,9 +248,9 @@ class Policy(ABC):
         self,
         table: Table,
         *,
-        proba: Any = None,
+        proba: ProbaColumns | None = None,
         predicted: str | None = None,
-        sensitive_features: Any = None,
+        sensitive_features: str | Sequence[str] | None = None,
         key: str | None = None,
         column: str = "decision",
     ) -> Any:
@@ -284,9 +302,9 @@ class Policy(ABC):
         self,
         dialect: Literal["duckdb", "spark"] = "duckdb",
         *,
-        proba: Any = None,
+        proba: ProbaColumns | None = None,
         predicted: str | None = None,
-        sensitive_features: Any = None,
+        sensitive_features: str | Sequence[str] | None = None,
         key: str | None = None,
     ) -> str:
         """Write the policy as one SQL ``CASE`` expression that draws the same lots, for DuckDB or Spark.

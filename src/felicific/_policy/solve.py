@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from felicific._people.columns import Columns
 from felicific._people.find import labelled_people
@@ -13,32 +13,33 @@ from felicific._policy.fit_individual import fit_individual
 from felicific._policy.fit_lazily import fit_lazily
 from felicific._policy.lottery import make_salt
 from felicific._policy.policy import Policy
+from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem
 from felicific._problem.requirements import requirements_of
 from felicific._problem.rows import Requirement
 from felicific._program.moments import Moments
-from felicific._program.signals import Individual, Label, Score, Signal, resolve_kind
+from felicific._program.signals import Individual, Label, Signal, SignalLike, resolve_kind
 from felicific._program.sums import compute_moments
-from felicific._typing import Array, Table
+from felicific._typing import Array, GapLike, LossLike, RandomState, Table
 from felicific.exceptions import DataError, MomentsError
 
 #: What ``policy=`` may say.
-Kind = Literal["score", "label", "soft-label", "individual"] | Score | Individual
+Kind: TypeAlias = SignalLike | Literal["individual"] | Individual
 
 
 def solve(
     source: Moments | Table,
     *,
-    gap: Any = 0.0,
+    gap: GapLike = 0.0,
     constraints: Iterable[Requirement] = (),
     group_at_predict: bool = True,
-    random_state: Any = None,
+    random_state: RandomState = None,
     policy: Kind | None = None,
     proba: Any = None,
     y: Any = None,
     sensitive_features: Any = None,
-    happiness: Any = None,
-    loss: Any = "error",
+    happiness: HappinessLike | None = None,
+    loss: LossLike = "error",
     classes: Sequence[Any] | None = None,
     favourable: Any = None,
     predicted: Any = None,
@@ -79,6 +80,7 @@ def solve(
 
     Examples
     --------
+    >>> from felicific import solve
     >>> people = {
     ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
     ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],

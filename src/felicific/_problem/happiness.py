@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
 from felicific._documents import check_shape, plain, read_numbers, refused
@@ -133,7 +133,9 @@ def read_component(content: Any) -> Component:
 
 @dataclass(frozen=True)
 class Happiness:
-    r"""One component of happiness, :math:`\eta(d, x, y, z)`, with its name and unit.
+    r"""One component of happiness: what a decision is worth to a person, with its name and unit.
+
+    In formulas :math:`\eta(d, x, y, z)`.
 
     Parameters
     ----------
@@ -153,6 +155,7 @@ class Happiness:
 
     Examples
     --------
+    >>> from felicific import Happiness
     >>> def funding(decision, x):
     ...     return decision * x["loan_requested"]
     >>> Happiness(funding, unit="$").name
@@ -201,6 +204,16 @@ class Happiness:
         return Component(
             str(self.name), str(self.unit), str(self.family), looks_at_y=self.looks_at_y, bounds=self.bounds
         )
+
+
+#: What ``happiness=`` takes: functions, criteria and expressions, one or several.
+HappinessLike: TypeAlias = (
+    str
+    | Callable[..., Any]
+    | Happiness
+    | Sequence[str | Callable[..., Any] | Happiness]
+    | Mapping[str, str | Callable[..., Any] | Happiness]
+)
 
 
 def _range(bounds: Any, name: str) -> tuple[float, float]:

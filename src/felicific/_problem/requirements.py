@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -34,6 +34,19 @@ class Gap(Requirement):
     -----
     ``gap=x`` is short for such a gap of every component. Among the ``constraints``, a gap counts beside what ``gap=``
     says, and the smallest wins: with ``gap=None`` it stands alone.
+
+    Examples
+    --------
+    >>> from felicific import Gap, solve
+    >>> people = {
+    ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
+    ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
+    ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
+    ... }
+    >>> policy = solve(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision",
+    ...                gap=None, constraints=[Gap("decision", at_most=0.1)], random_state=0)
+    >>> round(policy.gap, 9), round(policy.loss, 9)
+    (0.1, 0.075)
     """
 
     happiness: Any
@@ -89,10 +102,25 @@ class Floor(Requirement):
         The level, in the component's unit; ``"today"`` is each group's mean under the model's own decisions.
     groups : sequence, optional
         The groups that are protected; by default all.
+
+    Examples
+    --------
+    Nobody approved less often than today:
+
+    >>> from felicific import Floor, solve
+    >>> people = {
+    ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
+    ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
+    ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
+    ... }
+    >>> policy = solve(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision",
+    ...                gap=0.0, constraints=[Floor("decision", at_least="today")], random_state=0)
+    >>> {group: round(mean, 9) for group, mean in policy.means["decision"].items()}
+    {'f': 0.75, 'm': 0.75}
     """
 
     happiness: Any
-    at_least: float | str
+    at_least: float | Literal["today"]
     groups: tuple[Any, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -139,13 +167,28 @@ class Budget(Requirement):
     per : "person" or number of people
         What the limits are counted for: the mean per person, or the total for that many people. With an
         ``among``, people are those who are counted.
+
+    Examples
+    --------
+    Four approvals for every eight people:
+
+    >>> from felicific import Budget, solve
+    >>> people = {
+    ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
+    ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
+    ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
+    ... }
+    >>> policy = solve(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision",
+    ...                gap=0.0, constraints=[Budget("decision", at_most=4, per=8)], random_state=0)
+    >>> {group: round(mean, 9) for group, mean in policy.means["decision"].items()}
+    {'f': 0.5, 'm': 0.5}
     """
 
     happiness: Any
     at_most: float | None = None
     at_least: float | None = None
     exactly: float | None = None
-    per: str | float = "person"
+    per: float | Literal["person"] = "person"
 
     def __post_init__(self) -> None:
         sides = {"at_most": self.at_most, "at_least": self.at_least, "exactly": self.exactly}

@@ -49,10 +49,10 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    r"""Sums over rows of group :math:`z` that see signal :math:`s`.
+    r"""Sums over people by group and signal: all that the linear program needs to know of them.
 
-    With weights :math:`w_i`, signal weights :math:`W_{is}`, loss :math:`c(d; i)`, happiness
-    :math:`\eta_j(d; i)` and membership :math:`a_j(i)`:
+    Over the rows of group :math:`z` that see signal :math:`s`, with weights :math:`w_i`, signal weights
+    :math:`W_{is}`, loss :math:`c(d; i)`, happiness :math:`\eta_j(d; i)` and membership :math:`a_j(i)`:
 
     .. math::
         \mathrm{mass}_{zs} = \sum w_i W_{is}, \quad
@@ -65,6 +65,18 @@ class Moments:
 
     Moments add: ``moments(A) + moments(B)`` are the moments of both tables together, and ``sum()`` works.
     Moments that disagree on classes, groups, components, signal or loss refuse to add.
+
+    Examples
+    --------
+    >>> from felicific import moments, solve
+    >>> roles = {"proba": "score", "y": "repaid", "sensitive_features": "sex", "happiness": "decision"}
+    >>> north = {"sex": ["f", "m", "f", "m"], "score": [0.1, 0.4, 0.6, 0.8], "repaid": [0, 0, 1, 1]}
+    >>> south = {"sex": ["f", "m", "f", "m"], "score": [0.2, 0.7, 0.3, 0.9], "repaid": [0, 1, 1, 1]}
+    >>> both = moments(north, **roles) + moments(south, **roles)
+    >>> both.total, both.today.gaps.tolist()
+    (8.0, [0.5])
+    >>> solve(both, gap=0.25, random_state=0).kind
+    'score'
     """
 
     classes: Array

@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
 
@@ -32,6 +32,20 @@ class Individual:
     calibration : {"isotonic", "sigmoid", "none"}, default="isotonic"
         How the model's probabilities are calibrated, group by group, on the fitted rows. A component that ignores
         the label needs no probabilities.
+
+    Examples
+    --------
+    >>> from felicific import Individual, solve
+    >>> people = {
+    ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
+    ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
+    ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
+    ...     "loan": [10, 20, 30, 40, 10, 20, 30, 40],
+    ... }
+    >>> policy = solve(people, policy=Individual("none"), proba="score", y="repaid", sensitive_features="sex",
+    ...                happiness="decision * loan", gap=5.0, random_state=0)
+    >>> policy.kind, round(policy.loss, 9), round(policy.gap, 9)
+    ('individual', 0.0, 5.0)
     """
 
     calibration: Literal["isotonic", "sigmoid", "none"] = "isotonic"
@@ -289,6 +303,21 @@ class Score(_Scored):
         score rises.
     boundary : float, default=0.5
         With two classes, the score above which the model itself decides ``classes[1]``.
+
+    Examples
+    --------
+    >>> from felicific import Score, solve
+    >>> people = {
+    ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
+    ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
+    ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
+    ... }
+    >>> for cells in (2, 256):  # with few cells, more people face a lottery
+    ...     policy = solve(people, policy=Score(cells=cells), proba="score", y="repaid", sensitive_features="sex",
+    ...                    happiness="decision", gap=0.0, random_state=0)
+    ...     print(cells, policy.share_drawn)
+    2 0.25
+    256 0.0
     """
 
     cells: int = 256
@@ -538,6 +567,9 @@ def _required(proba: Floats | None, kind: str) -> Floats:
         )
     return proba
 
+
+#: What ``policy=`` may say where the policy sees a signal.
+SignalLike: TypeAlias = Literal["score", "label", "soft-label"] | Score
 
 SIGNALS: Mapping[str, type[SoftLabel] | type[Label] | type[Score]] = {
     kind.kind: kind for kind in (SoftLabel, Label, Score)

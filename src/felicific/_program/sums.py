@@ -9,12 +9,13 @@ from felicific._people.columns import Columns
 from felicific._people.find import labelled_people
 from felicific._people.lazy import LazyPeople
 from felicific._people.people import People
+from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem
 from felicific._program.moments import Moments
 from felicific._program.query import sum_lazily
-from felicific._program.signals import Signal, resolve_signal
+from felicific._program.signals import Signal, SignalLike, resolve_signal
 from felicific._program.summing import sum_people
-from felicific._typing import Array, Table
+from felicific._typing import Array, LossLike, Table
 
 
 def compute_moments(people: People | LazyPeople, problem: Problem, signal: Signal) -> Moments:
@@ -30,9 +31,9 @@ def moments(
     proba: Any = None,
     y: Any,
     sensitive_features: Any,
-    happiness: Any,
-    policy: Any = None,
-    loss: Any = "error",
+    happiness: HappinessLike,
+    policy: SignalLike | None = None,
+    loss: LossLike = "error",
     classes: Sequence[Any] | None = None,
     groups: Sequence[Any] | None = None,
     favourable: Any = None,
@@ -74,6 +75,16 @@ def moments(
     -------
     Moments
         Small, and additive: the moments of two tables are the sum of theirs.
+
+    Examples
+    --------
+    >>> from felicific import moments
+    >>> people = {"sex": ["f", "m", "f", "m"], "score": [0.2, 0.4, 0.6, 0.8], "repaid": [0, 0, 1, 1],
+    ...           "loan": [10, 20, 30, 40]}
+    >>> sums = moments(people, proba="score", y="repaid", sensitive_features="sex",
+    ...                happiness={"funding": "decision * loan"})
+    >>> sums.groups, sums.today.means[:, 0].tolist(), sums.today.gaps.tolist()
+    (('f', 'm'), [15.0, 20.0], [5.0])
     """
     signal = resolve_signal(policy if policy is not None else "label" if proba is None else "score")
     columns = Columns(sensitive_features, y, proba, predicted, today, weight=sample_weight)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
@@ -28,15 +28,18 @@ from felicific._people.columns import Columns
 from felicific._people.people import People
 from felicific._policy.lottery import content_keys, draw, keys_as_text, make_salt
 from felicific._policy.policy import Policy
+from felicific._policy.solve import Kind
+from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem
 from felicific._problem.requirements import check_constraints
+from felicific._problem.rows import Requirement
 from felicific._program.moments import Moments
 from felicific._program.signals import Individual, Signal, resolve_policy
 from felicific._sklearn.inputs import Intake, Rows, check_labels, labels_of, present_rows, present_splits
 from felicific._sklearn.model import fit_joint, fit_model, parts_of, predict_proba
 from felicific._statistics.intervals import check_confidence
 from felicific._tables.memory import as_vector, count_rows, is_frame, take_rows
-from felicific._typing import Array, Floats, Table
+from felicific._typing import Array, Floats, GapLike, LossLike, RandomState, Table
 from felicific.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -119,27 +122,37 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     Examples
     --------
     >>> from sklearn.frozen import FrozenEstimator
-    >>> fair = FairClassifier(FrozenEstimator(model), happiness=funding, gap=0.0,
-    ...                       sensitive_features="sex")                            # doctest: +SKIP
-    >>> fair.fit(X_val, y_val).predict(X_test)                                     # doctest: +SKIP
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from felicific import FairClassifier
+    >>> from felicific.datasets import synthetic_loans
+    >>> X, y = synthetic_loans(900).X, synthetic_loans(900).y
+    >>> features = X[["yearly_salary", "loan_requested"]]
+    >>> model = DecisionTreeClassifier(max_depth=4, random_state=0).fit(features[:300], y[:300])
+    >>> fair = FairClassifier(FrozenEstimator(model), happiness="decision * loan_requested", gap=1_000,
+    ...                       sensitive_features="sex", random_state=0)
+    >>> fair = fair.fit(X[300:600], y[300:600])  # people the model was not trained on
+    >>> {name: round(gap) for name, gap in fair.gaps_.items()}
+    {'decision * loan_requested': 1000}
+    >>> fair.predict(X[600:]).shape
+    (300,)
     """
 
     def __init__(
         self,
         estimator: Any,
         *,
-        happiness: Any = None,
-        gap: Any = 0.0,
-        policy: Any = "score",
-        loss: Any = "error",
-        constraints: Any = (),
+        happiness: HappinessLike | None = None,
+        gap: GapLike = 0.0,
+        policy: Kind = "score",
+        loss: LossLike = "error",
+        constraints: Iterable[Requirement] = (),
         sensitive_features: Any = None,
         favourable: Any = None,
         confidence: float | None = None,
         key: Any = None,
         cv: Any = 5,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        random_state: RandomState = None,
         randomize: bool = True,
         group_at_predict: bool = True,
     ) -> None:
@@ -370,7 +383,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         check_is_fitted(self, "policy_")
         return self._fitted.frontier
 
-    def at(self, *, gap: Any = None, loss: float | None = None) -> Self:
+    def at(self, *, gap: GapLike = None, loss: float | None = None) -> Self:
         """Move along the frontier, without fitting anything again.
 
         Parameters

@@ -10,11 +10,12 @@ import numpy as np
 
 from felicific._fit.fitted import achieved
 from felicific._people.people import People
+from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem
 from felicific._sklearn.classifier import FairClassifier
 from felicific._tables.groups import resolve_groups
 from felicific._tables.memory import as_vector, encode
-from felicific._typing import Table
+from felicific._typing import LossLike, Table
 from felicific.exceptions import ConstraintError
 
 
@@ -37,13 +38,27 @@ class Scorer:
     -----
     A FairClassifier is scored by its decision probabilities, so the lottery adds no noise; any other
     classifier by its ``predict``.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from felicific import Scorer
+    >>> from felicific.datasets import synthetic_loans
+    >>> data = synthetic_loans(300)
+    >>> X = data.X[["yearly_salary", "loan_requested"]]
+    >>> scorer = Scorer("decision", sensitive_features=lambda X: X["loan_requested"] > 525_000)
+    >>> search = GridSearchCV(DecisionTreeClassifier(random_state=0), {"max_depth": [1, 3]}, cv=2,
+    ...                       scoring=scorer, refit="neg_loss").fit(X, data.y)
+    >>> sorted(name for name in search.cv_results_ if name.startswith("mean_test"))
+    ['mean_test_neg_gap', 'mean_test_neg_loss']
     """
 
-    happiness: Any = None
+    happiness: HappinessLike | None = None
     sensitive_features: Any = None
-    loss: Any = None
+    loss: LossLike | None = None
     favourable: Any = None
-    price: Any = None
+    price: float | Mapping[str, float] | None = None
 
     def __call__(
         self,

@@ -69,16 +69,16 @@ class SampleSize(int):
 
 def sample_size(
     *,
-    delta: Any = 0.02,
+    delta: NumberLike = 0.02,
     confidence: float = 0.99,
     n_components: int | None = None,
     n_classes: int = 2,
     n_groups: int = 2,
-    span: Any = 1.0,
+    span: NumberLike = 1.0,
     signals: int | None = None,
     monotone: bool = False,
-    among: Any = 1.0,
-    sd: Any = None,
+    among: NumberLike = 1.0,
+    sd: NumberLike | None = None,
 ) -> SampleSize:
     r"""Rows per group that keep all group means of every policy within ``delta`` of the truth.
 
@@ -111,6 +111,7 @@ def sample_size(
 
     Examples
     --------
+    >>> from felicific import sample_size
     >>> sample_size(delta=0.02, confidence=0.99, n_components=2, n_classes=2, n_groups=2, span=1.0)
     10596
     """

@@ -531,6 +531,7 @@ def lookup(column: Any, numbers: Mapping[Any, float], default: float | None = No
 
     Examples
     --------
+    >>> from felicific import lookup
     >>> lookup(["Master", "High School"], {"Master": 0.01, "Doctorate": 0.02}, 0.0)
     array([0.01, 0.  ])
     """

@@ -89,7 +89,7 @@ def sums(people: People, kind: PolicyKind | None) -> Moments:
         y=people.label,
         sensitive_features=people.sensitive_features,
         happiness=people.happiness,
-        policy=kind,
+        policy=kind,  # type: ignore[arg-type]  # sums of individual policies are refused by name
         loss=people.loss,
         classes=people.classes,
         favourable=people.favourable,

@@ -1,0 +1,123 @@
+"""Write the tables of docs/reference.md that come from the code: python docs/reference.py.
+
+Public names with the first sentence of their docstrings, results with what they hold, criteria with their words, and
+what goes with what. ``tests/test_reference.py`` compares the page with the code.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import felicific
+from felicific._capabilities import CAPABILITIES, DOORS, Capability, Door
+from felicific._problem.criteria import CRITERIA
+
+PAGE = Path(__file__).with_name("reference.md")
+
+#: What is returned and not imported: the module and class, and where it comes from.
+RESULTS = {
+    "_program.moments.Outcome": "`policy.outcome`, `moments.today`, `frontier.today`",
+    "_policy.individual.Search": "`policy.search`, of an individual policy",
+    "_fit.certificate.Certificate": "`fair.certificate_`",
+    "_frontier.curve.Curve": "`frontier.on(...)`, `fair.frontier_on(X, y)`",
+    "_audit.band.Band": "`frontier.band(...)`, `fair.frontier_band(X, y)`",
+    "_audit.result.ComponentAudit": '`audit(...).components`, `audit(...)["name"]`',
+    "_audit.result.Interval": "`audit(...).loss`, and every mean and gap of audits and comparisons",
+    "_audit.result.GapTest": '`audit(..., gap=...)["name"].test`',
+    "_audit.comparison.Change": '`compare(...).components`, `compare(...)["name"]`',
+    "_statistics.sample_size.SampleSize": "`sample_size(...)`",
+    "report.document.Report": "`fair.report(X, y)`",
+    "datasets._dataset.Dataset": "`felicific.datasets.synthetic_loans()` and its like",
+}
+
+
+def first_line(value: object) -> str:
+    """What a docstring says first, for a table of Markdown."""
+    line = (inspect.getdoc(value) or "").split("\n\n")[0].replace("\n", " ")
+    line = re.sub(r":(?:func|class|meth|math):`~?([^`]*)`", r"`\1`", line)
+    return line.replace("``", "`").replace("|", "\\|")
+
+
+def names() -> Iterator[str]:
+    """Every public name."""
+    yield "| name | |"
+    yield "|---|---|"
+    for name in felicific.__all__:
+        value = getattr(felicific, name)
+        called = f"`{name}`" if inspect.isclass(value) else f"`{name}(...)`"
+        yield f"| {called} | {first_line(value)} |"
+
+
+def results() -> Iterator[str]:
+    """What is returned and not imported, with all that it holds."""
+    for place, origin in RESULTS.items():
+        module, _, name = place.rpartition(".")
+        kind = getattr(import_module(f"felicific.{module}"), name)
+        yield f"**{name}**, from {origin}. {first_line(kind)}"
+        yield f"It has {', '.join(members(kind))}."
+        yield ""
+
+
+def members(kind: type) -> list[str]:
+    """Fields, properties and methods, in their order."""
+    if dataclasses.is_dataclass(kind):
+        held = [f"`{field.name}`" for field in dataclasses.fields(kind)]
+    else:
+        held = [f"`{name}`" for name in inspect.get_annotations(kind)]
+    for name, member in vars(kind).items():
+        if name.startswith("_") or f"`{name}`" in held:
+            continue
+        if inspect.isfunction(member):
+            held.append(f"`{name}()`")
+        elif isinstance(member, property):
+            held.append(f"`{name}`")
+    return held
+
+
+def criteria() -> Iterator[str]:
+    """Every criterion, in the words of its row."""
+    yield "| `happiness=` | measures, in every group |"
+    yield "|---|---|"
+    for name, criterion in CRITERIA.items():
+        yield f'| `"{name}"` | {criterion.words} |'
+
+
+def capabilities() -> Iterator[str]:
+    """What goes with what, and what the doors are."""
+    yield from (f"- **{door}**: {words}" for door, words in DOORS.items())
+    yield ""
+    yield f"| | {' | '.join(DOORS)} |"
+    yield f"|---{'|---' * len(DOORS)}|"
+    for row in CAPABILITIES:
+        yield f"| {row.words} | {' | '.join(cell(row, door) for door in DOORS)} |"
+
+
+def cell(row: Capability, door: Door) -> str:
+    """One cell: yes, no with what the error says to do, or empty where nobody could ask."""
+    if door in row.refused:
+        return f"no: *{row.refused[door].remedy}*"
+    note = row.had.get(door)
+    return "" if note is None else f"yes, {note}" if note else "yes"
+
+
+BLOCKS = {"names": names, "results": results, "criteria": criteria, "capabilities": capabilities}
+
+
+def written(page: str) -> str:
+    """The page with its blocks as the code has them."""
+    for block, lines in BLOCKS.items():
+        text = "\n".join(lines()).strip()
+        pattern = re.compile(rf"(<!-- {block} -->\n).*?(<!-- end of {block} -->)", re.DOTALL)
+        page, count = pattern.subn(lambda match, text=text: f"{match[1]}{text}\n{match[2]}", page)
+        assert count == 1, f"{count} blocks called {block}"
+    return page
+
+
+if __name__ == "__main__":
+    PAGE.write_text(written(PAGE.read_text("utf-8")), "utf-8")
+    print(f"wrote {PAGE}")

@@ -1,0 +1,122 @@
+"""What goes with what: every capability, and through which doors it is to be had.
+
+These rows are the table of ``docs/reference.md``, and the tests try every cell that says no. A new capability enters
+through few doors and is refused at the others by name; a door where nobody could ask for it is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Door: TypeAlias = Literal["memory", "engine", "sites", "files", "shell", "report"]
+
+#: What each door is.
+DOORS: Mapping[Door, str] = {
+    "memory": "a table in memory, or `FairClassifier`",
+    "engine": "Polars, DuckDB, Dask, Spark, Arrow or Parquet: rows that stay where they are",
+    "sites": "`Moments`, which add: `solve(moments)` and `frontier(moments)`",
+    "files": "a policy, or a classifier, that was stored",
+    "shell": "`felicific ...` in the shell",
+    "report": "`fair.report(...)`, `audit(...).to_html()`",
+}
+
+
+@dataclass(frozen=True)
+class No:
+    """A refusal: the error that is raised, and what its remedy says to do instead."""
+
+    error: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Capability:
+    """One row: what is wanted, where it is to be had (in these words, or simply), and where it is refused."""
+
+    name: str
+    words: str
+    had: Mapping[Door, str]
+    refused: Mapping[Door, No]
+
+
+def _row(
+    name: str, words: str, had: str, *, notes: Mapping[Door, str] | None = None, **refused: No
+) -> Capability:
+    doors: dict[Door, str] = {door: "" for door in DOORS if door in had.split()}
+    refusals: dict[Door, No] = {door: refused[door] for door in DOORS if door in refused}
+    return Capability(name, words, doors | dict(notes or {}), refusals)
+
+
+_COLLECT = No("DataError", "collect a lazy one first")
+_PEOPLE = No("DataError", "solve(table, policy='individual', ...)")
+_LATE = No("MomentsError", "pass the table instead of its moments")
+_EVERYWHERE = "memory engine sites files shell report"
+
+CAPABILITIES: tuple[Capability, ...] = (
+    _row("classes", "more than two classes", _EVERYWHERE),
+    _row("groups", "more than two groups, of several columns", _EVERYWHERE),
+    _row("requirements", "`Floor`, `Budget`, gaps of several components", "memory engine sites shell report"),
+    _row(
+        "functions",
+        "a Python function as happiness",
+        _EVERYWHERE,
+        notes={"engine": "batch by batch, if it is no expression"},
+    ),
+    _row("individual", '`policy="individual"`', "memory engine files shell report", sites=_PEOPLE),
+    _row(
+        "individual functions",
+        '`policy="individual"` with a Python function',
+        "memory engine shell report",
+        sites=_PEOPLE,
+        files=No("PolicyFileError", "Pass happiness= with functions"),
+    ),
+    _row("sql", "a policy of cells as SQL, `to_sql`", "memory files"),
+    _row(
+        "individual sql",
+        "an individual policy as SQL",
+        "",
+        memory=No("DataError", "Use policy.apply(table, ...)"),
+    ),
+    _row("blind", "deciding without the group", "memory engine sites files report"),
+    _row(
+        "blind individual",
+        '`policy="individual"` without the group',
+        "files report",
+        notes={"memory": "by `FairClassifier`, which fits a model of the group; not by `solve`"},
+        engine=No("DataError", "Use FairClassifier(policy='individual', group_at_predict=False)"),
+        sites=_PEOPLE,
+    ),
+    _row("recalibrate", "`fair.recalibrate(X_new)`", "memory report", engine=_COLLECT),
+    _row("frontier", "the frontier", _EVERYWHERE),
+    _row(
+        "individual frontier",
+        "the frontier of individual policies",
+        "memory shell report",
+        engine=No("DataError", "Collect the table first, or use policy='score'"),
+        sites=_LATE,
+        files=No("DataError", "Fit it again, or use policy='score'"),
+    ),
+    _row("safe fit", "a safe fit, `confidence=`", "memory shell report", engine=_COLLECT),
+    _row("band", "limits along a frontier", "memory report", engine=_COLLECT),
+    _row("audit", "an audit of a column of decisions, or of a policy", "memory engine files shell report"),
+    _row(
+        "audit classifier",
+        "an audit of a classifier",
+        "memory files report",
+        engine=No("DataError", "or pass a Policy"),
+    ),
+    _row(
+        "betting",
+        '`method="betting"`',
+        "memory shell report",
+        engine=No("DataError", "Use method='bernstein' or 'auto'"),
+    ),
+    _row(
+        "compare",
+        "`compare(before, after)`",
+        "memory report",
+        engine=No("DataError", "Collect the table and audit it again"),
+    ),
+)

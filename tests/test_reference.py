@@ -1,0 +1,221 @@
+"""The reference says what the code has, and every refusal that it lists is real."""
+
+import importlib.util
+import pickle
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.frozen import FrozenEstimator
+from sklearn.tree import DecisionTreeClassifier
+
+import felicific
+from felicific import (
+    FairClassifier,
+    Floor,
+    Happiness,
+    Policy,
+    audit,
+    compare,
+    exceptions,
+    frontier,
+    moments,
+    solve,
+)
+from felicific._capabilities import CAPABILITIES, DOORS
+from felicific.cli import run
+
+ROOT = Path(__file__).parent.parent
+spec = importlib.util.spec_from_file_location("reference", ROOT / "docs" / "reference.py")
+reference = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(reference)
+
+ASKED = {"sensitive_features": "sex", "happiness": "decision * loan"}
+ROLES = {"proba": "score", "y": "repaid", **ASKED}
+
+
+def funding(decision, x):
+    return decision * x["loan"]
+
+
+@cache
+def people(n=400, classes=2):
+    rng = np.random.default_rng(0)
+    sex = np.where(rng.random(n) < 0.5, "f", "m")
+    score = rng.beta(2, 3, n) * np.where(sex == "f", 0.85, 1.0)
+    return pd.DataFrame(
+        {
+            "sex": sex,
+            "region": np.where(rng.random(n) < 0.5, "north", "south"),
+            "score": score,
+            "repaid": (rng.random(n) < score).astype(int) + (rng.random(n) < 0.3) * (classes > 2),
+            "loan": rng.uniform(10.0, 50.0, n),
+            "approved": (score > 0.4).astype(int),
+            "id": [f"p{i}" for i in range(n)],
+        }
+    )
+
+
+def lazy():
+    return pl.from_pandas(people()).lazy()
+
+
+@cache
+def model():
+    return DecisionTreeClassifier(max_depth=3, random_state=0).fit(
+        people()[["score", "loan"]], people()["repaid"]
+    )
+
+
+def fitted(table=None, **settings):
+    fair = FairClassifier(FrozenEstimator(model()), **{"gap": 2.0, "random_state": 0} | ASKED | settings)
+    table = people() if table is None else table
+    return fair.fit(table, people()["repaid"])
+
+
+def stored(thing):
+    return pickle.loads(pickle.dumps(thing))
+
+
+def read_back(policy, **functions):
+    return Policy.from_json(policy.to_json(), **functions)
+
+
+def reported(fair):
+    return fair.report(people(), people()["repaid"]).to_dict()
+
+
+def audited(table, decisions="approved", happiness=None, **settings):
+    happiness = ASKED["happiness"] if happiness is None else happiness
+    return audit(decisions, table, "repaid", sensitive_features="sex", happiness=happiness, **settings)
+
+
+def banded(table):
+    return frontier(people(), **ROLES).band(people()["score"], table, people()["repaid"], **ASKED)
+
+
+def shell(*words):
+    people().to_csv("people.csv", index=False)
+    common = ["people.csv", "--group", "sex", "--happiness", "decision * loan"]
+    assert run([words[0], *common, *words[1:]]) == 0
+
+
+FIT = ("--proba", "score", "--label", "repaid")
+BOUNDED = Happiness("decision * loan", bounds=(0.0, 1000.0))
+INDIVIDUAL = {"policy": "individual", "gap": 2.0, "random_state": 0}
+
+#: How each refusal of the table is provoked.
+REFUSED = {
+    ("individual", "sites"): lambda: moments(people(), policy="individual", **ROLES),
+    ("individual functions", "sites"): lambda: moments(
+        people(), policy="individual", **ROLES | {"happiness": funding}
+    ),
+    ("individual functions", "files"): lambda: read_back(
+        solve(people(), **ROLES | INDIVIDUAL | {"happiness": funding})
+    ),
+    ("individual sql", "memory"): lambda: solve(people(), **ROLES | INDIVIDUAL).to_sql(
+        proba="score", sensitive_features="sex", key="id"
+    ),
+    ("blind individual", "engine"): lambda: solve(lazy(), **ROLES | INDIVIDUAL, group_at_predict=False),
+    ("blind individual", "sites"): lambda: moments(people(), policy="individual", **ROLES),
+    ("recalibrate", "engine"): lambda: fitted().recalibrate(lazy()),
+    ("individual frontier", "engine"): lambda: frontier(lazy(), policy="individual", **ROLES),
+    ("individual frontier", "sites"): lambda: frontier(moments(people(), **ROLES), policy="individual"),
+    ("individual frontier", "files"): lambda: stored(fitted(policy="individual")).at(gap=3.0),
+    ("safe fit", "engine"): lambda: fitted(lazy(), confidence=0.9, gap=30.0),
+    ("band", "engine"): lambda: banded(lazy()),
+    ("audit classifier", "engine"): lambda: audited(lazy(), model()),
+    ("betting", "engine"): lambda: audited(lazy(), method="betting", happiness=BOUNDED),
+    ("compare", "engine"): lambda: compare(audited(lazy()), audited(lazy())),
+}
+
+#: Some of what the table says can be had.
+HAD = {
+    ("classes", "memory"): lambda: solve(
+        people(classes=3), policy="label", predicted="repaid", y="repaid", gap=5.0, **ASKED
+    ),
+    ("groups", "engine"): lambda: solve(lazy(), **ROLES | {"sensitive_features": ["sex", "region"]}, gap=9.0),
+    ("requirements", "sites"): lambda: solve(
+        moments(people(), **ROLES), gap=None, constraints=[Floor("decision * loan", at_least="today")]
+    ),
+    ("functions", "engine"): lambda: moments(lazy(), **ROLES | {"happiness": funding}),
+    ("functions", "files"): lambda: read_back(solve(people(), **ROLES | {"happiness": funding})),
+    ("individual", "memory"): lambda: solve(people(), **ROLES | INDIVIDUAL),
+    ("individual", "engine"): lambda: solve(lazy(), **ROLES | INDIVIDUAL),
+    ("individual", "files"): lambda: read_back(solve(people(), **ROLES | INDIVIDUAL)),
+    ("individual", "shell"): lambda: shell("fit", *FIT, "--gap", "2", "--policy", "individual"),
+    ("sql", "files"): lambda: read_back(solve(people(), **ROLES)).to_sql(
+        proba="score", sensitive_features="sex", key="id"
+    ),
+    ("blind", "engine"): lambda: solve(lazy(), **ROLES, gap=5.0, group_at_predict=False),
+    ("blind", "sites"): lambda: solve(moments(people(), **ROLES), gap=5.0, group_at_predict=False),
+    ("blind", "report"): lambda: reported(fitted(gap=9.0, group_at_predict=False)),
+    ("blind individual", "memory"): lambda: fitted(policy="individual", gap=9.0, group_at_predict=False),
+    ("blind individual", "files"): lambda: read_back(
+        fitted(policy="individual", gap=9.0, group_at_predict=False).policy_
+    ),
+    ("recalibrate", "memory"): lambda: fitted(policy="individual").recalibrate(people()),
+    ("recalibrate", "report"): lambda: reported(fitted().recalibrate(people())),
+    ("frontier", "engine"): lambda: frontier(lazy(), **ROLES).points,
+    ("frontier", "sites"): lambda: frontier(moments(people(), **ROLES)).points,
+    ("frontier", "files"): lambda: stored(fitted()).at(gap=3.0),
+    ("individual frontier", "memory"): lambda: frontier(people(), policy="individual", **ROLES).points,
+    ("individual frontier", "shell"): lambda: shell("frontier", *FIT, "--policy", "individual"),
+    ("safe fit", "memory"): lambda: fitted(confidence=0.9, gap=30.0),
+    ("safe fit", "shell"): lambda: shell("fit", *FIT, "--gap", "30", "--confidence", "0.9", "--seed", "0"),
+    ("band", "memory"): lambda: banded(people()),
+    ("audit", "engine"): lambda: audited(lazy()),
+    ("audit", "files"): lambda: audited(people(), read_back(solve(people(), **ROLES)), proba="score"),
+    ("audit", "shell"): lambda: shell("audit", "--decision", "approved"),
+    ("audit", "report"): lambda: audited(lazy()).to_html(),
+    ("audit classifier", "memory"): lambda: audited(people(), fitted()),
+    ("betting", "memory"): lambda: audited(people(), method="betting", happiness=BOUNDED),
+    ("compare", "memory"): lambda: compare(audited(people()), audited(people())),
+}  # fmt: skip
+
+
+def test_the_page_is_what_the_code_says():
+    """Names, results, criteria and capabilities of the page are those of the code; docs/reference.py writes them."""
+    page = (ROOT / "docs" / "reference.md").read_text("utf-8")
+    assert reference.written(page) == page
+    assert all(f"`{name}" in page for name in felicific.__all__)
+
+
+def test_the_test_of_the_page_sees_a_wrong_one():
+    """A page whose table was changed by hand is noticed."""
+    page = (ROOT / "docs" / "reference.md").read_text("utf-8")
+    assert reference.written(page.replace("get each decision", "get none")) == page
+
+
+def test_every_cell_is_yes_or_no_or_nothing():
+    """No capability is both had and refused at a door, and each has a name of its own."""
+    names = [row.name for row in CAPABILITIES]
+    assert len(set(names)) == len(names)
+    for row in CAPABILITIES:
+        assert not set(row.had) & set(row.refused), row.name
+        assert set(row.had) | set(row.refused) <= set(DOORS)
+
+
+def test_every_refusal_of_the_table_is_tried():
+    """Whoever adds a row that says no adds the call that is refused."""
+    assert {(row.name, door) for row in CAPABILITIES for door in row.refused} == set(REFUSED)
+    assert {(row.name, door) for row in CAPABILITIES for door in row.had} >= set(HAD)
+
+
+@pytest.mark.parametrize(("name", "door"), REFUSED)
+def test_what_the_table_refuses_is_refused_by_name(name, door):
+    """The error is the one of the row, and its remedy says what the row says."""
+    no = next(row for row in CAPABILITIES if row.name == name).refused[door]
+    with pytest.raises(getattr(exceptions, no.error)) as caught:
+        REFUSED[name, door]()
+    assert no.remedy in caught.value.remedy
+
+
+@pytest.mark.parametrize(("name", "door"), HAD)
+def test_what_the_table_offers_can_be_had(name, door, tmp_path, monkeypatch):
+    """Asking for it raises nothing."""
+    monkeypatch.chdir(tmp_path)
+    HAD[name, door]()

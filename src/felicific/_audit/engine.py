@@ -13,7 +13,7 @@ combine without going back to the rows (Pébay 2008): with :math:`\delta = m_B -
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -35,35 +35,55 @@ class SummedPersons(Persons):
 
     Attributes
     ----------
-    sample, loss_sample : Sample
-        Of shape (groups, components), relative to the origin; of all people together, of shape (1,).
-    loss_is_rate : bool
-        Whether every loss is 0 or 1.
-    rows : int
-    sizes : array of shape (groups,)
-        Weight of every group.
-    weighted, whole : bool
-        Whether there are weights, and whether all of them are whole numbers.
-    counted : array of shape (groups, components)
-        Weight that each component counts.
-    largest : array of shape (components,) and float
-        Sizes of the largest values and loss.
+    sums : _Part
+        Of every group and component, and of the loss.
+    knows_loss, has_weights : bool
+        Whether the loss can be known, and whether there are weights.
     """
 
-    sample: Sample
-    loss_sample: Sample | None
-    loss_is_rate: bool
-    rows: int
-    sizes: Floats
-    weighted: bool
-    whole: bool
-    counted: Floats
-    largest: tuple[Floats, float]
+    sums: _Part
+    knows_loss: bool
+    has_weights: bool
+
+    @property
+    def rows(self) -> int:
+        """How many rows were summed up."""
+        return int(self.sums.rows.sum())
+
+    @property
+    def sizes(self) -> Floats:
+        """Weight of every group."""
+        return self.sums.total
+
+    @property
+    def weighted(self) -> bool:
+        """Whether there are weights."""
+        return self.has_weights
 
     @property
     def countable(self) -> bool:
         """Whether weights are whole numbers of people."""
-        return self.whole and not self.sampling
+        return self.sums.whole and not self.sampling
+
+    @cached_property
+    def sample(self) -> Sample:
+        """The values of all components, by group."""
+        every, j = _sample(self.sums, self.sampling), len(self.components)
+        return Sample(*(array[:, :j] for array in (every.n, every.mean, every.sd, every.skewness)))
+
+    @cached_property
+    def loss_sample(self) -> Sample | None:
+        """The loss of all people together."""
+        if not self.knows_loss:
+            return None
+        j = len(self.components)
+        loss = _sample(_everyone(self.sums), self.sampling).take(j)
+        return replace(loss, mean=loss.mean + self.sums.origin[j])
+
+    @property
+    def loss_is_rate(self) -> bool:
+        """Whether every loss is 0 or 1."""
+        return bool(self.sums.odd[:, len(self.components)].sum() == 0)
 
     @property
     def one_by_one(self) -> bool:
@@ -82,6 +102,17 @@ class SummedPersons(Persons):
     def loss_values(self) -> Floats:
         """Nobody knows them."""
         raise not_one_by_one()
+
+    @property
+    def largest(self) -> tuple[Floats, float]:
+        """Sizes of the largest value and loss."""
+        sizes = self.sums.largest
+        return sizes[:-1], float(sizes[-1]) if self.knows_loss else 0.0
+
+    @property
+    def counted(self) -> Floats:
+        """Weight that each component counts."""
+        return self.sums.weight[:, : len(self.components)]
 
 
 @dataclass(frozen=True)
@@ -162,11 +193,6 @@ def sum_persons(people: LazyPeople, sampling: bool, policy: Policy | None = None
     if not sums.rows.sum():
         raise no_rows(people.columns.weight)
     j = len(problem.happiness)
-    knows_loss = people.columns.y is not None or not problem.loss.looks_at_y
-    sample, loss = _sample(sums, sampling), None
-    if knows_loss:
-        loss = _sample(_everyone(sums), sampling).take(j)
-        loss = replace(loss, mean=loss.mean + sums.origin[j])
     persons = SummedPersons(
         groups=sums.groups,
         components=problem.components,
@@ -174,15 +200,9 @@ def sum_persons(people: LazyPeople, sampling: bool, policy: Policy | None = None
         binary=sums.odd[:, :j].sum(axis=0) == 0,
         loss_bounds=problem.loss.bounds,
         sampling=sampling,
-        sample=Sample(*(array[:, :j] for array in (sample.n, sample.mean, sample.sd, sample.skewness))),
-        loss_sample=loss,
-        loss_is_rate=bool(sums.odd[:, j].sum() == 0),
-        rows=int(sums.rows.sum()),
-        sizes=sums.total,
-        weighted=people.columns.weight is not None,
-        whole=sums.whole,
-        counted=sums.weight[:, :j],
-        largest=(sums.largest[:j], float(sums.largest[j]) if knows_loss else 0.0),
+        sums=sums,
+        knows_loss=people.columns.y is not None or not problem.loss.looks_at_y,
+        has_weights=people.columns.weight is not None,
     )
     persons.check()
     return persons

@@ -71,11 +71,13 @@ def ground_of(
         belief = _independent(scores, codes, len(groups)) if people.joint is None else people.joint
     if origin is None:
         origin = find_origin(problem, people)
-    plug_in = known = expected_ledger(problem, groups, people.x, belief, seen, origin)
+    plug_in = known = expected_ledger(problem, groups, people.x, belief, seen, origin, people.rows)
     if people.labels is not None:
         known = real_ledger(problem, people, origin)
     elif not problem.see_group:
-        known = expected_ledger(problem, groups, people.x, _given_group(belief, codes), None, origin)
+        known = expected_ledger(
+            problem, groups, people.x, _given_group(belief, codes), None, origin, people.rows
+        )
     crowd = Crowd(
         classes=problem.decisions,
         groups=groups,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -36,7 +35,7 @@ from felicific._sklearn.inputs import Intake, Rows, check_labels, labels_of, pre
 from felicific._sklearn.model import fit_joint, fit_model, parts_of, predict_proba
 from felicific._statistics.intervals import check_confidence
 from felicific._tables.memory import as_vector, count_rows, is_frame, take_rows
-from felicific._typing import Array, Floats, Table
+from felicific._typing import Array, Codes, Floats, Table
 from felicific.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -281,11 +280,11 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         self, problem: Problem, rows: Rows, kind: Signal | Individual, salt: str, fit_params: dict[str, Any]
     ) -> None:
         """Fit on half of every group, and keep the loosest policy that is shown on the other half to meet the gap."""
-        every, n = replace(rows, numbers=np.arange(len(rows.y))), len(rows.y)
-        fitting, held = every.halves(salt)
-        people = self._score_rows(fitting, problem, kind, parts_of(fit_params, fitting.numbers, n))
+        fitting, held = rows.halves(salt)
+        places = np.searchsorted(rows.numbers, fitting.numbers)
+        people = self._score_rows(fitting, problem, kind, parts_of(fit_params, places, len(rows.y)))
         self._keep(self._fit_policy(problem, people, kind, salt))
-        others = self._people(held.x, held.group, held.y, held.weight)
+        others = self._people(held.x, held.group, held.y, held.weight, numbers=held.numbers)
         self._keep(self._fitted.certified(people, others, check_confidence(self.confidence)))
 
     def _score_rows(
@@ -443,7 +442,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         if present is not None:
             X, group, labels = take_rows(X, present), group[present], labels[present]
             weight, now = np.asarray(weight)[present], None if now is None else now[present]
-        return Tryout(self._fitted.problem, self._people(X, group, labels, weight, now).with_scores)
+        people = self._people(X, group, labels, weight, now, present)
+        return Tryout(self._fitted.problem, people.with_scores)
 
     def report(
         self,
@@ -560,8 +560,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         y: Array | None = None,
         weight: Floats | None = None,
         today: Array | None = None,
+        numbers: Codes | None = None,
     ) -> People:
-        """Other people, with what the model says about them."""
+        """Other people, with what the model says about them; ``numbers`` are those of their rows, for messages."""
         intake, policy, problem = self._intake, self.policy_, self._fitted.problem
         X = intake.check(self, X, reset=False)
         features = intake.features(X, self.estimator_)
@@ -581,6 +582,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             weight=weight,
             groups=policy.groups,
             joint=joint,
+            rows=numbers,
         )
 
     def __sklearn_tags__(self) -> Any:

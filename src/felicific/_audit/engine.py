@@ -189,7 +189,7 @@ def sum_persons(people: LazyPeople, sampling: bool, policy: Policy | None = None
         )
         used = tuple(dict.fromkeys([*plan.used, *(seen or ())]))
         people = replace(people, plan=replace(plan, used=used, reason=reason))
-    sums: _Part = people.fold(partial(_part_of, problem, policy), _Part.__add__)
+    sums: _Part = people.fold(partial(_part_of, problem, policy), _add)
     if not sums.rows.sum():
         raise no_rows(people.columns.weight)
     j = len(problem.happiness)
@@ -242,8 +242,14 @@ def _part_of(problem: Problem, policy: Policy | None, people: People) -> _Part:
     sums, weight = _nobody(people.groups, len(problem.happiness) + 1), people.weights
     for part, batch in people.batches():
         values = _values(worth_of(problem, batch), odds[part])
-        sums += _summed(people.groups, people.codes[part], weight[part], values)
+        sums = _add(sums, _summed(people.groups, people.codes[part], weight[part], values))
     return sums
+
+
+def _add(one: _Part, other: _Part) -> _Part:
+    """Add parts; numbers whose squares overflow are refused by name afterwards."""
+    with np.errstate(all="ignore"):
+        return one + other
 
 
 @dataclass(frozen=True)
@@ -295,6 +301,7 @@ def _summed(
         part.weight[:, j], part.squares[:, j] = add(w), add(w * w)
         part.mean[:, j] = add(w * away) / np.where(part.weight[:, j] > 0, part.weight[:, j], 1.0)
         away = away - part.mean[:, j][codes]
-        part.second[:, j], part.third[:, j] = add(w * away**2), add(w * away**3)
+        with np.errstate(all="ignore"):  # as in _add
+            part.second[:, j], part.third[:, j] = add(w * away**2), add(w * away**3)
     whole = bool((weight == np.rint(weight)).all())
     return replace(part, rows=add(np.ones(len(codes))), total=add(weight), whole=whole)

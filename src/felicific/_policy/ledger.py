@@ -79,11 +79,11 @@ def real_ledger(problem: Problem, people: People, origin: Floats) -> Ledger:
 
     slots = 1 if problem.see_group else len(people.groups)
     ledger = _ledger(problem, slots, people.x, people.rows, cases, origin)
-    _refuse_overflow(problem, people, ledger)
+    refuse_large(problem, people, ledger)
     return ledger
 
 
-def _refuse_overflow(problem: Problem, people: People, ledger: Ledger) -> None:
+def refuse_large(problem: Problem, people: People, ledger: Ledger) -> None:
     """Refuse sums over groups that a computer cannot hold."""
     weight, g = people.weights, len(people.groups)
 

@@ -41,8 +41,8 @@ def expected_ledger(
 ) -> Ledger:
     """Expected values under a belief about what is not seen.
 
-    ``belief`` is p(label) of shape (n, L) when the group is seen, else p(label, group) of shape (n, L, groups); ``rows``
-    are the numbers of the rows in the user's table, for messages.
+    ``belief`` is p(label) of shape (n, L) when the group is seen, else p(label, group) of shape (n, L, groups).
+    ``rows`` are the numbers of the rows in the user's table, for messages.
     """
     supposed = frozenset({"y"} if problem.see_group else {"y", "group"})
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -31,7 +32,15 @@ from felicific._problem.problem import Problem
 from felicific._problem.requirements import check_constraints
 from felicific._program.moments import Moments
 from felicific._program.signals import Individual, Signal, resolve_policy
-from felicific._sklearn.inputs import Intake, Rows, check_labels, labels_of, present_rows, present_splits
+from felicific._sklearn.inputs import (
+    Intake,
+    Rows,
+    check_labels,
+    labels_of,
+    present_labels,
+    present_rows,
+    present_splits,
+)
 from felicific._sklearn.model import fit_joint, fit_model, parts_of, predict_proba
 from felicific._statistics.intervals import check_confidence
 from felicific._tables.memory import as_vector, count_rows, is_frame, take_rows
@@ -212,11 +221,11 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         weight = check_weights(sample_weight, n)
         present = present_rows(weight)
         numbers = np.arange(n) if present is None else present
-        check_labels(labels if present is None else labels[present], numbers)
+        held = labels if present is None else present_labels(labels, present)
+        check_labels(held, numbers)
         frozen = isinstance(self.estimator, FrozenEstimator)
         if frozen:
             check_is_fitted(self.estimator)
-        held = labels if present is None else labels[present]
         self.classes_ = np.asarray(self.estimator.classes_) if frozen else np.unique(held)
         # What is wrong with the settings is said before any model is fitted.
         for name in ("randomize", "group_at_predict"):
@@ -229,7 +238,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         now = None if today is None else Columns(today=today).column(table, "today")
         rows = Rows(X, labels, group, weight, now, np.arange(n))
         if present is not None:
-            rows, fit_params = rows.take(present), parts_of(fit_params, present, n)
+            rows, fit_params = replace(rows.take(present), y=held), parts_of(fit_params, present, n)
             self._cv = present_splits(self.cv, present, n)
         if self.confidence is None:
             self._keep(
@@ -549,9 +558,15 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         return policy.odds(scores, group, X), X
 
     def score(self, X: Table, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
-        """Share of decisions that equal the label."""
+        """Share of decisions that equal the label; ``sample_weight`` are frequencies, as in ``fit``."""
+        weight = check_weights(sample_weight, count_rows(X))
+        present = present_rows(weight)
+        if present is not None and weight is not None:
+            if sensitive_features is not None:
+                sensitive_features = self._intake.groups(X, sensitive_features, weight)[present]
+            X, y, weight = take_rows(X, present), present_labels(as_vector(y, "y"), present), weight[present]
         decisions = self.predict(X, sensitive_features=sensitive_features)
-        return float(accuracy_score(y, decisions, sample_weight=sample_weight))
+        return float(accuracy_score(y, decisions, sample_weight=weight))
 
     def _people(
         self,

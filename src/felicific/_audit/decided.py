@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from felicific._tables.memory import as_vector, distinct, null_rows, select_columns
+from felicific._tables.memory import as_objects, as_vector, distinct, null_rows, select_columns
 from felicific._typing import Array, Table
 from felicific.exceptions import DataError
 
@@ -41,6 +41,8 @@ def find_classes(array: Array, y: Array | None, classes: Any = None) -> Array:
             )
     else:
         held = np.delete(array, null_rows(array))  # missing ones are refused by row later
+        held = as_objects(held.tolist()) if held.dtype.kind == "O" else held
+        y = as_objects(y.tolist()) if y is not None and y.dtype.kind == "O" else y
         if held.dtype.kind == "f" and bool((held != np.rint(held)).any()):
             raise DataError(
                 "The decisions are fractions.",

@@ -180,11 +180,17 @@ def too_large(name: str) -> HappinessError:
 
 
 def refuse_overflow(problem: Problem, value: Floats, loss: Floats) -> None:
-    """Refuse sums (components last) that are infinite, or would be once they are added up or subtracted."""
-    for j, component in enumerate(problem.happiness):
-        if not np.abs(value[..., j]).max(initial=0.0) < LARGEST:
+    """Refuse sums (components last) that are infinite, or would be once they are added up or subtracted.
+
+    All of them together, so that it does not depend on how many cells people are counted in.
+    """
+    with np.errstate(over="ignore"):
+        sizes = np.abs(value).sum(axis=tuple(range(value.ndim - 1)))
+        lost = np.abs(loss).sum()
+    for component, size in zip(problem.happiness, sizes, strict=True):
+        if not size < LARGEST:
             raise too_large(str(component.name))
-    if not np.abs(loss).max(initial=0.0) < LARGEST:
+    if not lost < LARGEST:
         raise DataError("The loss is so large that its sum overflows.", _LARGER_UNIT)
 
 
@@ -245,7 +251,8 @@ def _numbers(
 ) -> Floats:
     """One finite real number per row."""
     offered = {"decision": decision, "x": batch.x, "y": batch.y, "group": batch.group}
-    result = _call(function, case, {name: offered[name] for name in asked})
+    with np.errstate(all="ignore"):  # what is not finite is refused by name
+        result = _call(function, case, {name: offered[name] for name in asked})
     if result is None:
         raise HappinessError(f"{case} returned None.", "Return one number per row; is a `return` missing?")
     array = result.to_numpy() if hasattr(result, "to_numpy") else np.asarray(result)

@@ -9,7 +9,7 @@ import numpy as np
 from felicific._people.people import People
 from felicific._policy.calibration import Calibration, fit_calibration
 from felicific._policy.individual import IndividualPolicy, search_of
-from felicific._policy.ledger import expected_ledger, find_origin, real_ledger
+from felicific._policy.ledger import expected_ledger, find_origin, real_ledger, refuse_large
 from felicific._problem.problem import Problem
 from felicific._program.generation import Crowd, Generated, Ledgers, generate, likeliest
 from felicific._program.signals import Individual
@@ -71,11 +71,15 @@ def ground_of(
         belief = _independent(scores, codes, len(groups)) if people.joint is None else people.joint
     if origin is None:
         origin = find_origin(problem, people)
-    plug_in = known = expected_ledger(problem, groups, people.x, belief, seen, origin)
+    plug_in = known = expected_ledger(problem, groups, people.x, belief, seen, origin, people.rows)
     if people.labels is not None:
         known = real_ledger(problem, people, origin)
-    elif not problem.see_group:
-        known = expected_ledger(problem, groups, people.x, _given_group(belief, codes), None, origin)
+    else:
+        refuse_large(problem, people, plug_in)
+    if people.labels is None and not problem.see_group:
+        known = expected_ledger(
+            problem, groups, people.x, _given_group(belief, codes), None, origin, people.rows
+        )
     crowd = Crowd(
         classes=problem.decisions,
         groups=groups,

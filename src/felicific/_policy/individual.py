@@ -124,14 +124,14 @@ class IndividualPolicy(Policy):
         scores = people.with_scores.proba if self.see_group else people.joint
         assert scores is not None, "an individual policy sees probabilities"
         if self.see_group:
-            return self.look(scores, self._groups_of(people), people.x)
-        return self.look(scores.reshape(len(scores), -1), None, people.x)
+            return self.look(scores, self._groups_of(people), people.x, people.rows)
+        return self.look(scores.reshape(len(scores), -1), None, people.x, people.rows)
 
-    def look(self, scores: Array, group: Codes | None, x: Table) -> Seen:
-        """What may be expected of people, whatever the mixture."""
+    def look(self, scores: Array, group: Codes | None, x: Table, numbers: Codes | None = None) -> Seen:
+        """What may be expected of people, whatever the mixture; ``numbers`` are those of their rows, for messages."""
         if x is None:
             raise DataError("An individual policy looks at the people themselves.", "Pass x=, their table.")
-        rows = np.arange(len(scores))
+        rows = np.arange(len(scores)) if numbers is None else numbers
         if count_rows(x) != len(rows):
             raise DataError(f"There are {len(rows)} scores for {count_rows(x)} people.", "Pass one for each.")
         k, g = len(self.problem.labels), len(self.groups)
@@ -142,7 +142,7 @@ class IndividualPolicy(Policy):
             belief = self.calibration.apply(scores, np.asarray(group))
         else:
             belief = check_proba(scores, k * g, rows).reshape(len(rows), k, g)
-        ledger = expected_ledger(self.problem, self.groups, x, belief, names, self.origin)
+        ledger = expected_ledger(self.problem, self.groups, x, belief, names, self.origin, rows)
         likely = likeliest(scores.reshape(len(rows), k, -1).sum(axis=2))
         return Seen(ledger, likely, np.zeros(len(rows), dtype=np.intp) if group is None else group)
 

@@ -37,18 +37,20 @@ def expected_ledger(
     belief: Floats,
     group: Array | None,
     origin: Floats,
+    rows: Codes,
 ) -> Ledger:
     """Expected values under a belief about what is not seen.
 
     ``belief`` is p(label) of shape (n, L) when the group is seen, else p(label, group) of shape (n, L, groups).
+    ``rows`` are the numbers of the rows in the user's table, for messages.
     """
     supposed = frozenset({"y"} if problem.see_group else {"y", "group"})
     labels = tuple(problem.labels.tolist())
 
-    def cases(rows: slice, look_at_y: bool) -> Iterator[_Case]:
-        part = belief[rows]
+    def cases(some: slice, look_at_y: bool) -> Iterator[_Case]:
+        part = belief[some]
         n = len(part)
-        slots = [(0, group[rows])] if group is not None else []
+        slots = [(0, group[some])] if group is not None else []
         if not problem.see_group:
             slots = [(z, _filled(n, value, groups)) for z, value in enumerate(groups)]
         for slot, names in slots:
@@ -62,7 +64,7 @@ def expected_ledger(
                 yield _Case(None, None, names, weight, slot, supposed)
 
     slots = 1 if problem.see_group else len(groups)
-    return _ledger(problem, slots, x, np.arange(len(belief)), cases, origin)
+    return _ledger(problem, slots, x, rows, cases, origin)
 
 
 def real_ledger(problem: Problem, people: People, origin: Floats) -> Ledger:
@@ -78,11 +80,11 @@ def real_ledger(problem: Problem, people: People, origin: Floats) -> Ledger:
 
     slots = 1 if problem.see_group else len(people.groups)
     ledger = _ledger(problem, slots, people.x, people.rows, cases, origin)
-    _refuse_overflow(problem, people, ledger)
+    refuse_large(problem, people, ledger)
     return ledger
 
 
-def _refuse_overflow(problem: Problem, people: People, ledger: Ledger) -> None:
+def refuse_large(problem: Problem, people: People, ledger: Ledger) -> None:
     """Refuse sums over groups that a computer cannot hold."""
     weight, g = people.weights, len(people.groups)
 

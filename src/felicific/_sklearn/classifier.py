@@ -35,11 +35,19 @@ from felicific._problem.requirements import check_constraints
 from felicific._problem.rows import Requirement
 from felicific._program.moments import Moments
 from felicific._program.signals import Individual, Signal, resolve_policy
-from felicific._sklearn.inputs import Intake, Rows, check_labels, labels_of, present_rows, present_splits
+from felicific._sklearn.inputs import (
+    Intake,
+    Rows,
+    check_labels,
+    labels_of,
+    present_labels,
+    present_rows,
+    present_splits,
+)
 from felicific._sklearn.model import fit_joint, fit_model, parts_of, predict_proba
 from felicific._statistics.intervals import check_confidence
 from felicific._tables.memory import as_vector, count_rows, is_frame, take_rows
-from felicific._typing import Array, Floats, GapLike, LossLike, RandomState, Table
+from felicific._typing import Array, Codes, Floats, GapLike, LossLike, RandomState, Table
 from felicific.exceptions import DataError
 
 if TYPE_CHECKING:
@@ -226,11 +234,11 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         weight = check_weights(sample_weight, n)
         present = present_rows(weight)
         numbers = np.arange(n) if present is None else present
-        check_labels(labels if present is None else labels[present], numbers)
+        held = labels if present is None else present_labels(labels, present)
+        check_labels(held, numbers)
         frozen = isinstance(self.estimator, FrozenEstimator)
         if frozen:
             check_is_fitted(self.estimator)
-        held = labels if present is None else labels[present]
         self.classes_ = np.asarray(self.estimator.classes_) if frozen else np.unique(held)
         # What is wrong with the settings is said before any model is fitted.
         for name in ("randomize", "group_at_predict"):
@@ -243,7 +251,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         now = None if today is None else Columns(today=today).column(table, "today")
         rows = Rows(X, labels, group, weight, now, np.arange(n))
         if present is not None:
-            rows, fit_params = rows.take(present), parts_of(fit_params, present, n)
+            rows, fit_params = replace(rows.take(present), y=held), parts_of(fit_params, present, n)
             self._cv = present_splits(self.cv, present, n)
         if self.confidence is None:
             self._keep(
@@ -294,11 +302,11 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         self, problem: Problem, rows: Rows, kind: Signal | Individual, salt: str, fit_params: dict[str, Any]
     ) -> None:
         """Fit on half of every group, and keep the loosest policy that is shown on the other half to meet the gap."""
-        every, n = replace(rows, numbers=np.arange(len(rows.y))), len(rows.y)
-        fitting, held = every.halves(salt)
-        people = self._score_rows(fitting, problem, kind, parts_of(fit_params, fitting.numbers, n))
+        fitting, held = rows.halves(salt)
+        places = np.searchsorted(rows.numbers, fitting.numbers)
+        people = self._score_rows(fitting, problem, kind, parts_of(fit_params, places, len(rows.y)))
         self._keep(self._fit_policy(problem, people, kind, salt))
-        others = self._people(held.x, held.group, held.y, held.weight)
+        others = self._people(held.x, held.group, held.y, held.weight, numbers=held.numbers)
         self._keep(self._fitted.certified(people, others, check_confidence(self.confidence)))
 
     def _score_rows(
@@ -456,7 +464,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         if present is not None:
             X, group, labels = take_rows(X, present), group[present], labels[present]
             weight, now = np.asarray(weight)[present], None if now is None else now[present]
-        return Tryout(self._fitted.problem, self._people(X, group, labels, weight, now).with_scores)
+        people = self._people(X, group, labels, weight, now, present)
+        return Tryout(self._fitted.problem, people.with_scores)
 
     def report(
         self,
@@ -562,9 +571,15 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         return policy.odds(scores, group, X), X
 
     def score(self, X: Table, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
-        """Share of decisions that equal the label."""
+        """Share of decisions that equal the label; ``sample_weight`` are frequencies, as in ``fit``."""
+        weight = check_weights(sample_weight, count_rows(X))
+        present = present_rows(weight)
+        if present is not None and weight is not None:
+            if sensitive_features is not None:
+                sensitive_features = self._intake.groups(X, sensitive_features, weight)[present]
+            X, y, weight = take_rows(X, present), present_labels(as_vector(y, "y"), present), weight[present]
         decisions = self.predict(X, sensitive_features=sensitive_features)
-        return float(accuracy_score(y, decisions, sample_weight=sample_weight))
+        return float(accuracy_score(y, decisions, sample_weight=weight))
 
     def _people(
         self,
@@ -573,8 +588,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         y: Array | None = None,
         weight: Floats | None = None,
         today: Array | None = None,
+        numbers: Codes | None = None,
     ) -> People:
-        """Other people, with what the model says about them."""
+        """Other people, with what the model says about them; ``numbers`` are those of their rows, for messages."""
         intake, policy, problem = self._intake, self.policy_, self._fitted.problem
         X = intake.check(self, X, reset=False)
         features = intake.features(X, self.estimator_)
@@ -594,6 +610,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             weight=weight,
             groups=policy.groups,
             joint=joint,
+            rows=numbers,
         )
 
     def __sklearn_tags__(self) -> Any:

@@ -13,6 +13,7 @@ from felicific._fit.safety import split
 from felicific._policy.lottery import check_keys
 from felicific._tables.groups import encode_groups, find_groups, groups_of_present
 from felicific._tables.memory import (
+    as_objects,
     as_vector,
     column_names,
     count_rows,
@@ -175,6 +176,12 @@ def check_labels(y: Array, numbers: Codes) -> None:
 def present_rows(weight: Floats | None) -> Codes | None:
     """Rows of positive weight when there are others; None for all."""
     return None if weight is None or weight.all() else np.flatnonzero(weight)
+
+
+def present_labels(labels: Array, present: Codes) -> Array:
+    """The labels of some rows; of one type again where only a missing one, in another row, made them objects."""
+    held = labels[present]
+    return as_objects(held.tolist()) if held.dtype.kind == "O" else held
 
 
 def present_splits(cv: Any, present: Codes, n: int) -> Any:

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from felicific._fit.fitted import achieved
+from felicific._people.checks import check_weights
 from felicific._people.people import People
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem
 from felicific._sklearn.classifier import FairClassifier
+from felicific._sklearn.inputs import present_rows
 from felicific._tables.groups import resolve_groups
-from felicific._tables.memory import as_vector, encode
+from felicific._tables.memory import as_vector, count_rows, encode, take_rows
 from felicific._typing import LossLike, Table
 from felicific.exceptions import ConstraintError
 
@@ -74,6 +76,13 @@ class Scorer:
         last = estimator[-1] if hasattr(estimator, "steps") else estimator
         fair = isinstance(last, FairClassifier)
         named = sensitive_features if sensitive_features is not None else self.sensitive_features
+        weight, labels = check_weights(sample_weight, count_rows(X)), as_vector(y, "y")
+        present = present_rows(weight)
+        if present is not None and weight is not None:
+            # Weight 0 is the row absent: not even a model is asked about it.
+            named = None if named is None else resolve_groups(X, named, rows=present)
+            sensitive_features = None if sensitive_features is None else named
+            X, labels, weight = take_rows(X, present), labels[present], weight[present]
         passed = {} if sensitive_features is None else {"sensitive_features": sensitive_features}
         classes = np.asarray(estimator.classes_)
         # What a FairClassifier at the end of a pipeline says of its own table is about the transformed one.
@@ -99,7 +108,9 @@ class Scorer:
         else:
             group = resolve_groups(inner, last.sensitive_features, columns_only=True)
         table = inner if self.happiness is None else X
-        people = People.of(table, problem, group=group, y=y, proba=decisions, weight=sample_weight)
+        people = People.of(
+            table, problem, group=group, y=labels, proba=decisions, weight=weight, rows=present
+        )
         outcome = achieved(problem, people, np.asarray(people.with_scores.proba))
         names = [component.name for component in problem.components]
         gaps = dict(zip(names, outcome.gaps.tolist(), strict=True))

@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from felicific._statistics.intervals import check_confidence
+from felicific._typing import NumberLike
 from felicific.exceptions import DataError
 
 

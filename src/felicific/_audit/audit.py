@@ -125,14 +125,18 @@ def audit(
     decided = decisions if isinstance(decisions, str) else None
     columns = Columns(sensitive_features, y, proba, predicted, decided=decided, weight=sample_weight)
     asked = _Asked(happiness, sensitive_features, loss, gap, favourable, classes)
-    _check_scores(decisions, columns)
+    policy = decisions if isinstance(decisions, Policy) else None
+    _check_scores(policy, columns)
     engine, sampling = find_engine(X), weight_kind == "sampling"
     if engine is not None:
-        persons, problem = _on_engine(engine, decisions, columns, asked, sampling)
+        persons, problem = _on_engine(engine, policy, decisions, columns, asked, sampling)
     else:
         with missing_first(X, columns):
-            find = _by_policy if isinstance(decisions, Policy) else _by_decisions
-            people, problem = find(decisions, X, columns, asked)
+            people, problem = (
+                _by_decisions(decisions, X, columns, asked)
+                if policy is None
+                else _by_policy(policy, X, columns, asked)
+            )
             persons = persons_of(people, problem, sampling=sampling)
     return measure(
         persons, problem.widths, confidence=confidence, method=method, simultaneous=bool(simultaneous)
@@ -162,21 +166,20 @@ class _Asked:
                 setattr(self, name, getattr(settings, name))
 
 
-def _check_scores(decisions: Any, columns: Columns) -> None:
+def _check_scores(policy: Policy | None, columns: Columns) -> None:
     """A policy needs what it decides by; nothing else does."""
-    if not isinstance(decisions, Policy):
+    if policy is None:
         if columns.proba is not None or columns.predicted is not None:
             raise DataError("proba= and predicted= are what a Policy decides by.", "Pass a Policy first.")
-    elif columns.proba is None and (decisions.needs_proba or columns.predicted is None):
-        what = "probabilities" if decisions.needs_proba else "probabilities or predictions"
+    elif columns.proba is None and (policy.needs_proba or columns.predicted is None):
+        what = "probabilities" if policy.needs_proba else "probabilities or predictions"
         raise DataError(f"The policy decides by {what}.", "Name their columns in proba= (or predicted=).")
 
 
 def _on_engine(
-    engine: Engine, decisions: Any, columns: Columns, asked: _Asked, sampling: bool
+    engine: Engine, policy: Policy | None, decisions: Any, columns: Columns, asked: _Asked, sampling: bool
 ) -> tuple[Persons, Problem]:
     """The people of a table that is not in memory, by the names of their columns."""
-    policy = decisions if isinstance(decisions, Policy) else None
     if policy is None and not isinstance(decisions, str):
         raise DataError(
             f"The decisions are a {type(decisions).__name__}, and the table is not in memory.",
@@ -226,7 +229,7 @@ def _by_decisions(decisions: Any, X: Table, columns: Columns, asked: _Asked) -> 
         y, weight = None if y is None else y[rows], None if weight is None else weight[rows]
         array, passed = None if array is None else array[rows], group if passed is not None else None
     if array is None:
-        array = as_decisions(decided_by(decisions, table, passed), len(rows))
+        array = as_decisions(decided_by(decisions, table, passed, by_odds=fair), len(rows))
     problem = asked.problem(find_classes(array, y, asked.classes))
     if X is None:
         problem.refuse_x()

@@ -60,11 +60,10 @@ def find_classes(array: Array, y: Array | None, classes: Any = None) -> Array:
     return made if made.dtype.kind != "U" or array.dtype.kind != "O" else made.astype(object)
 
 
-def decided_by(estimator: Any, X: Table, sensitive_features: Any) -> Array:
-    """Decision probabilities of a FairClassifier, or the decisions of any other classifier."""
-    last = estimator[-1] if hasattr(estimator, "steps") else estimator
+def decided_by(estimator: Any, X: Table, sensitive_features: Any, *, by_odds: bool) -> Array:
+    """Decision probabilities of a FairClassifier, ``by_odds``, or the decisions of any other classifier."""
     passed = {} if sensitive_features is None else {"sensitive_features": sensitive_features}
-    if hasattr(last, "policy_"):
+    if by_odds:
         return np.asarray(estimator.predict_proba(X, **passed))
     names = getattr(estimator, "feature_names_in_", None)
     if names is not None and hasattr(X, "columns"):

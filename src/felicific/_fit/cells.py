@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import Self, cast
 
 import numpy as np
 
@@ -73,7 +73,7 @@ class FittedCells(Fitted):
 
     def restated(self, policy: Policy) -> Policy:
         """By the sums where they suffice, else by the people."""
-        assert isinstance(policy, CellPolicy), "a frontier's policies are of one kind"
+        policy = cast(CellPolicy, policy)  # a frontier's policies are of one kind
         if policy.randomize or policy.sums_suffice or policy.expected:
             return _rounded(self.problem, self.people, policy, self.moments)
         return stated(self.problem, kept_people(self.people), policy)

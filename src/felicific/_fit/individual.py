@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Self
+from typing import Self, cast
 
 from felicific._fit.fitted import Fitted, kept_people, share_drawn, stated
 from felicific._frontier.frontier import Frontier
@@ -58,7 +58,7 @@ class FittedIndividual(Fitted):
 
     def restated(self, policy: Policy) -> Policy:
         """By the people, if its decisions are rounded."""
-        assert isinstance(policy, IndividualPolicy), "a frontier's policies are of one kind"
+        policy = cast(IndividualPolicy, policy)  # a frontier's policies are of one kind
         if policy.randomize:
             return policy
         people = kept_people(self.people)

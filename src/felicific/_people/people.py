@@ -98,7 +98,7 @@ class People:
         first_row : int, optional
             When these rows are a part of a larger table: what messages call the first of them.
         rows : array of shape (n,), optional
-            Or what messages call each of them.
+            Or what messages call each of them, where rows of weight 0 were left out, and weights checked, before.
         """
         n = count_rows(x)
         given = {
@@ -112,8 +112,8 @@ class People:
         for what, column in given.items():
             if column is not None and len(column) != n:
                 raise DataError(f"There are {len(column)} {what} for {n} rows.", "Pass one for every row.")
+        checked = check_weights(weight, n, first_row) if rows is None else weight
         rows = np.arange(n) + (first_row or 0) if rows is None else rows
-        checked = check_weights(weight, n, first_row)
         if checked is not None and not checked.all():
             present = np.flatnonzero(checked)
             x, rows, checked = take_rows(x, present), rows[present], checked[present]

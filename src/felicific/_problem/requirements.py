@@ -427,16 +427,6 @@ def resolve_gap(
     return _smallest(widths, _gaps_among(constraints), components)
 
 
-def gaps_together(gap: Mapping[str, float] | None, constraints: Iterable[Requirement]) -> dict[str, float]:
-    """The gaps of a dict and those among the constraints, by name; of several of one name the smallest."""
-    together = dict(gap or {})
-    for each in _gaps_among(constraints):
-        name = _gap_name(each.happiness)
-        if math.isfinite(each.at_most):
-            together[name] = min(together.get(name, math.inf), each.at_most)
-    return together
-
-
 def _gaps_written(gap: Any, components: tuple[Component, ...]) -> Iterator[Gap]:
     """The gaps that the shorthand stands for."""
     if isinstance(gap, Mapping):

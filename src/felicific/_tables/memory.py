@@ -67,11 +67,6 @@ def is_arrow(table: Table) -> bool:
     return type(table).__module__.split(".")[0] == "pyarrow" and hasattr(table, "to_pandas")
 
 
-def is_polars(table: Table) -> bool:
-    """Whether this is a Polars dataframe."""
-    return type(table).__module__.split(".")[0] == "polars" and hasattr(table, "get_column")
-
-
 class ArrayRows:
     """Rows of a PyArrow table or a Polars dataframe whose columns are arrays, so that one can calculate with them."""
 

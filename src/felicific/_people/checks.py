@@ -67,9 +67,9 @@ def _normalise(array: Floats, rows: Codes, normalised: Floats) -> None:
     """Check probabilities and divide them by their sums into ``normalised``."""
     # Added up in the order of the classes, as every engine can: the fine bins are then the same everywhere.
     sums = array[:, 0].copy()
-    for k in range(1, array.shape[1]):
-        sums += array[:, k]
     with np.errstate(invalid="ignore"):
+        for k in range(1, array.shape[1]):
+            sums += array[:, k]
         # The extremes tell whether anything is wrong; NaN is neither small nor large.
         off = np.abs([sums.min(initial=1.0) - 1.0, sums.max(initial=1.0) - 1.0])
         if not (array.min(initial=0.0) >= 0 and (off <= PROBABILITY_TOLERANCE).all()):

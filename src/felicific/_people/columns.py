@@ -88,6 +88,11 @@ class Columns:
         known = [] if table is None else column_names(table)
         return {name: purpose for name, purpose in self.named.items() if name in known}
 
+    @property
+    def classes_named(self) -> list[Any] | None:
+        """The classes, where every one of them has a column of probabilities; the score of one alone names one only."""
+        return list(self.proba) if isinstance(self.proba, Mapping) and len(self.proba) > 1 else None
+
     # -----------------------------------------------------------------------------------------------------
     # A table in memory
 
@@ -102,8 +107,7 @@ class Columns:
     def classes_in(self, table: Table, classes: Sequence[Any] | None) -> Array:
         """The classes there are: as they are given, else those with probabilities, else the labels."""
         labels, weight = self.column(table, "y"), self.column(table, "weight")
-        if classes is None and isinstance(self.proba, Mapping):
-            classes = list(self.proba)
+        classes = self.classes_named if classes is None else classes
         if classes is None:
             held = labels if labels is None or weight is None else labels[weight > 0]
             classes = [] if held is None else distinct(held)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -181,8 +181,7 @@ def check_kind(engine: Engine, name: str, purpose: str) -> None:
 def classes_on(engine: Engine, columns: Columns, classes: Sequence[Any] | None) -> Array:
     """The classes there are: as they are given, else those with probabilities, else the labels."""
     columns = columns.names_only()
-    if classes is None and isinstance(columns.proba, Mapping):
-        classes = list(columns.proba)
+    classes = columns.classes_named if classes is None else classes
     if classes is None:
         held = [] if columns.y is None else distinct_labels(engine, columns.y, columns.weight, "y")
         try:

@@ -5,29 +5,31 @@ from __future__ import annotations
 import hashlib
 import math
 import platform
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from importlib import import_module
 from importlib.metadata import version
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from felicific._audit.audit import measure
-from felicific._audit.band import Band, band_along
+from felicific._audit.band import band_along
 from felicific._audit.comparison import compare
+from felicific._audit.persons import EachPerson
 from felicific._audit.result import Audit, plain
 from felicific._fit.certificate import Certificate
-from felicific._fit.tryout import Tryout
+from felicific._fit.tryout import Tried, Tryout
 from felicific._frontier.breakpoints import tau_of
 from felicific._frontier.frontier import Frontier
-from felicific._policy.policy import Policy
+from felicific._policy.policy import Policy, Wording
 from felicific._problem.criteria import CRITERIA
 from felicific._problem.happiness import Happiness
 from felicific._problem.problem import Problem
 from felicific._program.moments import Outcome
 from felicific._tables.memory import column_names, is_frame, take_column
-from felicific._typing import Codes, Floats
+from felicific._typing import Floats
 from felicific.plots import labels, policy_steps
 
 FORMAT, VERSION = "felicific report", 1
@@ -71,6 +73,7 @@ def describe_choice(
         measure(tried.measured(odds), problem.widths, confidence=confidence)
         for odds in (tried.odds_today, tried.odds(policy))
     )
+    rules = sentences([policy])[0]
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -89,8 +92,8 @@ def describe_choice(
         "today": before.to_dict(),
         "after": after.to_dict(),
         "change": compare(before, after).to_dict(),
-        "policy": _policy(problem, policy),
-        "frontier": _frontier(tried, line, policy, confidence),
+        "policy": _policy(problem, policy, rules),
+        "frontier": _frontier(tried, line, policy, rules, confidence),
         "certificate": None if certificate is None else certificate.to_dict(),
         "reproduce": reproduce(tried, command),
     }
@@ -157,7 +160,7 @@ def _words(function: Any, family: Any) -> str:
     return " ".join(doc.strip().split("\n\n")[0].split())
 
 
-def _policy(problem: Problem, policy: Policy) -> dict[str, Any]:
+def _policy(problem: Problem, policy: Policy, rules: list[str]) -> dict[str, Any]:
     gap = problem.gaps
     return {
         "kind": policy.kind,
@@ -165,48 +168,37 @@ def _policy(problem: Problem, policy: Policy) -> dict[str, Any]:
         "constraints": [str(constraint) for constraint in problem.kept],
         "see_group": policy.see_group,
         "randomize": policy.randomize,
-        "sentences": sentences(policy),
+        "sentences": rules,
         "steps": None if policy.sees_x else policy_steps(policy),
     }
 
 
-def sentences(policy: Policy) -> list[str]:
-    """The policy in words, with names cut to a readable length."""
-    names = labels(component.title for component in policy.components)
-    shown = replace(
-        policy,
-        groups=tuple(_quoted(policy.groups)),
-        classes=np.array([*_quoted(policy.classes.tolist()), None], dtype=object)[:-1],
-        components=tuple(replace(c, name=name) for c, name in zip(policy.components, names, strict=True)),
-    )
-    found = shown.rules(digits=4)
-    left = len(found) - SENTENCES
-    return (
-        found
-        if left <= 0
-        else [*found[:SENTENCES], f"And {left} more such sentences; see the policy's file."]
-    )
+def sentences(policies: Sequence[Policy]) -> list[list[str]]:
+    """Policies that differ in their probabilities alone in words, with names cut to a readable length."""
+    if not policies:
+        return []
+    one = policies[0]
+    titles = labels([component.title for component in one.components])
+    groups, decisions = one.groups, one.classes.tolist()
+    quoted = _quoted([*groups], labels(groups)), _quoted(decisions, labels(decisions))
+    wording = Wording(*quoted, [repr(title) for title in titles])
+    return [_first(rules) for rules in one.rules_along(policies, 4, wording)]
 
 
-class _Shown(str):
-    """A name that is quoted as a reader expects it."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return str(self)
+def _first(rules: list[str]) -> list[str]:
+    """As many sentences as a reader reads."""
+    left = len(rules) - SENTENCES
+    more = f"And {left} more such sentences; see the policy's file."
+    return rules if left <= 0 else [*rules[:SENTENCES], more]
 
 
-def _quoted(names: Iterable[Any]) -> list[_Shown]:
+def _quoted(values: list[Any], texts: list[str]) -> list[str]:
     """Text in quotation marks, numbers without."""
-    values = list(names)
     return [
-        _Shown(
-            f"\N{LEFT DOUBLE QUOTATION MARK}{text}\N{RIGHT DOUBLE QUOTATION MARK}"
-            if isinstance(value, str)
-            else text
-        )
-        for value, text in zip(values, labels(values), strict=True)
+        f"\N{LEFT DOUBLE QUOTATION MARK}{text}\N{RIGHT DOUBLE QUOTATION MARK}"
+        if isinstance(value, str)
+        else text
+        for value, text in zip(values, texts, strict=True)
     ]
 
 
@@ -214,12 +206,46 @@ def _quoted(names: Iterable[Any]) -> list[_Shown]:
 # The choice
 
 
-def _frontier(tried: Tryout, line: Frontier, policy: Policy, confidence: float) -> dict[str, Any]:
-    """The frontier, and everything about the positions that the slider can take."""
-    crossing = Crossing.of(tried)
-    tau_today, tau_policy = tau_of(line.today, line.ray), tau_of(policy.outcome, line.ray)
-    least, most = line.points[0].tau, line.points[-1].tau
-    reach = max(most, tau_policy)
+def _frontier(
+    tried: Tryout, line: Frontier, policy: Policy, rules: list[str], confidence: float
+) -> dict[str, Any]:
+    """The frontier, and everything about the positions that the slider can take; ``rules`` are the policy's."""
+    ray, points, today = line.ray, line.points, line.today
+    tau_today, tau_policy = tau_of(today, ray), tau_of(policy.outcome, ray)
+    marked = _marked(points[0].tau, points[-1].tau, tau_today, tau_policy)
+    taus = positions(list(marked.values()), max(points[-1].tau, tau_policy))
+    chosen = taus.index(marked["proposed policy"])
+    others = [tau for i, tau in enumerate(taus) if i != chosen]
+    places = [replace(place, randomize=policy.randomize) for place in line.along(others)]
+    # Of equally good policies the fitted one need not be the frontier's.
+    tried_all, said, everywhere = tried.try_all(places), sentences(places), [*places]
+    tried_all[chosen:chosen] = tried.try_all([policy])
+    said[chosen:chosen], everywhere[chosen:chosen] = [rules], [policy]
+    bounds, prices = _bounds(tried, line, policy, taus, chosen, confidence), line.price_at(taus).tolist()
+    return {
+        "ray": _numbers(ray),
+        "tolerance": line.tolerance,
+        "breakpoints": [{"tau": point.tau, **_outcome(point.outcome)} for point in points],
+        "today": {"tau": tau_today, "fitted": _outcome(today), **_outcome(tried.today)},
+        "positions": [
+            {
+                "tau": tau,
+                "names": [name for name, where in marked.items() if where == tau],
+                "allowed": _numbers(tau * ray),
+                "fitted": _outcome(everywhere[i].outcome),
+                **_outcome(tried_all[i]),
+                "bound": bounds[i],
+                "price": prices[i],
+                "moves": tried_all[i].moves.tolist(),
+                "sentences": said[i],
+            }
+            for i, tau in enumerate(taus)
+        ],
+    }
+
+
+def _marked(least: float, most: float, tau_today: float, tau_policy: float) -> dict[str, float]:
+    """Positions that have a name."""
     marked = {
         "least gap": least,
         "half of today's gap": min(tau_today / 2, most),
@@ -227,58 +253,33 @@ def _frontier(tried: Tryout, line: Frontier, policy: Policy, confidence: float) 
     }
     marked |= {"least loss": most} | ({"today's gap": tau_today} if tau_today < most else {})
     # What differs from the least gap by rounding alone is the least gap.
-    marked = {name: least if tau <= least + 1e-9 * reach else tau for name, tau in marked.items()}
-    band = _band(tried, line, policy, confidence)
-    found = []
-    for tau in positions(list(marked.values()), reach):
-        place = replace(line.at(tau=tau), randomize=policy.randomize)
-        bound = None if band is None else _bound(band, min(tau, most))
-        if tau == marked["proposed policy"]:
-            # Of equally good policies the fitted one need not be the frontier's; the band speaks of both.
-            place, bound = policy, None if band is None else _bound(band, float(band.tau[-1]))
-        decisions = tried.odds(place)
-        found.append(
-            {
-                "tau": tau,
-                "names": [name for name, where in marked.items() if where == tau],
-                "allowed": _numbers(tau * line.ray),
-                "fitted": _outcome(place.outcome),
-                **_outcome(tried.outcome(decisions)),
-                "bound": bound,
-                "price": _price(line, tau),
-                "moves": crossing.count(decisions),
-                "sentences": sentences(place),
-            }
-        )
-    return {
-        "ray": _numbers(line.ray),
-        "tolerance": line.tolerance,
-        "breakpoints": [{"tau": point.tau, **_outcome(point.outcome)} for point in line.points],
-        "today": {"tau": tau_today, "fitted": _outcome(line.today), **_outcome(tried.today)},
-        "positions": found,
-    }
+    rounding = 1e-9 * max(most, tau_policy)
+    return {name: least if tau <= least + rounding else tau for name, tau in marked.items()}
 
 
-def _band(tried: Tryout, line: Frontier, policy: Policy, confidence: float) -> Band | None:
-    """Limits that hold along the whole frontier, and for the policy, which stands behind its end.
+def _bounds(
+    tried: Tryout, line: Frontier, policy: Policy, taus: list[float], chosen: int, confidence: float
+) -> list[dict[str, Any] | None]:
+    """Limits of the gaps and the loss at every position, which hold along the whole frontier and for the policy.
 
     Rounded decisions have none: they are no mixtures of those at the breakpoints.
     """
     if not policy.randomize:
-        return None
-    beyond = 2.0 * line.tau[-1] + 1.0
-    return band_along(line, np.append(line.tau, beyond), [*line.policies, policy], tried.persons, confidence)
+        return [None] * len(taus)
+    corners = line.tau
+    most = float(corners[-1])
+    # The policy stands behind the end of the frontier.
+    beyond = 2.0 * most + 1.0
 
+    def persons_of(policies: Sequence[Policy]) -> Iterator[list[EachPerson]]:
+        return chain(tried.persons_along(policies[:-1]), tried.persons_along(policies[-1:]))
 
-def _bound(band: Band, tau: float) -> dict[str, Any]:
-    """Limits of the gaps and the loss at a position."""
-    gaps = [_numbers(np.array(limits)) for limits in band.gaps(tau).values()]
-    return {"gaps": gaps, "loss": _numbers(np.array(band.losses(tau)))}
-
-
-def _price(line: Frontier, tau: float) -> float:
-    """Loss given up per unit of tau: the slope of the frontier, at a breakpoint that towards larger gaps."""
-    return float(line.prices[int(np.searchsorted(line.tau, tau, side="right")) - 1, 0])
+    band = band_along(line, np.append(corners, beyond), [*line.policies, policy], persons_of, confidence)
+    gaps, losses = band.along([beyond if i == chosen else min(tau, most) for i, tau in enumerate(taus)])
+    return [
+        {"gaps": [_numbers(limits) for limits in at], "loss": _numbers(loss)}
+        for at, loss in zip(gaps, losses, strict=True)
+    ]
 
 
 def positions(marked: list[float], reach: float) -> list[float]:
@@ -300,30 +301,7 @@ def round_step(width: float) -> float:
     return next(float(f"{m * power:.12g}") for m in (1, 2, 5, 10) if m * power >= width * (1 - 1e-12))
 
 
-@dataclass(frozen=True)
-class Crossing:
-    """Counts how many people of each group move from which decision to which, in expectation over the lottery."""
-
-    groups: int
-    classes: int
-    cells: Codes
-    weights: Floats
-
-    @classmethod
-    def of(cls, tried: Tryout) -> Crossing:
-        """The people, by group and today's decision."""
-        people, k = tried.people, len(tried.problem.decisions)
-        return cls(len(people.groups), k, people.codes * k + people.decisions_today(), people.weights)
-
-    def count(self, decisions: Floats) -> list[Any]:
-        """counts[group][decision today][decision then]."""
-        size = self.groups * self.classes
-        found = [np.bincount(self.cells, self.weights * then, minlength=size) for then in decisions.T]
-        table: list[Any] = np.stack(found, axis=-1).reshape(self.groups, self.classes, -1).tolist()
-        return table
-
-
-def _outcome(outcome: Outcome) -> dict[str, Any]:
+def _outcome(outcome: Outcome | Tried) -> dict[str, Any]:
     return {"loss": outcome.loss, "means": outcome.means.tolist(), "gaps": outcome.gaps.tolist()}
 
 

@@ -53,13 +53,14 @@ class Quantity:
         """Numbers with their unit."""
         return [self(number) for number in numbers]
 
-    def cells(self, numbers: Iterable[float | None]) -> list[str]:
+    def cell(self, number: float | None) -> str:
         """For a table whose heading says the unit: without it, unless it is a currency or per cent."""
-        bare = bool(self.heading)
-        return [
-            self._bare(number) if bare and number is not None and math.isfinite(number) else self(number)
-            for number in numbers
-        ]
+        unknown = number is None or not math.isfinite(number)
+        return self(number) if unknown or not self.heading else self._bare(float(number or 0.0))
+
+    def cells(self, numbers: Iterable[float | None]) -> list[str]:
+        """A column of such a table."""
+        return [self.cell(number) for number in numbers]
 
     @property
     def heading(self) -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from felicific._audit.persons import EachPerson, Persons, bounds_of, not_one_by_one
+from felicific._audit.result import Interval, make_intervals
 from felicific._statistics.intervals import METHODS, Limits, Sample, mean_limits, summarise, with_added
 from felicific._typing import Codes, Floats, Truths
 from felicific.exceptions import DataError, HappinessError
@@ -50,7 +52,7 @@ class Measure:
     values: Callable[[int], Floats]
     rate: bool = False
 
-    @property
+    @cached_property
     def pairs(self) -> Sample:
         """The sample to compare groups by: of rates, with a success and a failure added to each."""
         return with_added(self.sample, 1.0) if self.rate else self.sample
@@ -72,11 +74,16 @@ class Measure:
         """The method in words."""
         return METHODS[self.method]
 
-    @property
+    @cached_property
+    def _silent(self) -> Truths:
+        """Groups whose values say nothing of their spread."""
+        return self.sample.silent
+
+    @cached_property
     def skewed(self) -> Truths:
         """Groups whose t interval covers too rarely because of skewness, by Cochran's rule."""
         sample = self.sample
-        return np.asarray(~sample.silent & (sample.n < COCHRAN * sample.skewness**2))
+        return np.asarray(~self._silent & (sample.n < COCHRAN * sample.skewness**2))
 
     @property
     def normal(self) -> bool:
@@ -84,7 +91,13 @@ class Measure:
         if self.rate:
             hits = self.sample.n * self.sample.mean
             return bool((np.minimum(hits, self.sample.n - hits) >= FEWEST).all())
-        return not bool(self.sample.silent.any() or self.skewed.any())
+        return not bool(self._silent.any() or self.skewed.any())
+
+    def intervals(self, alpha: float) -> list[Interval]:
+        """The interval of every group's mean."""
+        low, high = self.limits(alpha / 2.0)
+        means = self.sample.mean + self.origin, low + self.origin, high + self.origin
+        return make_intervals(*means, self.sample.n, self.words, self.notes())
 
     def notes(self) -> list[str]:
         """What to beware of in every group's mean; empty if nothing."""
@@ -93,7 +106,7 @@ class Measure:
             note = ""
             if self.method not in ("exact", "added") and sample.n[z] < 2:
                 note = "one person says nothing of the others"
-            elif self.method in ("t", "hall") and sample.silent[z]:
+            elif self.method in ("t", "hall") and self._silent[z]:
                 note = "all values are equal, so nothing is known of their spread"
                 note += "" if self.bounds is not None else "; bounds= would help"
             elif self.method == "t" and self.skewed[z]:

@@ -73,7 +73,8 @@ def describe_choice(
         measure(tried.measured(odds), problem.widths, confidence=confidence)
         for odds in (tried.odds_today, tried.odds(policy))
     )
-    rules = sentences([policy])[0]
+    wording = _wording(policy)
+    rules = _sentences([policy], wording)[0]
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -93,7 +94,7 @@ def describe_choice(
         "after": after.to_dict(),
         "change": compare(before, after).to_dict(),
         "policy": _policy(problem, policy, rules),
-        "frontier": _frontier(tried, line, policy, rules, confidence),
+        "frontier": _frontier(tried, line, (policy, rules), wording, confidence),
         "certificate": None if certificate is None else certificate.to_dict(),
         "reproduce": reproduce(tried, command),
     }
@@ -173,23 +174,25 @@ def _policy(problem: Problem, policy: Policy, rules: list[str]) -> dict[str, Any
     }
 
 
-def sentences(policies: Sequence[Policy]) -> list[list[str]]:
-    """Policies that differ in their probabilities alone in words, with names cut to a readable length."""
-    if not policies:
-        return []
-    one = policies[0]
-    titles = labels([component.title for component in one.components])
-    groups, decisions = one.groups, one.classes.tolist()
-    quoted = _quoted([*groups], labels(groups)), _quoted(decisions, labels(decisions))
-    wording = Wording(*quoted, [repr(title) for title in titles])
-    return [_first(rules) for rules in one.rules_along(policies, 4, wording)]
+def _sentences(policies: Sequence[Policy], wording: Wording) -> list[list[str]]:
+    """Policies that differ in their probabilities alone in words, as many sentences of each as a reader reads."""
+    said = []
+    for rules in policies[0].rules_along(policies, 4, wording) if policies else []:
+        left = len(rules) - SENTENCES
+        more = f"And {left} more such sentences; see the policy's file."
+        said.append(rules if left <= 0 else [*rules[:SENTENCES], more])
+    return said
 
 
-def _first(rules: list[str]) -> list[str]:
-    """As many sentences as a reader reads."""
-    left = len(rules) - SENTENCES
-    more = f"And {left} more such sentences; see the policy's file."
-    return rules if left <= 0 else [*rules[:SENTENCES], more]
+def _wording(policy: Policy) -> Wording:
+    """Names cut to a readable length."""
+    titles = labels([component.title for component in policy.components])
+    groups, decisions = [*policy.groups], policy.classes.tolist()
+    return Wording(
+        _quoted(groups, labels(groups)),
+        _quoted(decisions, labels(decisions)),
+        [repr(title) for title in titles],
+    )
 
 
 def _quoted(values: list[Any], texts: list[str]) -> list[str]:
@@ -207,9 +210,13 @@ def _quoted(values: list[Any], texts: list[str]) -> list[str]:
 
 
 def _frontier(
-    tried: Tryout, line: Frontier, policy: Policy, rules: list[str], confidence: float
+    tried: Tryout, line: Frontier, proposed: tuple[Policy, list[str]], wording: Wording, confidence: float
 ) -> dict[str, Any]:
-    """The frontier, and everything about the positions that the slider can take; ``rules`` are the policy's."""
+    """The frontier, and everything about the positions that the slider can take.
+
+    ``proposed`` are the policy that is proposed and its sentences.
+    """
+    policy, rules = proposed
     ray, points, today = line.ray, line.points, line.today
     tau_today, tau_policy = tau_of(today, ray), tau_of(policy.outcome, ray)
     marked = _marked(points[0].tau, points[-1].tau, tau_today, tau_policy)
@@ -218,7 +225,7 @@ def _frontier(
     others = [tau for i, tau in enumerate(taus) if i != chosen]
     places = [replace(place, randomize=policy.randomize) for place in line.along(others)]
     # Of equally good policies the fitted one need not be the frontier's.
-    tried_all, said, everywhere = tried.try_all(places), sentences(places), [*places]
+    tried_all, said, everywhere = tried.try_all(places), _sentences(places, wording), [*places]
     tried_all[chosen:chosen] = tried.try_all([policy])
     said[chosen:chosen], everywhere[chosen:chosen] = [rules], [policy]
     bounds, prices = _bounds(tried, line, policy, taus, chosen, confidence), line.price_at(taus).tolist()

@@ -33,11 +33,7 @@ def choice_view(content: Content, names: Names) -> dict[str, Any]:
         "rows": _table_rows(places, cells),
         "now_today": {
             "good": names.goods([line["today"]["loss"]])[0],
-            "gaps": [
-                text
-                for quantity, gap in zip(names.quantities, line["today"]["gaps"], strict=True)
-                for text in quantity.cells([gap])
-            ],
+            "gaps": names.cells(line["today"]["gaps"]),
         },
         "picture": _picture(content, names),
         "embedded": {
@@ -114,9 +110,8 @@ def _columns(content: Content, names: Names) -> dict[str, list[str]]:
     said = zip(
         columns["allowed"], columns["good"], names.gaps([place["gaps"] for place in places]), strict=True
     )
-    columns["say"] = [
-        f"Allowed gap {allowed}: {names.aim} {good}, gap {gaps}." for allowed, good, gaps in said
-    ]
+    aim = names.aim
+    columns["say"] = [f"Allowed gap {allowed}: {aim} {good}, gap {gaps}." for allowed, good, gaps in said]
     return columns
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from felicific._problem.criteria import CRITERIA
@@ -124,7 +123,7 @@ def _answers(content: Content, names: Names) -> list[dict[str, Any]]:
     found = [
         {
             "question": "What is the gap today?",
-            "answer": each([q(gap["estimate"]) for q, gap in zip(names.quantities, gaps, strict=True)]),
+            "answer": each(names.texts([gap["estimate"] for gap in gaps])),
             "detail": _between_whom(content, names) if not several else "",
         }
     ]
@@ -136,9 +135,7 @@ def _answers(content: Content, names: Names) -> list[dict[str, Any]]:
     found.append(
         {
             "question": "How sure are we?",
-            "answer": each(
-                [q.span(g["low"], g["high"]) for q, g in zip(names.quantities, last, strict=True)]
-            ),
+            "answer": each(names.spans(last)),
             "detail": f"The gap {which}{shown}, with {sure} confidence, on people like these.",
         }
     )
@@ -148,8 +145,9 @@ def _answers(content: Content, names: Names) -> list[dict[str, Any]]:
 def _between_whom(content: Content, names: Names) -> str:
     means = content["today"]["components"][0]["means"]
     order = sorted(range(len(means)), key=lambda z: means[z]["estimate"])
-    quantity = names.quantities[0]
-    ends = [f"{names.groups[z]} {quantity(means[z]['estimate'])}" for z in (order[-1], order[0])]
+    far = (order[-1], order[0])
+    texts = names.quantities[0].texts([means[z]["estimate"] for z in far])
+    ends = [f"{names.groups[z]} {text}" for z, text in zip(far, texts, strict=True)]
     return f"Mean {names.components[0]}: {listed(ends)}."
 
 
@@ -159,7 +157,7 @@ def _halving(content: Content, names: Names) -> dict[str, Any]:
     before, after = line["today"]["loss"], half["loss"]
     cost, now = after - before, line["today"]["gaps"]
     size = points(cost) + " of accuracy" if names.accuracy else f"{cost:,.4g} per person"
-    gaps = [f"{q(gap)}" for q, gap in zip(names.quantities, half["gaps"], strict=True)]
+    gaps = names.texts(half["gaps"])
     what = "Right decisions" if names.accuracy else "Loss per person"
     good_before, good_after = names.goods([before, after])
     sizes = f"{what}: {good_before} today, {good_after}"
@@ -197,25 +195,20 @@ def _who(content: Content, names: Names) -> dict[str, Any]:
 
 def _means_table(content: Content, ways: list[Any], names: Names, j: int) -> dict[str, Any]:
     """Means and intervals of one component: a row per group, and one for the gap."""
-    quantity = names.quantities[j]
-    change = content.get("change")
+    quantity, change = names.quantities[j], content.get("change")
 
-    def cells(pick: Callable[[dict[str, Any]], dict[str, Any]]) -> list[dict[str, str]]:
-        found = [pick(audit["components"][j]) for _, audit in ways]
-        shown = [(quantity(part["estimate"]), quantity.span(part["low"], part["high"])) for part in found]
-        if change is not None:
-            part = pick(change["components"][j])
-            moved = quantity.difference
-            shown.append((moved.change(part["estimate"]), moved.span(part["low"], part["high"])))
-        return [{"number": number, "span": span} for number, span in shown]
+    def parts(found: dict[str, Any]) -> list[dict[str, Any]]:
+        return [*found["components"][j]["means"], found["components"][j]["gap"]]
 
+    columns = [quantity.numbers(parts(audit)) for _, audit in ways]
+    if change is not None:
+        columns.append(quantity.difference.numbers(parts(change), signed=True))
     rows = [
-        {"name": group, "cells": cells(lambda part, z=z: part["means"][z])}  # type: ignore[misc]  # a default
-        for z, group in enumerate(names.groups)
+        {"name": name, "cells": list(cells)}
+        for name, cells in zip([*names.groups, "gap"], zip(*columns, strict=True), strict=True)
     ]
-    columns = [way for way, _ in ways] + ([] if change is None else ["change"])
-    gap = {"name": "gap", "cells": cells(lambda part: part["gap"])}
-    return {"name": names.components[j], "ways": columns, "rows": rows, "gap": gap}
+    heads = [way for way, _ in ways] + ([] if change is None else ["change"])
+    return {"name": names.components[j], "ways": heads, "rows": rows[:-1], "gap": rows[-1]}
 
 
 def _certificate(content: Content) -> str:
@@ -254,10 +247,13 @@ def _grown(before: dict[str, Any], after: dict[str, Any], names: Names) -> list[
     found = []
     for j, (name, quantity) in enumerate(zip(names.components, names.quantities, strict=True)):
         was, is_ = (audit["components"][j]["gap"]["estimate"] for audit in (before, after))
-        if is_ > was and quantity(is_) != quantity(was):
+        if is_ <= was:
+            continue
+        text_before, text_after = quantity.texts([was, is_])
+        if text_before != text_after:
             found.append(
                 f"On these people the gap in {name} is larger under the proposed policy than today: "
-                f"{quantity(is_)}, not {quantity(was)}."
+                f"{text_after}, not {text_before}."
             )
     return found
 

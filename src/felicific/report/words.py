@@ -88,6 +88,14 @@ class Quantity:
         text = self(number)
         return f"+{text}" if number is not None and number > 0 and text != self(0.0) else text
 
+    def numbers(self, parts: Sequence[Content], *, signed: bool = False) -> list[dict[str, str]]:
+        """Estimates with what they leave open, as cells of a table; changes with their sign."""
+        write = self.change if signed else self
+        return [
+            {"number": write(part["estimate"]), "span": self.span(part["low"], part["high"])}
+            for part in parts
+        ]
+
     def span(self, low: float | None, high: float | None) -> str:
         """From one number to another; a side about which nothing is known is said to be unknown."""
         if low is None and high is None:
@@ -136,6 +144,18 @@ class Names:
     def aim(self) -> str:
         """What the decision maker wants."""
         return "accuracy" if self.accuracy else "loss per person"
+
+    def texts(self, numbers: Iterable[float | None]) -> list[str]:
+        """A number of every component, with its unit."""
+        return [quantity(number) for quantity, number in zip(self.quantities, numbers, strict=True)]
+
+    def cells(self, numbers: Iterable[float | None]) -> list[str]:
+        """A number of every component, for a table whose heading says the unit."""
+        return [quantity.cell(number) for quantity, number in zip(self.quantities, numbers, strict=True)]
+
+    def spans(self, parts: Iterable[Content]) -> list[str]:
+        """From which number to which an estimate of every component leaves open."""
+        return [q.span(part["low"], part["high"]) for q, part in zip(self.quantities, parts, strict=True)]
 
     def goods(self, losses: Iterable[float]) -> list[str]:
         """Losses, or the accuracy if that is what is lost."""

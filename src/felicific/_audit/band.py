@@ -7,7 +7,7 @@ at these very people, its gap has a valid bound.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -182,27 +182,23 @@ def band(
 
 def band_of(line: Frontier, persons_of: Callable[[Policy], EachPerson], confidence: float) -> Band:
     """The band, given what each policy does to people it was not fitted on."""
-
-    def one_by_one(policies: Sequence[Policy]) -> Iterator[list[EachPerson]]:
-        return ([persons_of(policy)] for policy in policies)
-
-    return band_along(line, line.tau, line.policies, one_by_one, confidence)
+    one_by_one = ([persons_of(policy)] for policy in line.policies)
+    return band_along(line, line.tau, one_by_one, confidence)
 
 
 def band_along(
     line: Frontier,
     tau: Floats,
-    policies: Sequence[Policy],
-    persons_of: Callable[[Sequence[Policy]], Iterable[Sequence[EachPerson]]],
+    ways: Iterable[Sequence[EachPerson]],
     confidence: float,
 ) -> Band:
-    """Limits for some policies at increasing positions, which hold for all of them and all between together.
+    """Limits for policies at increasing positions, which hold for all of them and all between together.
 
-    ``persons_of`` is what each policy does to the people, in the order of the policies, some of them at a time.
+    ``ways`` are what the policies do to the same people, in their order, some of them at a time.
     """
     alpha = 1.0 - check_confidence(confidence)
-    statements = len(policies) * (len(line.groups) * len(line.components) + 1)
+    statements = len(tau) * (len(line.groups) * len(line.components) + 1)
     tail = alpha / (2.0 * statements)
-    known = [cautious_limits(ways, tail) for ways in persons_of(policies)]
+    known = [cautious_limits(part, tail) for part in ways]
     means, low, high, loss, loss_low, loss_high = (np.concatenate(part) for part in zip(*known, strict=True))
     return Band(line.components, line.groups, tau, means, low, high, loss, loss_low, loss_high, confidence)

@@ -171,7 +171,7 @@ class Audit:
             "confidence": self.confidence,
             "simultaneous": self.simultaneous,
             "rows": self.rows,
-            "groups": [plain(group) for group in self.groups],
+            "groups": plain_all(self.groups),
             "components": [_component_to_dict(found) for found in self.components],
             "loss": None if self.loss is None else interval_to_dict(self.loss),
             "notes": list(self.notes),
@@ -252,6 +252,11 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def plain_all(values: Iterable[Any]) -> list[Any]:
+    """Values that JSON can hold."""
+    return [plain(value) for value in values]
 
 
 def interval_to_dict(interval: Interval) -> dict[str, Any]:

@@ -60,6 +60,10 @@ class Tryout:
         """Loss, group means and gaps of decision probabilities."""
         return Outcome(*self._result(odds))
 
+    def tried(self, odds: Floats) -> Tried:
+        """Loss, group means, gaps and moves of decision probabilities."""
+        return Tried(*self._result(odds), self._moves(odds))
+
     def persons(self, policy: Policy) -> EachPerson:
         """What a policy does to each person."""
         return self.measured(self.odds(policy))
@@ -81,16 +85,20 @@ class Tryout:
 
     def try_all(self, policies: Sequence[Policy]) -> list[Tried]:
         """What each of some policies of one sight does."""
-        return [
-            Tried(*self._result(odds), self._moves(odds))
-            for part in self._odds_along(policies)
-            for odds in part
-        ]
+        return [self.tried(odds) for part in self._odds_along(policies) for odds in part]
 
-    def persons_along(self, policies: Sequence[Policy]) -> Iterator[list[EachPerson]]:
-        """What each of some policies of one sight does to each person, so many policies at a time as fit in memory."""
+    def persons_along(
+        self, policies: Sequence[Policy], last: EachPerson | None = None
+    ) -> Iterator[list[EachPerson]]:
+        """What each of some policies of one sight does to each person, so many policies at a time as fit in memory.
+
+        ``last`` is what another policy does, which stands behind them.
+        """
+        left = len(policies)
         for part in self._odds_along(policies):
-            yield [self.measured(odds) for odds in part]
+            left -= len(part)
+            ways = [self.measured(odds) for odds in part]
+            yield ways if left or last is None else [*ways, last]
 
     def _odds_along(self, policies: Sequence[Policy]) -> Iterator[Floats]:
         """Decision probabilities, of shape (policies, n, D), of so many policies at a time as fit in memory."""

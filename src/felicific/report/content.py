@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 import math
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
 from importlib.metadata import version
-from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from felicific._audit.audit import measure
 from felicific._audit.band import band_along
 from felicific._audit.comparison import compare
 from felicific._audit.persons import EachPerson
-from felicific._audit.result import Audit, plain
+from felicific._audit.result import Audit, plain, plain_all
 from felicific._fit.certificate import Certificate
 from felicific._fit.tryout import Tried, Tryout
 from felicific._frontier.breakpoints import tau_of
@@ -68,33 +67,34 @@ def describe_choice(
     policy : Policy
         The one that is proposed.
     """
-    problem, people = tried.problem, tried.people
-    before, after = (
-        measure(tried.measured(odds), problem.widths, confidence=confidence)
-        for odds in (tried.odds_today, tried.odds(policy))
-    )
-    wording = _wording(policy)
-    rules = _sentences([policy], wording)[0]
+    problem = tried.problem
+    wording, widths = _wording(policy), problem.widths
+    before = measure(tried.measured(tried.odds_today), widths, confidence=confidence)
+    odds = tried.odds(policy)
+    persons = tried.measured(odds)
+    after = measure(persons, widths, confidence=confidence)
+    proposed = _Proposed(policy, _sentences([policy], wording)[0], tried.tried(odds), persons)
+    today = before.to_dict()
     return {
         "format": FORMAT,
         "version": VERSION,
         "kind": "choice",
         "title": title,
         "confidence": confidence,
-        "decisions": [plain(decision) for decision in problem.decisions.tolist()],
+        "decisions": plain_all(problem.decisions.tolist()),
         "model": model,
         "grouped_by": plain(grouped_by) if isinstance(grouped_by, str | None) else str(grouped_by),
         "groups": [
-            {"name": plain(group), "people": count}
-            for group, count in zip(people.groups, before.persons.sizes.tolist(), strict=True)
+            {"name": group, "people": count}
+            for group, count in zip(today["groups"], persons.sizes.tolist(), strict=True)
         ],
         "components": [_component(happiness) for happiness in problem.happiness],
         "loss": line.loss_name,
-        "today": before.to_dict(),
+        "today": today,
         "after": after.to_dict(),
         "change": compare(before, after).to_dict(),
-        "policy": _policy(problem, policy, rules),
-        "frontier": _frontier(tried, line, (policy, rules), wording, confidence),
+        "policy": _policy(problem, policy, proposed.rules),
+        "frontier": _frontier(tried, line, proposed, wording, confidence),
         "certificate": None if certificate is None else certificate.to_dict(),
         "reproduce": reproduce(tried, command),
     }
@@ -209,14 +209,20 @@ def _quoted(values: list[Any], texts: list[str]) -> list[str]:
 # The choice
 
 
-def _frontier(
-    tried: Tryout, line: Frontier, proposed: tuple[Policy, list[str]], wording: Wording, confidence: float
-) -> dict[str, Any]:
-    """The frontier, and everything about the positions that the slider can take.
+class _Proposed(NamedTuple):
+    """The policy that is proposed, in words, and what it does to the people and to each of them."""
 
-    ``proposed`` are the policy that is proposed and its sentences.
-    """
-    policy, rules = proposed
+    policy: Policy
+    rules: list[str]
+    tried: Tried
+    persons: EachPerson
+
+
+def _frontier(
+    tried: Tryout, line: Frontier, proposed: _Proposed, wording: Wording, confidence: float
+) -> dict[str, Any]:
+    """The frontier, and everything about the positions that the slider can take."""
+    policy = proposed.policy
     ray, points, today = line.ray, line.points, line.today
     tau_today, tau_policy = tau_of(today, ray), tau_of(policy.outcome, ray)
     marked = _marked(points[0].tau, points[-1].tau, tau_today, tau_policy)
@@ -226,9 +232,10 @@ def _frontier(
     places = [replace(place, randomize=policy.randomize) for place in line.along(others)]
     # Of equally good policies the fitted one need not be the frontier's.
     tried_all, said, everywhere = tried.try_all(places), _sentences(places, wording), [*places]
-    tried_all[chosen:chosen] = tried.try_all([policy])
-    said[chosen:chosen], everywhere[chosen:chosen] = [rules], [policy]
-    bounds, prices = _bounds(tried, line, policy, taus, chosen, confidence), line.price_at(taus).tolist()
+    tried_all.insert(chosen, proposed.tried)
+    said.insert(chosen, proposed.rules)
+    everywhere.insert(chosen, policy)
+    bounds, prices = _bounds(tried, line, proposed, taus, chosen, confidence), line.price_at(taus).tolist()
     return {
         "ray": _numbers(ray),
         "tolerance": line.tolerance,
@@ -265,23 +272,21 @@ def _marked(least: float, most: float, tau_today: float, tau_policy: float) -> d
 
 
 def _bounds(
-    tried: Tryout, line: Frontier, policy: Policy, taus: list[float], chosen: int, confidence: float
+    tried: Tryout, line: Frontier, proposed: _Proposed, taus: list[float], chosen: int, confidence: float
 ) -> list[dict[str, Any] | None]:
     """Limits of the gaps and the loss at every position, which hold along the whole frontier and for the policy.
 
     Rounded decisions have none: they are no mixtures of those at the breakpoints.
     """
-    if not policy.randomize:
+    if not proposed.policy.randomize:
         return [None] * len(taus)
     corners = line.tau
     most = float(corners[-1])
     # The policy stands behind the end of the frontier.
     beyond = 2.0 * most + 1.0
 
-    def persons_of(policies: Sequence[Policy]) -> Iterator[list[EachPerson]]:
-        return chain(tried.persons_along(policies[:-1]), tried.persons_along(policies[-1:]))
-
-    band = band_along(line, np.append(corners, beyond), [*line.policies, policy], persons_of, confidence)
+    ways = tried.persons_along(line.policies, last=proposed.persons)
+    band = band_along(line, np.append(corners, beyond), ways, confidence)
     gaps, losses = band.along([beyond if i == chosen else min(tau, most) for i, tau in enumerate(taus)])
     return [
         {"gaps": [_numbers(limits) for limits in at], "loss": _numbers(loss)}

@@ -10,7 +10,7 @@ import numpy as np
 
 from felicific._audit.decided import as_decisions, decided_by, find_classes
 from felicific._audit.engine import sum_persons
-from felicific._audit.methods import Measure, measure_component, measure_loss
+from felicific._audit.methods import measure_component, measure_loss
 from felicific._audit.persons import Persons, persons_of
 from felicific._audit.result import Audit, ComponentAudit, GapTest, Interval
 from felicific._people.checks import check_weights
@@ -267,7 +267,7 @@ def measure(
     loss = measure_loss(persons)
     return Audit(
         components=components,
-        loss=None if loss is None else intervals_of(loss, alpha)[0],
+        loss=None if loss is None else loss.intervals(alpha)[0],
         groups=persons.groups,
         rows=persons.rows,
         confidence=confidence,
@@ -310,12 +310,12 @@ def _audit_component(
             else limits_p_values(found.limits, n_groups, allowed, together)
         )
         test = GapTest(allowed, *p, _verdict(*p, together))
-    means = dict(zip(persons.groups, intervals_of(found, apart), strict=True))
+    means = dict(zip(persons.groups, found.intervals(apart), strict=True))
     bias = min(chance_gap(found.pairs), widest)
     part = ComponentAudit(persons.components[j], means, gap, bias, test)
     if found.method != "t" or not found.skewed.any():
         return part
-    better = intervals_of(found.by("hall"), apart)
+    better = found.by("hall").intervals(apart)
     low, high = range_interval(sample, together, corrected=True)
     words = f"{gap.method}, widened for skewness"
     return replace(
@@ -323,23 +323,6 @@ def _audit_component(
         corrected={persons.groups[z]: better[z] for z in np.flatnonzero(found.skewed)},
         corrected_gap=replace(gap, low=float(low), high=min(float(high), widest), method=words),
     )
-
-
-def intervals_of(found: Measure, alpha: float) -> list[Interval]:
-    """The interval of every group's mean."""
-    low, high = found.limits(alpha / 2.0)
-    notes, origin = found.notes(), found.origin
-    return [
-        Interval(
-            float(found.sample.mean[z]) + origin,
-            float(low[z]) + origin,
-            float(high[z]) + origin,
-            float(found.sample.n[z]),
-            found.words,
-            notes[z],
-        )
-        for z in range(len(low))
-    ]
 
 
 def _verdict(p_value: float, p_exceeds: float, alpha: float) -> str:

@@ -7,15 +7,14 @@ at these very people, its gap has a valid bound.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from felicific._audit.methods import measure_component, measure_loss
-from felicific._audit.persons import Persons, persons_of
+from felicific._audit.methods import cautious_limits
+from felicific._audit.persons import EachPerson, persons_of
 from felicific._audit.result import plain
 from felicific._frontier.frontier import Frontier
 from felicific._people.checks import check_weights
@@ -75,6 +74,15 @@ class Band:
     def losses(self, tau: float) -> tuple[float, float]:
         """Limits of the mean loss at a position."""
         return float(self._at(self.loss_low, tau)), float(self._at(self.loss_high, tau))
+
+    def along(self, taus: Sequence[float]) -> tuple[Floats, Floats]:
+        """Limits of the gaps, of shape (positions, components, 2), and of the loss, of shape (positions, 2)."""
+        low, high, loss_low, loss_high = (
+            np.array([self._at(numbers, tau) for tau in taus])
+            for numbers in (self.low, self.high, self.loss_low, self.loss_high)
+        )
+        gaps = spread_of((low.swapaxes(1, 2), high.swapaxes(1, 2)))
+        return np.stack(gaps, axis=-1), np.stack([loss_low, loss_high], axis=-1)
 
     def _at(self, numbers: Floats, tau: float) -> Floats:
         if not self.tau[0] - 1e-9 <= tau <= self.tau[-1] + 1e-9:
@@ -166,44 +174,31 @@ def band(
         **said,
     ).with_scores
 
-    def find(policy: Policy) -> Persons:
+    def find(policy: Policy) -> EachPerson:
         return persons_of(replace(people, odds=policy.odds_of(people)), problem)
 
     return band_of(line, find, confidence)
 
 
-def band_of(line: Frontier, persons_of: Callable[[Policy], Persons], confidence: float) -> Band:
+def band_of(line: Frontier, persons_of: Callable[[Policy], EachPerson], confidence: float) -> Band:
     """The band, given what each policy does to people it was not fitted on."""
-    return band_along(line, line.tau, line.policies, persons_of, confidence)
+    one_by_one = ([persons_of(policy)] for policy in line.policies)
+    return band_along(line, line.tau, one_by_one, confidence)
 
 
 def band_along(
     line: Frontier,
     tau: Floats,
-    policies: list[Policy],
-    persons_of: Callable[[Policy], Persons],
+    ways: Iterable[Sequence[EachPerson]],
     confidence: float,
 ) -> Band:
-    """Limits for some policies at increasing positions, which hold for all of them and all between together."""
+    """Limits for policies at increasing positions, which hold for all of them and all between together.
+
+    ``ways`` are what the policies do to the same people, in their order, some of them at a time.
+    """
     alpha = 1.0 - check_confidence(confidence)
-    statements = len(policies) * (len(line.groups) * len(line.components) + 1)
+    statements = len(tau) * (len(line.groups) * len(line.components) + 1)
     tail = alpha / (2.0 * statements)
-    found = [_vertex(persons_of(policy), tail) for policy in policies]
-    means, low, high, loss, loss_low, loss_high = (np.array(part) for part in zip(*found, strict=True))
+    known = [cautious_limits(part, tail) for part in ways]
+    means, low, high, loss, loss_low, loss_high = (np.concatenate(part) for part in zip(*known, strict=True))
     return Band(line.components, line.groups, tau, means, low, high, loss, loss_low, loss_high, confidence)
-
-
-def _vertex(persons: Persons, tail: float) -> tuple[Floats, Floats, Floats, float, float, float]:
-    """Group means and loss of one policy with limits."""
-    sample = persons.sample
-    low, high = np.empty_like(sample.mean), np.empty_like(sample.mean)
-    for j in range(sample.mean.shape[1]):
-        found = measure_component(persons, j)
-        limits = found.cautious(tail)
-        low[:, j], high[:, j] = limits[0] + found.origin, limits[1] + found.origin
-    means = sample.mean + persons.origin
-    loss = measure_loss(persons)
-    if loss is None:
-        return means, low, high, math.nan, -math.inf, math.inf
-    least, most = loss.cautious(tail)
-    return means, low, high, float(loss.sample.mean[0]), float(least[0]), float(most[0])

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from felicific._audit.audit import intervals_of
 from felicific._audit.methods import BETTING_ROWS, Measure, measure_component, measure_loss
 from felicific._audit.persons import EachPerson, Persons
 from felicific._audit.result import (
@@ -240,7 +239,7 @@ def _change(paired: Persons, audits: tuple[Audit, Audit], j: int, alpha: float) 
     widest = math.inf if span is None else span
     return Change(
         component=component,
-        means=dict(zip(paired.groups, intervals_of(found, alpha), strict=True)),
+        means=dict(zip(paired.groups, found.intervals(alpha), strict=True)),
         gap=Interval(
             after.gap.estimate - before.gap.estimate,
             max(low, -widest),
@@ -262,4 +261,4 @@ def _loss_change(one: EachPerson, other: EachPerson, alpha: float) -> Interval |
         return None
     change = measure_loss(replace(one, losses=other.losses - one.losses, loss_bounds=None))
     assert change is not None, "the losses are known"
-    return intervals_of(_by_span(change, _width(other.loss_bounds), one.countable), alpha)[0]
+    return _by_span(change, _width(other.loss_bounds), one.countable).intervals(alpha)[0]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-from felicific._audit.persons import Persons, bounds_of, not_one_by_one
-from felicific._statistics.intervals import METHODS, Limits, Sample, mean_limits, with_added
-from felicific._typing import Floats, Truths
+from felicific._audit.persons import EachPerson, Persons, bounds_of, not_one_by_one
+from felicific._audit.result import Interval, make_intervals
+from felicific._statistics.intervals import METHODS, Limits, Sample, mean_limits, summarise, with_added
+from felicific._typing import Codes, Floats, Truths
 from felicific.exceptions import DataError, HappinessError
 
 #: Above this many people in a group a betting interval takes a noticeable time and is chosen no longer.
@@ -49,7 +52,7 @@ class Measure:
     values: Callable[[int], Floats]
     rate: bool = False
 
-    @property
+    @cached_property
     def pairs(self) -> Sample:
         """The sample to compare groups by: of rates, with a success and a failure added to each."""
         return with_added(self.sample, 1.0) if self.rate else self.sample
@@ -71,11 +74,16 @@ class Measure:
         """The method in words."""
         return METHODS[self.method]
 
-    @property
+    @cached_property
+    def _silent(self) -> Truths:
+        """Groups whose values say nothing of their spread."""
+        return self.sample.silent
+
+    @cached_property
     def skewed(self) -> Truths:
         """Groups whose t interval covers too rarely because of skewness, by Cochran's rule."""
         sample = self.sample
-        return np.asarray(~sample.silent & (sample.n < COCHRAN * sample.skewness**2))
+        return np.asarray(~self._silent & (sample.n < COCHRAN * sample.skewness**2))
 
     @property
     def normal(self) -> bool:
@@ -83,7 +91,13 @@ class Measure:
         if self.rate:
             hits = self.sample.n * self.sample.mean
             return bool((np.minimum(hits, self.sample.n - hits) >= FEWEST).all())
-        return not bool(self.sample.silent.any() or self.skewed.any())
+        return not bool(self._silent.any() or self.skewed.any())
+
+    def intervals(self, alpha: float) -> list[Interval]:
+        """The interval of every group's mean."""
+        low, high = self.limits(alpha / 2.0)
+        means = self.sample.mean + self.origin, low + self.origin, high + self.origin
+        return make_intervals(*means, self.sample.n, self.words, self.notes())
 
     def notes(self) -> list[str]:
         """What to beware of in every group's mean; empty if nothing."""
@@ -92,7 +106,7 @@ class Measure:
             note = ""
             if self.method not in ("exact", "added") and sample.n[z] < 2:
                 note = "one person says nothing of the others"
-            elif self.method in ("t", "hall") and sample.silent[z]:
+            elif self.method in ("t", "hall") and self._silent[z]:
                 note = "all values are equal, so nothing is known of their spread"
                 note += "" if self.bounds is not None else "; bounds= would help"
             elif self.method == "t" and self.skewed[z]:
@@ -103,6 +117,11 @@ class Measure:
 
 def measure_component(persons: Persons, j: int, method: str = "auto") -> Measure:
     """One component by the method that was asked for, if it can be had, or by the best there is."""
+    return _measured(persons, j, persons.sample.take(j), method)
+
+
+def _measured(persons: Persons, j: int, sample: Sample, method: str) -> Measure:
+    """One component, of which the sample is given."""
     kept: dict[int, Floats] = {}
 
     def values(z: int) -> Floats:
@@ -110,7 +129,7 @@ def measure_component(persons: Persons, j: int, method: str = "auto") -> Measure
             kept[z] = persons.values_of(z, j)
         return kept[z]
 
-    sample, origin = persons.sample.take(j), float(persons.origin[j])
+    origin = float(persons.origin[j])
     chosen, rate = _choose(method, persons, j, sample.n), bool(persons.binary[j])
     if not rate:
         return Measure(sample, origin, chosen, bounds_of(persons, j), values)
@@ -126,11 +145,85 @@ def measure_loss(persons: Persons) -> Measure | None:
     if sample is None:
         return None
     rate = persons.countable and persons.loss_is_rate
+    return _measured_loss(persons, sample, rate)
 
+
+def _measured_loss(persons: Persons, sample: Sample, rate: bool) -> Measure:
     def values(_: int) -> Floats:
         return persons.loss_values()
 
     return Measure(sample, 0.0, "exact" if rate else "t", persons.loss_bounds, values)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Several ways of deciding about the same people
+
+
+class Known(NamedTuple):
+    """Means and their limits, of several ways of deciding about the same people.
+
+    ``means``, ``low`` and ``high`` are of shape (ways, groups, components), those of the loss of shape (ways,).
+    """
+
+    means: Floats
+    low: Floats
+    high: Floats
+    loss: Floats
+    loss_low: Floats
+    loss_high: Floats
+
+
+def cautious_limits(ways: Sequence[EachPerson], tail: float) -> Known:
+    """What :meth:`Measure.cautious` says of every component and of the loss, for each way of deciding."""
+    one, n_ways, n_components = ways[0], len(ways), len(ways[0].components)
+    # Component by component in memory: that is how they are summed up.
+    values = np.concatenate([way.values.T for way in ways]).T
+    inside = None if one.inside is None else np.tile(one.inside, (1, n_ways))
+    groups = len(one.groups)
+    sample = summarise(values, one.codes, groups, inside, one.weight, sampling=one.sampling)
+    low, high = np.empty_like(sample.mean), np.empty_like(sample.mean)
+    for j in range(n_components):
+        for part in _alike(ways, j):
+            columns = part * n_components + j
+            measured = _measured(ways[part[0]], j, _columns(sample, columns), "auto")
+            least, most = (limits.reshape(groups, -1) + measured.origin for limits in measured.cautious(tail))
+            low[:, columns], high[:, columns] = least, most
+    shape = (groups, n_ways, n_components)
+    means = sample.mean + np.tile(one.origin, n_ways)
+    means, low, high = (numbers.reshape(shape).swapaxes(0, 1) for numbers in (means, low, high))
+    return Known(means, low, high, *_loss_limits(ways, tail))
+
+
+def _alike(ways: Sequence[EachPerson], j: int) -> list[Codes]:
+    """Ways of deciding whose limits of a component can be found together: rates, and others; with bets each alone."""
+    rate = np.array([way.binary[j] for way in ways])
+    parts = [np.flatnonzero(rate), np.flatnonzero(~rate)]
+    if ways[0].components[j].bounds is not None:
+        parts = [parts[0], *parts[1].reshape(-1, 1)]
+    return [part for part in parts if len(part)]
+
+
+def _columns(sample: Sample, columns: Codes) -> Sample:
+    """Some components of a sample."""
+    n, mean, sd, skewness = sample.n, sample.mean, sample.sd, sample.skewness
+    return Sample(n[:, columns], mean[:, columns], sd[:, columns], skewness[:, columns])
+
+
+def _loss_limits(ways: Sequence[EachPerson], tail: float) -> tuple[Floats, Floats, Floats]:
+    """Mean loss of each way of deciding, and its cautious limits."""
+    one, losses = ways[0], [way.losses for way in ways if way.losses is not None]
+    low, high = np.full(len(ways), -np.inf), np.full(len(ways), np.inf)
+    if len(losses) < len(ways):
+        return np.full(len(ways), np.nan), low, high
+    every = np.stack(losses)
+    rate = one.countable & ((every == 0.0) | (every == 1.0)).all(axis=1)
+    together = np.zeros(every.shape[1], dtype=np.intp)
+    sample = summarise(every.T, together, 1, None, one.weight, sampling=one.sampling)
+    for part in (np.flatnonzero(rate), np.flatnonzero(~rate)):
+        if len(part):
+            measured = _measured_loss(one, _columns(sample, part), bool(rate[part[0]]))
+            low[part], high[part] = (limits[0] for limits in measured.cautious(tail))
+    return sample.mean[0], low, high
 
 
 def _choose(method: str, persons: Persons, j: int, n: Floats) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy as np
 from felicific._audit.persons import Persons
 from felicific._problem.happiness import Component, written
 from felicific._tables.memory import table_maker
+from felicific._typing import Floats
 from felicific.exceptions import ConstraintError
 
 
@@ -38,6 +39,17 @@ class Interval:
     n: float
     method: str
     note: str = ""
+
+
+def make_intervals(
+    estimates: Floats, low: Floats, high: Floats, n: Floats, method: str, notes: Sequence[str]
+) -> list[Interval]:
+    """Intervals that were made by the same method."""
+    columns = (estimates.tolist(), low.tolist(), high.tolist(), n.tolist(), notes)
+    return [
+        Interval(estimate, least, most, people, method, note)
+        for estimate, least, most, people, note in zip(*columns, strict=True)
+    ]
 
 
 @dataclass(frozen=True)
@@ -169,7 +181,7 @@ class Audit:
             "confidence": self.confidence,
             "simultaneous": self.simultaneous,
             "rows": self.rows,
-            "groups": [plain(group) for group in self.groups],
+            "groups": plain_all(self.groups),
             "components": [_component_to_dict(found) for found in self.components],
             "loss": None if self.loss is None else interval_to_dict(self.loss),
             "notes": list(self.notes),
@@ -250,6 +262,11 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value if isinstance(value, str | int | float | bool | None) else str(value)
+
+
+def plain_all(values: Iterable[Any]) -> list[Any]:
+    """Values that JSON can hold."""
+    return [plain(value) for value in values]
 
 
 def interval_to_dict(interval: Interval) -> dict[str, Any]:

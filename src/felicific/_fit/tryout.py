@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,7 +17,28 @@ from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
 from felicific._program.generation import Ledger
 from felicific._program.moments import Outcome
-from felicific._typing import Floats
+from felicific._typing import Codes, Floats
+
+#: Most numbers that the decision probabilities of several policies take up at a time.
+TOGETHER = 1 << 22
+
+
+class Tried(NamedTuple):
+    """What a policy does to people.
+
+    Attributes
+    ----------
+    loss : float
+    means : array of shape (groups, components)
+    gaps : array of shape (components,)
+    moves : array of shape (groups, D, D)
+        How many people of each group move from which decision today to which, expected over the lottery.
+    """
+
+    loss: float
+    means: Floats
+    gaps: Floats
+    moves: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,25 +54,15 @@ class Tryout:
 
     def odds(self, policy: Policy) -> Floats:
         """Decision probabilities of a policy; what those of the same sight see of people is looked at once."""
-        kept = vars(self).get("_looked")
-        if kept is None or kept[0] is not policy.sight:
-            kept = policy.sight, policy.look_at(self.people)
-            vars(self)["_looked"] = kept
-        return policy.rounded(policy.follow(kept[1]))
+        return np.asarray(next(self._odds_along([policy]))[0])
 
     def outcome(self, odds: Floats) -> Outcome:
         """Loss, group means and gaps of decision probabilities."""
-        ledger, origin = self._ledger
-        codes, weight, g = self.people.codes, self.people.weights, len(self.people.groups)
+        return Outcome(*self._result(odds))
 
-        def per_group(numbers: Floats) -> Floats:
-            return np.stack(
-                [np.bincount(codes, weight * column, minlength=g) for column in numbers.T], axis=1
-            )
-
-        relative = per_group(self._values(odds)) / per_group(ledger.among[:, 0])
-        loss = float(weight @ np.einsum("id,id->i", odds, ledger.cost) / weight.sum())
-        return Outcome(loss, relative + origin, relative.max(axis=0) - relative.min(axis=0))
+    def tried(self, odds: Floats) -> Tried:
+        """Loss, group means, gaps and moves of decision probabilities."""
+        return Tried(*self._result(odds), self._moves(odds))
 
     def persons(self, policy: Policy) -> EachPerson:
         """What a policy does to each person."""
@@ -57,27 +70,71 @@ class Tryout:
 
     def measured(self, odds: Floats) -> EachPerson:
         """What decision probabilities do to each person."""
-        (ledger, origin), people, problem = self._ledger, self.people, self.problem
-        values = self._values(odds)
-        inside = ledger.among[:, 0] == 1.0
+        (ledger, origin), everyone, values = self._ledger, self._everyone, self._values(odds)
         raw = values + origin
-        binary = (~inside | (raw == 0.0) | (raw == 1.0)).all(axis=0)
-        persons = EachPerson(
-            groups=people.groups,
-            components=problem.components,
-            origin=origin,
-            binary=np.asarray(binary),
-            loss_bounds=problem.loss.bounds,
-            sampling=False,
-            codes=people.codes,
-            values=values,
-            inside=None if inside.all() else inside,
-            losses=np.asarray(np.einsum("id,id->i", odds, ledger.cost)),
-            weight=people.weight,
-            checksum=0,
-        )
+        whole = (raw == 0.0) | (raw == 1.0)
+        if everyone.inside is not None:
+            whole |= ~everyone.inside
+        losses = np.asarray(np.einsum("id,id->i", odds, ledger.cost))
+        persons = replace(everyone, binary=np.asarray(whole.all(axis=0)), values=values, losses=losses)
         check_persons(persons)
         return persons
+
+    # -----------------------------------------------------------------------------------------------------
+    # Many policies of one frontier
+
+    def try_all(self, policies: Sequence[Policy]) -> list[Tried]:
+        """What each of some policies of one sight does."""
+        return [self.tried(odds) for part in self._odds_along(policies) for odds in part]
+
+    def persons_along(
+        self, policies: Sequence[Policy], last: EachPerson | None = None
+    ) -> Iterator[list[EachPerson]]:
+        """What each of some policies of one sight does to each person, so many policies at a time as fit in memory.
+
+        ``last`` is what another policy does, which stands behind them.
+        """
+        left = len(policies)
+        for part in self._odds_along(policies):
+            left -= len(part)
+            ways = [self.measured(odds) for odds in part]
+            yield ways if left or last is None else [*ways, last]
+
+    def _odds_along(self, policies: Sequence[Policy]) -> Iterator[Floats]:
+        """Decision probabilities, of shape (policies, n, D), of so many policies at a time as fit in memory."""
+        if not policies:
+            return
+        one, seen_by = policies[0], vars(self).setdefault("_seen_by", {})
+        sight = one.sight
+        if id(sight) not in seen_by:
+            seen_by[id(sight)] = sight, one.look_at(self.people)
+        _, seen = seen_by[id(sight)]
+        size = max(1, TOGETHER // (len(self.people.codes) * len(self.problem.decisions)))
+        for start in range(0, len(policies), size):
+            yield one.rounded(one.follow(policies[start : start + size], seen))
+
+    def _result(self, odds: Floats) -> tuple[float, Floats, Floats]:
+        """Loss, group means and gaps."""
+        (ledger, origin), weight = self._ledger, self._weights
+        relative = self._per_group(self._values(odds)) / self._counted
+        loss = float(weight @ np.einsum("id,id->i", odds, ledger.cost) / weight.sum())
+        return loss, relative + origin, relative.max(axis=0) - relative.min(axis=0)
+
+    def _per_group(self, numbers: Floats) -> Floats:
+        """Sums over every group of numbers of shape (n, components)."""
+        codes, weight, g = self.people.codes, self._weights, len(self.people.groups)
+        return np.stack([np.bincount(codes, weight * column, minlength=g) for column in numbers.T], axis=1)
+
+    @cached_property
+    def _counted(self) -> Floats:
+        """Weight of the people of every group whom each component counts."""
+        return self._per_group(self._ledger[0].among[:, 0])
+
+    def _moves(self, odds: Floats) -> Floats:
+        """How many people of each group move from which decision today to which, expected over the lottery."""
+        g, k = len(self.people.groups), len(self.problem.decisions)
+        counts = [np.bincount(self._places, self._weights * then, minlength=g * k) for then in odds.T]
+        return np.stack(counts, axis=-1, dtype=np.float64).reshape(g, k, -1)
 
     @cached_property
     def today(self) -> Outcome:
@@ -87,7 +144,41 @@ class Tryout:
     @cached_property
     def odds_today(self) -> Floats:
         """Today's decisions, each with probability one."""
-        return np.asarray(np.eye(len(self.problem.decisions))[self.people.decisions_today()])
+        return np.asarray(np.eye(len(self.problem.decisions))[self._today])
+
+    @cached_property
+    def _today(self) -> Codes:
+        """What is decided about each person today."""
+        return self.people.decisions_today()
+
+    @cached_property
+    def _places(self) -> Codes:
+        """Group and decision of today of each person, as one number."""
+        return np.asarray(self.people.codes * len(self.problem.decisions) + self._today)
+
+    @cached_property
+    def _weights(self) -> Floats:
+        return self.people.weights
+
+    @cached_property
+    def _everyone(self) -> EachPerson:
+        """The people, with what does not depend on any decision; their values are yet to be filled in."""
+        (ledger, origin), people, problem = self._ledger, self.people, self.problem
+        inside = ledger.among[:, 0] == 1.0
+        return EachPerson(
+            groups=people.groups,
+            components=problem.components,
+            origin=origin,
+            binary=np.zeros(len(origin), dtype=bool),
+            loss_bounds=problem.loss.bounds,
+            sampling=False,
+            codes=people.codes,
+            values=np.zeros(inside.shape),
+            inside=None if inside.all() else inside,
+            losses=None,
+            weight=people.weight,
+            checksum=0,
+        )
 
     def _values(self, odds: Floats) -> Floats:
         """What every person may expect, relative to the origin."""

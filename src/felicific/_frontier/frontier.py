@@ -11,7 +11,7 @@ the optimum is their mixture, so a short list of policies answers every gap.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module  # for what stands above: bands and charts
@@ -172,7 +172,11 @@ class Frontier:
         tau : number
             Or the position on the ray itself, from that of the first breakpoint on.
         """
-        return self._at(self.position(gap=gap, loss=loss, tau=tau))
+        return self._along([self.position(gap=gap, loss=loss, tau=tau)])[0]
+
+    def along(self, taus: Iterable[float]) -> list[Policy]:
+        """The policies at some positions on the ray, each as :meth:`at` finds it."""
+        return self._along([self.position(tau=tau) for tau in taus])
 
     def position(self, *, gap: GapLike = None, loss: float | None = None, tau: float | None = None) -> float:
         """The tau at which :meth:`at` finds its policy."""
@@ -226,26 +230,34 @@ class Frontier:
             )
         return float(np.interp(-loss, -losses, taus))
 
-    def _at(self, tau: float) -> Policy:
-        taus = self.tau
-        right = int(np.searchsorted(taus, tau, side="right"))
-        left = right - 1
-        point, price = self.points[left], float(self.prices[left, 0])
-        q, outcome = point.q, point.outcome
-        if right < len(taus) and tau > taus[left]:
-            share = (tau - taus[left]) / (taus[right] - taus[left])
-            q = (1 - share) * point.q + share * self.points[right].q
-            outcome = self._line.evaluate(q)
-        policy = self._line.policy(q, outcome)
+    def _along(self, places: list[float]) -> list[Policy]:
+        taus, slopes, points = self.tau, self.prices, self.points
         # The price of several gaps together belongs to none of them.
         closed = np.flatnonzero(np.isfinite(self.ray)).tolist()
-        prices = {self.components[j].name: price / float(self.ray[j]) for j in closed if self.ray[j] > 0}
-        return replace(policy, prices=prices if len(closed) == 1 else {})
+        priced = [j for j in closed if self.ray[j] > 0] if len(closed) == 1 else []
+        policies = []
+        for tau in places:
+            right = int(np.searchsorted(taus, tau, side="right"))
+            left = right - 1
+            q, outcome = points[left].q, points[left].outcome
+            if right < len(taus) and tau > taus[left]:
+                share = (tau - taus[left]) / (taus[right] - taus[left])
+                q = (1 - share) * q + share * points[right].q
+                outcome = self._line.evaluate(q)
+            price = float(slopes[left, 0])
+            prices = {self.components[j].name: price / float(self.ray[j]) for j in priced}
+            policies.append(replace(self._line.policy(q, outcome), prices=prices))
+        return policies
+
+    def price_at(self, taus: Iterable[float]) -> Floats:
+        """Loss given up per unit of tau: the slope of the frontier, at a breakpoint that towards larger gaps."""
+        left = np.searchsorted(self.tau, np.array(list(taus)), side="right") - 1
+        return np.asarray(self.prices[left, 0])
 
     @property
     def policies(self) -> list[Policy]:
         """The policies of the breakpoints."""
-        return [self._at(tau) for tau in self.tau.tolist()]
+        return self._along(self.tau.tolist())
 
     def on(self, others: Moments | Callable[[Policy], Outcome]) -> Curve:
         """What the frontier's policies do to other people.
@@ -351,24 +363,26 @@ def cell_frontier(
     """The frontier of policies that see a signal, with this salt; their outcomes are ``expected``, or measured."""
     joined.check_complete()
 
-    def policy(q: Floats, outcome: Outcome) -> Policy:
-        return CellPolicy(
+    def find() -> Line:
+        program = build(joined, closing.rows(joined, see_group=see_group), see_group=see_group)
+        points = breakpoints(program, changes_of(program))
+        first = CellPolicy(
             classes=joined.classes,
             groups=joined.groups,
             components=joined.components,
-            outcome=outcome,
+            outcome=points[0].outcome,
             prices={},
             salt=salt,
             see_group=see_group,
             expected=expected,
             signal=joined.signal,
-            q=q,
+            q=points[0].q,
             mass=joined.mass,
         )
 
-    def find() -> Line:
-        program = build(joined, closing.rows(joined, see_group=see_group), see_group=see_group)
-        points = breakpoints(program, changes_of(program))
+        def policy(q: Floats, outcome: Outcome) -> Policy:
+            return replace(first, q=q, outcome=outcome)
+
         return Line(ray_of(program), points, joined.today, joined.evaluate, policy, tau_rounding(program))
 
     return Frontier(joined.components, joined.groups, joined.loss_name, EXACT, find)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from felicific._documents import check_shape, read_numbers, refused
 from felicific._people.checks import CHUNK, check_proba, encode_labels
 from felicific._people.people import People
 from felicific._policy.lottery import faces_lottery
-from felicific._policy.policy import Policy, Stretches
+from felicific._policy.policy import Policy, Stretches, Wording
 from felicific._policy.sql import Names, case_expression
 from felicific._problem.rows import Requirement
 from felicific._program.moments import Moments
@@ -77,7 +77,7 @@ class CellPolicy(Policy):
             spread = self.signal.spread(proba, None if coded is None else coded[part])
             return None if group is None else group[part], spread
 
-        return self._looked_up(len(scores), part_of)
+        return np.asarray(_look_up([self], len(scores), part_of)[0])
 
     def look_at(self, people: People) -> tuple[Codes | None, Spread]:
         """The group, and the signals with their weights."""
@@ -87,36 +87,21 @@ class CellPolicy(Policy):
         )
         return self._groups_of(people), spread
 
-    def follow(self, seen: tuple[Codes | None, Spread]) -> Floats:
-        """The row of the table for everybody."""
+    @classmethod
+    def follow(cls, policies: Sequence[Self], seen: tuple[Codes | None, Spread]) -> Floats:
+        """The row of each policy's table for everybody."""
         codes, spread = seen
 
         def part_of(part: slice) -> tuple[Codes | None, Spread]:
             shares = [(cell[part], None if share is None else share[part]) for cell, share in spread]
             return None if codes is None else codes[part], shares
 
-        return self._looked_up(len(spread[0][0]), part_of)
+        return _look_up(policies, len(spread[0][0]), part_of)
 
     @property
     def sight(self) -> object:
         """The signal."""
         return self.signal
-
-    def _looked_up(self, n: int, part_of: Callable[[slice], tuple[Codes | None, Spread]]) -> Floats:
-        """The row of the table for everybody; ``part_of`` are the groups and signals of some."""
-        g, size, k = self.q.shape
-        table = self.q.reshape(g * size, k)
-        odds = np.zeros((n, k))
-        for start in range(0, n, CHUNK):  # what stays in the processor's cache is faster
-            part = slice(start, start + CHUNK)
-            group, spread = part_of(part)
-            for cell, share in spread:
-                place = cell if group is None else group * size + cell
-                if share is None:
-                    table.take(place, axis=0, out=odds[part], mode="clip")
-                else:
-                    odds[part] += share[:, None] * table.take(place, axis=0)
-        return odds
 
     def stretches(self) -> Stretches:
         """Along the score of two classes, or for every label of the model along its probability."""
@@ -133,50 +118,56 @@ class CellPolicy(Policy):
         """One ``CASE`` expression."""
         return partial(case_expression, self)
 
-    def rules(self, digits: int = 12) -> list[str]:
+    @classmethod
+    def rules_along(
+        cls, policies: Sequence[Self], digits: int = 12, wording: Wording | None = None
+    ) -> list[list[str]]:
         """One sentence for every group and stretch of signals that is treated alike."""
-        classes = self.classes.tolist()
-        today = self.signal.today(len(classes))
-        found = []
-        for z, group in enumerate(self.groups if self.see_group else ["anyone"]):
+        if not policies:
+            return []
+        one = policies[0]
+        names = one.wording if wording is None else wording
+        k = len(one.classes)
+        today, runs = one.signal.today(k), one.signal.runs(k)
+        tables = range(len(one.groups) if one.see_group else 1)
+        alike = [[_alike(policy.q[z], runs) for z in tables] for policy in policies]
+        stretches = sorted({stretch for tables in alike for table in tables for stretch in table})
+        if not one.randomize and one.signal.drawn:
+            part = "the part of a person's probabilities that is for the label"
+            persons = [f"{part} {names.classes[first]}" for first, _ in stretches]
+        else:
+            persons = one.signal.describe_all(stretches, names.classes, digits)
+        who = dict(zip(stretches, persons, strict=True))
+        return [
+            policy._rules(found, who, today, names) for policy, found in zip(policies, alike, strict=True)
+        ]
+
+    def _rules(
+        self,
+        alike: list[list[tuple[int, int]]],
+        who: dict[tuple[int, int], str],
+        today: Codes,
+        names: Wording,
+    ) -> list[str]:
+        """A sentence for each of the stretches of every group; ``who`` says whom a stretch is about."""
+        sentences = []
+        for z, stretches in enumerate(alike):
             mass = self.mass[z] if self.see_group else self.mass.sum(axis=0)
-            who = f"In group {group!r}" if self.see_group else "In any group"
-            weight = mass.sum()
-            for first, last in self._alike(z):
-                here = mass[first : last + 1].sum()
-                whole = "of the group" if self.see_group else "of all"
-                share = f"{here / weight:.1%} {whole}" if weight > 0 else "nobody"
-                found.append(
-                    f"{who}, {self._person(first, last, digits)} ({share}) "
-                    f"{self._treatment(self.q[z, first], today[first : last + 1])}."
-                )
-        return found
+            where = f"In group {names.groups[z]}" if self.see_group else "In any group"
+            weight, whole = mass.sum(), "of the group" if self.see_group else "of all"
+            for first, last in stretches:
+                held = mass[first : last + 1].sum()
+                share = f"{held / weight:.1%} {whole}" if weight > 0 else "nobody"
+                treatment = self._treatment(self.q[z, first], today[first : last + 1], names.classes)
+                sentences.append(f"{where}, {who[first, last]} ({share}) {treatment}.")
+        return sentences
 
-    def _person(self, first: int, last: int, digits: int) -> str:
-        if not self.randomize and self.signal.drawn:
-            label = self.classes.tolist()[first]
-            return f"the part of a person's probabilities that is for the label {label!r}"
-        return self.signal.describe(first, last, self.classes.tolist(), digits)
-
-    def _alike(self, z: int) -> list[tuple[int, int]]:
-        """First and last signal of every stretch that is treated alike."""
-        found = []
-        for run in self.signal.runs(len(self.classes)):
-            if not run:
-                continue
-            rows = self.q[z, run.start : run.stop]
-            changes = np.flatnonzero((np.abs(rows[1:] - rows[:-1]) > 1e-9).any(axis=1)) + 1
-            starts = [0, *changes.tolist(), len(run)]
-            found += [(run.start + a, run.start + b - 1) for a, b in pairwise(starts)]
-        return found
-
-    def _treatment(self, q: Floats, today: Codes) -> str:
-        classes = self.classes.tolist()
+    def _treatment(self, q: Floats, today: Codes, classes: Sequence[str]) -> str:
         if q.max() == 1.0:
             d = int(q.argmax())
             note = ", not as the label says" if (today != d).all() else ""
-            return f"is always decided {classes[d]!r}{note}"
-        odds = [f"{classes[d]!r} with probability {q[d]:.2%}" for d in np.flatnonzero(q)]
+            return f"is always decided {classes[d]}{note}"
+        odds = [f"{classes[d]} with probability {q[d]:.2%}" for d in np.flatnonzero(q).tolist()]
         how = "by lottery" if self.randomize else "rounded to the most probable one"
         return f"is decided {' and '.join(odds)}, {how}"
 
@@ -232,6 +223,42 @@ def solve_cells(
         salt=salt,
         see_group=see_group,
     )
+
+
+def _look_up(
+    policies: Sequence[CellPolicy], n: int, part_of: Callable[[slice], tuple[Codes | None, Spread]]
+) -> Floats:
+    """The row of each policy's table for everybody; ``part_of`` are the groups and signals of some.
+
+    The policies see the same signal; the result is of shape (policies, n, K).
+    """
+    g, size, k = policies[0].q.shape
+    tables = [policy.q.reshape(g * size, k) for policy in policies]
+    odds = np.zeros((len(policies), n, k))
+    for start in range(0, n, CHUNK):  # what stays in the processor's cache is faster
+        part = slice(start, start + CHUNK)
+        group, spread = part_of(part)
+        for cell, share in spread:
+            place = cell if group is None else group * size + cell
+            for table, mixed in zip(tables, odds, strict=True):
+                if share is None:
+                    table.take(place, axis=0, out=mixed[part], mode="clip")
+                else:
+                    mixed[part] += share[:, None] * table.take(place, axis=0)
+    return odds
+
+
+def _alike(table: Floats, runs: list[range]) -> list[tuple[int, int]]:
+    """First and last signal of every stretch that is treated alike, by the probabilities of one group."""
+    stretches = []
+    for run in runs:
+        if not run:
+            continue
+        rows = table[run.start : run.stop]
+        changes = np.flatnonzero((np.abs(rows[1:] - rows[:-1]) > 1e-9).any(axis=1)) + 1
+        starts = [0, *changes.tolist(), len(run)]
+        stretches += [(run.start + a, run.start + b - 1) for a, b in pairwise(starts)]
+    return stretches
 
 
 def _changes(starts: list[tuple[float, list[float]]]) -> list[tuple[float, list[float]]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from felicific._people.people import People
 from felicific._people.plan import columns_seen
 from felicific._policy.calibration import Calibration
 from felicific._policy.ledger import expected_ledger
-from felicific._policy.policy import Policy
+from felicific._policy.policy import Policy, Wording
 from felicific._problem.expressions import Expression
 from felicific._problem.happiness import (
     Happiness,
@@ -112,7 +113,7 @@ class IndividualPolicy(Policy):
         return columns_seen(engine, Columns(group=group), self.problem)
 
     def _mixed(self, scores: Array, group: Codes | None, x: Table) -> Floats:
-        return self.follow(self.look(scores, group, x))
+        return np.asarray(self.follow([self], self.look(scores, group, x))[0])
 
     @property
     def sight(self) -> object:
@@ -146,52 +147,72 @@ class IndividualPolicy(Policy):
         likely = likeliest(scores.reshape(len(rows), k, -1).sum(axis=2))
         return Seen(ledger, likely, np.zeros(len(rows), dtype=np.intp) if group is None else group)
 
-    def follow(self, seen: Seen) -> Floats:
-        """Probability of every decision about people who were looked at."""
-        ledger, likely = seen.ledger, seen.likely
-        decisions = np.zeros(ledger.cost.shape)
-        for z in range(len(self.groups) if self.see_group else 1):
-            mine = np.flatnonzero(seen.group == z)
-            cost, value = ledger.cost[mine], ledger.value[mine]
-            for m in np.flatnonzero(self.mixture.share[z]):
-                kappa = self.mixture.kappa[m, z : z + 1] if self.see_group else self.mixture.kappa[m]
-                fixed, alpha = int(self.mixture.fixed[m]), float(self.mixture.alpha[m])
-                free = fixed == CHOOSES
-                chosen = choose(alpha, kappa, cost, value) if free else fixed_decisions(fixed, likely[mine])
-                decisions[mine, chosen] += self.mixture.share[z, m]
-        return decisions
+    @classmethod
+    def follow(cls, policies: Sequence[Self], seen: Seen) -> Floats:
+        """What each policy that is mixed decides, with its share; one that several mix decides once for all."""
+        ledger = seen.ledger
+        odds = np.zeros((len(policies), *ledger.cost.shape))
+        for z in range(len(policies[0].groups) if policies[0].see_group else 1):
+            rows = np.flatnonzero(seen.group == z)
+            cost, value, likely = ledger.cost[rows], ledger.value[rows], seen.likely[rows]
+            decided: dict[tuple[int, float, bytes], Codes] = {}
+            for policy, mixed in zip(policies, odds, strict=True):
+                mixture = policy.mixture
+                for m in np.flatnonzero(mixture.share[z]):
+                    kappa = mixture.kappa[m, z : z + 1] if policy.see_group else mixture.kappa[m]
+                    fixed, alpha = int(mixture.fixed[m]), float(mixture.alpha[m])
+                    key = fixed, alpha, kappa.tobytes()
+                    if key not in decided:
+                        free = fixed == CHOOSES
+                        decided[key] = (
+                            choose(alpha, kappa, cost, value) if free else fixed_decisions(fixed, likely)
+                        )
+                    mixed[rows, decided[key]] += mixture.share[z, m]
+        return odds
 
-    def rules(self, digits: int = 12) -> list[str]:
+    @classmethod
+    def rules_along(
+        cls, policies: Sequence[Self], digits: int = 12, wording: Wording | None = None
+    ) -> list[list[str]]:
         """One sentence for every group and policy that is mixed."""
-        found = []
-        for z, group in enumerate(self.groups if self.see_group else ("any",)):
-            who = f"In group {group!r}" if self.see_group else "In any group"
+        if not policies:
+            return []
+        names = policies[0].wording if wording is None else wording
+        return [policy._rules(digits, names) for policy in policies]
+
+    def _rules(self, digits: int, names: Wording) -> list[str]:
+        sentences = []
+        for z in range(len(self.groups) if self.see_group else 1):
+            who = f"In group {names.groups[z]}" if self.see_group else "In any group"
             shares = self.mixture.share[z]
             for m in np.flatnonzero(shares).tolist():
                 often = "always" if shares[m] == 1 else f"with probability {shares[m]:.2%}, by lottery,"
                 fixed = int(self.mixture.fixed[m])
                 if fixed != CHOOSES:
-                    what = f"is {self.classes.tolist()[fixed]!r} for everybody"
-                    what = "is the class that the model finds likeliest" if fixed == LIKELY else what
-                    found.append(f"{who}, {often} the decision {what}.")
+                    likeliest = fixed == LIKELY
+                    what = (
+                        "the class that the model finds likeliest"
+                        if likeliest
+                        else f"{names.classes[fixed]} for everybody"
+                    )
+                    sentences.append(f"{who}, {often} the decision is {what}.")
                     continue
-                found.append(
-                    f"{who}, {often} that decision is taken which has the least {self._aim(m, z, min(digits, 6))}."
-                )
-        return found
+                aim = self._aim(m, z, min(digits, 6), names)
+                sentences.append(f"{who}, {often} that decision is taken which has the least {aim}.")
+        return sentences
 
-    def _aim(self, m: int, z: int, digits: int) -> str:
+    def _aim(self, m: int, z: int, digits: int, names: Wording) -> str:
         parts = ["expected loss"] if self.mixture.alpha[m] else ["value of zero"]
-        for y, group in enumerate(self.groups):
+        for y, group in enumerate(names.groups):
             if self.see_group and y != z:
                 continue
-            whose = "" if self.see_group else f" if the person is of group {group!r}"
+            whose = "" if self.see_group else f" if the person is of group {group}"
             for j, component in enumerate(self.components):
                 weight = self.mixture.kappa[m, y, j]
                 if weight:
                     sign, unit = ("less" if weight > 0 else "plus"), component.unit or "unit"
                     parts.append(
-                        f"{sign} {abs(weight):.{digits}g} per {unit} of expected {component.name!r}{whose}"
+                        f"{sign} {abs(weight):.{digits}g} per {unit} of expected {names.components[j]}{whose}"
                     )
         return " ".join(parts)
 

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -49,6 +49,14 @@ class Stretches(NamedTuple):
 
     rows: list[tuple[int, int, float, float, list[float]]]
     boundary: float | None
+
+
+class Wording(NamedTuple):
+    """How sentences write the groups, the decisions and the components of a policy."""
+
+    groups: Sequence[str]
+    classes: Sequence[str]
+    components: Sequence[str]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -146,9 +154,13 @@ class Policy(ABC):
     def look_at(self, people: People) -> Any:
         """What it sees of people who were checked, for :meth:`follow`."""
 
+    @classmethod
     @abstractmethod
-    def follow(self, seen: Any) -> Floats:
-        """Probability of every decision about people who were looked at, before any rounding."""
+    def follow(cls, policies: Sequence[Self], seen: Any) -> Floats:
+        """Probability of every decision about people who were looked at, before any rounding.
+
+        Of policies of one sight; the result is of shape (policies, n, D).
+        """
 
     @property
     @abstractmethod
@@ -165,11 +177,30 @@ class Policy(ABC):
 
     def odds_of(self, people: People) -> Floats:
         """Probability of every decision about people who were checked."""
-        return self.rounded(self.follow(self.look_at(people)))
+        return self.rounded(self.follow([self], self.look_at(people))[0])
 
+    @classmethod
     @abstractmethod
+    def rules_along(
+        cls, policies: Sequence[Self], digits: int = 12, wording: Wording | None = None
+    ) -> list[list[str]]:
+        """What :meth:`rules` says of each of some policies that differ in their probabilities alone.
+
+        Names stand in the sentences as ``wording`` says; by default as Python writes them.
+        """
+
     def rules(self, digits: int = 12) -> list[str]:
         """Sentences that say what is decided about whom, with numbers of so many digits."""
+        return self.rules_along([self], digits)[0]
+
+    @property
+    def wording(self) -> Wording:
+        """Names as Python writes them."""
+        return Wording(
+            [repr(group) for group in self.groups],
+            [repr(decision) for decision in self.classes.tolist()],
+            [repr(component.name) for component in self.components],
+        )
 
     @abstractmethod
     def _content(self) -> dict[str, Any]:
@@ -276,10 +307,13 @@ class Policy(ABC):
         return decide_table(table, self, roles, column)
 
     def rounded(self, decisions: Floats) -> Floats:
-        """Decision probabilities as they are, or the most probable decision when the policy draws no lots."""
+        """Decision probabilities as they are, or the most probable decision when the policy draws no lots.
+
+        Decisions are the last axis; any may come before it.
+        """
         if self.randomize:
             return decisions
-        return np.asarray(np.eye(len(self.classes))[decisions.argmax(axis=1)])
+        return np.asarray(np.eye(len(self.classes))[decisions.argmax(axis=-1)])
 
     def decide(self, scores: Any, group: Any = None, key: Any = None, x: Table = None) -> Array:
         """Decide about every person: the same key always draws the same lot.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
@@ -117,9 +117,14 @@ class Signal(ABC):
     def runs(self, n_classes: int) -> list[range]:
         """Signals that follow each other in order, and so may be described together."""
 
-    @abstractmethod
-    def describe(self, first: int, last: int, classes: list[Any], digits: int = 12) -> str:
-        """Say who has one of these signals: "a person whom ..."."""
+    def describe_all(
+        self, stretches: Sequence[tuple[int, int]], classes: Sequence[str], digits: int = 12
+    ) -> list[str]:
+        """Say who has a signal from the first to the last of each stretch: "a person whom ...".
+
+        ``classes`` are the model's labels as sentences write them.
+        """
+        return ["a person"] * len(stretches)
 
     @abstractmethod
     def log_policies(self, n_classes: int) -> float:
@@ -210,9 +215,14 @@ class SoftLabel(_Unordered):
         n, k = proba.shape
         return [(np.full(n, s), proba[:, s]) for s in range(k)]
 
-    def describe(self, first: int, last: int, classes: list[Any], digits: int = 12) -> str:
+    def describe_all(
+        self, stretches: Sequence[tuple[int, int]], classes: Sequence[str], digits: int = 12
+    ) -> list[str]:
         """Say who has this signal."""
-        return f"a person for whom the label {classes[first]!r} is drawn from the model's probabilities"
+        return [
+            f"a person for whom the label {classes[first]} is drawn from the model's probabilities"
+            for first, _ in stretches
+        ]
 
     def spreads(self, n_classes: int) -> int:
         """Every label."""
@@ -240,9 +250,11 @@ class Label(_Unordered):
         """Every row falls into its predicted label."""
         return [(row_argmax(_required(proba, self.kind)) if predicted is None else predicted, None)]
 
-    def describe(self, first: int, last: int, classes: list[Any], digits: int = 12) -> str:
+    def describe_all(
+        self, stretches: Sequence[tuple[int, int]], classes: Sequence[str], digits: int = 12
+    ) -> list[str]:
         """Say who has this signal."""
-        return f"a person whom the model labels {classes[first]!r}"
+        return [f"a person whom the model labels {classes[first]}" for first, _ in stretches]
 
 
 class _Scored(Signal):
@@ -351,11 +363,12 @@ class Score(_Scored):
         step = fine_per_class(n_classes) + 1
         return [range(k * step, (k + 1) * step) for k in range(n_classes)]
 
-    def describe(self, first: int, last: int, classes: list[Any], digits: int = 12) -> str:
+    def describe_all(
+        self, stretches: Sequence[tuple[int, int]], classes: Sequence[str], digits: int = 12
+    ) -> list[str]:
         """Say who is in these bins."""
-        return ScoreCells(tuple(range(1, self.size(len(classes)))), self.monotone, self.boundary).describe(
-            first, last, classes, digits
-        )
+        bins = ScoreCells(tuple(range(1, self.size(len(classes)))), self.monotone, self.boundary)
+        return bins.describe_all(stretches, classes, digits)
 
     def matched(self, proba: Floats | None, predicted: Codes) -> Score:
         """With the boundary at which the model's own decision turns, when there are two classes."""
@@ -489,17 +502,22 @@ class ScoreCells(_Scored):
         sides += [f"{best} <= {write_number(float(top - 1))}"] if top <= fine else []
         return " AND ".join([terms.top_is(owner), *sides])
 
-    def describe(self, first: int, last: int, classes: list[Any], digits: int = 12) -> str:
+    def describe_all(
+        self, stretches: Sequence[tuple[int, int]], classes: Sequence[str], digits: int = 12
+    ) -> list[str]:
         """Say whose score lies from the first of these cells to the last."""
-        starts, k = self._starts, len(classes)
-        low = lower_edge(int(starts[first]), k, self.boundary)
-        stop = int(starts[last + 1]) if last + 1 < len(starts) else Score(2, boundary=self.boundary).size(k)
-        high = lower_edge(stop, k, self.boundary)
+        edges = [*self._starts.tolist(), Score(2, boundary=self.boundary).size(len(classes))]
+        return [self._described(edges[first], edges[last + 1], classes, digits) for first, last in stretches]
+
+    def _described(self, start: int, stop: int, classes: Sequence[str], digits: int) -> str:
+        """Say who is in the bins from one to before another."""
+        k = len(classes)
+        low, high = lower_edge(start, k, self.boundary), lower_edge(stop, k, self.boundary)
         if k == 2:
-            who, score = "a person", f"score for {classes[1]!r}"
+            who, score = "a person", f"score for {classes[1]}"
         else:
-            owner = classes[int(starts[first]) // (fine_per_class(k) + 1)]
-            who, score = f"a person whom the model labels {owner!r}", "probability of it"
+            who = f"a person whom the model labels {classes[start // (fine_per_class(k) + 1)]}"
+            score = "probability of it"
             high = 1.0 if high <= low else high
         if low < 0 and high >= 1:
             return f"{who} with any {score}"

@@ -45,6 +45,7 @@ def choice(
     reach = max([today["allowed"], *(row["allowed"] for row in rows)]) or 1.0
     sides = [-0.015 * reach, 1.03 * reach]
     across = [width * (row["allowed"] - sides[0]) / (sides[1] - sides[0]) for row in rows]
+    bases, place = (values(rows), values([{**today, "text": "today"}])), values([rows[start]])
     panels, heights = [], []
     for which, name in (("good", "above"), ("gap", "below")):
         ends = _domain([*rows, today], which, zero=which == "gap")
@@ -55,8 +56,8 @@ def choice(
         y = alt.Y(f"{which}:Q", title=None, scale=alt.Scale(domain=ends, nice=False))
         form = "%" if which in content["percent"] else alt.Undefined
         y = y.axis(tickCount=4, domain=False, ticks=False, format=form)
-        layers = _panel(rows, today, which, x, y, theme)
-        marker = values([rows[start]]).mark_point(filled=True, color=theme.accent, size=150, opacity=1)
+        layers = _panel(bases, rows, today, which, x, y, theme)
+        marker = place.mark_point(filled=True, color=theme.accent, size=150, opacity=1)
         layers.append(marker.encode(x=x, y=y).properties(name=name))
         title = content["titles"][which]
         panels.append(alt.layer(*layers).properties(width=width, height=height, title=title))
@@ -66,22 +67,27 @@ def choice(
 
 
 def _panel(
-    rows: list[dict[str, Any]], today: dict[str, Any], which: str, x: Any, y: Any, theme: Theme
+    bases: tuple[Chart, Chart],
+    rows: list[dict[str, Any]],
+    today: dict[str, Any],
+    which: str,
+    x: Any,
+    y: Any,
+    theme: Theme,
 ) -> list[Chart]:
-    """Band, line as fitted, line on these people, and today."""
+    """Band, line as fitted, line on these people, and today; ``bases`` are charts of the rows and of today."""
     import altair as alt
 
-    layers = []
+    (base, now), layers = bases, []
     if f"{which}_high" in rows[0]:
-        band = values(rows).mark_area(color=theme.accent, opacity=0.13)
+        band = base.mark_area(color=theme.accent, opacity=0.13)
         low, high = y.copy(), f"{which}_high:Q"
         low.shorthand = f"{which}_low:Q"
         layers.append(band.encode(x=x, y=low, y2=high))
     fitted = y.copy()
     fitted.shorthand = f"{which}_fitted:Q"
-    layers.append(values(rows).mark_line(color=theme.muted, strokeDash=[2, 4]).encode(x=x, y=fitted))
-    line = values(rows).mark_line(color=theme.accent, strokeWidth=2.5, strokeJoin="round")
-    now = values([{**today, "text": "today"}])
+    layers.append(base.mark_line(color=theme.muted, strokeDash=[2, 4]).encode(x=x, y=fitted))
+    line = base.mark_line(color=theme.accent, strokeWidth=2.5, strokeJoin="round")
     point = now.mark_point(shape="diamond", filled=True, color=theme.ink, size=120, opacity=1)
     text = now.encode(x=x, y=y, text=alt.Text("text:N"))
     left = today["allowed"] > 0.8 * max(row["allowed"] for row in rows)

@@ -5,29 +5,30 @@ from __future__ import annotations
 import hashlib
 import math
 import platform
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from importlib import import_module
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from felicific._audit.audit import measure
-from felicific._audit.band import Band, band_along
+from felicific._audit.band import band_along
 from felicific._audit.comparison import compare
-from felicific._audit.result import Audit, plain
+from felicific._audit.persons import EachPerson
+from felicific._audit.result import Audit, plain, plain_all
 from felicific._fit.certificate import Certificate
-from felicific._fit.tryout import Tryout
+from felicific._fit.tryout import Tried, Tryout
 from felicific._frontier.breakpoints import tau_of
 from felicific._frontier.frontier import Frontier
-from felicific._policy.policy import Policy
+from felicific._policy.policy import Policy, Wording
 from felicific._problem.criteria import CRITERIA
 from felicific._problem.happiness import Happiness
 from felicific._problem.problem import Problem
 from felicific._program.moments import Outcome
 from felicific._tables.memory import column_names, is_frame, take_column
-from felicific._typing import Codes, Floats
+from felicific._typing import Floats
 from felicific.plots import labels, policy_steps
 
 FORMAT, VERSION = "felicific report", 1
@@ -66,31 +67,34 @@ def describe_choice(
     policy : Policy
         The one that is proposed.
     """
-    problem, people = tried.problem, tried.people
-    before, after = (
-        measure(tried.measured(odds), problem.widths, confidence=confidence)
-        for odds in (tried.odds_today, tried.odds(policy))
-    )
+    problem = tried.problem
+    wording, widths = _wording(policy), problem.widths
+    before = measure(tried.measured(tried.odds_today), widths, confidence=confidence)
+    odds = tried.odds(policy)
+    persons = tried.measured(odds)
+    after = measure(persons, widths, confidence=confidence)
+    proposed = _Proposed(policy, _sentences([policy], wording)[0], tried.tried(odds), persons)
+    today = before.to_dict()
     return {
         "format": FORMAT,
         "version": VERSION,
         "kind": "choice",
         "title": title,
         "confidence": confidence,
-        "decisions": [plain(decision) for decision in problem.decisions.tolist()],
+        "decisions": plain_all(problem.decisions.tolist()),
         "model": model,
         "grouped_by": plain(grouped_by) if isinstance(grouped_by, str | None) else str(grouped_by),
         "groups": [
-            {"name": plain(group), "people": count}
-            for group, count in zip(people.groups, before.persons.sizes.tolist(), strict=True)
+            {"name": group, "people": count}
+            for group, count in zip(today["groups"], persons.sizes.tolist(), strict=True)
         ],
         "components": [_component(happiness) for happiness in problem.happiness],
         "loss": line.loss_name,
-        "today": before.to_dict(),
+        "today": today,
         "after": after.to_dict(),
         "change": compare(before, after).to_dict(),
-        "policy": _policy(problem, policy),
-        "frontier": _frontier(tried, line, policy, confidence),
+        "policy": _policy(problem, policy, proposed.rules),
+        "frontier": _frontier(tried, line, proposed, wording, confidence),
         "certificate": None if certificate is None else certificate.to_dict(),
         "reproduce": reproduce(tried, command),
     }
@@ -157,7 +161,7 @@ def _words(function: Any, family: Any) -> str:
     return " ".join(doc.strip().split("\n\n")[0].split())
 
 
-def _policy(problem: Problem, policy: Policy) -> dict[str, Any]:
+def _policy(problem: Problem, policy: Policy, rules: list[str]) -> dict[str, Any]:
     gap = problem.gaps
     return {
         "kind": policy.kind,
@@ -165,48 +169,39 @@ def _policy(problem: Problem, policy: Policy) -> dict[str, Any]:
         "constraints": [str(constraint) for constraint in problem.kept],
         "see_group": policy.see_group,
         "randomize": policy.randomize,
-        "sentences": sentences(policy),
+        "sentences": rules,
         "steps": None if policy.sees_x else policy_steps(policy),
     }
 
 
-def sentences(policy: Policy) -> list[str]:
-    """The policy in words, with names cut to a readable length."""
-    names = labels(component.title for component in policy.components)
-    shown = replace(
-        policy,
-        groups=tuple(_quoted(policy.groups)),
-        classes=np.array([*_quoted(policy.classes.tolist()), None], dtype=object)[:-1],
-        components=tuple(replace(c, name=name) for c, name in zip(policy.components, names, strict=True)),
+def _sentences(policies: Sequence[Policy], wording: Wording) -> list[list[str]]:
+    """Policies that differ in their probabilities alone in words, as many sentences of each as a reader reads."""
+    said = []
+    for rules in policies[0].rules_along(policies, 4, wording) if policies else []:
+        left = len(rules) - SENTENCES
+        more = f"And {left} more such sentences; see the policy's file."
+        said.append(rules if left <= 0 else [*rules[:SENTENCES], more])
+    return said
+
+
+def _wording(policy: Policy) -> Wording:
+    """Names cut to a readable length."""
+    titles = labels([component.title for component in policy.components])
+    groups, decisions = [*policy.groups], policy.classes.tolist()
+    return Wording(
+        _quoted(groups, labels(groups)),
+        _quoted(decisions, labels(decisions)),
+        [repr(title) for title in titles],
     )
-    found = shown.rules(digits=4)
-    left = len(found) - SENTENCES
-    return (
-        found
-        if left <= 0
-        else [*found[:SENTENCES], f"And {left} more such sentences; see the policy's file."]
-    )
 
 
-class _Shown(str):
-    """A name that is quoted as a reader expects it."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return str(self)
-
-
-def _quoted(names: Iterable[Any]) -> list[_Shown]:
+def _quoted(values: list[Any], texts: list[str]) -> list[str]:
     """Text in quotation marks, numbers without."""
-    values = list(names)
     return [
-        _Shown(
-            f"\N{LEFT DOUBLE QUOTATION MARK}{text}\N{RIGHT DOUBLE QUOTATION MARK}"
-            if isinstance(value, str)
-            else text
-        )
-        for value, text in zip(values, labels(values), strict=True)
+        f"\N{LEFT DOUBLE QUOTATION MARK}{text}\N{RIGHT DOUBLE QUOTATION MARK}"
+        if isinstance(value, str)
+        else text
+        for value, text in zip(values, texts, strict=True)
     ]
 
 
@@ -214,12 +209,57 @@ def _quoted(names: Iterable[Any]) -> list[_Shown]:
 # The choice
 
 
-def _frontier(tried: Tryout, line: Frontier, policy: Policy, confidence: float) -> dict[str, Any]:
+class _Proposed(NamedTuple):
+    """The policy that is proposed, in words, and what it does to the people and to each of them."""
+
+    policy: Policy
+    rules: list[str]
+    tried: Tried
+    persons: EachPerson
+
+
+def _frontier(
+    tried: Tryout, line: Frontier, proposed: _Proposed, wording: Wording, confidence: float
+) -> dict[str, Any]:
     """The frontier, and everything about the positions that the slider can take."""
-    crossing = Crossing.of(tried)
-    tau_today, tau_policy = tau_of(line.today, line.ray), tau_of(policy.outcome, line.ray)
-    least, most = line.points[0].tau, line.points[-1].tau
-    reach = max(most, tau_policy)
+    policy = proposed.policy
+    ray, points, today = line.ray, line.points, line.today
+    tau_today, tau_policy = tau_of(today, ray), tau_of(policy.outcome, ray)
+    marked = _marked(points[0].tau, points[-1].tau, tau_today, tau_policy)
+    taus = positions(list(marked.values()), max(points[-1].tau, tau_policy))
+    chosen = taus.index(marked["proposed policy"])
+    others = [tau for i, tau in enumerate(taus) if i != chosen]
+    places = [replace(place, randomize=policy.randomize) for place in line.along(others)]
+    # Of equally good policies the fitted one need not be the frontier's.
+    tried_all, said, everywhere = tried.try_all(places), _sentences(places, wording), [*places]
+    tried_all.insert(chosen, proposed.tried)
+    said.insert(chosen, proposed.rules)
+    everywhere.insert(chosen, policy)
+    bounds, prices = _bounds(tried, line, proposed, taus, chosen, confidence), line.price_at(taus).tolist()
+    return {
+        "ray": _numbers(ray),
+        "tolerance": line.tolerance,
+        "breakpoints": [{"tau": point.tau, **_outcome(point.outcome)} for point in points],
+        "today": {"tau": tau_today, "fitted": _outcome(today), **_outcome(tried.today)},
+        "positions": [
+            {
+                "tau": tau,
+                "names": [name for name, where in marked.items() if where == tau],
+                "allowed": _numbers(tau * ray),
+                "fitted": _outcome(everywhere[i].outcome),
+                **_outcome(tried_all[i]),
+                "bound": bounds[i],
+                "price": prices[i],
+                "moves": tried_all[i].moves.tolist(),
+                "sentences": said[i],
+            }
+            for i, tau in enumerate(taus)
+        ],
+    }
+
+
+def _marked(least: float, most: float, tau_today: float, tau_policy: float) -> dict[str, float]:
+    """Positions that have a name."""
     marked = {
         "least gap": least,
         "half of today's gap": min(tau_today / 2, most),
@@ -227,58 +267,31 @@ def _frontier(tried: Tryout, line: Frontier, policy: Policy, confidence: float) 
     }
     marked |= {"least loss": most} | ({"today's gap": tau_today} if tau_today < most else {})
     # What differs from the least gap by rounding alone is the least gap.
-    marked = {name: least if tau <= least + 1e-9 * reach else tau for name, tau in marked.items()}
-    band = _band(tried, line, policy, confidence)
-    found = []
-    for tau in positions(list(marked.values()), reach):
-        place = replace(line.at(tau=tau), randomize=policy.randomize)
-        bound = None if band is None else _bound(band, min(tau, most))
-        if tau == marked["proposed policy"]:
-            # Of equally good policies the fitted one need not be the frontier's; the band speaks of both.
-            place, bound = policy, None if band is None else _bound(band, float(band.tau[-1]))
-        decisions = tried.odds(place)
-        found.append(
-            {
-                "tau": tau,
-                "names": [name for name, where in marked.items() if where == tau],
-                "allowed": _numbers(tau * line.ray),
-                "fitted": _outcome(place.outcome),
-                **_outcome(tried.outcome(decisions)),
-                "bound": bound,
-                "price": _price(line, tau),
-                "moves": crossing.count(decisions),
-                "sentences": sentences(place),
-            }
-        )
-    return {
-        "ray": _numbers(line.ray),
-        "tolerance": line.tolerance,
-        "breakpoints": [{"tau": point.tau, **_outcome(point.outcome)} for point in line.points],
-        "today": {"tau": tau_today, "fitted": _outcome(line.today), **_outcome(tried.today)},
-        "positions": found,
-    }
+    rounding = 1e-9 * max(most, tau_policy)
+    return {name: least if tau <= least + rounding else tau for name, tau in marked.items()}
 
 
-def _band(tried: Tryout, line: Frontier, policy: Policy, confidence: float) -> Band | None:
-    """Limits that hold along the whole frontier, and for the policy, which stands behind its end.
+def _bounds(
+    tried: Tryout, line: Frontier, proposed: _Proposed, taus: list[float], chosen: int, confidence: float
+) -> list[dict[str, Any] | None]:
+    """Limits of the gaps and the loss at every position, which hold along the whole frontier and for the policy.
 
     Rounded decisions have none: they are no mixtures of those at the breakpoints.
     """
-    if not policy.randomize:
-        return None
-    beyond = 2.0 * line.tau[-1] + 1.0
-    return band_along(line, np.append(line.tau, beyond), [*line.policies, policy], tried.persons, confidence)
+    if not proposed.policy.randomize:
+        return [None] * len(taus)
+    corners = line.tau
+    most = float(corners[-1])
+    # The policy stands behind the end of the frontier.
+    beyond = 2.0 * most + 1.0
 
-
-def _bound(band: Band, tau: float) -> dict[str, Any]:
-    """Limits of the gaps and the loss at a position."""
-    gaps = [_numbers(np.array(limits)) for limits in band.gaps(tau).values()]
-    return {"gaps": gaps, "loss": _numbers(np.array(band.losses(tau)))}
-
-
-def _price(line: Frontier, tau: float) -> float:
-    """Loss given up per unit of tau: the slope of the frontier, at a breakpoint that towards larger gaps."""
-    return float(line.prices[int(np.searchsorted(line.tau, tau, side="right")) - 1, 0])
+    ways = tried.persons_along(line.policies, last=proposed.persons)
+    band = band_along(line, np.append(corners, beyond), ways, confidence)
+    gaps, losses = band.along([beyond if i == chosen else min(tau, most) for i, tau in enumerate(taus)])
+    return [
+        {"gaps": [_numbers(limits) for limits in at], "loss": _numbers(loss)}
+        for at, loss in zip(gaps, losses, strict=True)
+    ]
 
 
 def positions(marked: list[float], reach: float) -> list[float]:
@@ -300,30 +313,7 @@ def round_step(width: float) -> float:
     return next(float(f"{m * power:.12g}") for m in (1, 2, 5, 10) if m * power >= width * (1 - 1e-12))
 
 
-@dataclass(frozen=True)
-class Crossing:
-    """Counts how many people of each group move from which decision to which, in expectation over the lottery."""
-
-    groups: int
-    classes: int
-    cells: Codes
-    weights: Floats
-
-    @classmethod
-    def of(cls, tried: Tryout) -> Crossing:
-        """The people, by group and today's decision."""
-        people, k = tried.people, len(tried.problem.decisions)
-        return cls(len(people.groups), k, people.codes * k + people.decisions_today(), people.weights)
-
-    def count(self, decisions: Floats) -> list[Any]:
-        """counts[group][decision today][decision then]."""
-        size = self.groups * self.classes
-        found = [np.bincount(self.cells, self.weights * then, minlength=size) for then in decisions.T]
-        table: list[Any] = np.stack(found, axis=-1).reshape(self.groups, self.classes, -1).tolist()
-        return table
-
-
-def _outcome(outcome: Outcome) -> dict[str, Any]:
+def _outcome(outcome: Outcome | Tried) -> dict[str, Any]:
     return {"loss": outcome.loss, "means": outcome.means.tolist(), "gaps": outcome.gaps.tolist()}
 
 

@@ -1,16 +1,24 @@
-"""Numbers and names as a reader wants them."""
+"""Numbers and names as a reader wants them; what stands in columns is written column by column."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
+
+from felicific.plots import clean, labels
+
+Content = dict[str, Any]
 
 #: Units of what is shown times 100, and how they are written. A difference of shares is not a share.
 SHARES = {"share": "%", "difference of shares": "points"}
 CURRENCIES = "$€£¥₹"
 SPACE = "\N{NO-BREAK SPACE}"
 MINUS = "\N{MINUS SIGN}"
+
+#: Most flows from one decision to another that are spelled out for a group.
+FLOWS = 4
 
 
 @dataclass(frozen=True)
@@ -41,10 +49,18 @@ class Quantity:
             return "unknown"
         return self._bare(number) + self._after
 
+    def texts(self, numbers: Iterable[float | None]) -> list[str]:
+        """Numbers with their unit."""
+        return [self(number) for number in numbers]
+
     def cell(self, number: float | None) -> str:
         """For a table whose heading says the unit: without it, unless it is a currency or per cent."""
         unknown = number is None or not math.isfinite(number)
         return self(number) if unknown or not self.heading else self._bare(float(number or 0.0))
+
+    def cells(self, numbers: Iterable[float | None]) -> list[str]:
+        """A column of such a table."""
+        return [self.cell(number) for number in numbers]
 
     @property
     def heading(self) -> str:
@@ -72,6 +88,14 @@ class Quantity:
         text = self(number)
         return f"+{text}" if number is not None and number > 0 and text != self(0.0) else text
 
+    def numbers(self, parts: Sequence[Content], *, signed: bool = False) -> list[dict[str, str]]:
+        """Estimates with what they leave open, as cells of a table; changes with their sign."""
+        write = self.change if signed else self
+        return [
+            {"number": write(part["estimate"]), "span": self.span(part["low"], part["high"])}
+            for part in parts
+        ]
+
     def span(self, low: float | None, high: float | None) -> str:
         """From one number to another; a side about which nothing is known is said to be unknown."""
         if low is None and high is None:
@@ -79,6 +103,110 @@ class Quantity:
         if low is None or high is None:
             return f"at most {self(high)}" if low is None else f"at least {self(low)}"
         return f"{self._bare(low)} to {self(high)}"
+
+
+@dataclass(frozen=True)
+class Names:
+    """How things are called and numbers are written in one report."""
+
+    groups: list[str]
+    decisions: list[str]
+    components: list[str]
+    quantities: list[Quantity]
+    accuracy: bool
+
+    @classmethod
+    def of(cls, content: Content) -> Names:
+        """Names without anything a page could trip over, and as many decimals as the gaps deserve."""
+        scales: dict[str, float] = {}
+        for j, component in enumerate(content["components"]):
+            parts = [content[when]["components"][j] for when in ("today", "after") if when in content]
+            sizes = [abs(mean["estimate"]) for part in parts for mean in part["means"]]
+            scale = max(part["gap"]["estimate"] for part in parts) or max(sizes)
+            scales[component["unit"]] = max(scale, scales.get(component["unit"], 0.0))
+        written = {
+            unit: Quantity.of(clean(unit, 28) if unit else "", scale) for unit, scale in scales.items()
+        }
+        return cls(
+            labels([group["name"] for group in content["groups"]]),
+            labels(content.get("decisions", ())),
+            labels([component["title"] for component in content["components"]]),
+            [written[component["unit"]] for component in content["components"]],
+            content.get("loss", "error") == "error",
+        )
+
+    @property
+    def heads(self) -> list[str]:
+        """Components as headings of tables, with the unit where the numbers do not say it."""
+        return [name + q.heading for name, q in zip(self.components, self.quantities, strict=True)]
+
+    @property
+    def aim(self) -> str:
+        """What the decision maker wants."""
+        return "accuracy" if self.accuracy else "loss per person"
+
+    def texts(self, numbers: Iterable[float | None]) -> list[str]:
+        """A number of every component, with its unit."""
+        return [quantity(number) for quantity, number in zip(self.quantities, numbers, strict=True)]
+
+    def cells(self, numbers: Iterable[float | None]) -> list[str]:
+        """A number of every component, for a table whose heading says the unit."""
+        return [quantity.cell(number) for quantity, number in zip(self.quantities, numbers, strict=True)]
+
+    def spans(self, parts: Iterable[Content]) -> list[str]:
+        """From which number to which an estimate of every component leaves open."""
+        return [q.span(part["low"], part["high"]) for q, part in zip(self.quantities, parts, strict=True)]
+
+    def goods(self, losses: Iterable[float]) -> list[str]:
+        """Losses, or the accuracy if that is what is lost."""
+        return [percent(1.0 - loss) if self.accuracy else f"{loss:,.4g}" for loss in losses]
+
+    def changes(self, costs: Iterable[float]) -> list[str]:
+        """How much more or less than today is lost, or right."""
+        return [self._change(cost) for cost in costs]
+
+    def _change(self, cost: float) -> str:
+        if self.accuracy and abs(cost) < 5e-7:
+            return "as today"
+        if self.accuracy:
+            return f"{points(cost)} {'less' if cost > 0 else 'more'} than today"
+        return f"{abs(cost):,.4g} {'more' if cost > 0 else 'less'} than today"
+
+    def prices(self, costs: Iterable[float], what: str) -> list[str]:
+        """What closing a little more of the gap costs; ``what`` is that little."""
+        return [
+            "nothing"
+            if cost <= 0
+            else f"{points(cost)} of accuracy per {what}"
+            if self.accuracy
+            else f"{cost:,.3g} of loss per {what}"
+            for cost in costs
+        ]
+
+    def gaps(self, rows: Iterable[Sequence[float]], most: int = 3) -> list[str]:
+        """Gaps of the first components, with what they are gaps in; a text for every row of gaps."""
+        named = list(zip(self.quantities, self.components, strict=True))[:most]
+        return [
+            listed([f"{quantity(gap)} in {name}" for gap, (quantity, name) in zip(row, named, strict=False)])
+            for row in rows
+        ]
+
+
+def flows(tables: Iterable[Sequence[Sequence[float]]], decisions: list[str], most: int = FLOWS) -> list[str]:
+    """From which decision to which people move, the largest number first; a text for every table of moves."""
+    texts = []
+    for table in tables:
+        moves = [
+            (number, a, d)
+            for a, row in enumerate(table)
+            for d, number in enumerate(row)
+            if a != d and number > 1e-6
+        ]
+        moves.sort(key=lambda flow: (-flow[0], flow[1], flow[2]))
+        parts = [f"{count(number)} from {decisions[a]} to {decisions[d]}" for number, a, d in moves[:most]]
+        rest = sum(number for number, _, _ in moves[most:])
+        texts.append(", ".join(parts + ([f"{count(rest)} in other ways"] if rest else [])) or "nobody")
+    return texts
 
 
 def percent(share: float, decimals: int = 2) -> str:
@@ -89,6 +217,11 @@ def percent(share: float, decimals: int = 2) -> str:
 def proportion(share: float) -> str:
     """A share in per cent, with a decimal only if it needs one."""
     return percent(share, 0 if abs(100 * share - round(100 * share)) < 1e-6 else 1)
+
+
+def proportions(shares: Iterable[float]) -> list[str]:
+    """Several such shares."""
+    return [proportion(share) for share in shares]
 
 
 def points(share: float) -> str:
@@ -104,6 +237,16 @@ def count(number: float) -> str:
     if 0 < number < 0.5:
         return "less than 1"
     return f"{number:,.0f}"
+
+
+def counts(numbers: Iterable[float]) -> list[str]:
+    """Several numbers of people."""
+    return [count(number) for number in numbers]
+
+
+def counts_of(numbers: Iterable[float], total: float) -> list[str]:
+    """Numbers of people, with their share of all."""
+    return [f"{count(number)} ({percent(number / total, 1)})" for number in numbers]
 
 
 def listed(parts: Iterable[str], last: str = "and") -> str:

@@ -18,77 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from felicific._audit.persons import check_persons, expected_value, not_one_by_one
+from felicific._audit.persons import SummedPersons, check_persons, expected_value
 from felicific._people.lazy import LazyPeople, no_rows
 from felicific._people.people import People
 from felicific._people.worth import Worth, typical, worth_of
 from felicific._policy.policy import Policy
-from felicific._problem.happiness import Component
 from felicific._problem.problem import Problem
 from felicific._statistics.intervals import Sample
 from felicific._tables.groups import find_groups
 from felicific._typing import Codes, Floats, Truths
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class SummedPersons:
-    """Sums over people in a table that is not in memory; see :class:`felicific._audit.persons.Persons`.
-
-    Attributes
-    ----------
-    sample, loss_sample : Sample
-        Of shape (groups, components), relative to the origin; of all people together, of shape (1,).
-    loss_is_rate : bool
-        Whether every loss is 0 or 1.
-    rows : int
-    sizes : array of shape (groups,)
-        Weight of every group.
-    weighted, whole : bool
-        Whether there are weights, and whether all of them are whole numbers.
-    counted : array of shape (groups, components)
-        Weight that each component counts.
-    largest : array of shape (components,) and float
-        Sizes of the largest values and loss.
-    """
-
-    groups: tuple[Any, ...]
-    components: tuple[Component, ...]
-    origin: Floats
-    binary: Truths
-    loss_bounds: tuple[float, float] | None
-    sampling: bool
-    sample: Sample
-    loss_sample: Sample | None
-    loss_is_rate: bool
-    rows: int
-    sizes: Floats
-    weighted: bool
-    whole: bool
-    counted: Floats
-    largest: tuple[Floats, float]
-
-    @property
-    def countable(self) -> bool:
-        """Whether weights are whole numbers of people."""
-        return self.whole and not self.sampling
-
-    @property
-    def one_by_one(self) -> bool:
-        """No."""
-        return False
-
-    @property
-    def fingerprint(self) -> str | None:
-        """Nobody knows them."""
-        return None
-
-    def values_of(self, z: int, j: int) -> Floats:
-        """Nobody knows them."""
-        raise not_one_by_one()
-
-    def loss_values(self) -> Floats:
-        """Nobody knows them."""
-        raise not_one_by_one()
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import zlib
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -21,98 +21,6 @@ from felicific._problem.problem import Problem
 from felicific._statistics.intervals import Sample, summarise
 from felicific._typing import Array, Codes, Floats, Truths
 from felicific.exceptions import DataError, GroupError, HappinessError
-
-
-class Persons(Protocol):
-    """People of positive weight with what decisions do to them; each of them, or sums over them.
-
-    Attributes
-    ----------
-    groups : tuple
-    components : tuple of Component
-    origin : array of shape (components,)
-        A typical value of every component; values and samples are relative to it.
-    binary : bool array of shape (components,)
-        Whether all values of the component are 0 or 1.
-    loss_bounds : (low, high) or None
-        The range of the loss, when it is known.
-    sampling : bool
-        Whether weights are sampling weights; else they are frequencies.
-    """
-
-    @property
-    def groups(self) -> tuple[Any, ...]:
-        """The groups."""
-
-    @property
-    def components(self) -> tuple[Component, ...]:
-        """What is measured."""
-
-    @property
-    def origin(self) -> Floats:
-        """A typical value of every component."""
-
-    @property
-    def binary(self) -> Truths:
-        """Whether all values of the component are 0 or 1."""
-
-    @property
-    def loss_bounds(self) -> tuple[float, float] | None:
-        """The range of the loss, when it is known."""
-
-    @property
-    def sampling(self) -> bool:
-        """Whether weights are sampling weights."""
-
-    @property
-    def rows(self) -> int:
-        """How many rows there are."""
-
-    @property
-    def sizes(self) -> Floats:
-        """Weight of every group."""
-
-    @property
-    def weighted(self) -> bool:
-        """Whether there are weights."""
-
-    @property
-    def countable(self) -> bool:
-        """Whether everybody is a whole number of people, as exact and distribution-free methods need."""
-
-    @property
-    def sample(self) -> Sample:
-        """The values of all components, summed up by group; relative to the origin."""
-
-    @property
-    def loss_sample(self) -> Sample | None:
-        """The loss of all people together, of shape (1,); None when it cannot be known."""
-
-    @property
-    def loss_is_rate(self) -> bool:
-        """Whether every loss is 0 or 1."""
-
-    @property
-    def one_by_one(self) -> bool:
-        """Whether each person's value is known."""
-
-    @property
-    def fingerprint(self) -> str | None:
-        """Of who these people are and what every decision would be worth to them; None when nobody knows them."""
-
-    def values_of(self, z: int, j: int) -> Floats:
-        """Values of one group, each repeated as often as its frequency says."""
-
-    def loss_values(self) -> Floats:
-        """Losses of all people, each repeated as often as its frequency says."""
-
-    @property
-    def largest(self) -> tuple[Floats, float]:
-        """Size of the largest value of every component, and of the largest loss."""
-
-    @property
-    def counted(self) -> Floats:
-        """How many rows, or how much weight, of every group each component counts: shape (groups, components)."""
 
 
 def bounds_of(persons: Persons, j: int) -> tuple[float, float] | None:
@@ -147,10 +55,20 @@ def check_persons(persons: Persons) -> None:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class EachPerson:
-    """Each person's own values; see :class:`Persons` for what sums over people have too.
+    """Each person's own values.
 
     Attributes
     ----------
+    groups : tuple
+    components : tuple of Component
+    origin : array of shape (components,)
+        A typical value of every component; values and samples are relative to it.
+    binary : bool array of shape (components,)
+        Whether all values of the component are 0 or 1.
+    loss_bounds : (low, high) or None
+        The range of the loss, when it is known.
+    sampling : bool
+        Whether weights are sampling weights; else they are frequencies.
     codes : array of shape (n,)
         Position of each person's group.
     values : array of shape (n, components)
@@ -263,6 +181,71 @@ class EachPerson:
             return np.tile(np.bincount(self.codes, minlength=g)[:, None], (1, j)).astype(np.float64)
         counts = [np.bincount(self.codes[self.inside[:, c]], minlength=g) for c in range(j)]
         return np.stack(counts, axis=1).astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SummedPersons:
+    """Sums over people in a table that is not in memory; nobody's own values are known.
+
+    Attributes
+    ----------
+    sample, loss_sample : Sample
+        Of shape (groups, components), relative to the origin; of all people together, of shape (1,).
+    loss_is_rate : bool
+        Whether every loss is 0 or 1.
+    rows : int
+    sizes : array of shape (groups,)
+        Weight of every group.
+    weighted, whole : bool
+        Whether there are weights, and whether all of them are whole numbers.
+    counted : array of shape (groups, components)
+        Weight that each component counts.
+    largest : array of shape (components,) and float
+        Sizes of the largest values and loss.
+    """
+
+    groups: tuple[Any, ...]
+    components: tuple[Component, ...]
+    origin: Floats
+    binary: Truths
+    loss_bounds: tuple[float, float] | None
+    sampling: bool
+    sample: Sample
+    loss_sample: Sample | None
+    loss_is_rate: bool
+    rows: int
+    sizes: Floats
+    weighted: bool
+    whole: bool
+    counted: Floats
+    largest: tuple[Floats, float]
+
+    @property
+    def countable(self) -> bool:
+        """Whether weights are whole numbers of people."""
+        return self.whole and not self.sampling
+
+    @property
+    def one_by_one(self) -> bool:
+        """No."""
+        return False
+
+    @property
+    def fingerprint(self) -> str | None:
+        """Nobody knows them."""
+        return None
+
+    def values_of(self, z: int, j: int) -> Floats:
+        """Nobody knows them."""
+        raise not_one_by_one()
+
+    def loss_values(self) -> Floats:
+        """Nobody knows them."""
+        raise not_one_by_one()
+
+
+#: People of positive weight with what decisions do to them: each of them, or sums over them.
+Persons: TypeAlias = EachPerson | SummedPersons
 
 
 def persons_of(people: People, problem: Problem, *, sampling: bool = False) -> EachPerson:

@@ -19,7 +19,7 @@ CHUNK = 131_072
 
 def encode_labels(values: Any, classes: Array, what: str, rows: Codes) -> Codes:
     """Position of every label in ``classes``; a missing or unknown one is an error."""
-    vector = as_vector(values, what)
+    vector = values if isinstance(values, np.ndarray) and values.ndim == 1 else as_vector(values, what)
     missing = null_rows(vector)
     if len(missing):
         raise DataError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,40 +14,11 @@ from felicific._tables.dialect import Dialect
 from felicific._tables.engine import Decisions, Engine, find_engine
 from felicific._tables.groups import resolve_groups
 from felicific._tables.memory import add_column, column_names, refuse_missing_columns, take_column
-from felicific._typing import Array, Floats, Table
+from felicific._typing import Array, Table
 from felicific.exceptions import DataError, GroupError
 
-
-class DecidingPolicy(Protocol):
-    """What a column of decisions needs of a policy."""
-
-    @property
-    def classes(self) -> Array:
-        """The decisions."""
-
-    @property
-    def randomize(self) -> bool:
-        """Whether lots are drawn, for which people need keys."""
-
-    @property
-    def see_group(self) -> bool:
-        """Whether it needs the group."""
-
-    @property
-    def needs_proba(self) -> bool:
-        """Whether it needs probabilities, and not only predicted labels."""
-
-    def odds(self, scores: Any, group: Any = None, x: Table = None) -> Floats:
-        """Probability of every decision for every person."""
-
-    def decide(self, scores: Any, group: Any = None, key: Any = None, x: Table = None) -> Array:
-        """One decision for every person."""
-
-    def sql_writer(self) -> Callable[[Dialect, Names], str] | None:
-        """How it is written as SQL; None where functions of x decide."""
-
-    def columns_seen(self, engine: Engine, sensitive_features: Any) -> tuple[str, ...] | None:
-        """Columns that functions of x look at; None when they must see the library's own rows."""
+if TYPE_CHECKING:
+    from felicific._policy.policy import Policy
 
 
 @dataclass(frozen=True)
@@ -60,9 +31,7 @@ class Roles:
     key: str | None
 
     @classmethod
-    def of(
-        cls, policy: DecidingPolicy, proba: Any, predicted: Any, sensitive_features: Any, key: Any
-    ) -> Roles:
+    def of(cls, policy: Policy, proba: Any, predicted: Any, sensitive_features: Any, key: Any) -> Roles:
         """Check the names against what the policy sees."""
         group = () if sensitive_features is None else sensitive_features
         group = tuple(group) if isinstance(group, list | tuple) else (group,)
@@ -115,7 +84,7 @@ def _ordered(proba: Any, classes: list[Any]) -> tuple[str, ...] | None:
 class _PolicyDecisions(Decisions):
     """The decisions of a policy about a table whose columns have these roles."""
 
-    policy: DecidingPolicy
+    policy: Policy
     roles: Roles
 
     @property
@@ -142,7 +111,7 @@ class _PolicyDecisions(Decisions):
         return None if seen is None else (*self.roles.names, *seen)
 
 
-def decide_table(table: Table, policy: DecidingPolicy, roles: Roles, column: str) -> Table:
+def decide_table(table: Table, policy: Policy, roles: Roles, column: str) -> Table:
     """The table with one more column, the decisions; a lazy table stays lazy."""
     engine = find_engine(table)
     names = column_names(table) if engine is None else engine.names

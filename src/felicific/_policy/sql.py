@@ -7,48 +7,18 @@ and both sides are exact. The lottery is the same hash, so the same person gets 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from felicific._people.checks import PROBABILITY_TOLERANCE
 from felicific._policy.lottery import cumulate
-from felicific._program.signals import Signal
 from felicific._tables.dialect import Dialect, write_number
-from felicific._typing import Array, Floats
+from felicific._typing import Floats
 from felicific.exceptions import DataError
 
-
-class SignalPolicy(Protocol):
-    """What SQL is written from: a policy q(decision given signal, group), and how its lots are drawn."""
-
-    @property
-    def classes(self) -> Array:
-        """The decisions."""
-
-    @property
-    def groups(self) -> tuple[Any, ...]:
-        """The groups."""
-
-    @property
-    def signal(self) -> Signal:
-        """What the policy sees besides the group."""
-
-    @property
-    def q(self) -> Floats:
-        """Probability of each decision, by group and signal."""
-
-    @property
-    def salt(self) -> str:
-        """The salt of the lottery."""
-
-    @property
-    def randomize(self) -> bool:
-        """Whether lots are drawn."""
-
-    @property
-    def see_group(self) -> bool:
-        """Whether the group decides too."""
+if TYPE_CHECKING:
+    from felicific._policy.cells import CellPolicy
 
 
 @dataclass(frozen=True)
@@ -73,7 +43,7 @@ class Names:
     key: str | None
 
 
-def case_expression(policy: SignalPolicy, dialect: Dialect, names: Names) -> str:
+def case_expression(policy: CellPolicy, dialect: Dialect, names: Names) -> str:
     """The decision of a policy as one expression.
 
     Unknown groups, impossible probabilities and missing keys raise inside the database; they never fall into an
@@ -83,7 +53,7 @@ def case_expression(policy: SignalPolicy, dialect: Dialect, names: Names) -> str
 
 
 class _Case:
-    def __init__(self, policy: SignalPolicy, dialect: Dialect, names: Names) -> None:
+    def __init__(self, policy: CellPolicy, dialect: Dialect, names: Names) -> None:
         self.policy, self.dialect, self.names = policy, dialect, names
         self.signal = policy.signal
         self.classes = policy.classes.tolist()

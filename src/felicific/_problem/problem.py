@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from types import FunctionType
 from typing import Any
 
@@ -83,7 +84,7 @@ class Problem:
         cost = Loss.of(loss, decisions, truths)
         return cls(decisions, truths, every, cost, requirements, see_group, names)
 
-    @property
+    @cached_property
     def components(self) -> tuple[Component, ...]:
         """What moments, policies and files remember of the happiness."""
         return tuple(happiness.component for happiness in self.happiness)

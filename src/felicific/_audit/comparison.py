@@ -18,7 +18,7 @@ from felicific._audit.result import (
     interval_to_dict,
     line_of,
     loss_line,
-    plain,
+    means_to_dict,
     row_of,
     short,
     table_lines,
@@ -96,9 +96,9 @@ class Comparison:
                     "name": found.component.name,
                     "unit": found.component.unit,
                     "means": [
-                        {"group": plain(group), "before": found.before[group], "after": found.after[group]}
-                        | interval_to_dict(interval)
-                        for group, interval in found.means.items()
+                        {"group": mean["group"], "before": found.before[group], "after": found.after[group]}
+                        | mean
+                        for group, mean in zip(found.means, means_to_dict(found.means), strict=True)
                     ],
                     "gap": interval_to_dict(found.gap),
                 }

@@ -276,17 +276,19 @@ def interval_to_dict(interval: Interval) -> dict[str, Any]:
     }
 
 
-def _component_to_dict(found: ComponentAudit) -> dict[str, Any]:
-    def listed(entries: Mapping[Any, Interval]) -> list[dict[str, Any]]:
-        return [{"group": plain(group)} | interval_to_dict(entry) for group, entry in entries.items()]
+def means_to_dict(means: Mapping[Any, Interval]) -> list[dict[str, Any]]:
+    """Intervals of groups as plain data."""
+    return [{"group": plain(group)} | interval_to_dict(mean) for group, mean in means.items()]
 
+
+def _component_to_dict(found: ComponentAudit) -> dict[str, Any]:
     test = found.test
     return {
         "name": found.component.name,
         "unit": found.component.unit,
         "bounds": None if found.component.bounds is None else list(found.component.bounds),
-        "means": listed(found.means),
-        "corrected": listed(found.corrected),
+        "means": means_to_dict(found.means),
+        "corrected": means_to_dict(found.corrected),
         "gap": interval_to_dict(found.gap) | {"bias": plain(found.bias)},
         "corrected_gap": None if found.corrected_gap is None else interval_to_dict(found.corrected_gap),
         "test": None

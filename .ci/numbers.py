@@ -57,23 +57,23 @@ from typing import Any
 
 #: What no number may exceed, and what it shall become where that is decided.
 LIMITS: dict[str, tuple[float, float | None]] = {
-    "public names": (31, 36),
+    "public names": (23, 36),
     "parameters of FairClassifier": (15, 21),
     "modules at the top": (6, None),
-    "depth, imports at import": (19, None),
-    "depth, imports anywhere": (21, None),
-    "questions about kinds": (27, 0),
-    "lines": (22_389, None),
-    "lines of code": (15_513, None),
-    "parameters of type Any": (500, None),
-    "parameters of type Any, %": (18.5, None),
-    "fit: hops": (127, 60),
-    "audit: hops": (134, 60),
-    "report: hops": (5_296, 600),
-    "report: calls of check_proba": (73, 1),
-    "report: calls of check_weights": (4, 1),
-    "report: calls of encode_groups": (76, 1),
-    "report: calls of encode_labels": (7, 1),
+    "depth, imports at import": (20, None),
+    "depth, imports anywhere": (22, None),
+    "questions about kinds": (2, 0),
+    "lines": (25_000, None),
+    "lines of code": (16_650, None),
+    "parameters of type Any": (405, None),
+    "parameters of type Any, %": (15.0, None),
+    "fit: hops": (139, 60),
+    "audit: hops": (123, 60),
+    "report: hops": (600, 600),
+    "report: calls of check_proba": (1, 1),
+    "report: calls of check_weights": (1, 1),
+    "report: calls of encode_groups": (1, 1),
+    "report: calls of encode_labels": (2, 1),
 }
 
 #: Classes whose instances should answer for themselves.

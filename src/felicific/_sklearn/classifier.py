@@ -464,7 +464,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         if present is not None:
             X, group, labels = take_rows(X, present), group[present], labels[present]
             weight, now = np.asarray(weight)[present], None if now is None else now[present]
-        people = self._people(X, group, labels, weight, now, present)
+        numbers = np.arange(n) if present is None else present
+        people = self._people(X, group, labels, weight, now, numbers)
         return Tryout(self._fitted.problem, people.with_scores)
 
     def report(

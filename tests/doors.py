@@ -16,6 +16,9 @@ from felicific import FairClassifier, Scorer, audit, frontier, moments, solve
 FEATURES = ["s", "amount", "g"]
 KINDS = ("score", "label", "soft-label", "individual")
 
+#: Where people may be. (Parquet files are read by DuckDB; they have tests of their own.)
+PLACES = (*MEMORY, "polars lazy", "duckdb", "dataset")
+
 
 def make_columns(n=90, seed=0):
     """People of two groups: a feature s, an amount, a label, two columns of probabilities, decisions, weights."""
@@ -110,7 +113,7 @@ def numbers(outcome):
     return [*np.ravel(outcome.loss), *np.ravel(outcome.means)]
 
 
-def table_doors(columns, asked, folder, names=(*MEMORY, *LAZY)):
+def table_doors(columns, asked, folder, names=PLACES):
     """Doors that take a table, in every library and engine."""
     doors = {}
     for name in names:

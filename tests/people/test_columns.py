@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from doors import Asked, make_columns, numbers
+from doors import PLACES, Asked, make_columns, numbers
 from naive import LAZY, MEMORY, as_arrow, as_pandas, as_polars
 
 from felicific import Happiness, audit, frontier, moments, solve
@@ -49,7 +49,7 @@ def lay(name, columns, folder):
     return MEMORY[name](columns) if name in MEMORY else LAZY[name](columns, folder)
 
 
-@pytest.mark.parametrize("name", [*MEMORY, *LAZY])
+@pytest.mark.parametrize("name", PLACES)
 def test_one_column_is_two(columns, policies, tmp_path, name):
     """In moments, policies, frontiers and audits: names on every table, arrays for those in memory."""
     table = lay(name, columns, tmp_path)
@@ -87,7 +87,7 @@ def decisions_in(table):
     return np.asarray(table["decision"])[order].tolist()
 
 
-@pytest.mark.parametrize("name", [*MEMORY, *LAZY])
+@pytest.mark.parametrize("name", PLACES)
 def test_policies_decide_by_one_column(columns, policies, tmp_path, name):
     """As by two, in memory and on engines."""
     table = lay(name, columns, tmp_path)
@@ -140,7 +140,7 @@ def test_bands_of_one_column(columns):
 
 
 @pytest.mark.parametrize("score", [1.5, -0.1, np.nan, np.inf])
-@pytest.mark.parametrize("name", [*MEMORY, *LAZY])
+@pytest.mark.parametrize("name", PLACES)
 def test_a_score_that_is_none_is_refused_by_row(columns, policies, tmp_path, name, score):
     """Outside 0 to 1 or not a number, in memory and on engines."""
     wrong = columns["p1"].copy()

@@ -1,18 +1,36 @@
 """Worth: every door of the library says the same of the same people, and what a naive loop over rows says."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from doors import (
+    KINDS,
+    MODEL,
+    PLACES,
+    Asked,
+    fit_doors,
+    fitted_doors,
+    make_columns,
+    policy_doors,
+    rows_of,
+    table_doors,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import LAZY, MEMORY, as_dask, cases
 from strategies import examples
 
-from felicific import audit, moments
+from felicific import Happiness, Scorer, audit, frontier, moments, solve
 from felicific._fit.fitted import achieved
 from felicific._fit.tryout import Tryout
 from felicific._people.people import People
 from felicific._policy.ledger import find_origin, real_ledger
 from felicific._problem.problem import Problem
+from felicific.exceptions import DataError, HappinessError
+
+#: A table in memory, an engine that is asked by queries and one that reads batches.
+SOME = ("pandas", "duckdb", "dataset")
 
 POLICIES = st.sampled_from(["label", "soft-label"])
 
@@ -65,6 +83,24 @@ def assert_same(one, other, tolerance=1e-9):
         left, right = getattr(one, name), getattr(other, name)
         scale = max(np.abs(left).max(initial=0.0), np.abs(right).max(initial=0.0))
         np.testing.assert_allclose(left, right, rtol=tolerance, atol=tolerance * scale, err_msg=name)
+
+
+@examples(3)
+@given(case=cases())
+def test_helpers_notice_a_wrong_sum(refuses, case):
+    """One sum that is off by a millionth is noticed, and so is a door that lets people pass."""
+    sums = moments(dict(case.columns), policy="label", **case.asked)
+    assert_naive(sums, case, "label")
+    for name in SUMS:
+        number = getattr(sums, name).astype(float)
+        number.flat[np.abs(number).argmax()] += 1e-6 + 1e-6 * np.abs(number).max()
+        wrong = replace(sums, **{name: number})
+        with pytest.raises(AssertionError):
+            assert_same(sums, wrong)
+        with pytest.raises(AssertionError):
+            assert_naive(wrong, case, "label")
+    with pytest.raises(BaseException, match="DID NOT RAISE"):
+        refused_at({"open": lambda: None}, refuses, HappinessError)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -253,3 +289,206 @@ def test_today_is_what_is_decided_today(case):
             for z, group in enumerate(case.groups):
                 assert close(outcome.means[z, j], case.mean(group, j, decide), case.scale(j))
         assert outcome.loss == pytest.approx(case.mean_loss(decide), rel=1e-9, abs=1e-12)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Bounds, overflow and origins, at every door
+
+
+def money(decision, x):
+    """A function of x."""
+    return decision * x["amount"]
+
+
+def rightly(decision, x, y):
+    """A function of x and y."""
+    return (y == decision) * x["amount"]
+
+
+def refused_at(doors, refuses, error, *words):
+    """Insist that every door refuses with these words."""
+    for name, door in doors.items():
+        try:
+            with refuses(error, *words):
+                door()
+        except BaseException as failure:
+            failure.add_note(f"at the door {name!r}")
+            raise
+
+
+def every_door(columns, asked, tmp_path, good, recalibrates=True, names=PLACES):
+    """All doors for these columns; classifiers and policies that need others first are fitted on ``good`` ones."""
+    doors = table_doors(columns, asked, tmp_path, names) | fit_doors(columns, asked)
+    plain = Asked(asked.happiness, asked.settings)
+    policies = [
+        solve(good, policy=kind, gap=3.0, random_state=0, **plain.table) for kind in ("score", "individual")
+    ]
+    doors |= policy_doors(columns, asked, tmp_path, policies)
+    frame, y, _ = rows_of(good, plain)
+    for kind in KINDS:
+        fair = asked.fair(kind).fit(frame, y)
+        doors |= {f"{name} {kind}": door for name, door in fitted_doors(columns, asked, fair).items()}
+        if recalibrates:
+            doors[f"recalibrate {kind}"] = lambda fair=fair: fair.recalibrate(rows_of(columns, asked)[0])
+    line = frontier(good, **plain.table)
+    scores = np.column_stack([columns["p0"], columns["p1"]])
+    weight = {"sample_weight": columns["w"]} if asked.weighted else {}
+    doors["frontier.band"] = lambda: line.band(
+        scores,
+        rows_of(columns, asked)[0],
+        columns["y"],
+        happiness=asked.happiness,
+        sensitive_features="g",
+        **weight,
+    )
+    doors["audit model"] = lambda: audit(
+        MODEL.estimator, rows_of(columns, asked)[0], **asked.audited | {"y": columns["y"]} | weight
+    )
+    return doors
+
+
+def with_amount(columns, row, amount):
+    """The same people, one of whom has another amount."""
+    changed = columns["amount"].copy()
+    changed[row] = amount
+    return columns | {"amount": changed}
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_bounds_are_refused_at_every_door_by_component_and_row(tmp_path, refuses, weighted):
+    """A person whose happiness leaves its bounds is named by its row, whatever rows of weight 0 stand before it."""
+    good = make_columns()
+    bad = with_amount(good, 37, 1000.0)
+    bad["w"] = np.where(np.isin(np.arange(90), [3, 5, 20]), 0.0, bad["w"])
+    asked = Asked(Happiness(money, name="money", bounds=(0, 10)), {}, weighted)
+    doors = every_door(bad, asked, tmp_path, good)
+    # A fitted classifier is asked about the present rows alone, and its own functions count those.
+    inside = {name: doors.pop(name) for name in ("audit individual", "scorer individual")}
+    refused_at(doors, refuses, HappinessError, "'money'", "is 1000 in row 37 (group 'a')", "bounds 0 to 10")
+    where = "in row 34" if weighted else "in row 37"
+    refused_at(inside, refuses, HappinessError, "'money'", "is 1000", where, "bounds 0 to 10")
+
+
+def test_bounds_of_what_looks_at_labels_are_refused(tmp_path, refuses):
+    """So is a happiness that looks at labels, of x too or of them alone, where labels are known."""
+    good = make_columns()
+    bad = with_amount(good, 37, 1000.0)
+    asked = Asked(Happiness(rightly, name="rightly", bounds=(0, 10)), {})
+    doors = every_door(bad, asked, tmp_path, good, recalibrates=False, names=SOME)
+    refused_at(doors, refuses, HappinessError, "'rightly'", "is 1000 in row 37", "bounds 0 to 10")
+    first = int(np.flatnonzero(good["y"] == 1)[0])
+    alone = Asked(Happiness(lambda decision, y: 5.0 * (y * decision), name="alone", bounds=(0, 3)), {})
+    doors = table_doors(good, alone, tmp_path, SOME) | fit_doors(good, alone)
+    refused_at(doors, refuses, HappinessError, "'alone'", f"is 5 in row {first}", "bounds 0 to 3")
+
+
+def test_bounds_bind_those_who_are_counted(tmp_path):
+    """Whoever is not counted may be worth anything."""
+    good = make_columns()
+    bad = with_amount(good, 37, 1000.0)
+    asked = Asked(Happiness(money, among=lambda x: x["amount"] < 100, name="money", bounds=(0, 10)), {})
+    for door in every_door(bad, asked, tmp_path, good, names=SOME).values():
+        door()
+
+
+def test_bounds_are_refused_among_people_held_out(refuses):
+    """With confidence=, a person is named by its row in whichever half it is."""
+    bad = with_amount(make_columns(), 37, 1000.0)
+    bad["w"] = np.where(np.isin(np.arange(90), [3, 5, 20]), 0.0, bad["w"])
+    asked = Asked(Happiness(money, name="money", bounds=(0, 10)), {}, weighted=True)
+    rows, y, weight = rows_of(bad, asked)
+    for kind in ("score", "individual"):
+        for seed in range(3):
+            with refuses(HappinessError, "'money'", "in row 37"):
+                asked.fair(kind, gap=9.0, confidence=0.9, random_state=seed).fit(rows, y, **weight)
+
+
+@pytest.mark.parametrize("everybody", [False, True])
+def test_overflow_is_refused_by_name_at_every_door(tmp_path, refuses, everybody):
+    """One value of 1e301, and values whose sum overflows, are refused; NumPy does not warn."""
+    good = make_columns()
+    amount = np.full(90, 2e299) if everybody else with_amount(good, 37, 1e301)["amount"]
+    asked = Asked(Happiness(money, name="money"), {})
+    doors = every_door(good | {"amount": amount}, asked, tmp_path, good)
+    refused_at(doors, refuses, HappinessError, "'money'")
+
+
+def test_losses_that_overflow_are_refused_at_every_door(tmp_path, refuses):
+    """So are losses."""
+    good = make_columns()
+    asked = Asked(Happiness("decision", name="d"), {"loss": money})
+    one = with_amount(good, 37, 1e301)
+    doors = table_doors(one, asked, tmp_path, SOME) | fit_doors(one, asked)
+    refused_at(doors, refuses, DataError, "The loss is so large")
+    every = good | {"amount": np.full(90, 2e299)}
+    doors = table_doors(every, asked, tmp_path, SOME)
+    doors = {name: door for name, door in doors.items() if not name.startswith("audit")}
+    refused_at(doors | fit_doors(every, asked), refuses, DataError, "The loss is so large")
+
+
+@pytest.mark.parametrize("amount", [np.nan, np.inf])
+def test_what_is_no_number_is_refused_by_row(tmp_path, refuses, amount):
+    """NaN and infinity in a feature are named by row or column, without a warning of NumPy's."""
+    good = make_columns()
+    asked = Asked(Happiness(money, name="money"), {})
+    bad = with_amount(good, 37, amount)
+    doors = table_doors(bad, asked, tmp_path)
+    word = "row 37"
+    for name, door in doors.items():
+        with pytest.raises((HappinessError, DataError)) as caught:
+            door()
+        assert word in str(caught.value), (name, str(caught.value))
+    refused_at(fit_doors(bad, asked, sees=[True]), refuses, HappinessError, "'money'", word)
+
+
+@pytest.mark.parametrize("n", [50, 3000])
+def test_origins_are_the_same_in_memory_and_on_engines(tmp_path, n):
+    """The typical value that sums are relative to does not depend on where the people are."""
+    columns = make_columns(n, seed=3)
+    happiness = [
+        Happiness(lambda decision, x: 1e9 + decision * x["amount"], name="offset"),
+        Happiness(money, among=lambda x: x["amount"] > 8, name="some"),
+        Happiness(rightly, among="y == 1", name="rightly"),
+        Happiness(lambda decision, y: 3.0 * (y == decision) - 1e6, name="labels"),
+        "equal_opportunity",
+    ]
+    asked = Asked(happiness, {}, weighted=True)
+    columns["w"][:7] = 0.0
+    here = moments(columns, **asked.table)
+    for lay in LAZY.values():
+        there = moments(lay(columns, tmp_path), **asked.table)
+        np.testing.assert_allclose(there.origin, here.origin, rtol=1e-15)
+        assert_same(here, there)
+
+
+def gaps_at(columns, asked, tmp_path):
+    """Gaps of the only component at every door that states them."""
+    gaps = {}
+    for name, door in table_doors(columns, asked, tmp_path, SOME).items():
+        outcome = door()
+        if hasattr(outcome, "today_value"):
+            gaps[name] = [outcome.today.gaps[0]]
+        elif hasattr(outcome, "tau"):
+            gaps[name] = [outcome.gaps[:, 0].min(), outcome.gaps[:, 0].max()]
+        else:
+            gaps[name] = [outcome.gap]
+    rows, y, weight = rows_of(columns, asked)
+    for kind in KINDS:
+        fair = asked.fair(kind).fit(rows, y, **weight)
+        gaps[f"fit {kind}"] = list(fair.gaps_.values())
+        others = fair.frontier_on(rows, y, **weight).gaps[:, 0]
+        gaps[f"on {kind}"] = [others.min(), others.max()]  # kinks may be as close as rounding
+        gaps[f"audit {kind}"] = [audit(fair, rows, y, method="t", **weight).gap]
+        gaps[f"scorer {kind}"] = [Scorer()(fair, rows, y, **weight)["neg_gap"]]
+        gaps[f"recalibrate {kind}"] = list(fair.recalibrate(rows).gaps_.values())
+    return gaps
+
+
+def test_a_large_constant_changes_no_gap(tmp_path):
+    """Adding 1e9 to a happiness leaves every gap what it was, to 1e-6 of what the happiness is about."""
+    columns = make_columns()
+    plain = gaps_at(columns, Asked(Happiness(money, name="money"), {}, weighted=True), tmp_path)
+    far = Happiness(lambda decision, x: 1e9 + decision * x["amount"], name="money")
+    moved = gaps_at(columns, Asked(far, {}, weighted=True), tmp_path)
+    for name, gap in plain.items():
+        np.testing.assert_allclose(moved[name], gap, rtol=1e-6, atol=1e-6, err_msg=name)

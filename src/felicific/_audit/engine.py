@@ -28,6 +28,9 @@ from felicific._statistics.intervals import Sample
 from felicific._tables.groups import find_groups
 from felicific._typing import Codes, Floats, Truths
 
+#: Numbers whose squares and cubes overflow are refused by name once everybody is summed up.
+_quiet = np.errstate(all="ignore")
+
 
 @dataclass(frozen=True)
 class _Part:
@@ -46,6 +49,7 @@ class _Part:
     largest: Floats
     whole: bool
 
+    @_quiet
     def __add__(self, other: _Part) -> _Part:
         groups = self.groups
         if groups != other.groups:
@@ -84,7 +88,9 @@ class _Part:
             wide[place] = array
             return wide
 
-        moved = replace(self, mean=self.mean + (self.origin - origin), origin=origin, groups=groups)
+        shift = self.origin - origin
+        largest = self.largest + np.where(self.weight.any(axis=0), np.abs(shift), 0.0)
+        moved = replace(self, mean=self.mean + shift, origin=origin, groups=groups, largest=largest)
         names = ("rows", "total", "weight", "squares", "mean", "second", "third", "odd")
         wide: dict[str, Any] = {name: spread(getattr(moved, name)) for name in names}
         return replace(moved, **wide)
@@ -133,6 +139,7 @@ def sum_persons(people: LazyPeople, sampling: bool, policy: Policy | None = None
     return persons
 
 
+@_quiet
 def _sample(part: _Part, sampling: bool) -> Sample:
     """Central moments as the sizes, means, deviations and skewness of the groups."""
     held = np.where(part.weight > 0, part.weight, 1.0)
@@ -198,6 +205,7 @@ def _nobody(groups: tuple[Any, ...], n: int) -> _Part:
     return _Part(groups=groups, origin=np.zeros(n), largest=np.zeros(n), whole=True, **empty)
 
 
+@_quiet
 def _summed(
     groups: tuple[Any, ...],
     codes: Codes,

@@ -119,6 +119,9 @@ class People:
             x, rows, checked = take_rows(x, present), rows[present], checked[present]
             given = {what: None if column is None else column[present] for what, column in given.items()}
             joint = None if joint is None else joint[present]
+            if given["probabilities"] is not None and given["probabilities"].dtype.kind == "O":
+                # Numbers again, where only a missing one, in an absent row, made them objects.
+                given["probabilities"] = np.array(given["probabilities"].tolist())
         labels, values = given["labels y"], as_vector(given["groups"], "group")
         known = find_groups(values) if groups is None else _plain(groups)
         decisions, truths = problem.decisions, problem.labels

@@ -1,0 +1,183 @@
+"""Columns: of two classes the score of the second is enough, however it is spelled and wherever the table is."""
+
+import numpy as np
+import pytest
+from doors import PLACES, Asked, make_columns, numbers
+from naive import LAZY, MEMORY, as_arrow, as_pandas, as_polars
+
+from felicific import Happiness, audit, frontier, moments, solve
+from felicific._people.columns import Columns
+from felicific.exceptions import DataError
+
+HAPPINESS = [
+    Happiness(lambda decision, x: decision * x["amount"], name="money"),
+    Happiness(lambda decision, x, y: (y == decision) * x["amount"], name="rightly"),
+]
+ASKED = Asked(HAPPINESS, {}, weighted=True)
+TWO = {0: "p0", 1: "p1"}
+
+#: Names that mean the score of the second class.
+NAMES = {"text": "p1", "list": ["p1"], "mapping": {1: "p1"}, "tuple": ("p1",)}
+
+
+def arrays(columns):
+    """Values that mean it."""
+    return {
+        "vector": columns["p1"],
+        "column": columns["p1"][:, None],
+        "series": as_pandas(columns)["p1"],
+        "frame": as_pandas(columns)[["p1"]],
+        "polars series": as_polars(columns)["p1"],
+        "polars frame": as_polars(columns).select("p1"),
+    }
+
+
+@pytest.fixture(scope="module")
+def columns():
+    return make_columns(60)
+
+
+@pytest.fixture(scope="module")
+def policies(columns):
+    return [
+        solve(columns, policy=kind, gap=1.0, random_state=0, **ASKED.table)
+        for kind in ("score", "soft-label", "individual")
+    ]
+
+
+def lay(name, columns, folder):
+    return MEMORY[name](columns) if name in MEMORY else LAZY[name](columns, folder)
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_one_column_is_two(columns, policies, tmp_path, name):
+    """In moments, policies, frontiers and audits: names on every table, arrays for those in memory."""
+    table = lay(name, columns, tmp_path)
+    doors = {
+        **{
+            f"moments {kind}": lambda proba, kind=kind: moments(
+                table, policy=kind, **ASKED.table | {"proba": proba}
+            )
+            for kind in ("score", "label", "soft-label")
+        },
+        "solve": lambda proba: solve(table, gap=1.0, random_state=0, **ASKED.table | {"proba": proba}),
+        "individual": lambda proba: solve(
+            table, policy="individual", gap=1.0, random_state=0, **ASKED.table | {"proba": proba}
+        ),
+        "frontier": lambda proba: frontier(table, **ASKED.table | {"proba": proba}),
+        **{
+            f"audit {policy.kind}": lambda proba, policy=policy: audit(
+                policy, table, proba=proba, **ASKED.audited
+            )
+            for policy in policies
+        },
+    }
+    spelled = NAMES | arrays(columns) if name in MEMORY else {"text": "p1", "mapping": {1: "p1"}}
+    for door, ask in doors.items():
+        exact = numbers(ask(TWO))
+        for spelling, proba in spelled.items():
+            np.testing.assert_allclose(numbers(ask(proba)), exact, rtol=1e-12, err_msg=f"{door} {spelling}")
+
+
+def decisions_in(table):
+    """The decisions of any table, by the person."""
+    for collect in ("collect", "to_arrow_table", "to_table", "read_all"):
+        table = getattr(table, collect)() if hasattr(table, collect) else table
+    order = np.argsort(np.asarray(table["id"]))
+    return np.asarray(table["decision"])[order].tolist()
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_policies_decide_by_one_column(columns, policies, tmp_path, name):
+    """As by two, in memory and on engines."""
+    table = lay(name, columns, tmp_path)
+    for policy in policies:
+        roles = {"sensitive_features": "g", "key": "id"}
+        exact = decisions_in(policy.apply(table, proba=TWO, **roles))
+        for proba in NAMES.values():
+            assert decisions_in(policy.apply(table, proba=proba, **roles)) == exact
+
+
+def test_odds_of_one_column(columns, policies):
+    """Arrays of one column, flat or not, are as good as two."""
+    two, x = np.column_stack([columns["p0"], columns["p1"]]), as_pandas(columns)
+    for policy in policies:
+        exact = policy.odds(two, columns["g"], x)
+        drawn = policy.decide(two, columns["g"], columns["id"], x)
+        for scores in arrays(columns).values():
+            np.testing.assert_allclose(policy.odds(scores, columns["g"], x), exact, rtol=1e-12)
+            assert (policy.decide(scores, columns["g"], columns["id"], x) == drawn).all()
+
+
+def test_sql_of_one_column(columns, policies):
+    """The expression decides the same, inside DuckDB."""
+    import duckdb
+
+    database = duckdb.connect()
+    database.register("people", as_arrow(columns))
+
+    def decided(policy, proba):
+        text = policy.to_sql(proba=proba, sensitive_features="g", key="id")
+        return database.execute(f"SELECT {text} FROM people ORDER BY id").fetchall()
+
+    for policy in policies[:2]:
+        exact = decided(policy, TWO)
+        assert all(decided(policy, proba) == exact for proba in NAMES.values())
+
+
+def test_bands_of_one_column(columns):
+    """A frontier's band takes arrays of one column."""
+    for kind in ("score", "individual"):
+        line = frontier(columns, policy=kind, **ASKED.table)
+
+        def band(scores, line=line):
+            rows = as_pandas(columns)
+            return numbers(line.band(scores, rows, columns["y"], happiness=HAPPINESS, sensitive_features="g"))
+
+        exact = band(np.column_stack([columns["p0"], columns["p1"]]))
+        for scores in arrays(columns).values():
+            np.testing.assert_allclose(band(scores), exact, rtol=1e-9)
+
+
+@pytest.mark.parametrize("score", [1.5, -0.1, np.nan, np.inf])
+@pytest.mark.parametrize("name", PLACES)
+def test_a_score_that_is_none_is_refused_by_row(columns, policies, tmp_path, name, score):
+    """Outside 0 to 1 or not a number, in memory and on engines."""
+    wrong = columns["p1"].copy()
+    wrong[17] = score
+    bad = columns | {"p1": wrong}
+    table = lay(name, bad, tmp_path)
+    doors = {
+        "moments": lambda proba: moments(table, **ASKED.table | {"proba": proba}),
+        "individual": lambda proba: solve(table, policy="individual", **ASKED.table | {"proba": proba}),
+        "audit": lambda proba: audit(policies[0], table, proba=proba, **ASKED.audited),
+    }
+    if name in MEMORY:
+        group, frame = columns["g"], as_pandas(columns)
+        doors["apply"] = lambda proba: policies[0].apply(table, proba=proba, sensitive_features="g", key="id")
+        doors["odds"] = lambda proba: policies[0].odds(wrong, group)
+        doors["individual odds"] = lambda proba: policies[2].odds(wrong, group, frame)
+        doors["array"] = lambda proba: moments(table, **ASKED.table | {"proba": wrong})
+    for door, ask in doors.items():
+        for proba in ("p1", {1: "p1"}):
+            with pytest.raises(DataError) as caught:
+                ask(proba)
+            assert "row 17" in str(caught.value), (door, str(caught.value))
+
+
+def test_one_column_must_be_that_of_the_second_class(columns, refuses, tmp_path):
+    """The score of the first class, or one score of three classes, is refused with what is expected."""
+    three = columns | {"y": np.arange(60) % 3}
+    for name in ("dict", "duckdb"):
+        with refuses(DataError, "probabilities for [0]", "[0, 1]"):
+            moments(lay(name, columns, tmp_path), **ASKED.table | {"proba": {0: "p0"}})
+        with refuses(DataError, remedy="one column for e"):
+            moments(lay(name, three, tmp_path), **ASKED.table | {"proba": "p1"})
+
+
+def test_classes_are_named_by_two_columns_or_more():
+    """A mapping of one class names no classes: they are the labels."""
+    table = {"y": np.array([0, 1, 1]), "p": np.ones(3)}
+    assert Columns(y="y", proba={1: "p"}).classes_in(table, None).tolist() == [0, 1]
+    assert Columns(y="y", proba={2: "p", 0: "p", 1: "p"}).classes_in(table, None).tolist() == [2, 0, 1]
+    assert Columns(y="y", proba={1: "p"}).classes_in(table, [0, 1, 2]).tolist() == [0, 1, 2]

@@ -1,6 +1,7 @@
 """What goes with what: every capability, and through which doors it is to be had.
 
-These rows are the table of ``docs/reference.md``, and the tests try every cell that says no. A new capability enters
+These rows are the table of ``docs/reference.md`` and the remedies of the errors, and the tests try every cell that says
+no. A new capability enters
 through few doors and is refused at the others by name; a door where nobody could ask for it is left out.
 """
 
@@ -50,7 +51,10 @@ def _row(
 
 
 _COLLECT = No("DataError", "collect a lazy one first")
-_PEOPLE = No("DataError", "solve(table, policy='individual', ...)")
+_PEOPLE = No(
+    "DataError",
+    "Use solve(table, policy='individual', ...), which takes the same columns, or FairClassifier.",
+)
 _LATE = No("MomentsError", "pass the table instead of its moments")
 _EVERYWHERE = "memory engine sites files shell report"
 
@@ -77,7 +81,7 @@ CAPABILITIES: tuple[Capability, ...] = (
         "individual sql",
         "an individual policy as SQL",
         "",
-        memory=No("DataError", "Use policy.apply(table, ...)"),
+        memory=No("DataError", "Use policy.apply(table, ...)."),
     ),
     _row("blind", "deciding without the group", "memory engine sites files report"),
     _row(
@@ -85,7 +89,10 @@ CAPABILITIES: tuple[Capability, ...] = (
         '`policy="individual"` without the group',
         "files report",
         notes={"memory": "by `FairClassifier`, which fits a model of the group; not by `solve`"},
-        engine=No("DataError", "Use FairClassifier(policy='individual', group_at_predict=False)"),
+        engine=No(
+            "DataError",
+            "Use FairClassifier(policy='individual', group_at_predict=False), which fits one, or policy='score'.",
+        ),
         sites=_PEOPLE,
     ),
     _row("recalibrate", "`fair.recalibrate(X_new)`", "memory report", engine=_COLLECT),
@@ -94,9 +101,9 @@ CAPABILITIES: tuple[Capability, ...] = (
         "individual frontier",
         "the frontier of individual policies",
         "memory shell report",
-        engine=No("DataError", "Collect the table first, or use policy='score'"),
+        engine=No("DataError", "Collect the table first, or use policy='score'."),
         sites=_LATE,
-        files=No("DataError", "Fit it again, or use policy='score'"),
+        files=No("DataError", "Fit it again, or use policy='score'."),
     ),
     _row("safe fit", "a safe fit, `confidence=`", "memory shell report", engine=_COLLECT),
     _row("band", "limits along a frontier", "memory report", engine=_COLLECT),
@@ -105,18 +112,27 @@ CAPABILITIES: tuple[Capability, ...] = (
         "audit classifier",
         "an audit of a classifier",
         "memory files report",
-        engine=No("DataError", "or pass a Policy"),
+        engine=No(
+            "DataError",
+            "Name the column that holds them (policy.apply(table, ...) makes one), or pass a Policy "
+            "(fair.policy_ is one) and proba=.",
+        ),
     ),
     _row(
         "betting",
         '`method="betting"`',
         "memory shell report",
-        engine=No("DataError", "Use method='bernstein' or 'auto'"),
+        engine=No("DataError", "Use method='bernstein' or 'auto', or collect the table first."),
     ),
     _row(
         "compare",
         "`compare(before, after)`",
         "memory report",
-        engine=No("DataError", "Collect the table and audit it again"),
+        engine=No("DataError", "Collect the table and audit it again."),
     ),
 )
+
+
+def remedy(name: str, door: Door) -> str:
+    """What to do instead of a capability that is refused at a door: the end of the error that is raised there."""
+    return next(row.refused[door].remedy for row in CAPABILITIES if row.name == name)

@@ -13,6 +13,7 @@ from felicific._audit.engine import sum_persons
 from felicific._audit.methods import measure_component, measure_loss
 from felicific._audit.persons import Persons, persons_of
 from felicific._audit.result import Audit, ComponentAudit, GapTest, Interval
+from felicific._capabilities import remedy
 from felicific._people.checks import check_weights
 from felicific._people.columns import Columns
 from felicific._people.lazy import LazyPeople, classes_on, distinct_labels
@@ -183,8 +184,7 @@ def _on_engine(
     if policy is None and not isinstance(decisions, str):
         raise DataError(
             f"The decisions are a {type(decisions).__name__}, and the table is not in memory.",
-            "Name the column that holds them (policy.apply(table, ...) makes one), or pass a Policy "
-            "(fair.policy_ is one) and proba=.",
+            remedy("audit classifier", "engine"),
         )
     columns.names_only()
     classes, y, weight = asked.classes, columns.y, columns.weight

@@ -24,6 +24,7 @@ from felicific._audit.result import (
     table_lines,
     titled,
 )
+from felicific._capabilities import remedy
 from felicific._problem.happiness import Component
 from felicific._statistics.gaps import change_interval
 from felicific._statistics.intervals import check_confidence
@@ -215,7 +216,7 @@ def _one_by_one(audit: Audit) -> EachPerson:
     if not isinstance(audit.persons, EachPerson):
         raise DataError(
             "A comparison is person by person, and a table is not in memory.",
-            "Collect the table and audit it again.",
+            remedy("compare", "engine"),
         )
     return audit.persons
 

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from felicific._capabilities import remedy
 from felicific._people.people import People
 from felicific._people.worth import Worth, typical, worth_of
 from felicific._problem.happiness import Component
@@ -327,5 +328,5 @@ def not_one_by_one() -> DataError:
     """The error of a method that looks at one person after the other."""
     return DataError(
         "method='betting' looks at one person after the other, and the table is not in memory.",
-        "Use method='bernstein' or 'auto', or collect the table first.",
+        remedy("betting", "engine"),
     )

@@ -11,6 +11,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from felicific._audit.persons import Persons, persons_of
+from felicific._capabilities import remedy
 from felicific._fit.certificate import Certificate
 from felicific._fit.safety import certify
 from felicific._frontier.breakpoints import Closing
@@ -136,7 +137,7 @@ def kept_people(people: People | None) -> People:
     if people is None:
         raise DataError(
             "Moving along this frontier needs the people it was fitted on, and a stored classifier has none.",
-            "Fit it again, or use policy='score'.",
+            remedy("individual frontier", "files"),
         )
     return people
 

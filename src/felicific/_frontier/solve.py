@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from felicific._capabilities import remedy
 from felicific._frontier.breakpoints import Closing
 from felicific._frontier.frontier import Frontier, cell_frontier
 from felicific._frontier.individual import individual_frontier
@@ -119,7 +120,7 @@ def frontier(
         if isinstance(people, LazyPeople):
             raise DataError(
                 "The frontier of individual policies needs the people in memory.",
-                "Collect the table first, or use policy='score'.",
+                remedy("individual frontier", "engine"),
             )
         compute_moments(people, problem, Label()).check_complete()
         known = people.with_scores

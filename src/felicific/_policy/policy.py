@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
+from felicific._capabilities import remedy
 from felicific._documents import (
     check_shape,
     plain,
@@ -351,7 +352,8 @@ class Policy(ABC):
         write = self.sql_writer()
         if write is None:
             raise DataError(
-                "This policy decides by functions of x, which have no SQL.", "Use policy.apply(table, ...)."
+                "This policy decides by functions of x, which have no SQL.",
+                remedy("individual sql", "memory"),
             )
         roles = Roles.of(self, proba, predicted, sensitive_features, key)
         spoken = dialect_of(dialect)

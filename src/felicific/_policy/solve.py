@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, TypeAlias
 
+from felicific._capabilities import remedy
 from felicific._people.columns import Columns
 from felicific._people.find import labelled_people
 from felicific._people.lazy import LazyPeople
@@ -142,7 +143,7 @@ def check_seen(kind: Signal | Individual, group_at_predict: bool) -> None:
     if kind.sees_x and not group_at_predict:
         raise DataError(
             "An individual policy that decides without the group needs a model of who belongs to which.",
-            "Use FairClassifier(policy='individual', group_at_predict=False), which fits one, or policy='score'.",
+            remedy("blind individual", "engine"),
         )
 
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 import numpy as np
 
+from felicific._capabilities import remedy
 from felicific._statistics.sample_size import log_maps
 from felicific._tables.dialect import write_number
 from felicific._tables.memory import row_argmax
@@ -615,7 +616,7 @@ def resolve_signal(policy: Any) -> Signal:
     if isinstance(signal, Individual):
         raise DataError(
             "An individual policy needs the people themselves, not only sums over them.",
-            "Use solve(table, policy='individual', ...), which takes the same columns, or FairClassifier.",
+            remedy("individual", "sites"),
         )
     return signal
 

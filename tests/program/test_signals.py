@@ -30,6 +30,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier
 
 from felicific import FairClassifier, Happiness, Score, moments, solve
+from felicific._policy.cells import treated_alike
 from felicific._program import signals as signals_module
 from felicific._program.signals import Label, ScoreCells, find_boundary, fine_bins
 from felicific.exceptions import DataError, GroupError, InfeasibleError, MomentsError
@@ -801,10 +802,10 @@ def test_no_two_sentences_in_a_row_say_the_same(people, fraction):
         policy = solve(found, gap={f"eta{j}": width for j, width in enumerate(widths.tolist())})
     except InfeasibleError:
         return
-    q = policy.q
+    q, runs = policy.q, policy.signal.runs(len(policy.classes))
     for z in range(len(policy.groups)):
-        firsts = [first for first, _ in policy._alike(z)]
-        for run in policy.signal.runs(len(policy.classes)):
+        firsts = [first for first, _ in treated_alike(q[z], runs)]
+        for run in runs:
             mine = [first for first in firsts if first in run]
             for before, after in pairwise(mine):
                 assert np.abs(q[z, before] - q[z, after]).max() > 1e-9, (z, before, after)

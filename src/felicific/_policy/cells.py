@@ -130,7 +130,7 @@ class CellPolicy(Policy):
         k = len(one.classes)
         today, runs = one.signal.today(k), one.signal.runs(k)
         tables = range(len(one.groups) if one.see_group else 1)
-        alike = [[_alike(policy.q[z], runs) for z in tables] for policy in policies]
+        alike = [[treated_alike(policy.q[z], runs) for z in tables] for policy in policies]
         stretches = sorted({stretch for tables in alike for table in tables for stretch in table})
         if not one.randomize and one.signal.drawn:
             part = "the part of a person's probabilities that is for the label"
@@ -248,7 +248,7 @@ def _look_up(
     return odds
 
 
-def _alike(table: Floats, runs: list[range]) -> list[tuple[int, int]]:
+def treated_alike(table: Floats, runs: list[range]) -> list[tuple[int, int]]:
     """First and last signal of every stretch that is treated alike, by the probabilities of one group."""
     stretches = []
     for run in runs:

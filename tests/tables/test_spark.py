@@ -59,7 +59,7 @@ def spark():
         .config("spark.sql.codegen.wholeStage", "false")  # compiling queries takes longer than running these
         .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
         .config("spark.sql.execution.arrow.maxRecordsPerBatch", "500")
-        # A machine that lives for a minute: thorough compiling takes three times the processor time that it saves.
+        # Java lives for a minute here: compiling its code thoroughly does not pay.
         .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         .getOrCreate()
     )
@@ -92,7 +92,7 @@ def lay(spark, tmp_path):
 @pytest.mark.parametrize("part", range(4))
 def test_everyday_functions_agree_with_pandas(lay, table, part):
     """All everyday functions give the moments of the same rows in pandas, by one query, without a notice."""
-    some = dict(list(EVERYDAY.items())[part::4])  # planning a query of all takes a minute on a busy machine
+    some = dict(list(EVERYDAY.items())[part::4])  # one query of all takes long to plan
     ask = asked(happiness=components(some))
     assert_same(moments(lay(table), **ask), moments(as_pandas(table), **ask))
 

@@ -11,7 +11,7 @@ the optimum is their mixture, so a short list of policies answers every gap.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module  # for what stands above: bands and charts
@@ -50,7 +50,7 @@ class Line:
     today : Outcome
         What the model's own decisions do.
     evaluate : callable
-        What a policy's probabilities do.
+        What each of some tables of probabilities does.
     policy : callable
         The policy of some probabilities, given what they do.
     rounding : float
@@ -60,7 +60,7 @@ class Line:
     ray: Floats
     points: list[Point]
     today: Outcome
-    evaluate: Callable[[Floats], Outcome]
+    evaluate: Callable[[Sequence[Floats]], list[Outcome]]
     policy: Callable[[Floats, Outcome], Policy]
     rounding: float
 
@@ -235,15 +235,16 @@ class Frontier:
         # The price of several gaps together belongs to none of them.
         closed = np.flatnonzero(np.isfinite(self.ray)).tolist()
         priced = [j for j in closed if self.ray[j] > 0] if len(closed) == 1 else []
+        lefts = (np.searchsorted(taus, np.array(places), side="right") - 1).tolist()
+        mixed: dict[int, Floats] = {}
+        for i, (tau, left) in enumerate(zip(places, lefts, strict=True)):
+            if left + 1 < len(taus) and tau > taus[left]:
+                share = (tau - taus[left]) / (taus[left + 1] - taus[left])
+                mixed[i] = (1 - share) * points[left].q + share * points[left + 1].q
+        outcomes = dict(zip(mixed, self._line.evaluate(list(mixed.values())), strict=True))
         policies = []
-        for tau in places:
-            right = int(np.searchsorted(taus, tau, side="right"))
-            left = right - 1
-            q, outcome = points[left].q, points[left].outcome
-            if right < len(taus) and tau > taus[left]:
-                share = (tau - taus[left]) / (taus[right] - taus[left])
-                q = (1 - share) * q + share * points[right].q
-                outcome = self._line.evaluate(q)
+        for i, left in enumerate(lefts):
+            q, outcome = mixed.get(i, points[left].q), outcomes.get(i, points[left].outcome)
             price = float(slopes[left, 0])
             prices = {self.components[j].name: price / float(self.ray[j]) for j in priced}
             policies.append(replace(self._line.policy(q, outcome), prices=prices))
@@ -383,6 +384,6 @@ def cell_frontier(
         def policy(q: Floats, outcome: Outcome) -> Policy:
             return replace(first, q=q, outcome=outcome)
 
-        return Line(ray_of(program), points, joined.today, joined.evaluate, policy, tau_rounding(program))
+        return Line(ray_of(program), points, joined.today, joined.evaluate_all, policy, tau_rounding(program))
 
     return Frontier(joined.components, joined.groups, joined.loss_name, EXACT, find)

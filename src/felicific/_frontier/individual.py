@@ -29,8 +29,8 @@ from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
 from felicific._problem.rows import Row
 from felicific._program.generation import Columns, Generator, Ledgers
-from felicific._program.highs import Ray
-from felicific._program.model import Answer, Program, multipliers, policy_of
+from felicific._program.highs import Answer, Ray
+from felicific._program.model import Program, multipliers, policy_of
 from felicific._program.moments import Outcome
 from felicific._typing import Floats
 from felicific.exceptions import InfeasibleError
@@ -180,6 +180,6 @@ def individual_frontier(
             return replace(policy, mixture=mixture, outcome=outcome, prices={}, search=search, randomize=True)
 
         rounding = tau_rounding(pool.program)
-        return Line(ray_of(pool.program), pool.points, moments.today, moments.evaluate, mixed, rounding)
+        return Line(ray_of(pool.program), pool.points, moments.today, moments.evaluate_all, mixed, rounding)
 
     return Frontier(policy.components, policy.groups, problem.loss.name, TOLERANCE, find)

@@ -26,8 +26,8 @@ import numpy as np
 
 from felicific._problem.happiness import Component
 from felicific._problem.rows import Requirement, Row, rows_of
-from felicific._program.highs import run_model
-from felicific._program.model import Answer, Program, build, multipliers, policy_of, prices_of
+from felicific._program.highs import Answer, run_model
+from felicific._program.model import Program, build, multipliers, policy_of, prices_of
 from felicific._program.moments import Moments, Outcome
 from felicific._program.signals import Signal
 from felicific._program.solution import check_solution, conflict_error, gap_error, irreducible

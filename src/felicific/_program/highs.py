@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from felicific._problem.rows import Row
-from felicific._program.model import TOLERANCE, Answer, Model, Program, write_model
+from felicific._program.model import TOLERANCE, Model, Program, write_model
 from felicific._typing import Floats
 from felicific.exceptions import SolverError
 
 #: A dual above this says that something binds; regrets are scaled to 1.
 TIE = 1e-9
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the solver says of a model; ``duals`` are those of its ``written`` rows."""
+
+    feasible: bool
+    columns: Floats
+    duals: Floats
+    model: Model
 
 
 def run_model(

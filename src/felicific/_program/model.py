@@ -23,12 +23,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from felicific._problem.rows import Excess, ModelRow, Row
 from felicific._program.moments import Moments
 from felicific._typing import Codes, Floats, Truths
+
+if TYPE_CHECKING:
+    from felicific._program.highs import Answer
 
 #: Primal and dual tolerance of the solver, and of the check of its answer, relative to the scaled rows.
 TOLERANCE = 1e-9
@@ -71,6 +75,18 @@ class Program:
     def rounding(self) -> Floats:
         """Differences between group means that may be nothing but rounding, by component."""
         return rounding_of(self.moments)
+
+    @cached_property
+    def today(self) -> Floats:
+        """Today's decision at every signal, as probabilities of shape (signals, K)."""
+        n_classes = self.moments.loss.shape[2]
+        today = self.moments.signal.today(n_classes)
+        return np.asarray(np.arange(n_classes) == today[:, None], dtype=np.float64)
+
+    @cached_property
+    def chains(self) -> list[tuple[range, int]]:
+        """Runs of signals along which the probability of a decision may not fall."""
+        return self.moments.signal.chains(self.moments.loss.shape[2])
 
     def mean(self, j: int, shares: Floats) -> tuple[Codes, Floats]:
         """Columns and scaled coefficients of a weighted mean, over groups, of component ``j``."""
@@ -182,16 +198,6 @@ class Model:
     levels: list[int]
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What the solver says of a model; ``duals`` are those of its ``written`` rows."""
-
-    feasible: bool
-    columns: Floats
-    duals: Floats
-    model: Model
-
-
 def write_model(program: Program, rows: Sequence[Row], *, elastic: bool = False, ray: bool = False) -> Model:
     """Write the program with these rows.
 
@@ -254,16 +260,13 @@ def _monotone_pairs(program: Program) -> Codes:
 
 def policy_of(program: Program, columns: Floats) -> Floats:
     """Map the columns back to q; an empty cell gets today's decision, never an arbitrary vertex."""
-    moments = program.moments
-    n_classes = moments.loss.shape[2]
+    n_classes = program.moments.loss.shape[2]
     solved = columns[: program.n_cells * n_classes].reshape(-1, n_classes).clip(min=0.0)
     solved[solved < 1e-12] = 0.0
     solved /= solved.sum(axis=1, keepdims=True)
-    today = (np.arange(n_classes) == moments.signal.today(n_classes)[:, None]).astype(np.float64)
-    q = np.where((program.cell >= 0)[:, :, None], solved[program.cell], today)
-    chains = moments.signal.chains(n_classes)
+    q = np.where((program.cell >= 0)[:, :, None], solved[program.cell], program.today)
     for z, line in enumerate(program.cell):
-        for chain, decision in chains:
+        for chain, decision in program.chains:
             _keep_monotone(q[z, chain.start : chain.stop], line[chain.start : chain.stop] >= 0, decision)
     return np.asarray(q)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -168,6 +169,10 @@ class Moments:
     def evaluate(self, q: Floats) -> Outcome:
         """Loss, group means and gaps of the policy ``q[z, s, d]``."""
         return self._outcome(float(np.einsum("zsd,zsd->", self.loss, q)), self.relative_means(q))
+
+    def evaluate_all(self, tables: Sequence[Floats]) -> list[Outcome]:
+        """What :meth:`evaluate` says of each of some policies."""
+        return [self.evaluate(q) for q in tables]
 
     def relative_means(self, q: Floats) -> Floats:
         """Group means under ``q`` relative to the origin, of shape (groups, components)."""

@@ -10,8 +10,8 @@ import numpy as np
 
 from felicific._problem.happiness import Component
 from felicific._problem.rows import Requirement, Row, rows_of
-from felicific._program.highs import run_model
-from felicific._program.model import TOLERANCE, Answer, Program, build, changes_of, policy_of, prices_of
+from felicific._program.highs import Answer, run_model
+from felicific._program.model import TOLERANCE, Program, build, changes_of, policy_of, prices_of
 from felicific._program.moments import Moments, Outcome
 from felicific._typing import Floats
 from felicific.exceptions import InfeasibleError, SolverError

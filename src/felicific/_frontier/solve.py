@@ -115,7 +115,11 @@ def frontier(
         )
 
     with labelled_people(source, columns, asked, classes) as (people, problem):
-        closing = Closing.of(list(problem.closed) if gap is None else gap, problem.kept, problem.components)
+        everything = (
+            gap is None and problem.gaps is None
+        )  # all that is measured, not what only a constraint speaks of
+        closed = list(problem.closed) if everything else gap
+        closing = Closing.of(closed, problem.requirements, problem.components)
         if not kind.sees_x:
             joined = compute_moments(people, problem, kind).joined()  # type: ignore[arg-type]  # it is a signal
             joined.check_complete()

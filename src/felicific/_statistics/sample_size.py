@@ -160,6 +160,7 @@ def margin_of_error(
 
     Examples
     --------
+    >>> from felicific import margin_of_error
     >>> round(margin_of_error(10596), 4)
     0.02
     """

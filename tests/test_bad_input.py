@@ -14,7 +14,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, ShuffleSplit
 
-from felicific import Budget, FairClassifier, Floor, Happiness, lookup, moments, solve
+from felicific import Budget, FairClassifier, Floor, Happiness, frontier, lookup, moments, solve
 from felicific.exceptions import (
     ConstraintError,
     DataError,
@@ -814,6 +814,58 @@ def test_moments_of_bad_tables(people, refuses):
         moments(people.table("polars").lazy(), **good)
     with refuses(MomentsError, "disagree on groups"):
         moments(table, **good) + moments(table, **good | {"sensitive_features": "region"})
+
+
+@pytest.mark.parametrize(
+    ("weight", "words"),
+    [
+        (np.ones(3), ("3 weights", "400 rows")),
+        (np.full(400, "a"), ("not numbers",)),
+        (np.array([None] + [1] * 399, dtype=object), ("not numbers",)),
+        (-np.ones(400), ("row 0", "-1.0")),
+        (np.zeros(400), ("All weights are zero",)),
+    ],
+)
+def test_wrong_weights_are_named_before_the_classes(people, refuses, weight, words):
+    """Weights are checked before they say whose labels are the classes."""
+    table = people.table("pandas")
+    asked = {
+        "predicted": people.y,
+        "y": people.y,
+        "sensitive_features": "group",
+        "happiness": "statistical_parity",
+    }
+    for door in (moments, solve, frontier):
+        with refuses(DataError, *words):
+            door(table, **asked, sample_weight=weight)
+    with refuses(DataError, "399 labels y", "400 rows"):
+        moments(table, **asked | {"y": people.y[:-1]}, sample_weight=np.ones(400))
+
+
+@pytest.mark.parametrize(
+    "late",
+    [
+        {"loss": [[0, 5], [1, 0]]},
+        {"loss": "decision"},
+        {"classes": [0, 1]},
+        {"favourable": 0},
+        {"sample_weight": "income"},
+        {"today": "income"},
+    ],
+)
+def test_moments_take_nothing_that_belongs_to_a_table(people, refuses, late):
+    """What was summed up already would be ignored, so it is refused."""
+    asked = {
+        "predicted": people.y,
+        "y": people.y,
+        "sensitive_features": "group",
+        "happiness": "statistical_parity",
+    }
+    sums = moments(people.table("pandas"), **asked)
+    for door in (solve, frontier):
+        with refuses(MomentsError, next(iter(late)), remedy="moments(...)"):
+            door(sums, **late)
+    assert solve(sums, loss="error", random_state=0).to_json() == solve(sums, random_state=0).to_json()
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -194,6 +194,8 @@ def test_bad_input(table, lay, refuses):
     found = audit("decided", lay(table), "y", **ask)
     with refuses(DataError, "person by person", remedy="Collect"):
         compare(found, found)
+    with refuses(DataError, "person by person", remedy="Collect"):
+        compare(audit("decided", table, "y", **ask), found)
 
 
 def test_a_page_does_not_claim_a_fingerprint(table, lay):

@@ -238,9 +238,10 @@ def _by_decisions(decisions: Any, X: Table, columns: Columns, asked: _Asked) -> 
 
 def _by_policy(policy: Policy, X: Table, columns: Columns, asked: _Asked) -> tuple[People, Problem]:
     """People in memory, about whom a policy decides."""
-    classes = columns.classes_in(X, policy.classes.tolist())
+    weight = columns.weights_in(X)
+    classes = columns.classes_in(X, policy.classes.tolist(), weight)
     problem = asked.problem(classes)
-    people = People.of(X, problem, **columns.read(X, classes))
+    people = People.of(X, problem, **columns.read(X, classes, weight))
     return replace(people, odds=policy.odds_of(people)), problem
 
 

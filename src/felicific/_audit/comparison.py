@@ -179,8 +179,8 @@ def compare(before: Audit, after: Audit, *, confidence: float | None = None) -> 
     (0.5, True)
     """
     level = after.confidence if confidence is None else check_confidence(confidence)
-    _check_same(before, after)
     one, other = _one_by_one(before), _one_by_one(after)
+    _check_same(before, after)
     shift = other.origin - one.origin
     change = other.values - one.values + shift
     if one.inside is not None:

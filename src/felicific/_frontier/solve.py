@@ -14,7 +14,7 @@ from felicific._people.find import labelled_people
 from felicific._people.lazy import LazyPeople
 from felicific._policy.fit_individual import fit_individual, ground_of
 from felicific._policy.lottery import make_salt
-from felicific._policy.solve import Kind, check_moments_alone, check_seen
+from felicific._policy.solve import Kind, check_moments_alone, check_seen, not_moments
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem
 from felicific._problem.rows import Requirement
@@ -88,15 +88,19 @@ def frontier(
             y=y,
             sensitive_features=sensitive_features,
             happiness=happiness,
+            loss=None if isinstance(loss, str) and loss == "error" else loss,
+            classes=classes,
+            favourable=favourable,
             predicted=predicted,
             today=today,
+            sample_weight=sample_weight,
         )
         joined = source.joined()
         joined.check_complete()
         closing = Closing.of(gap, constraints, joined.components)
         return cell_frontier(joined, closing, see_group=group_at_predict, salt=salt)
     if happiness is None and y is None and proba is None and predicted is None:
-        Moments.check(source)
+        raise not_moments(source)
     kind = resolve_kind(policy, proba)
     check_seen(kind, group_at_predict)
     columns = Columns(sensitive_features, y, proba, predicted, today, weight=sample_weight)
@@ -112,7 +116,11 @@ def frontier(
         )
 
     with labelled_people(source, columns, asked, classes) as (people, problem):
-        closing = Closing.of(list(problem.closed) if gap is None else gap, problem.kept, problem.components)
+        everything = (
+            gap is None and problem.gaps is None
+        )  # all that is measured, not what only a constraint speaks of
+        closed = list(problem.closed) if everything else gap
+        closing = Closing.of(closed, problem.requirements, problem.components)
         if not kind.sees_x:
             joined = compute_moments(people, problem, kind).joined()  # type: ignore[arg-type]  # it is a signal
             joined.check_complete()

@@ -12,7 +12,7 @@ from felicific._people.checks import check_weights
 from felicific._problem.problem import as_classes
 from felicific._tables.groups import groups_of_present
 from felicific._tables.memory import as_vector, column_names, count_rows, distinct, is_frame, take_column
-from felicific._typing import Array, Table
+from felicific._typing import Array, Floats, Table
 from felicific.exceptions import DataError, GroupError
 
 #: What messages call each role.
@@ -104,18 +104,23 @@ class Columns:
         purpose = PURPOSES[role]
         return take_column(table, value, purpose) if isinstance(value, str) else as_vector(value, purpose)
 
-    def classes_in(self, table: Table, classes: Sequence[Any] | None) -> Array:
-        """The classes there are: as they are given, else those with probabilities, else the labels."""
-        labels, weight = self.column(table, "y"), self.column(table, "weight")
-        classes = self.classes_named if classes is None else classes
-        if classes is None:
-            held = labels if labels is None or weight is None else labels[weight > 0]
-            classes = [] if held is None else distinct(held)
-        return as_classes(classes, text_as_objects=labels is None or labels.dtype.kind == "O")
+    def weights_in(self, table: Table) -> Floats | None:
+        """The weights, checked; None where there are none."""
+        return check_weights(self.column(table, "weight"), count_rows(table))
 
-    def read(self, table: Table, classes: Array) -> dict[str, Any]:
-        """The values of all roles, for :meth:`People.of`."""
-        weight = check_weights(self.column(table, "weight"), count_rows(table))
+    def classes_in(self, table: Table, classes: Sequence[Any] | None, weight: Floats | None) -> Array:
+        """The classes there are: as they are given, else those with probabilities, else the labels."""
+        labels = self.column(table, "y")
+        classes = self.classes_named if classes is None else classes
+        if classes is None and labels is not None:
+            if weight is not None and len(weight) == len(labels):  # other lengths are refused later
+                labels = labels[weight > 0]
+            classes = distinct(labels)
+        as_objects = labels is None or labels.dtype.kind == "O"
+        return as_classes([] if classes is None else classes, text_as_objects=as_objects)
+
+    def read(self, table: Table, classes: Array, weight: Floats | None) -> dict[str, Any]:
+        """The values of all roles, with the checked weights, for :meth:`People.of`."""
         return {
             "y": self.column(table, "y"),
             "proba": None if self.proba is None else _probabilities(table, self.proba, classes),

@@ -53,6 +53,7 @@ def labelled_people(
     if groups is None and not count_rows(table):
         raise no_rows()
     with missing_first(table, columns):
-        known = columns.classes_in(table, classes)
+        weight = columns.weights_in(table)
+        known = columns.classes_in(table, classes, weight)
         problem = asked(known)
-        yield People.of(table, problem, **columns.read(table, known), groups=groups), problem
+        yield People.of(table, problem, **columns.read(table, known, weight), groups=groups), problem

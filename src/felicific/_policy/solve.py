@@ -99,15 +99,19 @@ def solve(
             y=y,
             sensitive_features=sensitive_features,
             happiness=happiness,
+            loss=None if isinstance(loss, str) and loss == "error" else loss,
+            classes=classes,
+            favourable=favourable,
             predicted=predicted,
             today=today,
+            sample_weight=sample_weight,
         )
         source.check_complete()
         requirements = requirements_of(gap, constraints, source.components)
         salt = make_salt(random_state)
         return solve_cells(source.joined(), requirements, see_group=group_at_predict, salt=salt)
     if happiness is None and y is None and proba is None and predicted is None:
-        Moments.check(source)
+        raise not_moments(source)
     kind = resolve_kind(policy, proba)
     check_seen(kind, group_at_predict)
     columns = Columns(sensitive_features, y, proba, predicted, today, weight=sample_weight)
@@ -136,6 +140,14 @@ def check_moments_alone(**given: Any) -> None:
                 f"Moments were summed up already, so {name}= comes too late.",
                 f"Pass {name}= to moments(...), or pass the table instead of its moments.",
             )
+
+
+def not_moments(given: Any) -> MomentsError:
+    """The error of a table of which nothing is said, or of something that is neither a table nor moments."""
+    return MomentsError(
+        f"This is a {type(given).__name__}, not moments.",
+        "Name its columns: proba=..., y=..., sensitive_features=..., happiness=...; or pass moments(table, ...).",
+    )
 
 
 def check_seen(kind: Signal | Individual, group_at_predict: bool) -> None:

@@ -140,15 +140,6 @@ class Moments:
             self, origin=origin, value=self.value + shift[:, :, None, :], today_value=self.today_value + shift
         )
 
-    @staticmethod
-    def check(given: Any) -> None:
-        """Raise unless these are moments, and not the table that they are of."""
-        if not isinstance(given, Moments):
-            raise MomentsError(
-                f"This is a {type(given).__name__}, not moments.",
-                "Sum up the table first: moments(table, proba=..., y=..., sensitive_features=..., happiness=...).",
-            )
-
     def check_complete(self) -> None:
         """Raise unless there are two groups, each with people, inside every component's ``among`` too."""
         if len(self.groups) < 2:

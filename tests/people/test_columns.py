@@ -178,6 +178,21 @@ def test_one_column_must_be_that_of_the_second_class(columns, refuses, tmp_path)
 def test_classes_are_named_by_two_columns_or_more():
     """A mapping of one class names no classes: they are the labels."""
     table = {"y": np.array([0, 1, 1]), "p": np.ones(3)}
-    assert Columns(y="y", proba={1: "p"}).classes_in(table, None).tolist() == [0, 1]
-    assert Columns(y="y", proba={2: "p", 0: "p", 1: "p"}).classes_in(table, None).tolist() == [2, 0, 1]
-    assert Columns(y="y", proba={1: "p"}).classes_in(table, [0, 1, 2]).tolist() == [0, 1, 2]
+    assert Columns(y="y", proba={1: "p"}).classes_in(table, None, None).tolist() == [0, 1]
+    assert Columns(y="y", proba={2: "p", 0: "p", 1: "p"}).classes_in(table, None, None).tolist() == [2, 0, 1]
+    assert Columns(y="y", proba={1: "p"}).classes_in(table, [0, 1, 2], None).tolist() == [0, 1, 2]
+
+
+SCORES = np.array([0.2, 0.7, 0.4, 0.9])
+
+
+@pytest.mark.parametrize(
+    "proba", ["s", ["s"], SCORES, SCORES[:, None]], ids=["name", "list", "vector", "column"]
+)
+def test_one_score_of_classes_the_other_way_round_is_refused(proba, refuses):
+    """Taken for the second class as listed, it would be taken for the other one; named by its class, it is clear."""
+    table = {"s": SCORES, "g": np.array([0, 1, 0, 1]), "y": np.array([0, 1, 1, 0])}
+    asked = {"y": "y", "sensitive_features": "g", "happiness": "statistical_parity"}
+    with refuses(DataError, "one score", "[1, 0]", remedy="proba={class: column}"):
+        moments(table, proba=proba, classes=[1, 0], **asked)
+    assert moments(table, proba=proba, classes=[0, 1], **asked).total == 4

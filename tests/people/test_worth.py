@@ -130,6 +130,7 @@ def test_moments_on_engines_are_the_naive_sums(engine, tmp_path_factory, case, p
 @given(case=cases(), policy=POLICIES)
 def test_moments_on_partitions_are_the_naive_sums(case, policy):
     """So do the workers of Dask."""
+    pytest.importorskip("dask.dataframe", reason="needs dask: pip install -e '.[dask]'")
     assert_naive(moments(as_dask(case.columns), policy=policy, **case.asked), case, policy)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from felicific._capabilities import remedy
@@ -12,7 +13,9 @@ from felicific._frontier.individual import individual_frontier
 from felicific._people.columns import Columns
 from felicific._people.find import labelled_people
 from felicific._people.lazy import LazyPeople
+from felicific._people.people import People
 from felicific._policy.fit_individual import fit_individual, ground_of
+from felicific._policy.individual import IndividualPolicy
 from felicific._policy.lottery import make_salt
 from felicific._policy.solve import Kind, check_moments_alone, check_seen, not_moments
 from felicific._problem.happiness import HappinessLike
@@ -20,10 +23,10 @@ from felicific._problem.problem import Problem
 from felicific._problem.rows import Requirement
 from felicific._program.generation import Ledgers
 from felicific._program.moments import Moments
-from felicific._program.signals import Label, resolve_kind
+from felicific._program.signals import Individual, Label, resolve_kind
 from felicific._program.sums import compute_moments
 from felicific._typing import Array, LossLike, RandomState, Table
-from felicific.exceptions import DataError
+from felicific.exceptions import DataError, InfeasibleError
 
 
 def frontier(
@@ -132,9 +135,20 @@ def frontier(
             )
         compute_moments(people, problem, Label()).check_complete()
         known = people.with_scores
-        fitted = fit_individual(problem, known, kind, salt)[0]  # type: ignore[arg-type]  # an individual policy
+        fitted = _seed(problem, known, kind, salt, closing)  # type: ignore[arg-type]  # an individual policy
 
         def ground() -> Ledgers:
             return ground_of(problem, known, fitted.calibration, fitted.origin)
 
         return individual_frontier(problem, ground, fitted, closing)
+
+
+def _seed(
+    problem: Problem, people: People, kind: Individual, salt: str, closing: Closing
+) -> IndividualPolicy:
+    """A policy from which the frontier starts: one that closes all gaps as far as is asked, if there is one."""
+    try:
+        asked = replace(problem, requirements=closing.requirements)
+        return fit_individual(asked, people, kind, salt)[0]
+    except InfeasibleError:
+        return fit_individual(problem, people, kind, salt)[0]

@@ -160,7 +160,9 @@ class Columns:
 def ordered_columns(proba: Any, classes: list[Any]) -> Any:
     """The columns of probabilities in the order of the classes, if they are given by class."""
     if not isinstance(proba, Mapping):
-        return [proba] if isinstance(proba, str) else proba
+        proba = [proba] if isinstance(proba, str) else proba
+        _refuse_unclear(proba, classes)
+        return proba
     if set(proba) == {classes[-1]} and len(classes) == 2:
         return [proba[classes[-1]]]
     if set(proba) != set(classes):
@@ -169,6 +171,18 @@ def ordered_columns(proba: Any, classes: list[Any]) -> Any:
             "Name one column for every class.",
         )
     return [proba[choice] for choice in classes]
+
+
+def _refuse_unclear(proba: Any, classes: list[Any]) -> None:
+    """Refuse one score for two classes that are listed the other way round: it would be taken for the other one's."""
+    shape = (len(proba),) if isinstance(proba, list | tuple) else np.shape(proba)
+    named = isinstance(proba, list | tuple) and all(isinstance(name, str) for name in proba)
+    lone = len(proba) == 1 if named else len(shape) == 1 or shape[1:] == (1,)
+    if lone and len(classes) == 2 and distinct(np.array([*classes, None], dtype=object)[:-1]) != classes:
+        raise DataError(
+            f"There is one score, and the classes are listed as {classes}: it is not clear of which it is.",
+            "Say so: proba={class: column}, or list the classes in their order.",
+        )
 
 
 def ordered_names(proba: Any, classes: list[Any]) -> tuple[str, ...]:

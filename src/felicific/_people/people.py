@@ -215,11 +215,11 @@ class People:
     # -----------------------------------------------------------------------------------------------------
     # Batches
 
-    def batches(self) -> Iterator[tuple[slice, Batch]]:
-        """Some of them at a time, as a happiness function sees them."""
-        wide = widener(self.x)
-        for start in range(0, len(self), BATCH):
-            part = slice(start, min(start + BATCH, len(self)))
+    def batches(self, times: int = 1) -> Iterator[tuple[slice, Batch]]:
+        """Some of them at a time, so many times a cache's worth, as a happiness function sees them."""
+        wide, size = widener(self.x), times * BATCH
+        for start in range(0, len(self), size):
+            part = slice(start, min(start + size, len(self)))
             table = wide(slice_rows(self.x, part.start, part.stop))
             y = None if self.y is None else self.y[part]
             labels = None if self.labels is None else self.labels[part]

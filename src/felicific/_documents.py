@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from felicific._typing import Floats
 from felicific.exceptions import DataError, PolicyFileError
-
-Floats = NDArray[np.float64]
 
 FORMAT = "felicific policy"
 VERSION = 1

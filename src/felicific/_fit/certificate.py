@@ -7,14 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import Component, written
 from felicific._problem.loss import Loss
 from felicific._program.moments import Moments
-
-Floats = NDArray[np.float64]
+from felicific._typing import Floats
 
 
 @dataclass(frozen=True)

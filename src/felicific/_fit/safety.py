@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from felicific._audit.methods import Measure, measure_component, measure_loss
 from felicific._audit.persons import Persons
@@ -27,10 +26,8 @@ from felicific._frontier.frontier import Frontier
 from felicific._policy.policy import Policy
 from felicific._statistics.gaps import limits_name, range_name, range_p_values, range_quantile, spread_of
 from felicific._statistics.intervals import Sample
+from felicific._typing import Codes, Floats
 from felicific.exceptions import CertificateError, ConstraintError, DataError
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 #: Candidates in the sequence, and how many margins below the gap that was asked for it starts.
 STEPS, REACH = 21, 3.0

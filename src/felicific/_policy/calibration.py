@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from felicific._typing import Codes, Floats
 from felicific.exceptions import DataError
-
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 #: A group with fewer rows keeps the model's own probabilities.
 FEWEST_ROWS = 30

@@ -27,10 +27,8 @@ from felicific._tables.memory import (
     row_argmax,
     take_column,
 )
+from felicific._typing import Floats
 from felicific.exceptions import DataError, LotteryWarning
-
-Floats = NDArray[np.float64]
-
 
 #: People who are looked at together: they stay in the processor's cache.
 CHUNK = 131_072

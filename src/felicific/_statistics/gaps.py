@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from felicific._statistics.intervals import Limits, Sample, hall_inverse
-
-Floats = NDArray[np.float64]
+from felicific._typing import Floats
 
 RANGE = "studentised range (large sample)"
 WELCH = "Welch's t (large sample)"

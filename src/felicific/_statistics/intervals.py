@@ -17,10 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from felicific._typing import Codes, Floats
 from felicific.exceptions import DataError
 
-Floats = NDArray[np.float64]
-Codes = NDArray[np.intp]
 Limits = tuple[Floats, Floats]
 
 #: Every way to make an interval for a mean, by the name that ``method=`` takes, with the words of the output.

@@ -5,10 +5,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from felicific._typing import Floats
 from felicific.datasets._csv import column, embedded, text_columns
 from felicific.exceptions import DataError
-
-Floats = NDArray[np.float64]
 
 CDF_FILE = "transrisk_cdf.csv.xz"
 CDF_SHA256 = "04c9691aa4b9fad43cc9722bc35a7d3f3f02ae1d724d49ae9d3bbe153f5b4f67"

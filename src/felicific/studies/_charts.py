@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from felicific._typing import Floats
 from felicific.plots import LIGHT, Theme
 from felicific.studies._delayed import CHANGE, Credit, crossings
 from felicific.studies._paper import PARTS, Run
 from felicific.studies._tracks import METHODS, OWN, Track
-
-Floats = NDArray[np.float64]
 
 WIDTH, HEIGHT = 400, 300
 LETTER, LINE = 6.4, 15.0  # pixels of a label's letter and line

@@ -18,7 +18,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from felicific._frontier.frontier import Frontier
 from felicific._frontier.solve import frontier
@@ -27,10 +26,9 @@ from felicific._problem.requirements import Budget, Floor
 from felicific._program.moments import Moments, Outcome
 from felicific._program.signals import Score
 from felicific._program.sums import moments
+from felicific._typing import Floats
 from felicific.datasets import Fico, fico
 from felicific.studies._tracks import write_csv
-
-Floats = NDArray[np.float64]
 
 REPAID, DEFAULTED = 75.0, -150.0
 RATIOS = (4.0, 10.0)  # both of Liu et al.

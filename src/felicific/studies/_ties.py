@@ -16,15 +16,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from felicific._frontier.breakpoints import Point
 from felicific._frontier.frontier import Frontier
 from felicific._problem.requirements import Budget, requirements_of
 from felicific._program.moments import Moments
 from felicific._program.solution import solve_program
-
-Floats = NDArray[np.float64]
+from felicific._typing import Floats
 
 RULE = (
     "Among the optimal policies of a criterion, the middle of the two that differ most in the happiness of the two "

@@ -21,9 +21,8 @@ from felicific._program.moments import Moments
 from felicific._program.signals import Signal
 from felicific._program.summing import sum_people
 from felicific._tables.groups import encode_groups, find_groups, resolve_groups
+from felicific._typing import Floats
 from felicific.studies._ties import Settled, settle
-
-Floats = NDArray[np.float64]
 
 #: The comparison criteria in the order of the columns 1, 2, 3 of the paper's files; column 0 is the own happiness.
 CRITERIA_SHOWN = ("equalized_odds", "statistical_parity", "overall_accuracy")

@@ -102,11 +102,11 @@ class People:
         """
         n = count_rows(x)
         given = {
-            "labels y": None if y is None else as_vector(y, "y"),
-            "groups": as_vector(group, "group"),
+            "labels y": None if y is None else _vector(y, "y"),
+            "groups": _vector(group, "group"),
             "probabilities": None if proba is None else np.asarray(proba),
-            "predictions": None if predicted is None else as_vector(predicted, "predictions"),
-            "decisions of today": None if today is None else as_vector(today, "today"),
+            "predictions": None if predicted is None else _vector(predicted, "predictions"),
+            "decisions of today": None if today is None else _vector(today, "today"),
             "decisions": None if decided is None else np.asarray(decided),
         }
         for what, column in given.items():
@@ -122,7 +122,7 @@ class People:
             if given["probabilities"] is not None and given["probabilities"].dtype.kind == "O":
                 # Numbers again, where only a missing one, in an absent row, made them objects.
                 given["probabilities"] = np.array(given["probabilities"].tolist())
-        labels, values = given["labels y"], as_vector(given["groups"], "group")
+        labels, values = given["labels y"], np.asarray(given["groups"])
         known = find_groups(values) if groups is None else _plain(groups)
         decisions, truths = problem.decisions, problem.labels
 
@@ -230,6 +230,12 @@ def one_hot(decided: Any, decisions: Array, rows: Codes) -> Floats:
     """Probability one of what was decided about each person."""
     codes = encode_labels(decided, decisions, "decision", rows)
     return np.asarray(np.eye(len(decisions))[codes])
+
+
+def _vector(values: Any, what: str) -> Array:
+    """A one-dimensional array; what is one of numbers already stays as it is."""
+    plain = isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "biufU"
+    return values if plain else as_vector(values, what)
 
 
 def _plain(groups: Sequence[Any]) -> tuple[Any, ...]:

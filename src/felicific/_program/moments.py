@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -94,12 +95,12 @@ class Moments:
     today_value: Floats
     rows: NDArray[np.int64]
 
-    @property
+    @cached_property
     def total(self) -> float:
         """Total weight."""
         return float(self.mass.sum())
 
-    @property
+    @cached_property
     def counted(self) -> Floats:
         """Weight inside ``among``, of shape (groups, components)."""
         return np.asarray(self.among.sum(axis=1))

@@ -230,7 +230,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     ) -> None:
         intake, whole = self._intake, X
         X = intake.check(self, X, reset=True)
-        labels, n = labels_of(y, count_rows(X)), count_rows(X)
+        n = count_rows(X)
+        labels = labels_of(y, n)
         weight = check_weights(sample_weight, n)
         present = present_rows(weight)
         numbers = np.arange(n) if present is None else present

@@ -4,28 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from felicific._capabilities import remedy
 from felicific._frontier.breakpoints import Closing
 from felicific._frontier.frontier import Frontier, cell_frontier
 from felicific._frontier.individual import individual_frontier
-from felicific._people.columns import Columns
-from felicific._people.find import labelled_people
 from felicific._people.lazy import LazyPeople
 from felicific._people.people import People
 from felicific._policy.fit_individual import fit_individual, ground_of
 from felicific._policy.individual import IndividualPolicy
 from felicific._policy.lottery import make_salt
-from felicific._policy.solve import Kind, check_moments_alone, check_seen, not_moments
+from felicific._policy.solve import Kind, Said
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem
 from felicific._problem.rows import Requirement
 from felicific._program.generation import Ledgers
 from felicific._program.moments import Moments
-from felicific._program.signals import Individual, Label, resolve_kind
+from felicific._program.signals import Individual, Label, Signal
 from felicific._program.sums import compute_moments
-from felicific._typing import Array, LossLike, RandomState, Table
+from felicific._typing import LossLike, RandomState, Table
 from felicific.exceptions import DataError, InfeasibleError
 
 
@@ -83,64 +81,56 @@ def frontier(
     >>> [round(float(gap), 6) for gap in line.gaps[:, 0]], [round(float(loss), 6) for loss in line.loss]
     ([0.0, 0.25], [0.125, 0.0])
     """
+    said = Said(
+        policy,
+        proba,
+        y,
+        sensitive_features,
+        happiness,
+        loss,
+        classes,
+        favourable,
+        predicted,
+        today,
+        sample_weight,
+    )
     salt = make_salt(random_state)
     if isinstance(source, Moments):
-        check_moments_alone(
-            policy=policy,
-            proba=proba,
-            y=y,
-            sensitive_features=sensitive_features,
-            happiness=happiness,
-            loss=None if isinstance(loss, str) and loss == "error" else loss,
-            classes=classes,
-            favourable=favourable,
-            predicted=predicted,
-            today=today,
-            sample_weight=sample_weight,
-        )
+        said.refuse_beside_moments()
         joined = source.joined()
         joined.check_complete()
         closing = Closing.of(gap, constraints, joined.components)
         return cell_frontier(joined, closing, see_group=group_at_predict, salt=salt)
-    if happiness is None and y is None and proba is None and predicted is None:
-        raise not_moments(source)
-    kind = resolve_kind(policy, proba)
-    check_seen(kind, group_at_predict)
-    columns = Columns(sensitive_features, y, proba, predicted, today, weight=sample_weight)
-
-    def asked(decisions: Array) -> Problem:
-        return Problem.of(
-            decisions,
-            happiness,
-            loss=loss,
-            constraints=constraints,
-            favourable=favourable,
-            see_group=group_at_predict,
-        )
-
-    with labelled_people(source, columns, asked, classes) as (people, problem):
-        everything = (
-            gap is None and problem.gaps is None
-        )  # all that is measured, not what only a constraint speaks of
+    kind = said.kind(source, group_at_predict)
+    with said.people(source, constraints=constraints, see_group=group_at_predict) as (people, problem):
+        # All that is measured is closed, not what only a constraint speaks of.
+        everything = gap is None and problem.gaps is None
         closed = list(problem.closed) if everything else gap
         closing = Closing.of(closed, problem.requirements, problem.components)
-        if not kind.sees_x:
-            joined = compute_moments(people, problem, kind).joined()  # type: ignore[arg-type]  # it is a signal
-            joined.check_complete()
-            return cell_frontier(joined, closing, see_group=group_at_predict, salt=salt)
-        if isinstance(people, LazyPeople):
-            raise DataError(
-                "The frontier of individual policies needs the people in memory.",
-                remedy("individual frontier", "engine"),
-            )
-        compute_moments(people, problem, Label()).check_complete()
-        known = people.with_scores
-        fitted = _seed(problem, known, kind, salt, closing)  # type: ignore[arg-type]  # an individual policy
+        if kind.sees_x:
+            return _individual(people, problem, cast(Individual, kind), salt, closing)
+        joined = compute_moments(people, problem, cast(Signal, kind)).joined()
+        joined.check_complete()
+        return cell_frontier(joined, closing, see_group=group_at_predict, salt=salt)
 
-        def ground() -> Ledgers:
-            return ground_of(problem, known, fitted.calibration, fitted.origin)
 
-        return individual_frontier(problem, ground, fitted, closing)
+def _individual(
+    people: People | LazyPeople, problem: Problem, kind: Individual, salt: str, closing: Closing
+) -> Frontier:
+    """The frontier of individual policies of people in memory."""
+    if isinstance(people, LazyPeople):
+        raise DataError(
+            "The frontier of individual policies needs the people in memory.",
+            remedy("individual frontier", "engine"),
+        )
+    compute_moments(people, problem, Label()).check_complete()
+    known = people.with_scores
+    fitted = _seed(problem, known, kind, salt, closing)
+
+    def ground() -> Ledgers:
+        return ground_of(problem, known, fitted.calibration, fitted.origin)
+
+    return individual_frontier(problem, ground, fitted, closing)
 
 
 def _seed(
@@ -151,4 +141,4 @@ def _seed(
         asked = replace(problem, requirements=closing.requirements)
         return fit_individual(asked, people, kind, salt)[0]
     except InfeasibleError:
-        return fit_individual(problem, people, kind, salt)[0]
+        return fit_individual(replace(problem, requirements=closing.kept), people, kind, salt)[0]

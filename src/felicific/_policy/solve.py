@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, TypeAlias
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, fields
+from typing import Any, Literal, TypeAlias, cast
 
 from felicific._capabilities import remedy
 from felicific._people.columns import Columns
 from felicific._people.find import labelled_people
 from felicific._people.lazy import LazyPeople
+from felicific._people.people import People
 from felicific._policy.cells import solve_cells
 from felicific._policy.fit_individual import fit_individual
 from felicific._policy.fit_lazily import fit_lazily
@@ -92,94 +95,99 @@ def solve(
     >>> round(policy.loss, 6), max(policy.gaps.values()) < 1e-9
     (0.125, True)
     """
+    said = Said(
+        policy,
+        proba,
+        y,
+        sensitive_features,
+        happiness,
+        loss,
+        classes,
+        favourable,
+        predicted,
+        today,
+        sample_weight,
+    )
+    salt = make_salt(random_state)
     if isinstance(source, Moments):
-        check_moments_alone(
-            policy=policy,
-            proba=proba,
-            y=y,
-            sensitive_features=sensitive_features,
-            happiness=happiness,
-            loss=None if isinstance(loss, str) and loss == "error" else loss,
-            classes=classes,
-            favourable=favourable,
-            predicted=predicted,
-            today=today,
-            sample_weight=sample_weight,
-        )
+        said.refuse_beside_moments()
         source.check_complete()
         requirements = requirements_of(gap, constraints, source.components)
-        salt = make_salt(random_state)
         return solve_cells(source.joined(), requirements, see_group=group_at_predict, salt=salt)
-    if happiness is None and y is None and proba is None and predicted is None:
-        raise not_moments(source)
-    kind = resolve_kind(policy, proba)
-    check_seen(kind, group_at_predict)
-    columns = Columns(sensitive_features, y, proba, predicted, today, weight=sample_weight)
-    return _solve_table(
-        source,
-        columns,
-        kind,
-        make_salt(random_state),
-        classes,
-        {
-            "happiness": happiness,
-            "loss": loss,
-            "gap": gap,
-            "constraints": constraints,
-            "favourable": favourable,
-            "see_group": group_at_predict,
-        },
-    )
-
-
-def check_moments_alone(**given: Any) -> None:
-    """Refuse what belongs to a table beside moments, which were summed up already."""
-    for name, value in given.items():
-        if value is not None:
-            raise MomentsError(
-                f"Moments were summed up already, so {name}= comes too late.",
-                f"Pass {name}= to moments(...), or pass the table instead of its moments.",
-            )
-
-
-def not_moments(given: Any) -> MomentsError:
-    """The error of a table of which nothing is said, or of something that is neither a table nor moments."""
-    return MomentsError(
-        f"This is a {type(given).__name__}, not moments.",
-        "Name its columns: proba=..., y=..., sensitive_features=..., happiness=...; or pass moments(table, ...).",
-    )
-
-
-def check_seen(kind: Signal | Individual, group_at_predict: bool) -> None:
-    """Refuse an individual policy without the group, which needs a model of its own."""
-    if kind.sees_x and not group_at_predict:
-        raise DataError(
-            "An individual policy that decides without the group needs a model of who belongs to which.",
-            remedy("blind individual", "engine"),
-        )
-
-
-def _solve_table(
-    table: Table,
-    columns: Columns,
-    kind: Signal | Individual,
-    salt: str,
-    classes: Sequence[Any] | None,
-    settings: dict[str, Any],
-) -> Policy:
-    """The policy of this kind for the people of a table."""
-
-    def asked(decisions: Array) -> Problem:
-        return Problem.of(decisions, **settings)
-
-    with labelled_people(table, columns, asked, classes) as (people, problem):
+    kind = said.kind(source, group_at_predict)
+    with said.people(source, gap=gap, constraints=constraints, see_group=group_at_predict) as (
+        people,
+        problem,
+    ):
         if not kind.sees_x:
-            moments = compute_moments(people, problem, kind)  # type: ignore[arg-type]  # it is a signal
+            moments = compute_moments(people, problem, cast(Signal, kind))
             moments.check_complete()
-            see_group = problem.see_group
-            return solve_cells(moments.joined(), problem.requirements, see_group=see_group, salt=salt)
+            return solve_cells(moments.joined(), problem.requirements, see_group=group_at_predict, salt=salt)
+        individual = cast(Individual, kind)
         if isinstance(people, LazyPeople):
-            return fit_lazily(people, kind, salt)  # type: ignore[arg-type]  # an individual policy
+            return fit_lazily(people, individual, salt)
         # As on an engine, one look at every row before any search.
         compute_moments(people, problem, Label()).check_complete()
-        return fit_individual(problem, people.with_scores, kind, salt)[0]  # type: ignore[arg-type]  # as above
+        return fit_individual(problem, people.with_scores, individual, salt)[0]
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a user says of a table; see :func:`felicific.moments`."""
+
+    policy: Kind | None
+    proba: Any
+    y: Any
+    sensitive_features: Any
+    happiness: HappinessLike | None
+    loss: LossLike
+    classes: Sequence[Any] | None
+    favourable: Any
+    predicted: Any
+    today: Any
+    sample_weight: Any
+
+    def refuse_beside_moments(self) -> None:
+        """Refuse what belongs to a table beside moments, which were summed up already."""
+        for part in fields(self):
+            value = getattr(self, part.name)
+            if value is None or (part.name == "loss" and isinstance(value, str) and value == "error"):
+                continue
+            raise MomentsError(
+                f"Moments were summed up already, so {part.name}= comes too late.",
+                f"Pass {part.name}= to moments(...), or pass the table instead of its moments.",
+            )
+
+    def kind(self, table: Table, group_at_predict: bool) -> Signal | Individual:
+        """What the policy is to see; of a table of which nothing is said, that is refused first."""
+        if self.happiness is None and self.y is None and self.proba is None and self.predicted is None:
+            raise MomentsError(
+                f"This is a {type(table).__name__}, not moments.",
+                "Name its columns: proba=..., y=..., sensitive_features=..., happiness=...; "
+                "or pass moments(table, ...).",
+            )
+        kind = resolve_kind(self.policy, self.proba)
+        if kind.sees_x and not group_at_predict:
+            raise DataError(
+                "An individual policy that decides without the group needs a model of who belongs to which.",
+                remedy("blind individual", "engine"),
+            )
+        return kind
+
+    def people(
+        self, table: Table, **asked: Any
+    ) -> AbstractContextManager[tuple[People | LazyPeople, Problem]]:
+        """The people, and what is ``asked`` of the decisions about them."""
+        columns = Columns(
+            self.sensitive_features,
+            self.y,
+            self.proba,
+            self.predicted,
+            self.today,
+            weight=self.sample_weight,
+        )
+
+        def problem(decisions: Array) -> Problem:
+            return Problem.of(decisions, self.happiness, loss=self.loss, favourable=self.favourable, **asked)
+
+        return labelled_people(table, columns, problem, self.classes)

@@ -168,7 +168,7 @@ def test_the_test_of_a_small_gap_keeps_its_level():
 @pytest.mark.parametrize("sigma", [0.5, 1.0, 1.5])
 @pytest.mark.parametrize("sizes", [(30, 1500), (100, 1500), (30, 30), (30, 200, 1000)])
 def test_both_verdicts_keep_their_level_for_skewed_values(sigma, sizes):
-    """Of lognormal groups with equal means, "more" is shown in at most 5 %; so is "at most" of groups just so far apart."""
+    """Of lognormal groups with equal means, "more" is shown in at most 5 %; so is "at most" of others."""
     rng = np.random.default_rng(8)
     runs, wrong, codes = 300, np.zeros(3), np.repeat(np.arange(len(sizes)), sizes)
     mean = math.exp(sigma**2 / 2)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import math
 import re
@@ -23,6 +22,7 @@ from felicific._problem.criteria import (
     resolve_favourable,
 )
 from felicific._problem.expressions import GRAMMAR, Expression, is_name
+from felicific._tables.memory import nearest
 from felicific.exceptions import HappinessError
 
 ARGUMENTS = ("decision", "x", "y", "group")
@@ -76,6 +76,10 @@ def written(number: float, digits: int = 5) -> str:
     return f"{number:,.0f}" if 10**digits <= abs(rounded) < 1e15 else f"{rounded:,.{digits}g}"
 
 
+#: Units that stand before the number.
+CURRENCIES = "$€£¥₹"
+
+
 #: What a component of a criterion is called after the criterion's own name.
 _PART = re.compile(r"\(decision=(.+?)(?:, label=(.+))?\)", re.DOTALL)
 
@@ -94,6 +98,8 @@ class Component:
         Whether the true label is needed to compute it.
     bounds : tuple of two numbers, or None
         The known range of its values.
+    wanted : bool
+        Whether people want more of it: not where a criterion counts a decision that is not the favourable one.
     """
 
     name: str
@@ -101,6 +107,7 @@ class Component:
     family: str
     looks_at_y: bool
     bounds: tuple[float, float] | None
+    wanted: bool = True
 
     @property
     def title(self) -> str:
@@ -113,12 +120,23 @@ class Component:
 
     def quantity(self, number: float) -> str:
         """Write a number of this component with its unit."""
-        return f"{written(number, 6)} {self.unit}".rstrip()
+        return self.cell(number, 6) if self.in_currency else f"{written(number, 6)} {self.unit}".rstrip()
+
+    def cell(self, number: float, digits: int = 5) -> str:
+        """Write a number without its unit, unless that is a currency: $16,000."""
+        if not self.in_currency or not math.isfinite(number):
+            return written(number, digits)
+        return f"{'-' if number < 0 else ''}{self.unit}{written(abs(number), digits)}"
+
+    @property
+    def in_currency(self) -> bool:
+        """Whether its unit stands before the number."""
+        return bool(self.unit) and self.unit in CURRENCIES
 
 
 def read_component(content: Any) -> Component:
     """One component, each part of the type it must have."""
-    names = {"name": str, "unit": str, "family": str, "looks_at_y": bool}
+    names = {"name": str, "unit": str, "family": str, "looks_at_y": bool, "wanted": bool}
     if not isinstance(content, dict) or set(content) != {*names, "bounds"}:
         raise refused("a component lacks a part, or has one too many")
     for name, kind in names.items():
@@ -202,7 +220,12 @@ class Happiness:
     def component(self) -> Component:
         """The part of it that is data."""
         return Component(
-            str(self.name), str(self.unit), str(self.family), looks_at_y=self.looks_at_y, bounds=self.bounds
+            str(self.name),
+            str(self.unit),
+            str(self.family),
+            looks_at_y=self.looks_at_y,
+            bounds=self.bounds,
+            wanted=getattr(self.function, "wanted", True) is not False,
         )
 
 
@@ -295,7 +318,7 @@ def _check_expression(text: str) -> None:
             f"Pass it as it is: happiness={text!r}, without Happiness(...).",
         )
     if is_name(text):
-        near = difflib.get_close_matches(text, CRITERIA, n=1)
+        near = nearest(text, CRITERIA)
         raise HappinessError(
             f"There is no criterion called {text!r}.",
             f"Did you mean {near[0]!r}?" if near else f"The criteria are {', '.join(CRITERIA)}. {GRAMMAR}",
@@ -334,7 +357,7 @@ def function_from_json(component: Component, content: dict[str, Any]) -> Happine
     """The component with what :func:`function_to_json` wrote of it."""
     function: Any = Correct()
     if "choice" in content:
-        function = Decided(content["choice"][0])
+        function = Decided(content["choice"][0], component.wanted)
     elif "expression" in content:
         function = Expression(content["expression"])
     among: Any = Labelled(*content["label"]) if "label" in content else None

@@ -747,7 +747,7 @@ def test_require(folder, works, felicific):
     works(f"{AUDIT} --gap 100000 --require")
     code, out, err = felicific(f"{AUDIT} --gap 1 --require")
     assert (code, err) == (4, "")
-    assert "Gap at most 1 $" in out
+    assert "Gap at most $1" in out
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -182,7 +182,7 @@ def test_units_bounds_and_prices_come_back():
     assert back.components[0].bounds == (0.0, 11_000.0)
     assert back.components[0].unit == "€"
     assert back.components[1].looks_at_y
-    assert any("at least 100 €" in words for words in back.prices)
+    assert any("at least €100" in words for words in back.prices)
 
 
 def test_file_holds_no_person(tmp_path):
@@ -194,7 +194,7 @@ def test_file_holds_no_person(tmp_path):
     content = json.loads(raw)
     assert set(content) == {
         "format", "version", "policy", "classes", "groups", "q", "mass", "components", "loss", "means", "gaps",
-        "prices", "salt", "randomize", "see_group", "expected", "sha256",
+        "prices", "salt", "randomize", "see_group", "expected", "basis", "sha256",
     }  # fmt: skip
     assert np.size(content["mass"]) == 4
 
@@ -528,10 +528,10 @@ def test_sentences():
                     assert f"always decided {d}" in found[0]
                     assert ("not as the label says" in found[0]) == (d != label)
     assert any("by lottery" in sentence for sentence in sentences)
-    assert f"loss per person is {policy.loss:.6g}" in sentences[-2]
+    assert f"accuracy is {1 - policy.loss:.2%}" in sentences[-2]
     mean = policy.means["loan granted"]["F"]
-    assert f"{mean:,.6g} $ in group 'F'" in sentences[-1]
-    assert "a gap of 0 $." in sentences[-1]
+    assert f"${mean:,.6g} in group 'F'" in sentences[-1]
+    assert "a gap of $0." in sentences[-1]
 
 
 def test_sentences_of_a_reversed_label():

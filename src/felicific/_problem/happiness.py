@@ -318,7 +318,7 @@ def _check_expression(text: str) -> None:
             f"Pass it as it is: happiness={text!r}, without Happiness(...).",
         )
     if is_name(text):
-        near = nearest(text, CRITERIA)
+        near = nearest(text, CRITERIA, 0.6)
         raise HappinessError(
             f"There is no criterion called {text!r}.",
             f"Did you mean {near[0]!r}?" if near else f"The criteria are {', '.join(CRITERIA)}. {GRAMMAR}",

@@ -265,11 +265,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
                 self._fit_policy(problem, self._score_rows(rows, problem, kind, fit_params), kind, salt)
             )
         else:
-            self._fit_safely(problem, rows, kind, salt, fit_params)
+            numbers = self._fit_safely(problem, rows, kind, salt, fit_params)
         self.__dict__.pop("_cv", None)
-        self._seen: tuple[SeenRows, ...] = (
-            SeenRows.of(table if present is None else take_rows(table, present)),
-        )
+        self._seen: tuple[SeenRows, ...] = (SeenRows.of(take_rows(table, numbers)),)
 
     @property
     def _intake(self) -> Intake:
@@ -311,14 +309,18 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
     def _fit_safely(
         self, problem: Problem, rows: Rows, kind: Signal | Individual, salt: str, fit_params: dict[str, Any]
-    ) -> None:
-        """Fit on half of every group, and keep the loosest policy that is shown on the other half to meet the gap."""
+    ) -> Codes:
+        """Fit on half of every group, and keep the loosest policy that is shown on the other half to meet the gap.
+
+        Returns the numbers of the rows that were fitted on.
+        """
         fitting, held = rows.halves(salt)
         places = np.searchsorted(rows.numbers, fitting.numbers)
         people = self._score_rows(fitting, problem, kind, parts_of(fit_params, places, len(rows.y)))
         self._keep(self._fit_policy(problem, people, kind, salt))
         others = self._people(held.x, held.group, held.y, held.weight, numbers=held.numbers)
         self._keep(self._fitted.certified(people, others, check_confidence(self.confidence)))
+        return fitting.numbers
 
     def _score_rows(
         self, rows: Rows, problem: Problem, kind: Signal | Individual, fit_params: dict[str, Any]

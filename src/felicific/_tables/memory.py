@@ -225,7 +225,7 @@ def refuse_missing_columns(known: list[Any], names: Iterable[Hashable], purpose:
     raise DataError(f"The table has no column {_listed(missing)}, needed for {purpose}.", remedy)
 
 
-def nearest(word: str, known: Iterable[str], most: int = 3) -> list[str]:
+def nearest(word: str, known: Iterable[str], cutoff: float = 0.5) -> list[str]:
     """The names that a misspelt one may mean: those that hold it as a word or as a word's beginning come first.
 
     Examples
@@ -236,9 +236,8 @@ def nearest(word: str, known: Iterable[str], most: int = 3) -> list[str]:
     names = list(known)
     begins = re.compile(rf"(?<![^\W_]){re.escape(word)}", re.IGNORECASE)
     holding = [name for name in names if word.strip() and begins.search(name)]
-    folded = {name.casefold(): name for name in reversed(names)}
-    close = difflib.get_close_matches(word.casefold(), folded, n=most, cutoff=0.5)
-    return list(dict.fromkeys([*sorted(holding, key=len), *(folded[name] for name in close)]))[:most]
+    close = difflib.get_close_matches(word, names, n=3, cutoff=cutoff)
+    return list(dict.fromkeys([*sorted(holding, key=len), *close]))[:3]
 
 
 def take_column(table: Table, name: Hashable, purpose: str) -> Array:

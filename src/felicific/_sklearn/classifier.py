@@ -242,7 +242,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         present = present_rows(weight)
         numbers = np.arange(n) if present is None else present
         held = labels if present is None else present_labels(labels, present)
-        check_labels(held, numbers)
+        table = whole if is_frame(whole) else X
+        check_labels(held, numbers, lambda: intake.groups(table, sensitive_features, weight)[numbers])
         frozen = isinstance(self.estimator, FrozenEstimator)
         if frozen:
             check_is_fitted(self.estimator)
@@ -252,7 +253,6 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise DataError(f"{name} is {getattr(self, name)!r}.", "Say True or False.")
         kind, problem, salt = resolve_policy(self.policy), self._problem(), make_salt(self.random_state)
-        table = whole if is_frame(whole) else X
         group = intake.groups(table, sensitive_features, weight)
         intake.keys(X)
         now = None if today is None else Columns(today=today).column(table, "today")

@@ -108,7 +108,7 @@ def _bits(column: Array) -> Hashes:
         numbers = column.astype(np.float64) + 0.0  # there is one zero
         return np.where(np.isnan(numbers), np.nan, numbers).view(np.uint64)
     if column.dtype.kind in "mM":
-        return column.astype(np.int64).view(np.uint64)
+        return column.astype(f"{column.dtype.kind}8[us]").astype(np.int64).view(np.uint64)
     texts = list(map(str, column.tolist()))
     numbered = {text: zlib.crc32(text.encode("utf-8", "backslashreplace")) for text in set(texts)}
     return np.array([numbered[text] for text in texts], dtype=np.uint64)

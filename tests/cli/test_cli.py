@@ -4,6 +4,7 @@ import gzip
 import inspect
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -866,3 +867,45 @@ def test_completion():
         env=environment,
     )
     assert set(commands()) <= set(done.stdout.split())
+
+
+def test_the_shell_says_that_every_group_loses(folder, works, scores):
+    """Fit and the audit of its policy say it in the library's words, and that there is nothing to repair."""
+    out = works(f"{FIT} --gap 100000 --budget 2000")
+    policy = Policy.load("policy.json")
+    for start in ("Every group loses: ", "Nothing to repair: "):
+        (said,) = [sentence for sentence in policy.sentences() if sentence.startswith(start)]
+        assert said in out
+    make_scores(seed=1).to_csv("others.csv", index=False)
+    audited = AUDIT.replace(
+        "scores.csv --decision approved", "others.csv --policy-file policy.json --proba score"
+    )
+    assert "Every group loses: on these rows, compared with the model's own decisions, mean" in works(audited)
+
+
+def test_the_shell_names_people_without_a_label(folder, felicific, scores):
+    """How many of which group have none; it is not said that they may simply be left out."""
+    scores.assign(repaid=scores["repaid"].where(scores.index > 9).astype("Int64")).to_csv(
+        "scores.csv", index=False
+    )
+    women = (scores["sex"][:10] == "Female").sum()
+    for line in (FIT, f"{FIT} --policy individual", AUDIT):
+        code, _, err = felicific(line)
+        assert code == 1, err
+        assert f"{women} of {(scores['sex'] == 'Female').sum()} in group 'Female'" in err
+        assert "only where labels were lost by chance" in " ".join(err.split())
+
+
+def test_money_and_accuracy_are_written_alike_everywhere(folder, works):
+    """A currency before the number, the error rate as an accuracy in per cent, in every command."""
+    outputs = [
+        works(AUDIT + " --gap 16000"),
+        works(FIT),
+        works(FIT.replace("fit", "frontier", 1).replace(" --seed 0", "")),
+    ]
+    for out in outputs:
+        assert "accuracy" in out
+        assert "loss per person" not in out
+        assert not re.search(r"[0-9] [$]", out)
+        assert re.search(r"[$][0-9]", out)
+    assert "Gap at most $16,000: " in outputs[0]

@@ -26,6 +26,9 @@ from felicific._people.people import People
 from felicific._problem.problem import Problem
 from felicific.exceptions import DataError
 
+# Numbers are compared on the very rows that were fitted on, which is warned about.
+pytestmark = pytest.mark.filterwarnings("ignore::felicific.exceptions.FittedRowsWarning")
+
 HAPPINESS = [
     Happiness(lambda decision, x: decision * x["amount"], name="money", bounds=(0, 10)),
     Happiness(

@@ -20,8 +20,12 @@ from typer.models import OptionInfo
 from felicific import Happiness, Policy, audit, frontier, moments, solve
 from felicific.cli import app, run
 from felicific.cli.options import PANELS
+from felicific.exceptions import FittedRowsWarning
 
 FUNDING = "decision * loan"
+
+# A warning is a note on standard error, as it is outside of tests.
+pytestmark = pytest.mark.filterwarnings("always::felicific.exceptions.FittedRowsWarning")
 
 
 def make_scores(n=600, seed=0):
@@ -122,7 +126,8 @@ def test_workflow_is_the_librarys(folder, works, scores):
     assert decided.pop("decision").tolist() == written.decide(proba, scores["sex"], scores["id"]).tolist()
     pd.testing.assert_frame_equal(decided, scores)
 
-    again = audit(written.odds(proba, scores["sex"]), scores, **common, gap=200.0, classes=[0, 1])
+    with pytest.warns(FittedRowsWarning):
+        again = audit(written, scores, **common, proba="score", gap=200.0)
     command = f"audit decided.csv --policy-file policy.json --proba score --group sex --happiness '{FUNDING}'"
     assert works(f"{command} --unit $ --gap 200 --out after.json") == f"{again}\n"
     assert json.loads(Path("after.json").read_text("utf-8")) == again.to_dict()

@@ -250,6 +250,26 @@ def test_the_helper_seals():
         refuse(TEXT)
 
 
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"out_of_fold": 1}, "of another type"),
+        ({"loss_name": None}, "of another type"),
+        ({"more": 1}, "rest on"),
+        ({"today": {"loss": 0.1}}, "today"),
+        ({"today": {"loss": 0.1, "means": [[1.0]], "gaps": [0.0, 0.0]}}, "means of today has shape"),
+        ({"asked": [["x", -1.0]]}, "negative"),
+        ({"asked": {"x": 1.0}}, "gap that was asked for"),
+    ],
+    ids=str,
+)
+def test_what_the_numbers_rest_on_is_checked(change, word):
+    """Every part of the basis of a policy has its type and shape, and comes back as it was written."""
+    assert POLICY.basis.today is not None
+    assert Policy.from_json(TEXT).basis.to_json() == POLICY.basis.to_json()
+    refuse(tampered(basis=lambda basis: basis | change), word)
+
+
 @pytest.mark.parametrize("length", range(0, len(TEXT) - 1, 50))
 def test_truncated(length):
     """A file cut anywhere is refused as not whole."""

@@ -118,7 +118,7 @@ def _before_after(loans: _Loans) -> Any:
 
     part = loans.audits["today"].components[0]
     dollars = part.component
-    title = f"{len(loans.y):,} people nobody was fitted on, with 95 % intervals"
+    title = f"{len(loans.y):,} people whom the repaired policy has not seen, with 95 % intervals"
     table = Table("", title=title, title_justify="left", title_style="bold")
     for way in loans.audits:
         table.add_column(way, justify="right")
@@ -171,7 +171,7 @@ def _reading(loans: _Loans) -> Any:
         "On the people it was fitted on the gap is 0. On people it has never seen it is "
         f"{gap['repaired']}: sampling noise, in the fit and among them. Recalibrated on them, which needs no "
         f"labels, it is {gap['recalibrated']} in expectation over the lottery "
-        f"({again.share_randomized_:.2%} of them face one). The intervals say what that tells about people "
-        "who are not in the table.\n"
+        f"({again.share_randomized_:.2%} of them face one): the intervals of that column "
+        "do not speak of other people, those of the first two do.\n"
     )
     return Text("\n".join(lines))

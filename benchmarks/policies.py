@@ -358,7 +358,7 @@ def verdict(passed: bool) -> str:
 
 def amount(value: float, name: str) -> str:
     unit = load(name).happiness.unit
-    return f"{value:,.0f} $" if unit == "$" else f"{value:.2f} {unit}"
+    return f"${value:,.0f}" if unit == "$" else f"{value:.2f} {unit}"
 
 
 def ladder_table(records: list[Record]) -> str:

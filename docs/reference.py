@@ -22,6 +22,7 @@ PAGE = Path(__file__).with_name("reference.md")
 #: What is returned and not imported: the module and class, and where it comes from.
 RESULTS = {
     "_program.moments.Outcome": "`policy.outcome`, `moments.today`, `frontier.today`",
+    "_policy.basis.Basis": "`policy.basis`",
     "_policy.individual.Search": "`policy.search`, of an individual policy",
     "_fit.certificate.Certificate": "`fair.certificate_`",
     "_frontier.curve.Curve": "`frontier.on(...)`, `fair.frontier_on(X, y)`",

@@ -65,7 +65,9 @@ def test_the_demo_prints_before_and_after(tmp_path, monkeypatch):
     ):
         assert word in result.output
     gaps = next(line for line in result.output.split("\n") if line.startswith("│ gap"))
-    today, repaired, recalibrated = (float(cell.replace(",", "")) for cell in gaps.split("│")[2:5])
+    today, repaired, recalibrated = (
+        float(cell.strip().lstrip("$").replace(",", "")) for cell in gaps.split("│")[2:5]
+    )
     assert recalibrated == 0
     assert min(today, repaired) >= 0
     assert (tmp_path / "felicific-demo.html").read_text("utf-8").startswith("<!")

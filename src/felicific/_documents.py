@@ -138,13 +138,13 @@ def read_classes(content: Any) -> NDArray[Any]:
     return classes
 
 
-def read_prices(content: Any) -> dict[str, float]:
-    """Prices by name."""
+def read_prices(content: Any, what: str = "price") -> dict[str, float]:
+    """Prices, or other numbers, by name."""
     if not isinstance(content, list):
-        raise refused("its prices are no list")
+        raise refused(f"its {what}s are no list")
     prices = {}
     for item in content:
         if not isinstance(item, list) or len(item) != 2 or not isinstance(item[0], str):
-            raise refused("a price has no name")
-        prices[item[0]] = read_number(item[1], "a price")
+            raise refused(f"a {what} has no name")
+        prices[item[0]] = read_number(item[1], f"a {what}")
     return prices

@@ -139,5 +139,9 @@ class LotteryWarning(UserWarning):
     """The lottery cannot reach its odds because too few people can be told apart."""
 
 
+class FittedRowsWarning(UserWarning):
+    """Rows that a policy was fitted on are audited: intervals do not speak of anybody else."""
+
+
 class BatchWarning(UserWarning):
     """A function is no expression of columns, so it runs on batches of rows: right, but slower."""

@@ -10,7 +10,7 @@ from scipy import stats
 
 from felicific import FairClassifier, Happiness, audit, compare
 from felicific._problem.happiness import written
-from felicific.exceptions import DataError, GroupError, HappinessError
+from felicific.exceptions import DataError, FittedRowsWarning, GroupError, HappinessError
 
 HOSTILE = "</td><script>alert(1)</script>\n\x1b[31m\"'&" + "x" * 10_000
 
@@ -77,7 +77,11 @@ def test_a_classifier_is_audited_by_its_probabilities(people, library):
     if library == "numpy":
         X = X[:, :5]
     fair.fit(X, people.y)
-    found = audit(fair, X, people.y)
+    with pytest.warns(
+        FittedRowsWarning, match="^These are rows that the policy was fitted on: the intervals do not"
+    ):
+        found = audit(fair, X, people.y)
+    assert "rows that the policy was fitted on" in str(found)
     assert found.gaps["wealth"] == pytest.approx(fair.gaps_["wealth"], abs=1e-9)
     assert found.loss.estimate == pytest.approx(fair.loss_, abs=1e-12)
     assert found["wealth"].test.at_most == 1.0
@@ -112,7 +116,7 @@ def test_outputs(people, decided):
     assert frame["estimate"].tolist()[2] == found.gaps[HOSTILE]
     assert found.gap == found.gaps[HOSTILE]
     assert "Welch" in text
-    assert "loss per person" in text
+    assert f"accuracy {1 - found.loss.estimate:.2%}, from {1 - found.loss.high:.2%} to" in text
 
 
 def test_a_group_too_small_says_so():

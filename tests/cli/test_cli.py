@@ -4,6 +4,7 @@ import gzip
 import inspect
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -19,8 +20,12 @@ from typer.models import OptionInfo
 from felicific import Happiness, Policy, audit, frontier, moments, solve
 from felicific.cli import app, run
 from felicific.cli.options import PANELS
+from felicific.exceptions import FittedRowsWarning
 
 FUNDING = "decision * loan"
+
+# A warning is a note on standard error, as it is outside of tests.
+pytestmark = pytest.mark.filterwarnings("always::felicific.exceptions.FittedRowsWarning")
 
 
 def make_scores(n=600, seed=0):
@@ -65,12 +70,18 @@ def felicific(capsys):
     return call
 
 
+#: What is said where a policy is audited on the rows that it was fitted on.
+FITTED_ROWS = (
+    "felicific: note: These are rows that the policy was fitted on: the intervals do not speak of other"
+)
+
+
 @pytest.fixture
 def works(felicific):
     def call(line, *more):
         code, out, err = felicific(line, *more)
         assert code == 0, err
-        assert err == ""
+        assert all(line.startswith(FITTED_ROWS) for line in err.splitlines()), err
         return out
 
     return call
@@ -115,7 +126,8 @@ def test_workflow_is_the_librarys(folder, works, scores):
     assert decided.pop("decision").tolist() == written.decide(proba, scores["sex"], scores["id"]).tolist()
     pd.testing.assert_frame_equal(decided, scores)
 
-    again = audit(written.odds(proba, scores["sex"]), scores, **common, gap=200.0, classes=[0, 1])
+    with pytest.warns(FittedRowsWarning):
+        again = audit(written, scores, **common, proba="score", gap=200.0)
     command = f"audit decided.csv --policy-file policy.json --proba score --group sex --happiness '{FUNDING}'"
     assert works(f"{command} --unit $ --gap 200 --out after.json") == f"{again}\n"
     assert json.loads(Path("after.json").read_text("utf-8")) == again.to_dict()
@@ -542,7 +554,7 @@ MISTAKES = {
     f"{AUDIT} --weight-kind sampled": (2, "'sampled' is not one of 'frequency', 'sampling'"),
     "reproduce nothing --out results": (2, "'nothing' is not one of 'synthetic', 'adult',"),
     f"{FIT} --policy telepathy": (2, "not one of 'score', 'individual', 'label', 'soft-label'"),
-    f"{FIT} --floor 1e9": (3, "at least 1"),
+    f"{FIT} --floor 1e9": (3, "at least $1"),
     f"{FIT} --floor tomorrow": (1, "--floor"),
     f"{FIT} --out scores.csv": (1, ".json"),
     "apply scores.csv scores.csv --proba score --group sex --out d.csv": (1, "no policy file"),
@@ -751,7 +763,7 @@ def test_require(folder, works, felicific):
     works(f"{AUDIT} --gap 100000 --require")
     code, out, err = felicific(f"{AUDIT} --gap 1 --require")
     assert (code, err) == (4, "")
-    assert "Gap at most 1 $" in out
+    assert "Gap at most $1" in out
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -870,3 +882,45 @@ def test_completion():
         env=environment,
     )
     assert set(commands()) <= set(done.stdout.split())
+
+
+def test_the_shell_says_that_every_group_loses(folder, works, scores):
+    """Fit and the audit of its policy say it in the library's words, and that there is nothing to repair."""
+    out = works(f"{FIT} --gap 100000 --budget 2000")
+    policy = Policy.load("policy.json")
+    for start in ("Every group loses: ", "Nothing to repair: "):
+        (said,) = [sentence for sentence in policy.sentences() if sentence.startswith(start)]
+        assert said in out
+    make_scores(seed=1).to_csv("others.csv", index=False)
+    audited = AUDIT.replace(
+        "scores.csv --decision approved", "others.csv --policy-file policy.json --proba score"
+    )
+    assert "Every group loses: on these rows, compared with the model's own decisions, mean" in works(audited)
+
+
+def test_the_shell_names_people_without_a_label(folder, felicific, scores):
+    """How many of which group have none; it is not said that they may simply be left out."""
+    scores.assign(repaid=scores["repaid"].where(scores.index > 9).astype("Int64")).to_csv(
+        "scores.csv", index=False
+    )
+    women = (scores["sex"][:10] == "Female").sum()
+    for line in (FIT, f"{FIT} --policy individual", AUDIT):
+        code, _, err = felicific(line)
+        assert code == 1, err
+        assert f"{women} of {(scores['sex'] == 'Female').sum()} in group 'Female'" in err
+        assert "only where labels were lost by chance" in " ".join(err.split())
+
+
+def test_money_and_accuracy_are_written_alike_everywhere(folder, works):
+    """A currency before the number, the error rate as an accuracy in per cent, in every command."""
+    outputs = [
+        works(AUDIT + " --gap 16000"),
+        works(FIT),
+        works(FIT.replace("fit", "frontier", 1).replace(" --seed 0", "")),
+    ]
+    for out in outputs:
+        assert "accuracy" in out
+        assert "loss per person" not in out
+        assert not re.search(r"[0-9] [$]", out)
+        assert re.search(r"[$][0-9]", out)
+    assert "Gap at most $16,000: " in outputs[0]

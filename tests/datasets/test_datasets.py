@@ -248,7 +248,7 @@ def test_synthetic_label_follows_the_base_amount(synthetic_data):
 
 
 def test_synthetic_facts(synthetic_data):
-    """A third are women; half are approved, in both groups; women ask for 50,000 $ more (5 standard errors)."""
+    """A third are women; half are approved, in both groups; women ask for $50,000 more (5 standard errors)."""
     woman = synthetic_data.X["sex"] == "Female"
     loan, salary = synthetic_data.X["loan_requested"], synthetic_data.X["yearly_salary"]
     n = len(woman)

@@ -25,9 +25,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
 
-from felicific import Budget, FairClassifier, Floor, Happiness, Individual, Score, moments
+from felicific import Budget, FairClassifier, Floor, Happiness, Individual, Policy, Score, moments
 from felicific._program.moments import reweighted
-from felicific.exceptions import GroupError
+from felicific.exceptions import FittedRowsWarning, GroupError
 
 CELLS = [Score(cells=40), Score(cells=9, monotone=False), "label", "soft-label"]
 EVERY = [*CELLS, "individual", Individual("none")]
@@ -143,7 +143,9 @@ def test_an_individual_policy_on_its_own_people_has_a_report():
     """Also a classifier that recalibrating left unchanged has a report, which says that nothing is promised."""
     table, y = make_people(120, 2, seed=1)
     same = fitted(table, y, policy="individual").recalibrate(table)
-    assert "recalibrated on people without labels" in same.report(table, y).to_html()
+    with pytest.warns(FittedRowsWarning):
+        page = same.report(table, y).to_html()
+    assert "recalibrated on people without labels" in page
 
 
 def test_moving_along_the_frontier_closes_no_other_gap():
@@ -528,3 +530,26 @@ def test_outcome_helper_disagrees_with_wrong_decisions():
     assert gaps[0] == pytest.approx(gap, rel=1e-12)
     assert gap > 1.0
     assert loss == pytest.approx((decided * cost).sum() / 200, rel=1e-12)
+
+
+@pytest.mark.parametrize("policy", ["score", "individual"])
+def test_what_looks_at_the_label_names_its_assumption(policy):
+    """Of gaps that look at labels nobody has, and of the loss, it is said what they take for granted; of others not."""
+    table, y = make_people(400, 2, seed=1)
+    new, _ = make_people(300, 2, seed=2)
+    fair = fitted(table, y, happiness={"money": funding, "ease": relief}, gap=5.0, policy=policy)
+    again = fair.recalibrate(new)
+    assumed = "as if p(label given signal, group) had not changed"
+    assert assumed not in str(fair.policy_)
+    said = [sentence for sentence in again.policy_.sentences() if assumed in sentence]
+    assert said == [f"The expectation of 'ease' and the accuracy is made {assumed}."]
+    assert assumed in again.recalibration_["ease"]
+    assert again.recalibration_["money"] == "computed on the new people"
+    assert said[0] in str(again.at(gap=6.0).policy_)
+    assert said[0] in str(
+        Policy.from_json(again.policy_.to_json(), happiness={"money": funding, "ease": relief})
+    )
+    others, truth = make_people(350, 2, seed=3)
+    assert assumed in again.report(others, truth).to_html()
+    plain = fitted(table, y, policy=policy, loss=[[0, 2], [1, 0]]).recalibrate(new)
+    assert "The expectation of the loss, as far as it looks at the label, is made" in str(plain.policy_)

@@ -38,7 +38,7 @@ def test_a_safe_fit_says_what_it_showed(crowd):
     assert fair.loss_ < certificate.loss < fair.loss_ + 0.1
     held = 4000 - 2 * (4000 // 4)
     assert 0.8 * held / 2 < certificate.smallest < held
-    for words in ("confidence 0.9", "at most 0.2 share", "loss at most", "held out", "group mix"):
+    for words in ("confidence 0.9", "at most 0.2 share", "accuracy at least", "held out", "group mix"):
         assert words in str(certificate)
     assert max(fair.gaps_.values()) <= 0.2 + 1e-9
     assert certificate.to_dict()["gaps"] == certificate.gaps

@@ -9,6 +9,9 @@ from felicific import Happiness, audit, frontier, moments, solve
 from felicific._people.columns import Columns
 from felicific.exceptions import DataError
 
+# Numbers are compared on the very rows that were fitted on, which is warned about.
+pytestmark = pytest.mark.filterwarnings("ignore::felicific.exceptions.FittedRowsWarning")
+
 HAPPINESS = [
     Happiness(lambda decision, x: decision * x["amount"], name="money"),
     Happiness(lambda decision, x, y: (y == decision) * x["amount"], name="rightly"),

@@ -1,6 +1,7 @@
 """People: a row of weight 0 is absent, whatever it holds, and today's decisions are what is said of them."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from doors import (
     KINDS,
@@ -20,10 +21,13 @@ from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from felicific import Happiness, Scorer, audit, frontier, moments, solve
+from felicific import FairClassifier, Happiness, Scorer, audit, frontier, moments, solve
 from felicific._people.people import People
 from felicific._problem.problem import Problem
 from felicific.exceptions import DataError
+
+# Numbers are compared on the very rows that were fitted on, which is warned about.
+pytestmark = pytest.mark.filterwarnings("ignore::felicific.exceptions.FittedRowsWarning")
 
 HAPPINESS = [
     Happiness(lambda decision, x: decision * x["amount"], name="money", bounds=(0, 10)),
@@ -301,3 +305,61 @@ def test_classifiers_refuse_a_decision_of_today_that_is_none(refuses):
         fair.report(rows, y, today=wrong)
     with refuses(DataError, "decisions of today", "90 rows"):
         fair.report(rows, y, today=wrong[:5])
+
+
+def doors_for_labels():
+    """Every door that takes labels, as a function of a table in pandas whose labels are in column y."""
+    import polars as pl
+
+    asked = {
+        "proba": {0: "p0", 1: "p1"},
+        "y": "y",
+        "sensitive_features": "g",
+        "happiness": "decision * amount",
+    }
+    audited = {"sensitive_features": "g", "happiness": "decision * amount"}
+
+    def fair(**settings):
+        whole = pd.DataFrame(make_columns())
+        return FairClassifier(MODEL, **audited, gap=1.0, random_state=0, **settings).fit(whole, whole["y"])
+
+    def fit(table, **settings):
+        return FairClassifier(MODEL, **audited, gap=1.0, **settings).fit(table, table["y"])
+
+    return {
+        "moments": lambda table: moments(table, **asked),
+        "moments on an engine": lambda table: moments(pl.from_pandas(table).lazy(), **asked),
+        "solve": lambda table: solve(table, gap=1.0, **asked),
+        "solve individual": lambda table: solve(table, gap=1.0, policy="individual", **asked),
+        "solve individual on an engine": lambda table: solve(
+            pl.from_pandas(table).lazy(), gap=1.0, policy="individual", **asked
+        ),
+        "frontier": lambda table: frontier(table, **asked),
+        "audit": lambda table: audit("d", table, "y", **audited),
+        "audit of arrays": lambda table: audit(
+            table["d"].to_numpy(), table, table["y"].to_numpy(), **audited
+        ),
+        "audit on an engine": lambda table: audit("d", pl.from_pandas(table).lazy(), "y", **audited),
+        "fit": fit,
+        "fit individual": lambda table: fit(table, policy="individual"),
+        "fit safely": lambda table: fit(table, confidence=0.9),
+        "audit of a classifier": lambda table: audit(fair(), table, table["y"]),
+        "frontier_on": lambda table: fair().frontier_on(table, table["y"]),
+        "frontier_band": lambda table: fair().frontier_band(table, table["y"]),
+        "report": lambda table: fair().report(table, table["y"]),
+    }
+
+
+@pytest.mark.parametrize("door", doors_for_labels())
+def test_a_missing_label_says_of_whom_at_every_door(door, refuses):
+    """How many of which group have none, what leaving them out would mean, and the one case in which it is right."""
+    table = pd.DataFrame(make_columns())
+    gone = table.index[table["g"] == "a"][[2, 5, 9]]
+    table["y"] = table["y"].astype(float)
+    table.loc[gone, "y"] = None if "engine" in door else np.nan
+    n = table["g"].value_counts()
+    words = (f"3 of {len(table)} rows", f"3 of {n['a']} in group 'a'", f"0 of {n['b']} in group 'b'")
+    with refuses(DataError, *words, remedy="fit the policy to those who have a label") as caught:
+        doors_for_labels()[door](table)
+    assert "only where labels were lost by chance" in str(caught.value)
+    assert "leave those rows out" not in str(caught.value).lower()

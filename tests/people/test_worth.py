@@ -29,6 +29,9 @@ from felicific._policy.ledger import find_origin, real_ledger
 from felicific._problem.problem import Problem
 from felicific.exceptions import DataError, HappinessError
 
+# Numbers are compared on the very rows that were fitted on, which is warned about.
+pytestmark = pytest.mark.filterwarnings("ignore::felicific.exceptions.FittedRowsWarning")
+
 #: A table in memory, an engine that is asked by queries and one that reads batches.
 SOME = ("pandas", "duckdb", "dataset")
 

@@ -182,7 +182,7 @@ def test_units_bounds_and_prices_come_back():
     assert back.components[0].bounds == (0.0, 11_000.0)
     assert back.components[0].unit == "€"
     assert back.components[1].looks_at_y
-    assert any("at least 100 €" in words for words in back.prices)
+    assert any("at least €100" in words for words in back.prices)
 
 
 def test_file_holds_no_person(tmp_path):
@@ -194,7 +194,7 @@ def test_file_holds_no_person(tmp_path):
     content = json.loads(raw)
     assert set(content) == {
         "format", "version", "policy", "classes", "groups", "q", "mass", "components", "loss", "means", "gaps",
-        "prices", "salt", "randomize", "see_group", "expected", "sha256",
+        "prices", "salt", "randomize", "see_group", "expected", "basis", "sha256",
     }  # fmt: skip
     assert np.size(content["mass"]) == 4
 
@@ -248,6 +248,26 @@ def test_the_helper_seals():
     assert same(Policy.from_json(tampered(loss=lambda loss: loss)), POLICY)
     with pytest.raises(pytest.fail.Exception):
         refuse(TEXT)
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"out_of_fold": 1}, "of another type"),
+        ({"loss_name": None}, "of another type"),
+        ({"more": 1}, "rest on"),
+        ({"today": {"loss": 0.1}}, "today"),
+        ({"today": {"loss": 0.1, "means": [[1.0]], "gaps": [0.0, 0.0]}}, "means of today has shape"),
+        ({"asked": [["x", -1.0]]}, "negative"),
+        ({"asked": {"x": 1.0}}, "gap that was asked for"),
+    ],
+    ids=str,
+)
+def test_what_the_numbers_rest_on_is_checked(change, word):
+    """Every part of the basis of a policy has its type and shape, and comes back as it was written."""
+    assert POLICY.basis.today is not None
+    assert Policy.from_json(TEXT).basis.to_json() == POLICY.basis.to_json()
+    refuse(tampered(basis=lambda basis: basis | change), word)
 
 
 @pytest.mark.parametrize("length", range(0, len(TEXT) - 1, 50))
@@ -528,10 +548,10 @@ def test_sentences():
                     assert f"always decided {d}" in found[0]
                     assert ("not as the label says" in found[0]) == (d != label)
     assert any("by lottery" in sentence for sentence in sentences)
-    assert f"loss per person is {policy.loss:.6g}" in sentences[-2]
+    assert f"accuracy is {1 - policy.loss:.2%}" in sentences[-2]
     mean = policy.means["loan granted"]["F"]
-    assert f"{mean:,.6g} $ in group 'F'" in sentences[-1]
-    assert "a gap of 0 $." in sentences[-1]
+    assert f"${mean:,.6g} in group 'F'" in sentences[-1]
+    assert "a gap of $0." in sentences[-1]
 
 
 def test_sentences_of_a_reversed_label():

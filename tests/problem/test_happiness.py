@@ -1,6 +1,7 @@
 """Happiness: arguments by name, components, criteria, lookup; the same numbers on every table in memory."""
 
 import functools
+import math
 import pickle
 
 import numpy as np
@@ -619,3 +620,23 @@ def test_titles_are_what_a_reader_says(happiness, classes, titles):
     found = [item.component.title for item in resolve_happiness(happiness, classes)]
     assert found[: len(titles)] == titles
     assert len(set(found)) == len(found)
+
+
+@pytest.mark.parametrize(
+    ("unit", "number", "text"),
+    [
+        ("$", 16_000.0, "$16,000"),
+        ("$", -2978.46, "-$2,978.46"),
+        ("€", 0.5, "€0.5"),
+        ("$", math.inf, "inf"),
+        ("k$", 16.0, "16 k$"),
+        ("share", 0.25, "0.25 share"),
+        ("", 0.25, "0.25"),
+    ],
+)
+def test_a_currency_stands_before_the_number(unit, number, text):
+    """Money is written as people write it; any other unit follows the number."""
+    component = Happiness("decision", unit=unit).component
+    assert component.quantity(number) == text
+    assert component.cell(number, 6) == (text if unit in ("$", "€") else text.removesuffix(unit).rstrip())
+    assert component.in_currency == (unit in ("$", "€"))

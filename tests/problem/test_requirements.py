@@ -265,16 +265,16 @@ def test_words():
         Budget(name, exactly=300),
     ]
     assert [row.words for row in rows_of(asked, computed)] == [
-        f"gap of '{name}' at most 250 $",
-        f"mean '{name}' of group 'men' at least 600 $",
-        f"mean '{name}' of group 'women' at least 600 $",
-        f"mean '{name}' of group 'women' at least 750 $ (today's)",
-        f"'{name}' of all people together at least 1 $ and at most 500,000 $ for 1,000 people",
-        f"'{name}' of all people together exactly 300 $ per person",
+        f"gap of '{name}' at most $250",
+        f"mean '{name}' of group 'men' at least $600",
+        f"mean '{name}' of group 'women' at least $600",
+        f"mean '{name}' of group 'women' at least $750 (today's)",
+        f"'{name}' of all people together at least $1 and at most $500,000 for 1,000 people",
+        f"'{name}' of all people together exactly $300 per person",
     ]
     assert [row.name for row in rows_of(asked[:2], computed)] == [
         name,
-        *(f"mean '{name}' of group '{group}' at least 600 $" for group in ("men", "women")),
+        *(f"mean '{name}' of group '{group}' at least $600" for group in ("men", "women")),
     ]
 
 

@@ -778,9 +778,9 @@ def test_a_conflict_is_told_in_words_and_units():
             constraints=[Floor("funding", 600.0), Budget("funding", at_most=500_000, per=1000)],
         )
     assert set(caught.value.conflict) == {
-        "mean 'funding' of group 'men' at least 600 $",
-        "mean 'funding' of group 'women' at least 600 $",
-        "'funding' of all people together at most 500,000 $ for 1,000 people",
+        "mean 'funding' of group 'men' at least $600",
+        "mean 'funding' of group 'women' at least $600",
+        "'funding' of all people together at most $500,000 for 1,000 people",
     }
     assert "gap" not in caught.value.problem
 

@@ -14,6 +14,9 @@ from reported import HOSTILE, fitted, many
 from felicific import Happiness, audit, plots
 from felicific.report.words import Quantity, percent
 
+# Numbers are compared on the very rows that were fitted on, which is warned about.
+pytestmark = pytest.mark.filterwarnings("ignore::felicific.exceptions.FittedRowsWarning")
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytest.importorskip("playwright", reason="needs playwright: pip install -e '.[browser]'")
 if CHROMIUM is None:

@@ -26,7 +26,7 @@ def test_the_papers_figure_and_the_corrected_one():
     assert "add up over the signals" in three.note
     assert found.fixed_policy < found
     assert found.fixed_policy_large_sample < found.fixed_policy
-    assert len(found.sentences()) == 3
+    assert len(found.sentences()) == 4
     assert found.to_dict()["rows"] == 10596
 
 

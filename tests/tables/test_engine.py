@@ -295,7 +295,15 @@ def test_missing_values_are_counted_and_named(lay, table, name, value, dtype, re
         sample_weight="w",
     )
     weighed = broken | {"w": broken["w"] + 1}
-    with refuses(DataError, repr(name), "4 of 3000 rows", "rows 4, 17, 1999", remedy="Fill it in"):
+    words = ["4 of 3000 rows", "rows 4, 17, 1999"]
+    if name == "y":  # how many of which group have none
+        group = np.char.add(np.char.add(table["z"].astype(str), " & "), table["sex"].astype(str))
+        gone = group[[4, 17, 1999, 2500]]
+        words += [
+            f"{(gone == one).sum()} of {(group == one).sum():,} in group {str(one)!r}" for one in set(gone)
+        ]
+    remedy = "only where labels were lost by chance" if name == "y" else "Fill it in"
+    with refuses(DataError, repr(name), *words, remedy=remedy):
         moments(lay(weighed), **ask)
 
 

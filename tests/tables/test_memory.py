@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from felicific._tables.memory import distinct, encode, row_argmax
+from felicific._tables.memory import distinct, encode, row_argmax, take_column
+from felicific.exceptions import DataError
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int64, np.uint64])
@@ -29,3 +30,11 @@ def test_of_equal_numbers_the_first_is_the_largest(k):
     """The largest of a row is NumPy's, ties included."""
     array = np.random.default_rng(k).integers(0, 4, (300, k)).astype(float)
     assert row_argmax(array).tolist() == array.argmax(axis=1).tolist()
+
+
+@pytest.mark.parametrize("asked", ["race", "Race", "ethnicity"])
+def test_a_name_that_holds_the_word_is_suggested_first(refuses, asked):
+    """A column whose name holds what was asked for as a word comes before one that is spelled alike."""
+    table = {"age": [1], "rate": [1], "Race/Ethnicity (self-reported)": [1], "embrace": [1]}
+    with refuses(DataError, repr(asked), remedy="Did you mean 'Race/Ethnicity (self-reported)'"):
+        take_column(table, asked, "the groups")

@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from felicific._audit.decided import as_decisions, decided_by, find_classes
+from felicific._audit.beside import Beside, beside_policy, means_without
+from felicific._audit.decided import as_decisions, decided_by, find_classes, without_policy
 from felicific._audit.engine import sum_persons
 from felicific._audit.methods import measure_component, measure_loss
 from felicific._audit.persons import Persons, persons_of
@@ -34,7 +35,7 @@ from felicific._statistics.intervals import check_confidence
 from felicific._tables.engine import Engine, find_engine
 from felicific._tables.groups import groups_of_present
 from felicific._tables.memory import count_rows, take_rows
-from felicific._typing import Array, GapLike, LossLike, Table, Truths
+from felicific._typing import Array, Floats, GapLike, LossLike, Table, Truths
 from felicific.exceptions import DataError
 
 #: What ``method=`` may say.
@@ -104,7 +105,10 @@ def audit(
 
     Notes
     -----
-    Intervals speak of people like these: independent, and not those on whom the model or the policy was fitted.
+    Intervals speak of people like these: independent, and not those on whom the model or the policy was fitted. Rows
+    that a FairClassifier was fitted on are recognised: a FittedRowsWarning and a note say so. A FairClassifier and a
+    Policy are also compared with the model's own decisions about the same rows: a note says when every group loses, or
+    when there is nothing to repair.
 
     Examples
     --------
@@ -128,19 +132,30 @@ def audit(
     policy = decisions if isinstance(decisions, Policy) else None
     _check_scores(policy, columns)
     engine, sampling = find_engine(X), weight_kind == "sampling"
+    beside = Beside()
     if engine is not None:
-        persons, problem = _on_engine(engine, policy, decisions, columns, asked, sampling)
+        persons, problem, means = _on_engine(engine, policy, decisions, columns, asked, sampling)
     else:
         with missing_first(X, columns):
-            people, problem = (
-                _by_decisions(decisions, X, columns, asked)
-                if policy is None
-                else _by_policy(policy, X, columns, asked)
-            )
+            if policy is None:
+                people, problem, beside = _by_decisions(decisions, X, columns, asked)
+            else:
+                people, problem = _by_policy(policy, X, columns, asked)
             persons = persons_of(people, problem, sampling=sampling)
-    return measure(
-        persons, problem.widths, confidence=confidence, method=method, simultaneous=bool(simultaneous)
+            compared = policy is not None or people.today is not None
+            means = means_without(people, problem) if compared else None
+    if means is not None:
+        beside = replace(beside, means=means) if policy is None else beside_policy(policy, persons, means)
+    found = measure(
+        persons,
+        problem.widths,
+        confidence=confidence,
+        method=method,
+        simultaneous=bool(simultaneous),
+        loss_name=problem.loss.name,
     )
+    shown = all(part.test is None or part.test.verdict == "at most" for part in found.components)
+    return replace(found, notes=(*found.notes, *beside.notes(persons, problem.widths, shown)))
 
 
 @dataclass
@@ -178,8 +193,11 @@ def _check_scores(policy: Policy | None, columns: Columns) -> None:
 
 def _on_engine(
     engine: Engine, policy: Policy | None, decisions: Any, columns: Columns, asked: _Asked, sampling: bool
-) -> tuple[Persons, Problem]:
-    """The people of a table that is not in memory, by the names of their columns."""
+) -> tuple[Persons, Problem, Floats | None]:
+    """The people of a table that is not in memory, by the names of their columns.
+
+    Also group means of what the model itself decides, if a policy is audited.
+    """
     if policy is None and not isinstance(decisions, str):
         raise DataError(
             f"The decisions are a {type(decisions).__name__}, and the table is not in memory.",
@@ -194,17 +212,20 @@ def _on_engine(
         labels = None if y is None else np.array(distinct_labels(engine, y, weight, "y"))
         classes = find_classes(taken, labels)
     problem = asked.problem(classes_on(engine, columns, classes))
-    return sum_persons(LazyPeople.of(engine, columns, problem), sampling, policy), problem
+    persons, means = sum_persons(LazyPeople.of(engine, columns, problem), sampling, policy)
+    return persons, problem, means
 
 
-def _by_decisions(decisions: Any, X: Table, columns: Columns, asked: _Asked) -> tuple[People, Problem]:
+def _by_decisions(
+    decisions: Any, X: Table, columns: Columns, asked: _Asked
+) -> tuple[People, Problem, Beside]:
     """People in memory, about whom something is decided by a classifier or was by anything else."""
     if decisions is None:
         raise DataError("There are no decisions.", "Pass a fitted classifier, or an array of decisions.")
     decides = not isinstance(decisions, str) and hasattr(decisions, "predict")
     if decides and X is None:
         raise DataError("A classifier is audited on people, and X is None.", "Pass X.")
-    passed, fair, settings = asked.sensitive_features, False, decisions
+    passed, fair, settings, known, own = asked.sensitive_features, False, decisions, Beside(), None
     if decides:
         settings = decisions[-1] if hasattr(decisions, "steps") else decisions
         asked.classes = settings.classes_ if asked.classes is None else asked.classes
@@ -229,11 +250,14 @@ def _by_decisions(decisions: Any, X: Table, columns: Columns, asked: _Asked) -> 
         array, passed = None if array is None else array[rows], group if passed is not None else None
     if array is None:
         array = as_decisions(decided_by(decisions, table, passed, by_odds=fair), len(rows))
+    if fair:
+        own, shares = without_policy(decisions, table)
+        known = Beside(None, shares[0], sum(shares[1:]), settings.policy_.basis.out_of_fold)
     problem = asked.problem(find_classes(array, y, asked.classes))
     if X is None:
         problem.refuse_x()
-    people = People.of(table, problem, group=group, y=y, decided=array, weight=weight, rows=rows)
-    return (replace(people, drawn=settings.policy_.draws) if fair else people), problem
+    people = People.of(table, problem, group=group, y=y, decided=array, today=own, weight=weight, rows=rows)
+    return (replace(people, drawn=settings.policy_.draws) if fair else people), problem, known
 
 
 def _by_policy(policy: Policy, X: Table, columns: Columns, asked: _Asked) -> tuple[People, Problem]:
@@ -256,6 +280,7 @@ def measure(
     confidence: float = 0.95,
     method: str = "auto",
     simultaneous: bool = False,
+    loss_name: str = "",
 ) -> Audit:
     """Make intervals for what is known person by person; ``allowed`` are the gaps to test (infinite: none)."""
     n_groups, n_components = persons.sample.n.shape
@@ -275,6 +300,7 @@ def measure(
         simultaneous=simultaneous,
         notes=tuple(_notes(persons, components)),
         persons=persons,
+        loss_name=loss_name,
     )
 
 

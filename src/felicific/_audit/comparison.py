@@ -17,7 +17,7 @@ from felicific._audit.result import (
     html_table,
     interval_to_dict,
     line_of,
-    loss_line,
+    loss_change,
     means_to_dict,
     row_of,
     short,
@@ -25,6 +25,7 @@ from felicific._audit.result import (
     titled,
 )
 from felicific._capabilities import remedy
+from felicific._problem.change import every_group_loses, nothing_to_repair
 from felicific._problem.happiness import Component
 from felicific._statistics.gaps import change_interval
 from felicific._statistics.intervals import check_confidence, with_changed
@@ -66,6 +67,8 @@ class Comparison:
         Change of the mean loss.
     rows : int
     confidence : float
+    remarks : tuple of str
+        Whether every group loses, and whether there was nothing to repair: shown, or seen on these rows.
 
     Examples
     --------
@@ -81,6 +84,8 @@ class Comparison:
     loss: Interval | None
     rows: int
     confidence: float
+    remarks: tuple[str, ...] = ()
+    loss_name: str = ""
 
     def __getitem__(self, name: str) -> Change:
         for found in self.components:
@@ -107,6 +112,7 @@ class Comparison:
                 for found in self.components
             ],
             "loss": None if self.loss is None else interval_to_dict(self.loss),
+            "remarks": list(self.remarks),
         }
 
     def to_frame(self) -> Any:
@@ -129,8 +135,8 @@ class Comparison:
             (
                 titled(found.component),
                 [
-                    *(row_of(str(group), mean) for group, mean in found.means.items()),
-                    row_of("gap", found.gap),
+                    row_of(str(name), interval, found.component)
+                    for name, interval in [*found.means.items(), ("gap", found.gap)]
                 ],
             )
             for found in self.components
@@ -141,13 +147,14 @@ class Comparison:
         for title, rows in self._tables():
             lines += ["", title, *table_lines(HEADER, rows)]
         if self.loss is not None:
-            lines += ["", loss_line(self.loss, "change of the loss per person")]
+            lines += ["", loss_change(self.loss, self.loss_name)]
+        lines += ["", *self.remarks] if self.remarks else []
         return "\n".join(short(line, 500) for line in lines)
 
     def _repr_html_(self) -> str:
         tables = "".join(html_table(title, HEADER, rows) for title, rows in self._tables())
-        loss = [] if self.loss is None else [loss_line(self.loss, "change of the loss per person")]
-        return html_lines([self._title]) + tables + html_lines(loss)
+        loss = [] if self.loss is None else [loss_change(self.loss, self.loss_name)]
+        return html_lines([self._title]) + tables + html_lines([*loss, *self.remarks])
 
 
 HEADER = ("group", "n", "change", "low", "high", "method")
@@ -194,12 +201,40 @@ def compare(before: Audit, after: Audit, *, confidence: float | None = None) -> 
         other, values=change, origin=np.zeros(len(shift)), rates=np.zeros(len(shift), dtype=bool)
     )
     alpha = 1.0 - level
+    components = tuple(_change(paired, (before, after), j, alpha) for j in range(len(shift)))
     return Comparison(
-        components=tuple(_change(paired, (before, after), j, alpha) for j in range(len(shift))),
+        components=components,
         loss=_loss_change(one, other, alpha),
         rows=after.rows,
         confidence=level,
+        remarks=tuple(_remarks(before, after, components, level)),
+        loss_name=after.loss_name,
     )
+
+
+def _remarks(before: Audit, after: Audit, components: tuple[Change, ...], level: float) -> list[str]:
+    """Whether there was nothing to repair, and whether every group loses."""
+    tests = [one.test or other.test for one, other in zip(before.components, after.components, strict=True)]
+    asked = [math.inf if test is None else test.at_most for test in tests]
+    parts, gaps = before.components, np.array(list(before.gaps.values()))
+    shown = all(part.test is not None and part.test.verdict == "at most" for part in parts)
+    what = [part.component for part in parts]
+    found = nothing_to_repair(what, gaps, asked, f"before, {_known(shown, before.confidence)}")
+    for change in components:
+        groups = [repr(group) for group in change.means]
+        was, is_ = (np.array([*means.values()])[:, None] for means in (change.before, change.after))
+        # Every one of the intervals excludes 0, so no correction is needed for their number.
+        shown = all(mean.high < 0 for mean in change.means.values())
+        found += every_group_loses(
+            [change.component], groups, was, is_, f"afterwards, {_known(shown, level)}"
+        )
+    return found
+
+
+def _known(shown: bool, confidence: float) -> str:
+    if shown:
+        return f"shown of people like these with confidence {confidence:.6g}"
+    return "on these rows and not shown of people like these"
 
 
 def _check_same(before: Audit, after: Audit) -> None:

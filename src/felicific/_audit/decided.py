@@ -60,6 +60,17 @@ def find_classes(array: Array, y: Array | None, classes: Any = None) -> Array:
     return made if made.dtype.kind != "U" or array.dtype.kind != "O" else made.astype(object)
 
 
+def without_policy(estimator: Any, X: Table) -> tuple[Array, list[float]]:
+    """What the model of a FairClassifier decides by itself, and the share of rows fitted on (and recalibrated for).
+
+    Of a pipeline, its last step sees the rows as the steps before make them.
+    """
+    fair = estimator
+    if hasattr(estimator, "steps"):
+        fair, X = estimator[-1], estimator[:-1].transform(X) if len(estimator.steps) > 1 else X
+    return fair._without_policy(X), [seen.share(X) for seen in fair._seen]
+
+
 def decided_by(estimator: Any, X: Table, sensitive_features: Any, *, by_odds: bool) -> Array:
     """Decision probabilities of a FairClassifier, ``by_odds``, or the decisions of any other classifier."""
     passed = {} if sensitive_features is None else {"sensitive_features": sensitive_features}

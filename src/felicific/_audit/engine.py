@@ -94,10 +94,13 @@ class _Part:
         return replace(moved, **wide)
 
 
-def sum_persons(people: LazyPeople, sampling: bool, policy: Policy | None = None) -> SummedPersons:
+def sum_persons(
+    people: LazyPeople, sampling: bool, policy: Policy | None = None
+) -> tuple[SummedPersons, Floats | None]:
     """What is decided about the people of a table that is not in memory does to them.
 
-    By the column ``columns.decided``; or by a policy, a lottery counting by its odds.
+    By the column ``columns.decided``; or by a policy, a lottery counting by its odds. Then also the group means of
+    what is decided without it.
     """
     problem, plan = people.problem, people.plan
     if policy is not None and policy.sees_x:
@@ -107,7 +110,8 @@ def sum_persons(people: LazyPeople, sampling: bool, policy: Policy | None = None
         )
         used = tuple(dict.fromkeys([*plan.used, *(seen or ())]))
         people = replace(people, plan=replace(plan, used=used, reason=reason))
-    sums: _Part = people.fold(partial(_part_of, problem, policy), _Part.__add__)
+    parts: list[_Part] = people.fold(partial(_parts_of, problem, policy), _added)
+    sums = parts[0]
     if not sums.rows.sum():
         raise no_rows(people.columns.weight)
     j, drawn = len(problem.happiness), policy is not None and policy.draws
@@ -134,7 +138,8 @@ def sum_persons(people: LazyPeople, sampling: bool, policy: Policy | None = None
         largest=(sums.largest[:j], float(sums.largest[j]) if knows_loss else 0.0),
     )
     check_persons(persons)
-    return persons
+    without = [part.mean[:, :j] + part.origin[:j] for part in parts[1:]]
+    return persons, without[0] if without else None
 
 
 @_quiet
@@ -165,15 +170,22 @@ def _everyone(part: _Part) -> _Part:
 # Some rows
 
 
-def _part_of(problem: Problem, policy: Policy | None, people: People) -> _Part:
-    """Sum up some people, batch by batch."""
-    odds = people.odds if policy is None else policy.odds_of(people)
-    assert odds is not None, "something is decided about these people"
-    sums, weight = _nobody(people.groups, len(problem.happiness) + 1), people.weights
+def _parts_of(problem: Problem, policy: Policy | None, people: People) -> list[_Part]:
+    """Sum up some people, batch by batch: what is decided, and where a policy does that, what would be without it."""
+    ways = [people.odds if policy is None else policy.odds_of(people)]
+    if policy is not None:
+        ways.append(np.asarray(np.eye(len(problem.decisions))[people.decisions_today()]))
+    sums, weight = [_nobody(people.groups, len(problem.happiness) + 1) for _ in ways], people.weights
     for part, batch in people.batches():
-        values = _values(worth_of(problem, batch), odds[part])
-        sums += _summed(people.groups, people.codes[part], weight[part], values)
+        worth = worth_of(problem, batch)
+        for i, odds in enumerate(ways):
+            assert odds is not None, "something is decided about these people"
+            sums[i] += _summed(people.groups, people.codes[part], weight[part], _values(worth, odds[part]))
     return sums
+
+
+def _added(some: list[_Part], others: list[_Part]) -> list[_Part]:
+    return [one + other for one, other in zip(some, others, strict=True)]
 
 
 @dataclass(frozen=True)

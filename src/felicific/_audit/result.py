@@ -12,6 +12,8 @@ import numpy as np
 
 from felicific._audit.persons import Persons
 from felicific._problem.happiness import Component, written
+from felicific._problem.loss import is_accuracy, loss_text, loss_words
+from felicific._statistics.intervals import method_words
 from felicific._tables.memory import table_maker
 from felicific._typing import Floats
 from felicific.exceptions import ConstraintError
@@ -39,6 +41,9 @@ class Interval:
     n: float
     method: str
     note: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "method", method_words(self.method, self.n))
 
 
 def make_intervals(
@@ -124,6 +129,8 @@ class Audit:
         Whether the gaps of all components hold together, and likewise all group means.
     notes : tuple of str
         What to beware of.
+    loss_name : str
+        What the loss is called; "error", the error rate, is read as an accuracy.
     persons : Persons
         The values behind it, person by person; not part of any output.
 
@@ -146,6 +153,7 @@ class Audit:
     simultaneous: bool
     notes: tuple[str, ...]
     persons: Persons = field(repr=False)
+    loss_name: str = ""
 
     def __getitem__(self, name: str) -> ComponentAudit:
         for found in self.components:
@@ -338,18 +346,19 @@ def table_lines(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[st
     return [line(header), *map(line, rows)]
 
 
-def row_of(name: str, interval: Interval) -> tuple[str, ...]:
+def row_of(name: str, interval: Interval, component: Component) -> tuple[str, ...]:
     """An interval as one row of a table for reading."""
     method = interval.method + (f"; {interval.note}" if interval.note else "")
-    numbers = (written(part) for part in (interval.estimate, interval.low, interval.high))
+    numbers = (component.cell(part) for part in (interval.estimate, interval.low, interval.high))
     return (short(name), written(interval.n, 6), *numbers, method)
 
 
 def _rows_of(found: ComponentAudit) -> list[tuple[str, ...]]:
-    rows = [row_of(str(group), interval) for group, interval in found.means.items()]
-    rows += [row_of(f"{group}, corrected", interval) for group, interval in found.corrected.items()]
-    rows.append(row_of("gap", found.gap))
-    return rows if found.corrected_gap is None else [*rows, row_of("gap, corrected", found.corrected_gap)]
+    named = [(str(group), interval) for group, interval in found.means.items()]
+    named += [(f"{group}, corrected", interval) for group, interval in found.corrected.items()]
+    named.append(("gap", found.gap))
+    named += [] if found.corrected_gap is None else [("gap, corrected", found.corrected_gap)]
+    return [row_of(name, interval, found.component) for name, interval in named]
 
 
 HEADER = ("group", "n", "mean", "low", "high", "method")
@@ -371,22 +380,41 @@ def _remarks(found: ComponentAudit) -> list[str]:
         }
         remarks.append(
             f"Gap at most {found.component.quantity(test.at_most)}: {says[test.verdict]} "
-            f"(p-value of at most this {test.p_value:.3g}, of more {test.p_exceeds:.3g})."
+            f"(p-value of at most this {p_text(test.p_value)}, of more {p_text(test.p_exceeds)})."
         )
     return remarks
 
 
+def p_text(p_value: float) -> str:
+    """A p-value for reading: nobody can tell one in ten thousand from less."""
+    return "below 0.001" if p_value < 0.001 else f"{p_value:.3g}"
+
+
 def titled(component: Component) -> str:
-    """A component's name with its unit."""
-    return short(component.name, 80) + (f" ({component.unit})" if component.unit else "")
+    """A component's name with its unit, unless the numbers say it."""
+    unit = "" if component.in_currency else component.unit
+    return short(component.name, 80) + (f" ({unit})" if unit else "")
 
 
-def loss_line(loss: Interval, what: str = "loss per person") -> str:
-    """The loss in one line."""
-    return (
-        f"{what} {written(loss.estimate)}, from {written(loss.low)} to {written(loss.high)} "
-        f"({loss.method}{'; ' + loss.note if loss.note else ''})"
-    )
+def loss_line(loss: Interval, name: str) -> str:
+    """The loss in one line; the error rate as an accuracy, in per cent."""
+    ends = (loss.high, loss.low) if is_accuracy(name) else (loss.low, loss.high)
+    number, low, high = (loss_text(name, part) for part in (loss.estimate, *ends))
+    return f"{loss_words(name)} {number}, from {low} to {high} {_how(loss)}"
+
+
+def loss_change(loss: Interval, name: str) -> str:
+    """A change of the loss in one line; of an accuracy in points of per cent."""
+    parts = (loss.estimate, loss.low, loss.high)
+    if not is_accuracy(name):
+        number, low, high = map(written, parts)
+        return f"change of the loss per person {number}, from {low} to {high} {_how(loss)}"
+    number, high, low = (f"{-100.0 * part:+.2f}" for part in parts)
+    return f"change of the accuracy {number} points, from {low} to {high} {_how(loss)}"
+
+
+def _how(loss: Interval) -> str:
+    return f"({loss.method}{'; ' + loss.note if loss.note else ''})"
 
 
 def _title(found: Audit) -> str:
@@ -399,7 +427,7 @@ def _text(found: Audit) -> list[str]:
     for part in found.components:
         lines += ["", titled(part.component), *table_lines(HEADER, _rows_of(part))]
         lines += [f"  {short(remark, 200)}" for remark in _remarks(part)]
-    lines += [] if found.loss is None else ["", loss_line(found.loss)]
+    lines += [] if found.loss is None else ["", loss_line(found.loss, found.loss_name)]
     return [*lines, *([""] if found.notes else []), *(short(note, 400) for note in found.notes)]
 
 
@@ -422,6 +450,6 @@ def _html(found: Audit) -> str:
     parts = [html_lines([_title(found)])]
     for part in found.components:
         parts += [html_table(titled(part.component), HEADER, _rows_of(part)), html_lines(_remarks(part))]
-    return "".join([*parts, html_lines([] if found.loss is None else [loss_line(found.loss)])]) + html_lines(
-        found.notes
-    )
+    return "".join(
+        [*parts, html_lines([] if found.loss is None else [loss_line(found.loss, found.loss_name)])]
+    ) + html_lines(found.notes)

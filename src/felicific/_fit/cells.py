@@ -11,6 +11,7 @@ import numpy as np
 from felicific._fit.fitted import Fitted, kept_people, share_drawn, stated
 from felicific._frontier.frontier import Frontier, cell_frontier
 from felicific._people.people import People
+from felicific._policy.basis import UNCHANGED
 from felicific._policy.cells import CellPolicy, solve_cells
 from felicific._policy.fit_individual import ground_of
 from felicific._policy.policy import Policy
@@ -69,6 +70,7 @@ class FittedCells(Fitted):
             see_group=self.problem.see_group,
             salt=self.policy.salt,
             expected=self.policy.expected,
+            out_of_fold=self.policy.basis.out_of_fold,
         )
 
     def restated(self, policy: Policy) -> Policy:
@@ -87,7 +89,7 @@ class FittedCells(Fitted):
             self.problem, people, replace(solved, randomize=self.policy.randomize, expected=True), moments
         )
         pooled = float(moments.mass[self.labelled.mass <= 0].sum() / moments.total)
-        kept = "reweighted from the labelled people"
+        kept = f"reweighted from the labelled people, {UNCHANGED}"
         kept += f", pooled over neighbours for the {pooled:.2%} in cells without any" if pooled else ""
         fitted = replace(
             self,

@@ -10,8 +10,9 @@ import numpy as np
 
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import Component, written
-from felicific._problem.loss import Loss
+from felicific._problem.loss import Loss, is_accuracy
 from felicific._program.moments import Moments
+from felicific._statistics.intervals import method_words
 from felicific._typing import Floats
 
 
@@ -101,12 +102,14 @@ def a_priori(policy: Policy, moments: Moments | None, loss: Loss, confidence: fl
     if loss.bounds is not None:
         delta, (low, high) = np.sqrt(log / (2.0 * mass)), loss.bounds
         most = min(policy.loss + float((high - low) * (mass @ delta) / mass.sum()), high)
+    else:
+        silent.append("the range of the loss is not known (that of 'error' and of a cost matrix is)")
     smallest = int(min(mass.min(), counted.min()))
     if not gaps:
         return no_certificate(f"{'; '.join(silent)}. {AUDIT}", confidence)
     found = Certificate(confidence, "a priori", gaps, most, smallest)
     how = f"whichever policy of this kind had been chosen from these rows, {smallest:,} in the smallest group"
-    return _worded(found, policy.components, how, silent)
+    return _worded(found, policy.components, how, silent, loss.name)
 
 
 def _gap_bound(mean: Floats, delta: Floats, low: float, high: float) -> float:
@@ -127,22 +130,26 @@ def tested(
     rows: int,
     smallest: int,
     methods: list[str],
+    loss_name: str,
 ) -> Certificate:
     """The certificate of a policy that passed a test on rows held out."""
     found = Certificate(confidence, "held-out test", gaps, loss, smallest)
-    how = f"tested on {rows:,} rows held out, {smallest:,} in the smallest group; {', '.join(methods)}"
-    return _worded(found, components, how, [])
+    ways = ", ".join(method_words(method, smallest) for method in methods)
+    how = f"tested on {rows:,} rows held out, {smallest:,} in the smallest group; {ways}"
+    return _worded(found, components, how, [], loss_name)
 
 
 def _worded(
-    found: Certificate, components: tuple[Component, ...], how: str, silent: list[str]
+    found: Certificate, components: tuple[Component, ...], how: str, silent: list[str], loss_name: str
 ) -> Certificate:
     parts = [
         f"the gap of {component.name!r} is at most {component.quantity(found.gaps[component.name])}"
         for component in components
         if component.name in found.gaps
     ]
-    if found.loss is not None:
+    if found.loss is not None and is_accuracy(loss_name):
+        parts.append(f"the accuracy at least {math.floor(1e4 * (1.0 - found.loss)) / 1e4:.2%}")
+    elif found.loss is not None:
         parts.append(f"the loss at most {written(found.loss, 6)}")
     listed = ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + parts[-1]
     sentence = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from felicific._fit.cells import FittedCells
 from felicific._fit.fitted import Fitted
@@ -13,8 +14,16 @@ from felicific._program.signals import Individual, Signal
 
 
 def fit_policy(
-    problem: Problem, people: People, kind: Signal | Individual, *, salt: str, randomize: bool = True
+    problem: Problem,
+    people: People,
+    kind: Signal | Individual,
+    *,
+    salt: str,
+    randomize: bool = True,
+    out_of_fold: bool = False,
 ) -> Fitted:
-    """Fit a policy of this kind to people with labels."""
+    """Fit a policy of this kind to people with labels, whose probabilities may be ``out_of_fold``."""
     fit: Callable[..., Fitted] = FittedIndividual.fit if kind.sees_x else FittedCells.fit
-    return fit(problem, people, kind, salt=salt, randomize=randomize)
+    fitted = fit(problem, people, kind, salt=salt, randomize=randomize)
+    basis = replace(fitted.policy.basis, out_of_fold=out_of_fold)
+    return replace(fitted, policy=replace(fitted.policy, basis=basis))

@@ -10,6 +10,7 @@ from felicific._fit.fitted import Fitted, kept_people, share_drawn, stated
 from felicific._frontier.frontier import Frontier
 from felicific._frontier.individual import individual_frontier
 from felicific._people.people import People
+from felicific._policy.basis import UNCHANGED
 from felicific._policy.fit_individual import fit_individual, ground_of, recalibrate_individual
 from felicific._policy.individual import IndividualPolicy
 from felicific._policy.policy import Policy
@@ -80,7 +81,7 @@ class FittedIndividual(Fitted):
             fingerprint=fingerprint,
             certificate=None,
         )
-        return fitted, self.recalibration("expected by calibrated probabilities")
+        return fitted, self.recalibration(f"expected by calibrated probabilities, {UNCHANGED}")
 
 
 def _expected(problem: Problem, people: People, policy: IndividualPolicy) -> IndividualPolicy:

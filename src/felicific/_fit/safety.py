@@ -151,6 +151,7 @@ def certify(
         int(persons.sizes.sum()),
         int(n.min()),
         list(dict.fromkeys(trial.methods)),
+        line.loss_name,
     )
     return policy, certificate
 

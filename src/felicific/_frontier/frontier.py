@@ -22,6 +22,7 @@ import numpy as np
 
 from felicific._frontier.breakpoints import EXACT, Closing, Point, breakpoints, ray_of, tau_rounding
 from felicific._frontier.curve import Curve, curve, table_of
+from felicific._policy.basis import Basis
 from felicific._policy.cells import CellPolicy
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import Component, HappinessLike
@@ -247,7 +248,9 @@ class Frontier:
             q, outcome = mixed.get(i, points[left].q), outcomes.get(i, points[left].outcome)
             price = float(slopes[left, 0])
             prices = {self.components[j].name: price / float(self.ray[j]) for j in priced}
-            policies.append(replace(self._line.policy(q, outcome), prices=prices))
+            policy = self._line.policy(q, outcome)
+            asked = {self.components[j].name: places[i] * float(self.ray[j]) for j in closed}
+            policies.append(replace(policy, prices=prices, basis=replace(policy.basis, asked=asked)))
         return policies
 
     def price_at(self, taus: Iterable[float]) -> Floats:
@@ -359,7 +362,13 @@ def _matching(line: Frontier, others: Moments) -> Moments:
 
 
 def cell_frontier(
-    joined: Moments, closing: Closing, *, see_group: bool, salt: str, expected: bool = False
+    joined: Moments,
+    closing: Closing,
+    *,
+    see_group: bool,
+    salt: str,
+    expected: bool = False,
+    out_of_fold: bool = False,
 ) -> Frontier:
     """The frontier of policies that see a signal, with this salt; their outcomes are ``expected``, or measured."""
     joined.check_complete()
@@ -379,6 +388,7 @@ def cell_frontier(
             signal=joined.signal,
             q=points[0].q,
             mass=joined.mass,
+            basis=Basis(joined.loss_name, joined.today, out_of_fold=out_of_fold),
         )
 
         def policy(q: Floats, outcome: Outcome) -> Policy:

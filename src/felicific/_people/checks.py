@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,45 @@ PROBABILITY_TOLERANCE = 1e-6
 CHUNK = 131_072
 
 
+#: What to do where labels are missing.
+LOST = (
+    "Leaving those people out would fit the policy to those who have a label, and measure it on them: that is right "
+    "only where labels were lost by chance. Otherwise find the labels."
+)
+
+#: Groups whose missing labels are counted out in a message.
+GROUPS = 6
+
+
+def no_label(what: str, counts: Mapping[str, Sequence[int]], rows: int, first: str) -> DataError:
+    """Some people have no label: how many of which group, and what leaving them out would mean.
+
+    ``counts`` are, by the group as it is to be written, how many have none, and of how many.
+    """
+    gone = sum(int(none) for none, _ in counts.values())
+    worst = sorted(counts.items(), key=lambda item: -item[1][0] / item[1][1])[:GROUPS]
+    each = ", ".join(f"{none:,} of {n:,} in group {group}" for group, (none, n) in worst)
+    more = f" (and {len(counts) - GROUPS} more groups)" if len(counts) > GROUPS else ""
+    return DataError(
+        f"{what} is missing (null, NaN or None) in {gone} of {rows} rows, first in {first}: {each}{more}.",
+        LOST,
+    )
+
+
+def refuse_missing_labels(labels: Array, group: Array, rows: Codes) -> None:
+    """Refuse labels of which some are missing; ``rows`` are their numbers in the user's table."""
+    missing = null_rows(labels)
+    if len(missing):
+        first = f"row {rows[missing[0]]}"
+        raise no_label("The label", count_by_group(group, missing), len(labels), first)
+
+
+def count_by_group(group: Array, missing: Codes) -> dict[str, list[int]]:
+    """How many of which group are missing something, and how many there are of it."""
+    everyone, gone = Counter(group.tolist()), Counter(group[missing].tolist())
+    return {repr(name): [gone[name], n] for name, n in everyone.items()}
+
+
 def encode_labels(values: Any, classes: Array, what: str, rows: Codes) -> Codes:
     """Position of every label in ``classes``; a missing or unknown one is an error."""
     vector = values if isinstance(values, np.ndarray) and values.ndim == 1 else as_vector(values, what)
@@ -24,7 +65,7 @@ def encode_labels(values: Any, classes: Array, what: str, rows: Codes) -> Codes:
     if len(missing):
         raise DataError(
             f"The {what} is missing in {len(missing)} rows, first in row {rows[missing[0]]}.",
-            "Leave those rows out.",
+            "Fill it in: everybody is decided about.",
         )
     codes = encode(vector, classes.tolist())
     unknown = np.flatnonzero(codes < 0)
@@ -32,7 +73,7 @@ def encode_labels(values: Any, classes: Array, what: str, rows: Codes) -> Codes:
         names = ", ".join(repr(name) for name in distinct(vector[unknown])[:5])
         raise DataError(
             f"The {what} {names} (first in row {rows[unknown[0]]}) is not among the classes {classes.tolist()}.",
-            "Leave such rows out, or name every class there is.",
+            "Name every class there is, or correct those rows.",
         )
     return codes
 

@@ -84,7 +84,8 @@ class LazyPeople:
 
     def _refuse_missing(self) -> None:
         """Raise, with the count over the whole table, if a used column is missing somewhere."""
-        work = partial(missing_values, self.columns.named, self.columns.weight, self.plan.used)
+        named, weight = self.columns.named, self.columns.weight
+        work = partial(missing_values, named, weight, self.plan.used, by_group=True)
         missing = self.engine.fold(work, Missing.__add__, list(self.plan.used))
         if missing is not None:
             missing.refuse()

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from felicific._people.checks import LOST, count_by_group, no_label
 from felicific._people.columns import Columns
 from felicific._tables.engine import Place
+from felicific._tables.groups import name_groups
 from felicific._tables.memory import as_vector, count_rows, null_rows, take_column
-from felicific._typing import Table
+from felicific._typing import Array, Table
 from felicific.exceptions import DataError, FelicificError
 
 
 @dataclass(frozen=True)
 class Missing:
-    """How often each column is missing, and where first."""
+    """How often each column is missing, and where first; of the column of labels, ``label``, also in which groups."""
 
     rows: int
     counts: dict[str, int]
     first: dict[str, tuple[str, ...]]
+    label: str | None = None
+    by_group: dict[str, list[int]] = field(default_factory=dict)
 
     def __add__(self, other: Missing) -> Missing:
         names = {**self.counts, **other.counts}
@@ -28,6 +32,11 @@ class Missing:
             self.rows + other.rows,
             {name: self.counts.get(name, 0) + other.counts.get(name, 0) for name in names},
             {name: (*self.first.get(name, ()), *other.first.get(name, ()))[:3] for name in names},
+            self.label,
+            {
+                group: [a + b for a, b in zip(self.by_group.get(group, (0, 0)), n, strict=True)]
+                for group, n in (dict.fromkeys(self.by_group, (0, 0)) | other.by_group).items()
+            },
         )
 
     def refuse(self) -> None:
@@ -40,17 +49,28 @@ class Missing:
             listed = [f"{other!r} in {self.counts[other]}" for other in list(self.counts)[1:6]]
             others = f"; also {', '.join(listed)}"
         subject = "row" if len(self.first[name]) == 1 else "rows"
+        first = f"{subject} {', '.join(self.first[name])}{others}"
+        if name == self.label and self.by_group:
+            raise no_label(f"The label, column {name!r},", self.by_group, self.rows, first)
         raise DataError(
-            f"The column {name!r} is missing (null or NaN) in {count} of {self.rows} rows, "
-            f"first in {subject} {', '.join(self.first[name])}{others}.",
-            "Fill it in, or leave those rows out.",
+            f"The column {name!r} is missing (null or NaN) in {count} of {self.rows} rows, first in {first}.",
+            LOST if name == self.label else "Fill it in: without those rows, those people would be left out.",
         )
 
 
 def missing_values(
-    named: dict[str, str], weight: Any, used: Iterable[str], table: Table, place: Place
+    named: dict[str, str],
+    weight: Any,
+    used: Iterable[str],
+    table: Table,
+    place: Place,
+    *,
+    by_group: bool = False,
 ) -> Missing:
-    """Missing values of the columns that are used, in rows that do not have weight 0 (a column, or an array)."""
+    """Missing values of the columns that are used, in rows that do not have weight 0 (a column, or an array).
+
+    ``by_group`` counts the people of every group, and those without a label.
+    """
     counts, first = {}, {}
     absent = None
     if weight is not None:
@@ -65,7 +85,22 @@ def missing_values(
             counts[name] = len(rows)
             first[name] = tuple(place.name(int(row)) for row in rows[:3])
     n = count_rows(table) if absent is None else int((~absent).sum())
-    return Missing(n, counts, first)
+    label = next((name for name, purpose in named.items() if purpose == "y"), None)
+    return Missing(n, counts, first, label, _by_group(named, label, absent, table) if by_group else {})
+
+
+def _by_group(
+    named: dict[str, str], label: str | None, absent: Array | None, table: Table
+) -> dict[str, list[int]]:
+    """How many of which group have no label, and of how many; empty where the groups are no columns."""
+    columns = [name for name, purpose in named.items() if purpose == "the groups"]
+    if label is None or not columns:
+        return {}
+    group = name_groups([take_column(table, name, "the groups") for name in columns])
+    labels = take_column(table, label, "y")
+    if absent is not None:
+        group, labels = group[~absent], labels[~absent]
+    return count_by_group(group, null_rows(labels))
 
 
 @contextmanager
@@ -76,5 +111,5 @@ def missing_first(table: Table, columns: Columns) -> Iterator[None]:
     except FelicificError:
         named = columns.named_in(table)
         if named:
-            missing_values(named, columns.weight, named, table, Place()).refuse()
+            missing_values(named, columns.weight, named, table, Place(), by_group=True).refuse()
         raise

@@ -9,7 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from felicific._people.checks import as_columns, check_proba, check_weights, encode_labels
+from felicific._people.checks import (
+    as_columns,
+    check_proba,
+    check_weights,
+    encode_labels,
+    refuse_missing_labels,
+)
 from felicific._people.worth import BATCH, Batch
 from felicific._problem.problem import Problem
 from felicific._tables.groups import encode_groups, find_groups
@@ -137,6 +143,8 @@ class People:
         if odds is not None:
             flat = odds.ndim == 1
             odds = one_hot(odds, decisions, rows) if flat else check_proba(odds, len(decisions), rows)
+        if labels is not None:
+            refuse_missing_labels(labels, values, rows)
         label_codes = coded("labels y", truths, "label")
         # As a happiness function sees them: arithmetic on narrow numbers would wrap.
         seen = {"group": values} | ({} if labels is None else {"y": labels})

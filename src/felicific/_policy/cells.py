@@ -13,9 +13,11 @@ import numpy as np
 from felicific._documents import check_shape, read_numbers, refused
 from felicific._people.checks import CHUNK, check_proba, encode_labels
 from felicific._people.people import People
+from felicific._policy.basis import Basis
 from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import Policy, Stretches, Wording
 from felicific._policy.sql import Names, case_expression
+from felicific._problem.requirements import gaps_asked
 from felicific._problem.rows import Requirement
 from felicific._program.moments import Moments
 from felicific._program.signals import SIGNALS, Signal, Spread, signal_from_json, signal_to_json
@@ -228,6 +230,7 @@ def solve_cells(
         prices=solution.prices,
         salt=salt,
         see_group=see_group,
+        basis=Basis(joined.loss_name, joined.today, gaps_asked(requirements, joined.components)),
     )
 
 

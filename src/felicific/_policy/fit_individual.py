@@ -7,6 +7,7 @@ import hashlib
 import numpy as np
 
 from felicific._people.people import People
+from felicific._policy.basis import Basis
 from felicific._policy.calibration import Calibration, fit_calibration
 from felicific._policy.individual import IndividualPolicy, search_of
 from felicific._policy.ledger import expected_ledger, find_origin, real_ledger, refuse_large
@@ -122,6 +123,7 @@ def make_policy(
         calibration=calibration,
         origin=crowd.origin,
         problem=problem,
+        basis=Basis(problem.loss.name, generated.today, problem.gaps or {}),
         search=search_of(generated, [component.name for component in crowd.components]),
     )
 

@@ -6,7 +6,7 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -29,9 +29,11 @@ from felicific._documents import (
 from felicific._files import write_whole
 from felicific._people.people import People
 from felicific._policy.apply import Roles, decide_table
+from felicific._policy.basis import OUT_OF_FOLD, UNCHANGED, Basis
 from felicific._policy.lottery import check_keys, draw, keys_as_text
 from felicific._policy.sql import Names
-from felicific._problem.happiness import Component, read_component, written
+from felicific._problem.happiness import Component, read_component
+from felicific._problem.loss import is_accuracy, loss_text, loss_words
 from felicific._program.moments import Outcome
 from felicific._tables.dialect import Dialect
 from felicific._tables.engine import Engine, dialect_of, find_engine
@@ -85,6 +87,9 @@ class Policy(ABC):
         False when the policy does not need the group to decide.
     expected : bool
         True when the outcome is what is expected of people without labels, not what was measured.
+    basis : Basis
+        What the numbers rest on, and what they are compared with: the name of the loss, what today's decisions do, the
+        gaps that were asked for, and whether each person's probabilities came from a model not fitted on that person.
 
     Examples
     --------
@@ -114,6 +119,7 @@ class Policy(ABC):
     randomize: bool = True
     see_group: bool = True
     expected: bool = False
+    basis: Basis = field(default_factory=Basis)
 
     #: Kinds of policy by the name that files give them.
     kinds: ClassVar[dict[str, type[Policy]]] = {}
@@ -384,12 +390,9 @@ class Policy(ABC):
         return self.rules(digits) + self._achieved()
 
     def _achieved(self) -> list[str]:
-        whom = (
-            "On the people it was recalibrated for, the expected"
-            if self.expected
-            else "On the people it was fitted on, the"
-        )
-        found = [f"{whom} loss per person is {written(self.loss, 6)}."]
+        whom = f"on the people it was {'recalibrated for' if self.expected else 'fitted on'}"
+        what = ("expected " if self.expected else "") + loss_words(self.basis.loss_name)
+        found = [f"{whom.capitalize()}, the {what} is {loss_text(self.basis.loss_name, self.loss, 6)}."]
         for j, component in enumerate(self.components):
             means = ", ".join(
                 f"{component.quantity(self.outcome.means[z, j])} in group {group!r}"
@@ -400,7 +403,17 @@ class Policy(ABC):
             gap = component.quantity(0.0 if negligible else float(self.outcome.gaps[j]))
             mean = "Expected mean" if self.expected else "Mean"
             found.append(f"{mean} {component.name!r} is {means}: a gap of {gap}.")
-        return found
+        found += self.premises()
+        return found + self.basis.remarks(self.components, self.wording.groups, self.outcome, whom)
+
+    def premises(self) -> list[str]:
+        """What to know of the loss, the means and the gaps that it states for the people it was fitted on."""
+        if self.expected:
+            names = [repr(component.name) for component in self.components if component.looks_at_y]
+            accuracy = is_accuracy(self.basis.loss_name)
+            names.append("the accuracy" if accuracy else "the loss, as far as it looks at the label,")
+            return [f"The expectation of {' and '.join(names)} is made {UNCHANGED}."]
+        return [OUT_OF_FOLD] if self.basis.out_of_fold else []
 
     def __str__(self) -> str:
         return "\n".join(self.sentences(digits=4))
@@ -425,6 +438,7 @@ class Policy(ABC):
             "randomize": self.randomize,
             "see_group": self.see_group,
             "expected": self.expected,
+            "basis": self.basis.to_json(),
             **self._content(),
         }
 
@@ -494,4 +508,5 @@ def _common(content: dict[str, Any]) -> dict[str, Any]:
         "randomize": content["randomize"],
         "see_group": content["see_group"],
         "expected": content["expected"],
+        "basis": Basis.from_json(content.get("basis"), (len(content["groups"]), len(components))),
     }

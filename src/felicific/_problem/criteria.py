@@ -14,9 +14,10 @@ from felicific.exceptions import HappinessError
 
 @dataclass(frozen=True)
 class Decided:
-    """1 when the decision is ``choice``."""
+    """1 when the decision is ``choice``; ``wanted`` when that is the one that people hope for."""
 
     choice: Any
+    wanted: bool = True
 
     def __call__(self, decision: Any) -> float:
         """One number for everybody."""
@@ -93,7 +94,7 @@ def criterion_parts(
     """The components of a criterion, for these decisions and labels."""
     criterion = CRITERIA[name]
     decided: dict[str, list[tuple[str, Callable[..., Any]]]] = {
-        "each": [(f"decision={choice!r}", Decided(choice)) for choice in decisions],
+        "each": [(f"decision={choice!r}", Decided(choice, choice == favourable)) for choice in decisions],
         "favourable": [("", Decided(favourable))],
         "label": [("", Correct())],
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import math
 import re
@@ -23,6 +22,7 @@ from felicific._problem.criteria import (
     resolve_favourable,
 )
 from felicific._problem.expressions import GRAMMAR, Expression, is_name
+from felicific._tables.memory import nearest
 from felicific.exceptions import HappinessError
 
 ARGUMENTS = ("decision", "x", "y", "group")
@@ -85,6 +85,10 @@ def is_rate(function: Any) -> bool:
     return isinstance(function, Decided | Correct) or (isinstance(function, Expression) and function.is_test)
 
 
+#: Units that stand before the number.
+CURRENCIES = "$€£¥₹"
+
+
 #: What a component of a criterion is called after the criterion's own name.
 _PART = re.compile(r"\(decision=(.+?)(?:, label=(.+))?\)", re.DOTALL)
 
@@ -103,6 +107,8 @@ class Component:
         Whether the true label is needed to compute it.
     bounds : tuple of two numbers, or None
         The known range of its values.
+    wanted : bool
+        Whether people want more of it: not where a criterion counts a decision that is not the favourable one.
     """
 
     name: str
@@ -110,6 +116,7 @@ class Component:
     family: str
     looks_at_y: bool
     bounds: tuple[float, float] | None
+    wanted: bool = True
 
     @property
     def title(self) -> str:
@@ -122,12 +129,25 @@ class Component:
 
     def quantity(self, number: float) -> str:
         """Write a number of this component with its unit."""
-        return f"{written(number, 6)} {self.unit}".rstrip()
+        return self.cell(number, 6) if self.in_currency else f"{written(number, 6)} {self.unit}".rstrip()
+
+    def cell(self, number: float, digits: int = 5) -> str:
+        """Write a number without its unit, unless that is a currency: $16,000."""
+        if not self.in_currency or not math.isfinite(number):
+            return written(number, digits)
+        return f"{'-' if number < 0 else ''}{self.unit}{written(abs(number), digits)}"
+
+    @property
+    def in_currency(self) -> bool:
+        """Whether its unit stands before the number."""
+        return bool(self.unit) and self.unit in CURRENCIES
 
 
 def read_component(content: Any) -> Component:
     """One component, each part of the type it must have."""
-    names = {"name": str, "unit": str, "family": str, "looks_at_y": bool}
+    names = {"name": str, "unit": str, "family": str, "looks_at_y": bool, "wanted": bool}
+    if isinstance(content, dict):
+        content = {"wanted": True} | content  # files of 0.1.0 do not say it
     if not isinstance(content, dict) or set(content) != {*names, "bounds"}:
         raise refused("a component lacks a part, or has one too many")
     for name, kind in names.items():
@@ -225,7 +245,12 @@ class Happiness:
     def component(self) -> Component:
         """The part of it that is data."""
         return Component(
-            str(self.name), str(self.unit), str(self.family), looks_at_y=self.looks_at_y, bounds=self.bounds
+            str(self.name),
+            str(self.unit),
+            str(self.family),
+            looks_at_y=self.looks_at_y,
+            bounds=self.bounds,
+            wanted=getattr(self.function, "wanted", True) is not False,
         )
 
 
@@ -317,7 +342,7 @@ def _check_expression(text: str) -> None:
             f"Pass it as it is: happiness={text!r}, without Happiness(...).",
         )
     if is_name(text):
-        near = difflib.get_close_matches(text, CRITERIA, n=1)
+        near = nearest(text, CRITERIA, 0.6)
         raise HappinessError(
             f"There is no criterion called {text!r}.",
             f"Did you mean {near[0]!r}?" if near else f"The criteria are {', '.join(CRITERIA)}. {GRAMMAR}",
@@ -358,7 +383,7 @@ def function_from_json(component: Component, content: dict[str, Any]) -> Happine
     """The component with what :func:`function_to_json` wrote of it."""
     function: Any = Correct()
     if "choice" in content:
-        function = Decided(content["choice"][0])
+        function = Decided(content["choice"][0], component.wanted)
     elif "expression" in content:
         function = Expression(content["expression"])
     among: Any = Labelled(*content["label"]) if "label" in content else None

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from felicific._problem.expressions import Expression, is_name
-from felicific._problem.happiness import ARGUMENTS, arguments_of
+from felicific._problem.happiness import ARGUMENTS, arguments_of, written
 from felicific._typing import Array, Floats
 from felicific.exceptions import DataError
 
@@ -20,6 +20,21 @@ def _errors(labels: list[Any], decisions: list[Any]) -> Floats:
 
 #: Losses that have a name, by what they make of the labels (rows) and the decisions (columns).
 LOSSES: dict[str, Callable[[list[Any], list[Any]], Floats]] = {"error": _errors}
+
+
+def is_accuracy(name: str) -> bool:
+    """Whether a loss of this name is read as an accuracy, in per cent; any other is read as it is."""
+    return name == "error"
+
+
+def loss_words(name: str) -> str:
+    """What a reader calls a loss of this name."""
+    return "accuracy" if is_accuracy(name) else "loss per person"
+
+
+def loss_text(name: str, loss: float, digits: int = 5) -> str:
+    """A mean loss for reading."""
+    return f"{1.0 - loss:.2%}" if is_accuracy(name) else written(loss, digits)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ from felicific._problem.loss import Loss
 from felicific._problem.requirements import (
     check_constraints,
     constraint_name,
+    gaps_asked,
     requirements_of,
     resolve_gap,
 )
@@ -97,8 +98,7 @@ class Problem:
     @property
     def gaps(self) -> dict[str, float] | None:
         """Allowed gaps by component; None where nothing was asked."""
-        pairs = zip(self.components, self.widths, strict=True)
-        return {component.name: width for component, width in pairs if width < np.inf} or None
+        return gaps_asked(self.requirements, self.components) or None
 
     @property
     def kept(self) -> tuple[Requirement, ...]:

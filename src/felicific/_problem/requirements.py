@@ -427,6 +427,12 @@ def resolve_gap(
     return _smallest(widths, _gaps_among(constraints), components)
 
 
+def gaps_asked(requirements: Sequence[Requirement], components: tuple[Component, ...]) -> dict[str, float]:
+    """Allowed gaps by component, of those that have one."""
+    pairs = zip(components, resolve_gap(None, components, requirements), strict=True)
+    return {component.name: width for component, width in pairs if math.isfinite(width)}
+
+
 def _gaps_written(gap: Any, components: tuple[Component, ...]) -> Iterator[Gap]:
     """The gaps that the shorthand stands for."""
     if isinstance(gap, Mapping):

@@ -114,12 +114,14 @@ class Mixture:
 class Generated:
     """A mixture with what it achieves and how the search ended.
 
-    ``outcome`` is measured on the real ledger, ``plug_in`` on the expected one; ``duality_gap`` bounds how far
-    ``plug_in_optimum``, the loss of the plug-in program's own mixture, is from the least possible one.
+    ``outcome`` and what is decided ``today`` are measured on the real ledger, ``plug_in`` on the expected one;
+    ``duality_gap`` bounds how far ``plug_in_optimum``, the loss of the plug-in program's own mixture, is from
+    the least possible one.
     """
 
     mixture: Mixture
     outcome: Outcome
+    today: Outcome
     plug_in: Outcome
     plug_in_optimum: float
     prices: dict[str, float]
@@ -539,6 +541,7 @@ def generate(ground: Ground, requirements: Sequence[Requirement]) -> Generated:
     return Generated(
         mixture=search.policies.followed(q),
         outcome=program.moments.evaluate(q),
+        today=program.moments.today,
         plug_in=search.expected.moments().evaluate(q),
         plug_in_optimum=optimum,
         prices=prices_of(program, answer),

@@ -16,6 +16,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from felicific._audit.band import Band, band_of
+from felicific._audit.beside import fitted_notes
 from felicific._fit.certificate import Certificate, a_priori, no_certificate
 from felicific._fit.fit import fit_policy
 from felicific._fit.fitted import Fitted
@@ -47,6 +48,7 @@ from felicific._sklearn.inputs import (
 from felicific._sklearn.model import fit_joint, fit_model, parts_of, predict_proba
 from felicific._statistics.intervals import check_confidence
 from felicific._tables.memory import as_vector, count_rows, is_frame, take_rows
+from felicific._tables.seen import SeenRows
 from felicific._typing import Array, Codes, Floats, GapLike, LossLike, RandomState, Table
 from felicific.exceptions import DataError
 
@@ -110,7 +112,11 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     policy_ : Policy
         The policy; read its ``sentences()``.
     loss_, gaps_ : float, dict
-        What the policy does to the rows it was fitted on.
+        What the policy does to the rows it was fitted on. Of an estimator that is not frozen, and of an individual
+        policy with ``group_at_predict=False``, by predictions out of fold: everybody is decided about by models that
+        were not fitted on them, as new people will be. ``predict_proba`` of the same rows then gives other numbers.
+        After :meth:`recalibrate`, what is expected of the new people; as far as that looks at the label, as if
+        p(label given signal, group) had not changed.
     share_randomized_ : float
         Share of those people whose decision is drawn by lottery.
     estimator_ : classifier
@@ -236,7 +242,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         present = present_rows(weight)
         numbers = np.arange(n) if present is None else present
         held = labels if present is None else present_labels(labels, present)
-        check_labels(held, numbers)
+        table = whole if is_frame(whole) else X
+        check_labels(held, numbers, lambda: intake.groups(table, sensitive_features, weight)[numbers])
         frozen = isinstance(self.estimator, FrozenEstimator)
         if frozen:
             check_is_fitted(self.estimator)
@@ -246,7 +253,6 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise DataError(f"{name} is {getattr(self, name)!r}.", "Say True or False.")
         kind, problem, salt = resolve_policy(self.policy), self._problem(), make_salt(self.random_state)
-        table = whole if is_frame(whole) else X
         group = intake.groups(table, sensitive_features, weight)
         intake.keys(X)
         now = None if today is None else Columns(today=today).column(table, "today")
@@ -259,8 +265,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
                 self._fit_policy(problem, self._score_rows(rows, problem, kind, fit_params), kind, salt)
             )
         else:
-            self._fit_safely(problem, rows, kind, salt, fit_params)
+            numbers = self._fit_safely(problem, rows, kind, salt, fit_params)
         self.__dict__.pop("_cv", None)
+        self._seen: tuple[SeenRows, ...] = (SeenRows.of(take_rows(table, numbers)),)
 
     @property
     def _intake(self) -> Intake:
@@ -283,10 +290,11 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         return problem
 
     def _fit_policy(self, problem: Problem, people: People, kind: Signal | Individual, salt: str) -> Fitted:
-        randomize = bool(self.randomize)
-        fitted = fit_policy(problem, people, kind, salt=salt, randomize=randomize)
+        told: dict[str, Any] = {"salt": salt, "randomize": bool(self.randomize)}
+        told["out_of_fold"] = not isinstance(self.estimator, FrozenEstimator) or people.joint is not None
+        fitted = fit_policy(problem, people, kind, **told)
         if not problem.see_group:
-            seeing = fit_policy(problem.seeing, people, kind, salt=salt, randomize=randomize)
+            seeing = fit_policy(problem.seeing, people, kind, **told)
             self.cost_of_blindness_ = fitted.policy.loss - seeing.policy.loss
         return fitted
 
@@ -301,14 +309,18 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
     def _fit_safely(
         self, problem: Problem, rows: Rows, kind: Signal | Individual, salt: str, fit_params: dict[str, Any]
-    ) -> None:
-        """Fit on half of every group, and keep the loosest policy that is shown on the other half to meet the gap."""
+    ) -> Codes:
+        """Fit on half of every group, and keep the loosest policy that is shown on the other half to meet the gap.
+
+        Returns the numbers of the rows that were fitted on.
+        """
         fitting, held = rows.halves(salt)
         places = np.searchsorted(rows.numbers, fitting.numbers)
         people = self._score_rows(fitting, problem, kind, parts_of(fit_params, places, len(rows.y)))
         self._keep(self._fit_policy(problem, people, kind, salt))
         others = self._people(held.x, held.group, held.y, held.weight, numbers=held.numbers)
         self._keep(self._fitted.certified(people, others, check_confidence(self.confidence)))
+        return fitting.numbers
 
     def _score_rows(
         self, rows: Rows, problem: Problem, kind: Signal | Individual, fit_params: dict[str, Any]
@@ -448,7 +460,13 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         frequencies, as in ``fit``.
         """
         tried = self._tryout(X, y, sensitive_features, sample_weight)
+        self._note_fitted(X)
         return band_of(self.frontier_, tried.persons, confidence)
+
+    def _note_fitted(self, X: Table) -> list[str]:
+        """What is to be said if these are rows that it was fitted on; a warning says it too."""
+        fitted, *recalibrated = (seen.share(X) for seen in self._seen)
+        return fitted_notes(fitted, sum(recalibrated), self.policy_.basis.out_of_fold)
 
     def _tryout(
         self, X: Table, y: Any, sensitive_features: Any, sample_weight: Any, today: Any = None
@@ -506,13 +524,14 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         steps, level = getattr(inner, "steps", None), 0.95 if self.confidence is None else self.confidence
         new = "recalibration_" in vars(self)
         none = no_certificate("the policy was recalibrated on people without labels.", level)
-        about = {
+        about: dict[str, Any] = {
             "grouped_by": named if isinstance(named, str) else None,
             "model": type(steps[-1][1] if steps else inner).__name__,
             "certificate": none if new else self.certificate_,
         }
         make: Callable[..., Report] = import_module("felicific.report").choice_report
         tried = self._tryout(X, y, sensitive_features, sample_weight, today)
+        about["notes"] = self._note_fitted(X)
         return make(tried, self.frontier_, self.policy_, **(about | options))
 
     def recalibrate(self, X_new: Table, *, sensitive_features: Any = None) -> Self:
@@ -522,7 +541,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         expectation over the lottery. Of the loss, and of components that look at the label, the mean given signal
         and group is kept from the labelled people (pooled over neighbouring cells, then groups, where there were
         none) and weighted by where the new people are; an individual policy expects them by its calibrated
-        probabilities. On the very people it was fitted on nothing changes.
+        probabilities. That is right if p(label given signal, group) has not changed, which people without labels cannot
+        show. On the very people it was fitted on nothing changes.
 
         Returns
         -------
@@ -532,6 +552,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """
         check_is_fitted(self, "policy_")
         group, fresh = self._intake.groups(X_new, sensitive_features), copy(self)
+        fresh._seen = (self._seen[0], SeenRows.of(X_new))
         fitted, fresh.recalibration_ = self._fitted.recalibrated(self._people(X_new, group))
         if fitted is not self._fitted:
             fresh.__dict__.pop("cost_of_blindness_", None)
@@ -571,6 +592,11 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         if policy.sees_x and not policy.see_group:
             scores = self.joint_.belief(features, scores).reshape(len(scores), -1)
         return policy.odds(scores, group, X), X
+
+    def _without_policy(self, X: Table) -> Array:
+        """What the model decides by itself, for audits."""
+        X = self._intake.check(self, X, reset=False)
+        return np.asarray(self.estimator_.predict(self._intake.features(X, self.estimator_)))
 
     def score(self, X: Table, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
         """Share of decisions that equal the label; ``sample_weight`` are frequencies, as in ``fit``."""

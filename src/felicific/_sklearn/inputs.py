@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from felicific._fit.safety import split
+from felicific._people.checks import refuse_missing_labels
 from felicific._policy.lottery import check_keys
 from felicific._tables.groups import encode_groups, find_groups, groups_of_present
 from felicific._tables.memory import (
@@ -152,17 +154,13 @@ def labels_of(labels: Any, n: int) -> Array:
     return y
 
 
-def check_labels(y: Array, numbers: Codes) -> None:
+def check_labels(y: Array, numbers: Codes, group: Callable[[], Array]) -> None:
     """Insist on labels of at least two classes; ``numbers`` are those of the rows in the user's table."""
-    missing = null_rows(y)
-    if len(missing):
-        raise DataError(
-            f"The label is missing (NaN or None) in {len(missing)} rows, first in row {numbers[missing[0]]}.",
-            "Leave those rows out.",
-        )
+    if len(null_rows(y)):
+        refuse_missing_labels(y, group(), numbers)
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         i = int(np.argmin(np.isfinite(y)))
-        raise DataError(f"The label of row {numbers[i]} is {y[i]} (infinity).", "Leave those rows out.")
+        raise DataError(f"The label of row {numbers[i]} is {y[i]} (infinity).", "Correct it.")
     if y.dtype.kind not in "biu":  # whole numbers are classes
         check_classification_targets(y)
     known = distinct(y)

@@ -33,6 +33,19 @@ METHODS = {
 }
 
 
+#: Fewer people than this are no large sample.
+LARGE = 30
+
+
+def method_words(words: str, n: float) -> str:
+    """How an interval was made, in words that are true of so many people."""
+    return (
+        words
+        if n >= LARGE
+        else words.replace("large sample", "few people: right for nearly normal values only")
+    )
+
+
 def check_confidence(confidence: Any) -> float:
     """The confidence as a number strictly between 0 and 1."""
     try:

@@ -9,8 +9,9 @@ probability :math:`1 - \gamma` from
 
 rows per group on, inside ``among``. There are :math:`M = K^S` maps of S signals to K decisions, but only S + 1 that
 rise with a score. Then gaps are off by at most :math:`2 \delta`, and
-:math:`L(\epsilon) \le \hat L(\epsilon - 2 \delta) + \delta` at the group mix of the rows. (The loss of each group
-is known to :math:`\delta / C` of its own range, so their mixture is.)
+:math:`L(\epsilon) \le \hat L(\epsilon - 2 \delta) + R \delta / C` at the group mix of the rows, R being the width of
+the range of the loss (that of each group is known to :math:`\delta / C` of it, so their mixture is). For a loss in
+[0, 1] and a span C of at least 1 that is at most :math:`\delta` more.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ class SampleSize(int):
     fixed_policy_large_sample : int
         The same by the normal approximation, with the largest standard deviation a range allows or the one given.
     loss_delta : float
-        How close the loss is then known, relative to its range.
+        How close the loss is then known, relative to the width of its range: ``delta`` itself for a loss in [0, 1] and
+        a span of 1.
     note : str
         Where the printed formula differs, and why.
     """
@@ -53,6 +55,7 @@ class SampleSize(int):
             f"{int(self):,} rows per group keep every policy's means as close as asked, whichever is chosen from them.",
             f"{self.fixed_policy:,} rows per group do for one policy fixed beforehand "
             f"({self.fixed_policy_large_sample:,} by the normal approximation).",
+            f"The loss is then known to {self.loss_delta:.4g} times the width of its range.",
             self.note,
         ]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import math
+import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from itertools import repeat
@@ -216,13 +217,27 @@ def refuse_missing_columns(known: list[Any], names: Iterable[Hashable], purpose:
     missing: list[Any] = [name for name in names if name not in known]
     if not missing:
         return
-    words = [name for name in known if isinstance(name, str)]
-    near = difflib.get_close_matches(str(missing[0]), words, n=3, cutoff=0.5)
+    near = nearest(str(missing[0]), [name for name in known if isinstance(name, str)])
     if not known:
         remedy = "Pass a table with named columns."
     else:
         remedy = f"Did you mean {_listed(near)}?" if near else f"The table has {_listed(known[:12])}."
     raise DataError(f"The table has no column {_listed(missing)}, needed for {purpose}.", remedy)
+
+
+def nearest(word: str, known: Iterable[str], cutoff: float = 0.5) -> list[str]:
+    """The names that a misspelt one may mean: those that hold it as a word or as a word's beginning come first.
+
+    Examples
+    --------
+    >>> nearest("race", ["age", "Race/Ethnicity (self-reported)"])
+    ['Race/Ethnicity (self-reported)', 'age']
+    """
+    names = list(known)
+    begins = re.compile(rf"(?<![^\W_]){re.escape(word)}", re.IGNORECASE)
+    holding = [name for name in names if word.strip() and begins.search(name)]
+    close = difflib.get_close_matches(word, names, n=3, cutoff=cutoff)
+    return list(dict.fromkeys([*sorted(holding, key=len), *close]))[:3]
 
 
 def take_column(table: Table, name: Hashable, purpose: str) -> Array:

@@ -106,7 +106,7 @@ def _introduction(rows: int) -> Any:
     from rich.text import Text
 
     return Text(
-        f"{rows:,} simulated loan applications. Women ask for 50,000 $ more than men who are as creditworthy. "
+        f"{rows:,} simulated loan applications. Women ask for $50,000 more than men who are as creditworthy. "
         "Happiness is the dollars a person is lent. A random forest decides today; felicific changes its "
         "decisions as little as needed to bring the groups together.\n"
     )
@@ -117,20 +117,23 @@ def _before_after(loans: _Loans) -> Any:
     from rich.table import Table
 
     part = loans.audits["today"].components[0]
-    name, unit = part.component.name, part.component.unit
-    title = f"{len(loans.y):,} people nobody was fitted on, with 95 % intervals"
+    dollars = part.component
+    title = f"{len(loans.y):,} people whom the repaired policy has not seen, with 95 % intervals"
     table = Table("", title=title, title_justify="left", title_style="bold")
     for way in loans.audits:
         table.add_column(way, justify="right")
 
     def interval(number: Any) -> str:
-        return f"{number.estimate:,.0f}\n({number.low:,.0f} to {number.high:,.0f})"
+        estimate, low, high = (
+            dollars.cell(round(part)) for part in (number.estimate, number.low, number.high)
+        )
+        return f"{estimate}\n({low} to {high})"
 
     parts = [audit.components[0] for audit in loans.audits.values()]
     for group in part.means:
-        table.add_row(f"mean {name}, {group}\n({unit})", *(interval(p.means[group]) for p in parts))
+        table.add_row(f"mean {dollars.name}, {group}", *(interval(p.means[group]) for p in parts))
     table.add_section()
-    table.add_row(f"gap, {unit}", *(interval(p.gap) for p in parts))
+    table.add_row("gap", *(interval(p.gap) for p in parts))
     table.add_row("accuracy", *(f"{1 - audit.loss.estimate:.2%}" for audit in loans.audits.values()))
     return table
 
@@ -140,7 +143,7 @@ def _trade_off(loans: _Loans) -> Any:
     from rich.table import Table
 
     line = loans.fair.frontier_
-    largest, unit = float(line.gaps[-1, 0]), line.components[0].unit
+    largest, dollars = float(line.gaps[-1, 0]), line.components[0]
     table = Table(
         "allowed gap", title="What closing the gap costs,\non the fitted people", title_justify="left",
         title_style="bold",
@@ -150,9 +153,8 @@ def _trade_off(loans: _Loans) -> Any:
     free = line.loss[-1]
     for share in (1.0, 0.5, 0.25, 0.0):
         loss = line.at(gap=share * largest).loss
-        table.add_row(
-            f"{share * largest:,.0f} {unit}", f"{1 - loss:.2%}", f"{100 * (free - loss):+.3f} points"
-        )
+        allowed = dollars.cell(round(share * largest))
+        table.add_row(allowed, f"{1 - loss:.2%}", f"{100 * (free - loss):+.3f} points")
     return table
 
 
@@ -160,7 +162,8 @@ def _reading(loans: _Loans) -> Any:
     from rich.text import Text
 
     fair, again = loans.fair, loans.again
-    gap = {way: f"{audit.components[0].gap.estimate:,.0f} $" for way, audit in loans.audits.items()}
+    parts = {way: audit.components[0] for way, audit in loans.audits.items()}
+    gap = {way: part.component.cell(round(part.gap.estimate)) for way, part in parts.items()}
     lines = ["The policy, as fitted:", *(f"- {sentence}" for sentence in fair.policy_.sentences(digits=4))]
     lines.append(f"- Decided by lottery: {fair.share_randomized_:.2%} of these people.")
     lines.append("")
@@ -168,7 +171,7 @@ def _reading(loans: _Loans) -> Any:
         "On the people it was fitted on the gap is 0. On people it has never seen it is "
         f"{gap['repaired']}: sampling noise, in the fit and among them. Recalibrated on them, which needs no "
         f"labels, it is {gap['recalibrated']} in expectation over the lottery "
-        f"({again.share_randomized_:.2%} of them face one). The intervals say what that tells about people "
-        "who are not in the table.\n"
+        f"({again.share_randomized_:.2%} of them face one): the intervals of that column "
+        "do not speak of other people, those of the first two do.\n"
     )
     return Text("\n".join(lines))

@@ -32,6 +32,7 @@ def fit(options: FitOptions) -> None:
     Example: felicific fit scores.csv --proba score --label repaid --group sex --happiness "decision * loan" --gap 500
     --confidence 0.95
     """
+    from felicific._problem.loss import loss_text, loss_words
     from felicific.cli.outputs import check_target, print_json, working
     from felicific.cli.people import People
 
@@ -43,7 +44,8 @@ def fit(options: FitOptions) -> None:
         print_json(_summary(result, options.out))
         return
     print(result.policy)
-    print(f"Today the loss per person is {result.today.loss:.4g}.")
+    name = result.policy.basis.loss_name
+    print(f"Today the {loss_words(name)} is {loss_text(name, result.today.loss, 6)}.")
     for j, component in enumerate(result.policy.components):
         print(f"Today the gap of {component.name!r} is {component.quantity(float(result.today.gaps[j]))}.")
     if result.certificate is not None:

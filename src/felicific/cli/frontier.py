@@ -107,24 +107,24 @@ def _lines(line: Frontier) -> list[str]:
     """A short table: at most ten places on the way from the least gap to the least loss."""
     import numpy as np
 
-    from felicific._audit.result import table_lines
-    from felicific._problem.happiness import written
-    from felicific.plots import clean
+    from felicific._audit.result import table_lines, titled
+    from felicific._problem.loss import loss_text, loss_words
 
     last = len(line) - 1
     shown = sorted({round(i) for i in np.linspace(0, last, min(last + 1, 10))})
-    accuracy, tiny = line.loss_name == "error", 1e-12 * np.abs(line.means).max(axis=(0, 1))
+    tiny = 1e-12 * np.abs(line.means).max(axis=(0, 1))
     header = (
         "",
-        "accuracy" if accuracy else "loss",
-        *(f"gap of {clean(c.name)}" for c in line.components),
+        loss_words(line.loss_name),
+        *(f"gap of {titled(c)}" for c in line.components),
         "",
     )
 
     def row(name: str, loss: float, gaps: Any) -> tuple[str, ...]:
-        first = f"{1 - loss:.2%}" if accuracy else written(loss)
+        first = loss_text(line.loss_name, loss)
         # What is left of an exact zero after rounding is zero to a reader.
-        return (name, first, *(written(gap if gap > tiny[j] else 0.0) for j, gap in enumerate(gaps)), "")
+        numbers = (gap if gap > tiny[j] else 0.0 for j, gap in enumerate(gaps))
+        return (name, first, *(c.cell(gap) for c, gap in zip(line.components, numbers, strict=True)), "")
 
     rows = [row("today", line.today.loss, line.today.gaps)]
     rows += [row(f"breakpoint {i + 1}", line.loss[i], line.gaps[i]) for i in shown]

@@ -185,9 +185,7 @@ class People:
         return self.policy.odds(self.scores(rows), group, rows)
 
     def decisions(self, rows: Table) -> Array:
-        """What is decided about some rows: by the policy, in the file, or by the larger probability."""
-        if self.policy is not None:
-            return self.chances(rows)
+        """What is decided about some rows without a policy: in the file, or by the larger probability."""
         if self.decision is not None:
             return take_column(rows, self.decision, "--decision")
         likeliest = self.scores(rows).argmax(axis=1)
@@ -198,7 +196,8 @@ class People:
         rows = self.rows()
         labels = None if self.label is None else take_column(rows, self.label, "--label")
         weight = None if self.weight is None else take_column(rows, self.weight, "--weight")
-        return {"decisions": self.decisions(rows), "X": rows, "y": labels, "sample_weight": weight}
+        named = {"X": rows, "y": labels, "sample_weight": weight}
+        return named | ({"decisions": self.decisions(rows)} if self.policy is None else self._by_policy())
 
     def in_the_file(self) -> dict[str, Any]:
         """The same by names of columns, with the rows still where they are."""
@@ -206,9 +205,13 @@ class People:
         named = {"X": self.source.relation, "y": self.label, "sample_weight": self.weight}
         if self.policy is None:
             return named | {"decisions": self.decision}
+        return named | self._by_policy()
+
+    def _by_policy(self) -> dict[str, Any]:
+        """The policy, with the columns of what it decides by."""
         self.check_scores()
         scores = {"predicted": self.predicted} if self.reads_label else {"proba": self.proba}
-        return named | {"decisions": self.policy} | scores
+        return {"decisions": self.policy} | scores
 
 
 def _named(roles: Roles) -> list[str]:

@@ -1,4 +1,4 @@
-"""Adult: who earned more than 50,000 $ a year in the United States of 1994."""
+"""Adult: who earned more than $50,000 a year in the United States of 1994."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ Adult (Becker and Kohavi 1996, UCI Machine Learning Repository, https://doi.org/
 BY 4.0: 48,842 people from 1994 data of the United States Census Bureau. Rows 0 to 32,560 are the published
 training part, the rest is the published test part.
 
-The label is 1 for an income above 50,000 $ a year (23.93 %). 33.15 % are women. Weekly hours run from 1 to 99
+The label is 1 for an income above $50,000 a year (23.93 %). 33.15 % are women. Weekly hours run from 1 to 99
 and average 40.42: 36.40 for women, 42.42 for men.
 
 Oddities: unknown values are the text "?" (workclass 2,799, occupation 2,809, native-country 857);

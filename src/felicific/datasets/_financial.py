@@ -87,7 +87,7 @@ The happiness is that of the paper's appendix: nothing if denied; if approved, t
 return less simple interest at a yearly rate that depends on the credit score. Assumed: the paper's duration
 is meant in years, so LoanDuration is divided by 12; its loan_requested is LoanAmount, and its tenure is
 JobTenure. At these rates a loan is almost always a loss to the borrower (gain above zero: 0.2 % of the public
-file's rows; mean over all rows -15,934 $), so more approvals mean less happiness.
+file's rows; mean over all rows -$15,934), so more approvals mean less happiness.
 """
 
 

@@ -43,10 +43,10 @@ DESCRIPTION = """\
 Synthetic loan applications, drawn from the recipe in "Happiness as a Measure of Fairness" (Pichler, Romanelli
 and Piantanida); nobody's data, free to use.
 
-{n:,} rows drawn with seed {seed}. Yearly salaries are normal (50,000 $, standard deviation 1,000 $) and so
-are base amounts (500,000 $, standard deviation 10,000 $). An application is approved exactly when ten
+{n:,} rows drawn with seed {seed}. Yearly salaries are normal ($50,000, standard deviation $1,000) and so
+are base amounts ($500,000, standard deviation $10,000). An application is approved exactly when ten
 salaries cover the base amount, which happens half of the time and has nothing to do with sex. Men ask for the
-base amount; women (one in three) ask for 50,000 $ more. The base amount itself is not a column; it follows
+base amount; women (one in three) ask for $50,000 more. The base amount itself is not a column; it follows
 only from loan_requested together with sex. age, hours_per_week, education, workclass and race are independent
 noise that makes the label harder to learn.
 
@@ -67,7 +67,7 @@ def synthetic_loans(n: int = 48_842, *, seed: int = 0, as_frame: Form = "auto") 
 
     .. math:: Y = 1\{10 S \ge U\}, \qquad L = U + 50\,000 \cdot 1\{\text{woman}\}, \qquad \eta = d \, L,
 
-    so that :math:`P(Y = 1) = 1/2` in both groups, while approved women receive 50,000 $ more than approved
+    so that :math:`P(Y = 1) = 1/2` in both groups, while approved women receive $50,000 more than approved
     men.
 
     Parameters

@@ -54,6 +54,7 @@ def describe_choice(
     model: str | None = None,
     command: str | None = None,
     certificate: Certificate | None = None,
+    notes: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Everything a report says about a policy, the frontier it lies on and some people, as plain data.
 
@@ -66,13 +67,16 @@ def describe_choice(
         All the policies there are to choose from.
     policy : Policy
         The one that is proposed.
+    notes : sequence of str
+        What to beware of.
     """
     problem = tried.problem
     wording, widths = _wording(policy), problem.widths
-    before = measure(tried.measured(tried.odds_today, drawn=False), widths, confidence=confidence)
+    about: dict[str, Any] = {"confidence": confidence, "loss_name": problem.loss.name}
+    before = measure(tried.measured(tried.odds_today, drawn=False), widths, **about)
     odds = tried.odds(policy)
     persons = tried.measured(odds, drawn=policy.draws)
-    after = measure(persons, widths, confidence=confidence)
+    after = measure(persons, widths, **about)
     proposed = _Proposed(policy, _sentences([policy], wording)[0], tried.tried(odds), persons)
     today = before.to_dict()
     return {
@@ -96,6 +100,7 @@ def describe_choice(
         "policy": _policy(problem, policy, proposed.rules),
         "frontier": _frontier(tried, line, proposed, wording, confidence),
         "certificate": None if certificate is None else certificate.to_dict(),
+        "notes": [*notes],
         "reproduce": reproduce(tried, command),
     }
 
@@ -170,6 +175,7 @@ def _policy(problem: Problem, policy: Policy, rules: list[str]) -> dict[str, Any
         "see_group": policy.see_group,
         "randomize": policy.randomize,
         "sentences": rules,
+        "premises": policy.premises(),
         "steps": None if policy.sees_x else policy_steps(policy),
     }
 

@@ -35,6 +35,8 @@ def make_view(content: Content) -> dict[str, Any]:
         "sure": _sure(ways, names),
         "caveats": _caveats(content, ways, names),
         "certificate": _certificate(content),
+        "remarks": _remarks(content),
+        "premises": content["policy"]["premises"] if chosen else [],
         "versions": list(content["reproduce"]["versions"].items()),
         "fingerprint": content["reproduce"]["fingerprint"],
         "command": content["reproduce"]["command"],
@@ -217,6 +219,13 @@ def _certificate(content: Content) -> str:
     return "" if found is None or found["basis"] == "none" else clean(_said(content, found["sentence"]), 900)
 
 
+def _remarks(content: Content) -> list[str]:
+    """That every group loses, or that there was nothing to repair: of a choice as compared, of an audit as noted."""
+    found = content["change"]["remarks"] if content["kind"] == "choice" else content["today"]["notes"]
+    said = ("Every group loses", "Nothing to repair")
+    return [clean(_said(content, text), 600) for text in found if text.startswith(said)]
+
+
 def _said(content: Content, text: str) -> str:
     """A sentence of the library with components called as on this page."""
     for component in content["components"]:
@@ -260,6 +269,7 @@ def _grown(before: dict[str, Any], after: dict[str, Any], names: Names) -> list[
 
 def _caveats(content: Content, ways: list[Any], names: Names) -> list[str]:
     notes = [clean(_said(content, note), 600) for _, found in ways for note in found["notes"]]
+    notes = [note for note in [*content.get("notes", ()), *notes] if note not in _remarks(content)]
     found = [
         "Intervals speak of people like these: independent of each other, and not those on whom the model or the "
         "policy was fitted.",

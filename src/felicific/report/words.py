@@ -7,13 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from felicific._problem.happiness import CURRENCIES
 from felicific.plots import clean, labels
 
 Content = dict[str, Any]
 
 #: Units of what is shown times 100, and how they are written. A difference of shares is not a share.
 SHARES = {"share": "%", "difference of shares": "points"}
-CURRENCIES = "$€£¥₹"
 SPACE = "\N{NO-BREAK SPACE}"
 MINUS = "\N{MINUS SIGN}"
 

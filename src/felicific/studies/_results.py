@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import felicific
+from felicific._problem.happiness import CURRENCIES
 from felicific._statistics.sample_size import sample_size
 from felicific.studies._baseline import SHARES
 from felicific.studies._cost import Cost
@@ -136,7 +137,7 @@ def synthetic_claims(runs: Sequence[Run]) -> list[dict[str, Any]]:
         eps0("overall accuracy", "test", "gap"), pick("soft-label", "test", "unprocessed", "", "gap")
     )
     ends = [spread(runs, eps0("overall accuracy", "test", end))["mean"] for end in ("low", "high")]
-    note = f"at the middle of its ties; they allow gaps from {ends[0]:,.0f} to {ends[1]:,.0f} $"
+    note = f"at the middle of its ties; they allow gaps from ${ends[0]:,.0f} to ${ends[1]:,.0f}"
     says = "overall accuracy leaves the funding gap unchanged at best, on test: change, $"
     found.append(claim(says, "0 or more", spread(runs, change), None, note))
     return found
@@ -306,7 +307,8 @@ def _gap(points: Sequence[dict[str, float]], unit: str) -> str:
     gaps = [point["gap"] for point in points]
     error = float(np.std(gaps, ddof=1)) / math.sqrt(len(gaps)) if len(gaps) > 1 else points[0]["error"]
     like = max(_mean(points, "gap"), error)
-    text = f"{plain(_mean(points, 'gap'), like)} ± {plain(error, like)} {unit}"
+    text = f"{plain(_mean(points, 'gap'), like)} ± {plain(error, like)}"
+    text = f"{unit}{text}" if unit in CURRENCIES else f"{text} {unit}"
     if "low" in points[0]:
         low, high = _mean(points, "low"), _mean(points, "high")
         if high - low > 1e-6 * max(high, 1.0):

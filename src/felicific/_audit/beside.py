@@ -1,0 +1,97 @@
+"""Beside an audit: what would be decided without the policy, and whether it was fitted on these very rows."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from felicific._audit.persons import Persons, persons_of
+from felicific._people.people import People
+from felicific._policy.policy import Policy
+from felicific._problem.change import every_group_loses, nothing_to_repair
+from felicific._problem.problem import Problem
+from felicific._typing import Floats
+from felicific.exceptions import FittedRowsWarning
+
+OTHERS = "the intervals do not speak of other people"
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What an audit of a policy knows besides its decisions.
+
+    Attributes
+    ----------
+    means : array of shape (groups, components), or None
+        What the model's own decisions do to the same people.
+    fitted, recalibrated : float
+        Share of the rows that it was fitted on, and recalibrated for.
+    out_of_fold : bool
+        Whether what it states of those rows is by predictions out of fold.
+    """
+
+    means: Floats | None = None
+    fitted: float = 0.0
+    recalibrated: float = 0.0
+    out_of_fold: bool = False
+
+    def notes(self, persons: Persons, widths: list[float], shown: bool) -> list[str]:
+        """What is to be said; whether every gap asked about is ``shown`` to be small enough says the audit."""
+        found = fitted_notes(self.fitted, self.recalibrated, self.out_of_fold)
+        groups = [repr(group) for group in persons.groups]
+        if self.means is None:
+            means, sure = persons.sample.mean, "shown" if shown else "not shown"
+            where = f"on these rows ({sure} of people like these)"
+            return [*found, *nothing_to_repair(persons.components, np.ptp(means, axis=0), widths, where)]
+        gaps = np.ptp(self.means, axis=0)
+        found += nothing_to_repair(
+            persons.components, gaps, widths, "on these rows, as the model itself decides"
+        )
+        means = persons.sample.mean + persons.origin
+        where = "on these rows, compared with the model's own decisions"
+        return found + every_group_loses(persons.components, groups, self.means, means, where)
+
+
+def fitted_notes(fitted: float, recalibrated: float, out_of_fold: bool) -> list[str]:
+    """What is said, and warned about, when so many of the rows were fitted on, or recalibrated for."""
+    found = []
+    if fitted:
+        found.append(f"{_these(fitted)} rows that the policy was fitted on: {OTHERS}.")
+        if out_of_fold:
+            found[0] += " Its own loss and gaps are of predictions out of fold, and differ from these."
+        warnings.warn(f"{found[0]} Use rows that it has not seen.", FittedRowsWarning, stacklevel=4)
+    if recalibrated:
+        found.append(f"{_these(recalibrated)} rows that it was recalibrated for: {OTHERS}.")
+    return found
+
+
+def _these(share: float) -> str:
+    return "These are" if share > 0.99 else f"About {share:.0%} of these rows are"
+
+
+def beside_policy(policy: Policy, persons: Persons, means: Floats) -> Beside:
+    """Beside an audit of a policy; the same means, also without it, are those of the rows that it was fitted on."""
+    today, names = policy.basis.today, [component.name for component in policy.components]
+    same = (
+        today is not None
+        and policy.groups == persons.groups
+        and names == [component.name for component in persons.components]
+        and _same(policy.outcome.means, persons.sample.mean + persons.origin)
+        and _same(today.means, means)
+    )
+    return Beside(means, 1.0 if same and not policy.expected else 0.0, out_of_fold=policy.basis.out_of_fold)
+
+
+def _same(one: Floats, other: Floats) -> bool:
+    """Whether means agree in every digit, and are not those that any rows would give."""
+    telling = bool(((one != 0.0) & (one != 1.0)).any())
+    return telling and bool((np.abs(one - other) <= 1e-10 * np.abs(one).max()).all())
+
+
+def means_without(people: People, problem: Problem) -> Floats:
+    """Group means of what is decided today."""
+    odds = np.eye(len(problem.decisions))[people.decisions_today()]
+    persons = persons_of(replace(people, odds=np.asarray(odds)), problem)
+    return np.asarray(persons.sample.mean + persons.origin)

@@ -11,7 +11,7 @@ import numpy as np
 
 from felicific._audit.persons import EachPerson, Persons, bounds_of, not_one_by_one
 from felicific._audit.result import Interval, make_intervals
-from felicific._statistics.intervals import METHODS, Limits, Sample, mean_limits, summarise, with_added
+from felicific._statistics.intervals import METHODS, Limits, Sample, mean_limits, with_added
 from felicific._typing import Codes, Floats, Truths
 from felicific.exceptions import DataError, HappinessError
 
@@ -86,11 +86,15 @@ class Measure:
         return np.asarray(~self._silent & (sample.n < COCHRAN * sample.skewness**2))
 
     @property
+    def hits(self) -> Floats:
+        """Of a rate: successes or failures in each group, whichever are fewer."""
+        return self.sample.n * np.minimum(self.sample.mean, 1.0 - self.sample.mean)
+
+    @property
     def normal(self) -> bool:
         """Whether differences of the means may be treated as normal."""
         if self.rate:
-            hits = self.sample.n * self.sample.mean
-            return bool((np.minimum(hits, self.sample.n - hits) >= FEWEST).all())
+            return bool((self.hits >= FEWEST).all())
         return not bool(self._silent.any() or self.skewed.any())
 
     def intervals(self, alpha: float) -> list[Interval]:
@@ -104,11 +108,18 @@ class Measure:
         sample, notes = self.sample, []
         for z in range(len(sample.n)):
             note = ""
-            if self.method not in ("exact", "added") and sample.n[z] < 2:
+            if self.method not in ("exact", "added") and sample.freedom[z] < 1:
                 note = "one person says nothing of the others"
+                note += (
+                    ""
+                    if sample.df is None
+                    else ", and neither do few of very unequal weight, or few clusters"
+                )
             elif self.method in ("t", "hall") and self._silent[z]:
                 note = "all values are equal, so nothing is known of their spread"
                 note += "" if self.bounds is not None else "; bounds= would help"
+            elif self.method == "added" and sample.df is not None and self.hits[z] < FEWEST:
+                note = f"as uncertain as {self.hits[z]:.1f} people among others: too few to rely on"
             elif self.method == "t" and self.skewed[z]:
                 note = f"skewness {sample.skewness[z]:.1f}: holds the truth less often than stated"
             notes.append(note)
@@ -180,12 +191,12 @@ def cautious_limits(ways: Sequence[EachPerson], tail: float) -> Known:
     values = np.concatenate([way.values.T for way in ways]).T
     inside = None if one.inside is None else np.tile(one.inside, (1, n_ways))
     groups = len(one.groups)
-    sample = summarise(values, one.codes, groups, inside, one.weight, sampling=one.sampling)
+    sample = one.summed(values, one.codes, groups, inside)
     low, high = np.empty_like(sample.mean), np.empty_like(sample.mean)
     for j in range(n_components):
         for part in _alike(ways, j):
             columns = part * n_components + j
-            measured = _measured(ways[part[0]], j, _columns(sample, columns), "auto")
+            measured = _measured(ways[part[0]], j, sample.take(columns), "auto")
             least, most = (limits.reshape(groups, -1) + measured.origin for limits in measured.cautious(tail))
             low[:, columns], high[:, columns] = least, most
     shape = (groups, n_ways, n_components)
@@ -203,12 +214,6 @@ def _alike(ways: Sequence[EachPerson], j: int) -> list[Codes]:
     return [part for part in parts if len(part)]
 
 
-def _columns(sample: Sample, columns: Codes) -> Sample:
-    """Some components of a sample."""
-    n, mean, sd, skewness = sample.n, sample.mean, sample.sd, sample.skewness
-    return Sample(n[:, columns], mean[:, columns], sd[:, columns], skewness[:, columns])
-
-
 def _loss_limits(ways: Sequence[EachPerson], tail: float) -> tuple[Floats, Floats, Floats]:
     """Mean loss of each way of deciding, and its cautious limits."""
     one, losses = ways[0], [way.losses for way in ways if way.losses is not None]
@@ -218,10 +223,10 @@ def _loss_limits(ways: Sequence[EachPerson], tail: float) -> tuple[Floats, Float
     every = np.stack(losses)
     rate = one.countable & ((every == 0.0) | (every == 1.0)).all(axis=1)
     together = np.zeros(every.shape[1], dtype=np.intp)
-    sample = summarise(every.T, together, 1, None, one.weight, sampling=one.sampling)
+    sample = one.summed(every.T, together, 1)
     for part in (np.flatnonzero(rate), np.flatnonzero(~rate)):
         if len(part):
-            measured = _measured_loss(one, _columns(sample, part), bool(rate[part[0]]))
+            measured = _measured_loss(one, sample.take(part), bool(rate[part[0]]))
             low[part], high[part] = (limits[0] for limits in measured.cautious(tail))
     return sample.mean[0], low, high
 
@@ -235,10 +240,10 @@ def _choose(method: str, persons: Persons, j: int, n: Floats) -> str:
             return "t"
         return "betting" if n.max() <= BETTING_ROWS and persons.one_by_one else "bernstein"
     if method in ("exact", "bernstein", "betting") and not persons.countable:
+        why = "the weights are sampling weights" if persons.clusters is None else "the rows come in clusters"
         raise DataError(
-            f"method={method!r} counts people, and the weights are "
-            + ("sampling weights." if persons.sampling else "no whole numbers."),
-            "Use method='t', or weights that are whole numbers of people.",
+            f"method={method!r} counts independent people, and {why}.",
+            "Use method='t' or 'hall', which go by how much rows, or clusters, vary.",
         )
     if method == "betting" and not persons.one_by_one:
         raise not_one_by_one()

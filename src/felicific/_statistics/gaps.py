@@ -99,7 +99,7 @@ def _pairs(sample: Sample) -> tuple[Floats, Floats, Floats, Floats]:
             tie = sample.ties.correlation[..., one, other]
             apart = sums - 2.0 * tie * np.sqrt(variance[..., one] * variance[..., other])
             # Groups that always move together say nothing of how far apart they may move.
-            sums = np.where(apart > 1e-20 * sums, apart, math.inf)
+            sums = np.where(apart > 1e-12 * sums, apart, math.inf)
             df = np.where(tie == 0.0, df, np.minimum(freedom[..., one], freedom[..., other]))
             known = np.isfinite(sums)
     fewest = np.where(known, df, math.inf).min(axis=-1)

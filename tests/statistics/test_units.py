@@ -1,4 +1,4 @@
-"""Sampling weights and clusters: linearised errors against loops, jackknifes, repeated rows, and how often they hold."""
+"""Sampling weights and clusters: linearised errors against loops, jackknifes and repeated rows; how often they hold."""
 
 import math
 
@@ -63,7 +63,9 @@ def test_errors_are_those_of_a_loop_over_units(kind):
     low, high = t_limits(found, 0.025)
     np.testing.assert_allclose(high - low, 2 * stdtrit(df, 0.975) * errors, rtol=1e-9)
     low, high = pair_limits(found, 0.05)
-    between = [math.sqrt(((added[:, a] - added[:, b]) ** 2).sum()) for a in range(3) for b in range(3) if a != b]
+    between = [
+        math.sqrt(((added[:, a] - added[:, b]) ** 2).sum()) for a in range(3) for b in range(3) if a != b
+    ]
     np.testing.assert_allclose((high - low) / (high - low)[0], np.array(between) / between[0], rtol=1e-9)
 
 
@@ -112,7 +114,10 @@ def test_errors_are_close_to_the_jackknife():
     values, codes, weight, cluster = draw(5, n=3000, clusters=200, groups=2)
     for unit, found in (
         (np.arange(3000), sample_of(values[:, None], codes, 2, weight=weight, sampling=True).take(0)),
-        (cluster, sample_of(values[:, None], codes, 2, weight=weight, sampling=True, cluster=cluster).take(0)),
+        (
+            cluster,
+            sample_of(values[:, None], codes, 2, weight=weight, sampling=True, cluster=cluster).take(0),
+        ),
     ):
         for z in (0, 1):
             rows = codes == z
@@ -130,15 +135,19 @@ def test_what_says_nothing_gets_no_interval():
     assert heavy.silent.tolist() == [True, False, True]
     alone = sample_of(values, codes, 2, cluster=np.array([0, 0, 1, 2])).take(0)
     assert alone.silent.tolist() == [True, False]
-    alike = sample_of(np.array([[0.0], [1.0]] * 4), np.zeros(8, dtype=np.intp), 1, cluster=np.arange(8) // 2).take(0)
+    alike = sample_of(
+        np.array([[0.0], [1.0]] * 4), np.zeros(8, dtype=np.intp), 1, cluster=np.arange(8) // 2
+    ).take(0)
     assert alike.silent.all()
     rate = mean_limits("added", alike, 0.025)
-    assert rate[0][0] < 0.25 and rate[1][0] > 0.75  # as if four people had been seen
+    assert (rate[0][0] < 0.25, rate[1][0] > 0.75) == (True, True)  # as if four people had been seen
     together = np.tile(np.arange(20.0), 2)[:, None]
     tied = sample_of(together, np.repeat([0, 1], 20), 2, cluster=np.tile(np.arange(20), 2)).take(0)
     assert [float(limit) for limit in range_interval(tied, 0.05)] == [0.0, math.inf]
     for found in (heavy, alone, alike, tied):
-        assert all(not np.isnan(part).any() for part in (found.n, found.mean, found.sd, found.skewness, found.df))
+        assert all(
+            not np.isnan(part).any() for part in (found.n, found.mean, found.sd, found.skewness, found.df)
+        )
 
 
 def share(low, high, truth):
@@ -148,7 +157,9 @@ def share(low, high, truth):
 def samples(runs, draw_one, **how):
     """Samples of many data sets, one after the other, as one of shape (runs, groups)."""
     found = [sample_of(*draw_one(), **how) for _ in range(runs)]
-    return Sample(*(np.stack([getattr(s, name)[:, 0] for s in found]) for name in ("n", "mean", "sd", "skewness", "df")))
+    return Sample(
+        *(np.stack([getattr(s, name)[:, 0] for s in found]) for name in ("n", "mean", "sd", "skewness", "df"))
+    )
 
 
 def test_survey_weights_cover_and_frequencies_do_not():
@@ -160,7 +171,9 @@ def test_survey_weights_cover_and_frequencies_do_not():
         heavy = rng.random(150) < 0.4
         weight, values = np.where(heavy, 900.0, 100.0), rng.normal(size=150) * np.where(heavy, 3.0, 1.0)
         for k, sampling in enumerate((True, False)):
-            low, high = t_limits(sample_of(values[:, None], zeros, 1, weight=weight, sampling=sampling), 0.025)
+            low, high = t_limits(
+                sample_of(values[:, None], zeros, 1, weight=weight, sampling=sampling), 0.025
+            )
             covered[k, run] = low[0, 0] <= 0.0 <= high[0, 0]
     assert 0.935 <= covered[0].mean() <= 0.965
     assert covered[1].mean() <= 0.15

@@ -217,7 +217,7 @@ def _by_decisions(decisions: Any, X: Table, columns: Columns, asked: _Asked) -> 
     decides = not isinstance(decisions, str) and hasattr(decisions, "predict")
     if decides and X is None:
         raise DataError("A classifier is audited on people, and X is None.", "Pass X.")
-    passed, fair = asked.sensitive_features, False
+    passed, fair, settings = asked.sensitive_features, False, decisions
     if decides:
         settings = decisions[-1] if hasattr(decisions, "steps") else decisions
         asked.classes = settings.classes_ if asked.classes is None else asked.classes
@@ -259,7 +259,7 @@ def _by_decisions(decisions: Any, X: Table, columns: Columns, asked: _Asked) -> 
         cluster=cluster,
         rows=rows,
     )
-    return people, problem
+    return (replace(people, drawn=settings.policy_.draws) if fair else people), problem
 
 
 def _by_policy(policy: Policy, X: Table, columns: Columns, asked: _Asked) -> tuple[People, Problem]:
@@ -268,7 +268,7 @@ def _by_policy(policy: Policy, X: Table, columns: Columns, asked: _Asked) -> tup
     classes = columns.classes_in(X, policy.classes.tolist(), weight)
     problem = asked.problem(classes)
     people = People.of(X, problem, **columns.read(X, classes, weight))
-    return replace(people, odds=policy.odds_of(people)), problem
+    return policy.decided(people), problem
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -291,7 +291,7 @@ def measure(
     components = tuple(
         _audit_component(persons, j, method, apart, together, allowed[j]) for j in range(n_components)
     )
-    loss = measure_loss(persons)
+    loss = measure_loss(persons, method)
     return Audit(
         components=components,
         loss=None if loss is None else loss.intervals(alpha)[0],

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from felicific._audit.persons import SummedPersons, check_persons, expected_value
+from felicific._audit.persons import SummedPersons, check_persons, expected_value, rates_of
 from felicific._people.lazy import LazyPeople, no_rows
 from felicific._people.people import People
 from felicific._people.weights import are_sampling, distinct_clusters
@@ -106,7 +106,6 @@ class _Part:
     mean: Floats
     second: Floats
     third: Floats
-    odd: Floats
     largest: Floats
     whole: bool
     clusters: _Clusters | None = None
@@ -136,7 +135,6 @@ class _Part:
             + b.third
             + apart**3 * product * (a.weight - b.weight) / held
             + 3.0 * apart * (a.weight * b.second - b.weight * a.second) / held,
-            odd=a.odd + b.odd,
             largest=np.maximum(a.largest, b.largest),
             whole=a.whole and b.whole,
             clusters=None if a.clusters is None or b.clusters is None else a.clusters + b.clusters,
@@ -157,7 +155,7 @@ class _Part:
         moved = replace(
             self, mean=self.mean + shift, origin=origin, groups=groups, largest=largest, clusters=clusters
         )
-        names = ("rows", "total", "weight", "squares", "mean", "second", "third", "odd")
+        names = ("rows", "total", "weight", "squares", "mean", "second", "third")
         wide: dict[str, Any] = {name: spread(getattr(moved, name)) for name in names}
         return replace(moved, **wide)
 
@@ -178,7 +176,7 @@ def sum_persons(people: LazyPeople, policy: Policy | None = None) -> SummedPerso
     sums: _Part = people.fold(partial(_part_of, problem, policy), _Part.__add__)
     if not sums.rows.sum():
         raise no_rows(people.columns.weight)
-    j, columns = len(problem.happiness), people.columns
+    j, columns, drawn = len(problem.happiness), people.columns, policy is not None and policy.draws
     rows, total = int(sums.rows.sum()), float(sums.total.sum())
     sampling = columns.weight is not None and are_sampling(columns.weight_kind, sums.whole, total, rows)
     knows_loss = columns.y is not None or not problem.loss.looks_at_y
@@ -190,12 +188,12 @@ def sum_persons(people: LazyPeople, policy: Policy | None = None) -> SummedPerso
         groups=sums.groups,
         components=problem.components,
         origin=sums.origin[:j],
-        binary=sums.odd[:, :j].sum(axis=0) == 0,
+        rates=rates_of(problem, drawn=drawn),
+        loss_rate=problem.loss.is_rate and not drawn,
         loss_bounds=problem.loss.bounds,
         sampling=sampling,
         sample=sample.take(np.arange(j)),
         loss_sample=loss,
-        loss_is_rate=bool(sums.odd[:, j].sum() == 0),
         rows=rows,
         sizes=sums.total,
         seen=sums.rows if sampling else sums.total,
@@ -252,7 +250,7 @@ def _everyone(part: _Part) -> _Part:
     """All groups as one."""
     together = None
     for z in range(len(part.groups)):
-        names = ("rows", "total", "weight", "squares", "mean", "second", "third", "odd")
+        names = ("rows", "total", "weight", "squares", "mean", "second", "third")
         one: dict[str, Any] = {name: getattr(part, name)[z : z + 1] for name in names}
         clusters = None if part.clusters is None else part.clusters.of_group(z)
         here = replace(part, groups=("everyone",), clusters=clusters, **one)
@@ -304,7 +302,7 @@ def _values(worth: Worth, odds: Floats) -> list[_Value]:
 
 
 def _nobody(groups: tuple[Any, ...], n: int, cluster: Array | None) -> _Part:
-    names = ("weight", "squares", "mean", "second", "third", "odd")
+    names = ("weight", "squares", "mean", "second", "third")
     empty: dict[str, Any] = {name: np.zeros((len(groups), n)) for name in names}
     empty |= {name: np.zeros(len(groups)) for name in ("rows", "total")}
     clusters = None
@@ -334,9 +332,7 @@ def _summed(
         w = weight**value.power if value.power > 1 else weight
         w = w if value.counted is None else w * value.counted
         away = np.where(w > 0, value.away, 0.0)
-        raw = away + value.origin
         part.origin[j], part.largest[j] = value.origin, np.abs(away).max(initial=0.0)
-        part.odd[:, j] = add((w > 0) & (raw != 0.0) & (raw != 1.0))
         part.weight[:, j], part.squares[:, j] = add(w), add(w * w)
         if cluster is not None:
             size[:, j], total[:, j] = w, w * away

@@ -113,7 +113,7 @@ class Measure:
                 note += "" if sample.df is None else ", nor do few of very unequal weight, or few clusters"
             elif self.method in ("t", "hall") and self._silent[z]:
                 note = "all values are equal, so nothing is known of their spread"
-                note += "" if self.bounds is not None else "; bounds= would help"
+                note += "; bounds= would help" if self.bounds is None and sample.df is None else ""
             elif self.method == "added" and sample.df is not None and self.hits[z] < FEWEST:
                 note = f"as uncertain as {self.hits[z]:.1f} people among others: too few to rely on"
             elif self.method == "t" and self.skewed[z]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from felicific._people.weights import SAY, are_counts, unclear
+from felicific._people.weights import SAY, unclear
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import Component, written
 from felicific._problem.loss import Loss
@@ -64,11 +64,6 @@ def no_certificate(reason: str, confidence: float = 0.95) -> Certificate:
     return Certificate(confidence, "none", sentence=f"Nothing can be promised: {reason}")
 
 
-def lowered(sentence: str) -> str:
-    """A sentence that goes on after a colon."""
-    return sentence[:1].lower() + sentence[1:]
-
-
 AUDIT = "Audit it on rows it has not seen, or fit it with confidence=."
 
 
@@ -84,9 +79,9 @@ def a_priori(policy: Policy, moments: Moments | None, loss: Loss, confidence: fl
         )
     if moments.weight_kind == "sampling":
         return no_certificate(f"the bound counts people, and sampling weights do not. {AUDIT}", confidence)
-    weights = moments.whole, moments.total, int(moments.rows.sum())
-    if not are_counts(moments.weight_kind, *weights):
-        return no_certificate(f"{lowered(unclear(*weights))} {SAY}", confidence)
+    if not moments.counts:
+        why = unclear(moments.whole, moments.total, int(moments.rows.sum()))
+        return no_certificate(f"{why[:1].lower()}{why[1:]} {SAY}", confidence)
     if not policy.randomize and moments.signal.drawn:
         return no_certificate(f"a rounded soft label is no policy of its signal. {AUDIT}", confidence)
     means, counted = policy.outcome.means, moments.counted

@@ -266,7 +266,9 @@ def _refused(
     if trial.methods[worst] == TOO_SKEWED:
         return CertificateError(
             f"{problem} The values are so skewed that a test by large samples cannot be trusted with so few.",
-            "Say Happiness(..., bounds=(low, high)), or pass more rows.",
+            "Pass more rows."
+            if component.bounds
+            else "Say Happiness(..., bounds=(low, high)), or pass more rows.",
         )
     could = component.quantity(float(f"{gap + (z + 0.3) * error:.3g}"))
     if room <= 0:

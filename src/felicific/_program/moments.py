@@ -24,7 +24,7 @@ from felicific._documents import (
     write_document,
 )
 from felicific._files import write_whole
-from felicific._people.weights import WeightKind
+from felicific._people.weights import WeightKind, are_counts
 from felicific._problem.happiness import Component, read_component
 from felicific._program.signals import Signal, signal_from_json, signal_to_json
 from felicific._typing import Array, Codes, Floats
@@ -110,6 +110,11 @@ class Moments:
     def counted(self) -> Floats:
         """Weight inside ``among``, of shape (groups, components)."""
         return np.asarray(self.among.sum(axis=1))
+
+    @property
+    def counts(self) -> bool:
+        """Whether weights count people who were seen."""
+        return are_counts(self.weight_kind, self.whole, self.total, int(self.rows.sum()))
 
     def __add__(self, other: Moments) -> Moments:
         if not isinstance(other, Moments):
@@ -214,6 +219,11 @@ class Moments:
         blurred. A neighbour is the nearest cell on the same side of the model's own boundary, if there is one.
         The origin, which may be one person's value, becomes the mean of today's decisions, which the sums tell anyway.
         """
+        if not self.counts:
+            raise MomentsError(
+                "The cells hold weights that are no counts of people, so it is not known how few people one holds.",
+                "Merge moments without weights, or of frequencies: say weight_kind='frequency' if they are.",
+            )
         if not least >= 1:
             raise MomentsError(
                 f"The least number of people in a cell is {least!r}.", "Give a number of 1 or more."

@@ -189,7 +189,8 @@ def with_changed(sample: Sample, reach: Floats) -> Sample:
     sd = np.where(reach > 0, np.sqrt(spread * n / (n - 1.0)), KNOWN)
     safe = np.where(spread > 0, spread, 1.0)
     skewness = np.where(spread > 0, (third - 3.0 * mean * spread - mean**3) / safe**1.5, 0.0)
-    return Sample(n, mean, sd, skewness)
+    df = None if sample.df is None else np.where(reach > 0, np.minimum(sample.df, n - 1.0), n - 1.0)
+    return Sample(n, mean, sd, skewness, df, sample.ties)
 
 
 #: The spread of what is known: too small to be seen, and not none at all, which would say nothing.

@@ -127,7 +127,7 @@ def linearised(spread: Spread, powers: Powers, ties: Ties | None = None) -> Samp
         df = powers.size2**2 / powers.size4 - 1.0
         known = ~alike & (df > 0.0)
         error = np.where(known, root, 0.0) / np.sqrt(np.where(known, few, 1.0))
-        worth = np.minimum(kish, spread.variance * kish / (kish - 1.0) / error**2)
+        worth = np.minimum(kish, 1.0 + spread.variance / error**2)
         n = np.where(known, worth, units)
         skewness = np.where(known, powers.added3 / spread.mass**3 / root**3 * np.sqrt(n), 0.0)
     empty = spread.mass <= 0
@@ -145,7 +145,9 @@ def _ties(cluster: Codes, z: Codes, n_groups: int, added: Floats, size: Floats) 
     shape = (int(cluster.max()) + 1, n_groups)
     u = csr_array((unit, (cluster, z)), shape=shape)
     square = csr_array((unit**2, (cluster, z)), shape=shape)
-    return Ties((u.T @ u).toarray(), (square.T @ u).toarray())
+    correlation = (u.T @ u).toarray()
+    np.fill_diagonal(correlation, 1.0)
+    return Ties(correlation, (square.T @ u).toarray())
 
 
 def side_by_side(parts: list[Sample]) -> Sample:

@@ -29,7 +29,6 @@ from felicific._statistics.gaps import (
     limits_p_values,
     range_interval,
     range_name,
-    range_p_values,
     spread_of,
 )
 from felicific._statistics.intervals import check_confidence
@@ -332,7 +331,7 @@ def _audit_component(
     test = None
     if math.isfinite(allowed):
         p = (
-            range_p_values(found.pairs, allowed)
+            found.p_values(allowed)
             if by_range
             else limits_p_values(found.limits, n_groups, allowed, together)
         )
@@ -381,7 +380,7 @@ def _notes(persons: Persons, components: tuple[ComponentAudit, ...]) -> list[str
     if doubtful:
         notes.append(
             f"The values of {', '.join(map(repr, doubtful))} are so skewed that t intervals hold the truth less often "
-            "than stated; corrected ones are given beside them."
+            "than stated; corrected ones are given beside them, and tests rest on Chebyshev's inequality."
         )
     if any(found.test is not None and found.test.at_most == 0.0 for found in components):
         notes.append("A gap of exactly 0 can be refuted and never shown.")

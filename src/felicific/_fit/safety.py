@@ -24,7 +24,7 @@ from felicific._audit.persons import Persons
 from felicific._fit.certificate import Certificate, tested
 from felicific._frontier.frontier import Frontier
 from felicific._policy.policy import Policy
-from felicific._statistics.gaps import limits_name, range_name, range_p_values, range_quantile, spread_of
+from felicific._statistics.gaps import limits_name, range_name, range_quantile, spread_of
 from felicific._statistics.intervals import Sample
 from felicific._typing import Codes, Floats, Truths
 from felicific.exceptions import CertificateError, ConstraintError
@@ -227,7 +227,7 @@ def shown_at_most(found: Measure, width: float, level: float) -> tuple[bool, str
     if found.method == "t" and not found.normal:
         return False, TOO_SKEWED
     if found.normal:
-        return range_p_values(found.pairs, width)[1] <= level, range_name(2, rate=found.rate)
+        return found.p_values(width)[1] <= level, range_name(2, rate=found.rate)
     return bool(spread_of(found.limits(level / 2.0))[1] <= width), limits_name(found.words)
 
 

@@ -42,6 +42,10 @@ def two_weights(rng: Rng, shape: tuple[int, int]) -> np.ndarray:
     return np.where(rng.random(shape) < 0.5, 900.0, 100.0)
 
 
+def one_in_ten(rng: Rng, shape: tuple[int, int]) -> np.ndarray:
+    return np.where(rng.random(shape) < 0.1, 900.0, 100.0)
+
+
 def few_heavy(rng: Rng, shape: tuple[int, int]) -> np.ndarray:
     return np.where(rng.random(shape) < 0.03, 100.0, 1.0)
 
@@ -69,8 +73,8 @@ def alike(p: float) -> Callable[[Rng, np.ndarray], np.ndarray]:
 
 WEIGHTED: Worlds = {
     "weights 100 and 900, normal": (world(two_weights, lambda rng, w: rng.normal(size=w.shape)), 0.0, False),
-    "heavy rows vary three times as much": (
-        world(two_weights, lambda rng, w: rng.normal(size=w.shape) * np.where(w > 500, 3.0, 1.0)), 0.0, False,
+    "one row in ten weighs 9 times as much and varies 5 times as much": (
+        world(one_in_ten, lambda rng, w: rng.normal(size=w.shape) * np.where(w > 500, 5.0, 1.0)), 0.0, False,
     ),
     "heavy rows are larger": (
         world(two_weights, lambda rng, w: rng.normal(size=w.shape) + 2.0 * (w > 500)), 1.8, False,

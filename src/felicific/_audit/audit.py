@@ -383,7 +383,7 @@ def _notes(persons: Persons, components: tuple[ComponentAudit, ...]) -> list[str
             "than stated; corrected ones are given beside them, and tests rest on Chebyshev's inequality."
         )
     likely = [c.name for c, looks in zip(persons.components, _look_like_rates(persons), strict=True) if looks]
-    if likely:
+    if likely and persons.countable:
         notes.append(
             f"The values of {', '.join(map(repr, likely))} are all 0 or 1 here. If they can be nothing else, say "
             "Happiness(..., rate=True): intervals are then exact."

@@ -33,7 +33,7 @@ AREAS = {
         ["tests/program", "tests/policy", "tests/frontier"],
     ),
     "intervals": (
-        ["_statistics/intervals.py", "_statistics/gaps.py"],
+        ["_statistics/intervals.py", "_statistics/units.py", "_statistics/gaps.py"],
         ["tests/statistics", "tests/audit"],
     ),
     "lottery": (["_policy/lottery.py"], ["tests/policy", "tests/sklearn"]),

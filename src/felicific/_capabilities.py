@@ -106,6 +106,7 @@ CAPABILITIES: tuple[Capability, ...] = (
         files=No("DataError", "Fit it again, or use policy='score'."),
     ),
     _row("safe fit", "a safe fit, `confidence=`", "memory shell report", engine=_COLLECT),
+    _row("clusters", "`cluster=`, rows that are not independent", "memory engine shell report"),
     _row("band", "limits along a frontier", "memory report", engine=_COLLECT),
     _row("audit", "an audit of a column of decisions, or of a policy", "memory engine files shell report"),
     _row(

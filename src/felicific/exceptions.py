@@ -145,3 +145,7 @@ class FittedRowsWarning(UserWarning):
 
 class BatchWarning(UserWarning):
     """A function is no expression of columns, so it runs on batches of rows: right, but slower."""
+
+
+class ClusterWarning(UserWarning):
+    """Several rows are of one person, and intervals take every row for another one."""

@@ -28,7 +28,9 @@ HAPPINESS = [
 def table():
     table = people(4000)
     rng = np.random.default_rng(5)
-    return table | {"decided": np.where(rng.random(4000) < 0.7, table["y"], rng.integers(0, 3, 4000))}
+    decided = np.where(rng.random(4000) < 0.7, table["y"], rng.integers(0, 3, 4000))
+    branch = rng.integers(0, 150, 4000)
+    return table | {"decided": decided, "branch": branch, "person": np.array([f"p{i % 97}" for i in branch])}
 
 
 @pytest.fixture(params=ENGINES)
@@ -58,8 +60,34 @@ def both(table, lay, method="t", weight=None, **changes):
 @pytest.mark.parametrize("weights", [None, "frequency", "sampling"])
 def test_large_sample_intervals_are_those_in_memory(table, lay, weights):
     """Means, gaps, tests and the loss agree with the same people in memory, with weights of either kind."""
-    found, expected = both(table, lay, weight=weights, weight_kind=weights or "frequency")
+    found, expected = both(table, lay, weight=weights, weight_kind=weights)
     assert_alike(found, expected)
+
+
+@pytest.mark.parametrize("cluster", ["branch", "person"])
+@pytest.mark.parametrize("weights", [None, "sampling"])
+def test_clusters_are_those_in_memory(table, lay, weights, cluster):
+    """Clusters of numbers and of text, whose rows lie in several batches and groups, are summed up where they are."""
+    found, expected = both(table, lay, "auto", weight=weights, weight_kind=weights, cluster=cluster)
+    assert_alike(found, expected)
+    assert found.persons.clusters == len(set(table[cluster].tolist()))
+    for one, other in zip(found.components, expected.components, strict=True):
+        assert one.bias == pytest.approx(other.bias, rel=1e-9)
+        assert one.corrected.keys() == other.corrected.keys()
+        if one.corrected_gap is not None:
+            assert one.corrected_gap.high == pytest.approx(other.corrected_gap.high, rel=1e-9)
+
+
+def test_unclear_weights_and_missing_clusters_are_refused_on_engines(table, lay):
+    """As in memory: weights that are not plainly counts have to be said, and every row has a cluster."""
+    odd = table | {"w": table["w"] + 0.5, "many": np.where(table["w"] > 0, 900, 100)}
+    for weight, words in (("w", "no whole numbers"), ("many", "sum to")):
+        with pytest.raises(DataError, match=words):
+            audit("decided", lay(odd), sensitive_features="z", happiness=HAPPINESS[0], sample_weight=weight)
+    with pytest.raises(DataError, match="not in memory"):
+        audit("decided", lay(table), sensitive_features="z", happiness=HAPPINESS[0], cluster=table["branch"])
+    with pytest.raises(DataError, match="no column 'filial'"):
+        audit("decided", lay(table), sensitive_features="z", happiness=HAPPINESS[0], cluster="filial")
 
 
 def test_rates_are_exact_and_skewness_is_corrected(table, lay):

@@ -111,6 +111,7 @@ def test_a_lottery_is_no_rate():
         audit(odds, method="exact", **asked)
 
 
+@pytest.mark.filterwarnings("ignore::felicific.exceptions.FittedRowsWarning")
 def test_a_policy_says_whether_it_draws():
     """One of certain decisions is audited exactly, on an engine too, and one with a lottery never."""
     rng = np.random.default_rng(1)

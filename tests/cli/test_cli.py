@@ -19,6 +19,7 @@ from typer.models import OptionInfo
 
 from felicific import Happiness, Policy, audit, frontier, moments, solve
 from felicific.cli import app, run
+from felicific.cli.model import halves
 from felicific.cli.options import PANELS
 from felicific.exceptions import FittedRowsWarning
 
@@ -139,6 +140,7 @@ def test_workflow_is_the_librarys(folder, works, scores):
         f"--happiness '{FUNDING}' --gap 500 --label repaid",
         f"--happiness '{FUNDING}' --among 'loan > 9000' --method hall --weight times --weight-kind sampling",
         "--happiness equalized_odds --label repaid --weight times --simultaneous",
+        f"--happiness '{FUNDING}' --label repaid --weight times --weight-kind sampling --cluster branch",
         f"--happiness '{FUNDING}' --bounds 0,100000 --method bernstein",
     ],
 )
@@ -146,7 +148,7 @@ def test_workflow_is_the_librarys(folder, works, scores):
 def test_audits_of_files_keep_no_rows(folder, works, scores, monkeypatch, asked, decided):
     """What can be told from sums is told without the rows in memory, and in the same words as with them."""
     works(f"{FIT} --gap 200")
-    weighted = scores.assign(times=np.arange(len(scores)) % 3)
+    weighted = scores.assign(times=np.arange(len(scores)) % 3, branch=np.arange(len(scores)) // 7 % 40)
     weighted.to_parquet("s.parquet", row_group_size=100)
     if "policy" in decided and "--method" not in asked:
         asked += " --method t"  # bets go person by person
@@ -373,6 +375,27 @@ def test_reports(folder, works, felicific, scores):
     scores.assign(sex=["Female"] + ["Male"] * 599).to_csv("scores.csv", index=False)
     code, _, err = felicific(f"{line} --out none.html")
     assert (code, "--test" in err) == (1, True)
+
+
+def test_weights_and_clusters_are_said_in_the_shell(folder, works, felicific, scores):
+    """Unclear weights are refused where something is said with confidence, in the shell's words."""
+    scores.assign(w=np.where(scores.index % 2, 900, 100), branch=scores.index // 3).to_csv(
+        "scores.csv", index=False
+    )
+    safe = f"{FIT} --gap 9000 --confidence 0.9"
+    for line in (AUDIT, safe, FIT.replace("fit", "report") + " --gap 500"):
+        code, _, err = felicific(f"{line} --weight w --force")
+        assert (code, "--weight-kind sampling" in err) == (1, True), err
+    works(f"{FIT} --gap 500 --weight w --force")
+    found = json.loads(works(f"{safe} --weight w --weight-kind sampling --cluster branch --json --force"))
+    assert 0 < found["certificate"]["smallest"] < 300
+    assert found["certificate"]["sentence"].count("rows held out")
+    code, _, err = felicific(f"{AUDIT} --cluster branch --method betting --bounds 0,1000000")
+    assert (code, "Use --method t" in err) == (1, True), err
+    rows = pd.read_csv("scores.csv")
+    first, second = halves(rows, ["sex"], 0, "branch")
+    assert len(first) + len(second) == 600
+    assert not set(first["branch"]) & set(second["branch"])
 
 
 def test_json_everywhere(folder, works):

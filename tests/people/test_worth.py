@@ -187,6 +187,7 @@ def asked_of_audits(case):
         "loss": case.loss,
         "classes": case.classes,
         "sample_weight": "w" if case.weighted else None,
+        "weight_kind": "sampling",
         "method": "t",
     }
 
@@ -227,6 +228,7 @@ def people_of(case):
         predicted=case.columns["own"] if case.predicted else None,
         today=case.columns["now"] if case.today else None,
         weight=case.columns["w"] if case.weighted else None,
+        weight_kind="sampling",
     )
     return problem, people.with_scores
 

@@ -45,7 +45,7 @@ def test_the_file_holds_sums_only(tmp_path, some):
     content = json.loads(some.to_json())
     assert set(content) == {
         *SUMS, "format", "version", "sha256", "classes", "groups", "components", "signal", "loss_name", "origin",
-        "rows", "cells",
+        "rows", "weight_kind", "whole", "cells",
     }  # fmt: skip
     assert "lambda" not in some.to_json()
 

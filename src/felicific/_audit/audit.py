@@ -20,6 +20,7 @@ from felicific._people.columns import Columns
 from felicific._people.lazy import LazyPeople, classes_on, distinct_labels
 from felicific._people.missing import missing_first
 from felicific._people.people import People
+from felicific._people.weights import WeightKind, warn_repeated
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import HappinessLike, written
 from felicific._problem.problem import Problem
@@ -34,7 +35,7 @@ from felicific._statistics.gaps import (
 from felicific._statistics.intervals import check_confidence
 from felicific._tables.engine import Engine, find_engine
 from felicific._tables.groups import groups_of_present
-from felicific._tables.memory import count_rows, take_rows
+from felicific._tables.memory import count_rows, take_column, take_rows
 from felicific._typing import Array, Floats, GapLike, LossLike, Table, Truths
 from felicific.exceptions import DataError
 
@@ -54,7 +55,8 @@ def audit(
     classes: Any = None,
     favourable: Any = None,
     sample_weight: Any = None,
-    weight_kind: Literal["frequency", "sampling"] = "frequency",
+    weight_kind: WeightKind = None,
+    cluster: Any = None,
     proba: Any = None,
     predicted: Any = None,
     confidence: float = 0.95,
@@ -86,9 +88,13 @@ def audit(
         Weights of the rows.
     proba, predicted : as for :func:`felicific.moments`, optional
         The scores, or the model's own decisions, by which a Policy decides.
-    weight_kind : {"frequency", "sampling"}
-        Whether weight 2 means that the row stands for two people who were seen, or for two who were not. The latter
-        adds no evidence: the number of people is then Kish's effective one.
+    weight_kind : {"frequency", "sampling"}, optional
+        Whether weight 2 means that two such people were seen, or that one was who stands for two. Sampling weights add
+        no evidence: intervals go by how much weighted rows vary (linearised variance). Whole weights whose sum is at
+        most 10 times the rows are frequencies unless said; other weights have to be said.
+    cluster : array of shape (n,) or column name, optional
+        What rows have in common that are not independent: a person with several rows, a branch. Intervals and tests
+        then go by how much clusters vary.
     confidence : float, default=0.95
         With which every interval is to hold the truth.
     method : {"auto", "t", "hall", "exact", "bernstein", "betting"}
@@ -124,24 +130,29 @@ def audit(
     confidence = check_confidence(confidence)
     if method not in METHODS:
         raise DataError(f"There is no method {method!r}.", f"Choose one of {', '.join(map(repr, METHODS))}.")
-    if weight_kind not in ("frequency", "sampling"):
-        raise DataError(f"weight_kind is {weight_kind!r}.", "Say 'frequency' or 'sampling'.")
-    decided = decisions if isinstance(decisions, str) else None
-    columns = Columns(sensitive_features, y, proba, predicted, decided=decided, weight=sample_weight)
+    columns = Columns(
+        sensitive_features,
+        y,
+        proba,
+        predicted,
+        decided=decisions if isinstance(decisions, str) else None,
+        weight=sample_weight,
+        cluster=cluster,
+        weight_kind=weight_kind,
+    )
     asked = _Asked(happiness, sensitive_features, loss, gap, favourable, classes)
     policy = decisions if isinstance(decisions, Policy) else None
     _check_scores(policy, columns)
-    engine, sampling = find_engine(X), weight_kind == "sampling"
-    beside = Beside()
+    engine, beside = find_engine(X), Beside()
     if engine is not None:
-        persons, problem, means = _on_engine(engine, policy, decisions, columns, asked, sampling)
+        persons, problem, means = _on_engine(engine, policy, decisions, columns, asked)
     else:
         with missing_first(X, columns):
             if policy is None:
                 people, problem, beside = _by_decisions(decisions, X, columns, asked)
             else:
                 people, problem = _by_policy(policy, X, columns, asked)
-            persons = persons_of(people, problem, sampling=sampling)
+            persons = persons_of(people, problem)
             compared = policy is not None or people.today is not None
             means = means_without(people, problem) if compared else None
     if means is not None:
@@ -192,7 +203,7 @@ def _check_scores(policy: Policy | None, columns: Columns) -> None:
 
 
 def _on_engine(
-    engine: Engine, policy: Policy | None, decisions: Any, columns: Columns, asked: _Asked, sampling: bool
+    engine: Engine, policy: Policy | None, decisions: Any, columns: Columns, asked: _Asked
 ) -> tuple[Persons, Problem, Floats | None]:
     """The people of a table that is not in memory, by the names of their columns.
 
@@ -212,7 +223,7 @@ def _on_engine(
         labels = None if y is None else np.array(distinct_labels(engine, y, weight, "y"))
         classes = find_classes(taken, labels)
     problem = asked.problem(classes_on(engine, columns, classes))
-    persons, means = sum_persons(LazyPeople.of(engine, columns, problem), sampling, policy)
+    persons, means = sum_persons(LazyPeople.of(engine, columns, problem), policy)
     return persons, problem, means
 
 
@@ -232,21 +243,22 @@ def _by_decisions(
         fair = hasattr(settings, "policy_")
         if fair:
             asked.fill(settings)
-    y = columns.column(X, "y")
+    y, cluster = columns.column(X, "y"), columns.column(X, "cluster")
     if isinstance(decisions, str):
         decisions = columns.column(X, "decided")
     table = np.empty((len(decisions), 0)) if X is None else X
     n = count_rows(table)
     array = None if decides else as_decisions(decisions, n)
-    if y is not None and len(y) != n:
-        raise DataError(f"There are {len(y)} labels y for {n} rows.", "Pass one for every row.")
+    for what, part in (("labels y", y), ("clusters", cluster)):
+        if part is not None and len(part) != n:
+            raise DataError(f"There are {len(part)} {what} for {n} rows.", "Pass one for every row.")
     weight = check_weights(columns.column(X, "weight"), n)
     rows = np.arange(n) if weight is None or weight.all() else np.flatnonzero(weight)
     group = groups_of_present(table, asked.sensitive_features, weight, fair and passed is None)
     if len(rows) < n:
         # Weight 0 is the row absent: not even a model is asked about it.
         table, group = take_rows(table, rows), group[rows]
-        y, weight = None if y is None else y[rows], None if weight is None else weight[rows]
+        y, weight, cluster = (None if part is None else part[rows] for part in (y, weight, cluster))
         array, passed = None if array is None else array[rows], group if passed is not None else None
     if array is None:
         array = as_decisions(decided_by(decisions, table, passed, by_odds=fair), len(rows))
@@ -256,7 +268,20 @@ def _by_decisions(
     problem = asked.problem(find_classes(array, y, asked.classes))
     if X is None:
         problem.refuse_x()
-    people = People.of(table, problem, group=group, y=y, decided=array, today=own, weight=weight, rows=rows)
+    if fair and settings.key is not None:
+        warn_repeated(take_column(table, settings.key, "key"), cluster)
+    people = People.of(
+        table,
+        problem,
+        group=group,
+        y=y,
+        decided=array,
+        today=own,
+        weight=weight,
+        weight_kind=columns.weight_kind,
+        cluster=cluster,
+        rows=rows,
+    )
     return (replace(people, drawn=settings.policy_.draws) if fair else people), problem, known
 
 
@@ -358,6 +383,10 @@ def _verdict(p_value: float, p_exceeds: float, alpha: float) -> str:
     return "at most" if p_exceeds <= alpha else "undecided"
 
 
+#: What n is where people do not count alike.
+_EFFECTIVE = "n is as many independent people as would tell as much"
+
+
 def _notes(persons: Persons, components: tuple[ComponentAudit, ...]) -> list[str]:
     notes = []
     if persons.loss_sample is None:
@@ -367,7 +396,11 @@ def _notes(persons: Persons, components: tuple[ComponentAudit, ...]) -> list[str
         total = persons.sizes.sum()
         notes.append(
             f"The weights are {kind}: {persons.rows:,} rows stand for {written(total, 6)} people"
-            + (", of whom n is the effective number (Kish)." if persons.sampling else ", who all count.")
+            + (f", which adds no evidence; {_EFFECTIVE}." if persons.sampling else ", who all count.")
+        )
+    if persons.clusters is not None:
+        notes.append(
+            f"The rows come in {persons.clusters:,} clusters, and intervals go by how much these vary; {_EFFECTIVE}."
         )
     doubtful = [found.component.name for found in components if found.corrected]
     if doubtful:
@@ -376,7 +409,7 @@ def _notes(persons: Persons, components: tuple[ComponentAudit, ...]) -> list[str
             "than stated; corrected ones are given beside them, and tests rest on Chebyshev's inequality."
         )
     likely = [c.name for c, looks in zip(persons.components, _look_like_rates(persons), strict=True) if looks]
-    if likely:
+    if likely and persons.countable:
         notes.append(
             f"The values of {', '.join(map(repr, likely))} are all 0 or 1 here. If they can be nothing else, say "
             "Happiness(..., rate=True): intervals are then exact."

@@ -18,7 +18,9 @@ from felicific._audit.persons import EachPerson, persons_of
 from felicific._audit.result import plain
 from felicific._frontier.frontier import Frontier
 from felicific._people.checks import check_weights
+from felicific._people.columns import Columns
 from felicific._people.people import People
+from felicific._people.weights import WeightKind
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import Component
 from felicific._problem.problem import Problem
@@ -131,6 +133,8 @@ def band(
     loss: Any = "error",
     favourable: Any = None,
     sample_weight: Any = None,
+    weight_kind: WeightKind = None,
+    cluster: Any = None,
     confidence: float = 0.95,
 ) -> Band:
     """Limits along a frontier from people it was not fitted on.
@@ -145,6 +149,8 @@ def band(
         The people and their labels; X may be left out when nothing looks at it.
     happiness, sensitive_features, loss, favourable, sample_weight :
         As for :func:`felicific.moments`.
+    weight_kind, cluster :
+        As for :func:`felicific.audit`.
     confidence : float, default=0.95
         With which the whole band holds.
     """
@@ -160,8 +166,8 @@ def band(
             f"The frontier measures {[c.name for c in line.components]}, not {[c.name for c in problem.components]}.",
             "Pass the happiness that the frontier was made with.",
         )
-    weight = check_weights(sample_weight, n)
-    said: dict[str, Any] = (
+    weight, said = check_weights(sample_weight, n), Columns(cluster=cluster, weight_kind=weight_kind)
+    scored: dict[str, Any] = (
         {"predicted": array} if array.ndim == 1 and not policy.needs_proba else {"proba": array}
     )
     people = People.of(
@@ -170,8 +176,10 @@ def band(
         group=groups_of_present(table, sensitive_features, weight),
         y=y,
         weight=weight,
+        weight_kind=said.weight_kind,
+        cluster=said.column(table, "cluster"),
         groups=line.groups,
-        **said,
+        **scored,
     ).with_scores
 
     def find(policy: Policy) -> EachPerson:

@@ -8,6 +8,10 @@ combine without going back to the rows (Pébay 2008): with :math:`\delta = m_B -
     M_2 = M_{2A} + M_{2B} + \delta^2 W_A W_B / W, \\
     M_3 &= M_{3A} + M_{3B} + \delta^3 W_A W_B (W_A - W_B) / W^2
           + 3 \delta (W_A M_{2B} - W_B M_{2A}) / W.
+
+With sampling weights the same is kept for the weights' squares and cubes too: from these follows the linearised
+variance, :math:`\sum w^2 (v - m)^2 = M_2^{(2)} + W^{(2)} (m^{(2)} - m)^2`, and likewise the cubes. With clusters the
+weight and the weighted sum of every cluster and group are kept.
 """
 
 from __future__ import annotations
@@ -21,20 +25,77 @@ import numpy as np
 from felicific._audit.persons import SummedPersons, check_persons, expected_value, rates_of
 from felicific._people.lazy import LazyPeople, no_rows
 from felicific._people.people import People
+from felicific._people.weights import are_sampling, distinct_clusters
 from felicific._people.worth import Worth, typical, worth_of
 from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
 from felicific._statistics.intervals import Sample
+from felicific._statistics.units import Powers, Spread, clustered, linearised, side_by_side
 from felicific._tables.groups import find_groups
-from felicific._typing import Codes, Floats, Truths
+from felicific._typing import Array, Codes, Floats, Truths
 
 #: Numbers whose squares and cubes overflow are refused by name once everybody is summed up.
 _quiet = np.errstate(all="ignore")
 
 
 @dataclass(frozen=True)
+class _Clusters:
+    """What some people add to clusters: an entry where a cluster meets a group; sums of shape (entries, columns).
+
+    A cluster and group may have several entries until they are :meth:`added`; after which there were ``least``.
+    """
+
+    names: Array
+    group: Codes
+    size: Floats
+    total: Floats
+    least: int = 0
+
+    def moved(self, place: Codes, shift: Floats) -> _Clusters:
+        """The same with other numbers for the groups, relative to another origin."""
+        return replace(self, group=place[self.group], total=self.total + shift * self.size)
+
+    def __add__(self, other: _Clusters) -> _Clusters:
+        names = [self.names, other.names]
+        if self.names.dtype != other.names.dtype:
+            names = [np.array([*part.tolist(), None], dtype=object)[:-1] for part in names]
+        both = _Clusters(
+            np.concatenate(names),
+            np.concatenate([self.group, other.group]),
+            np.concatenate([self.size, other.size]),
+            np.concatenate([self.total, other.total]),
+            max(self.least, other.least),
+        )
+        # Now and then, so that every entry is sorted a few times and not once for every batch.
+        return both.added() if len(both.group) > 2 * both.least + 100_000 else both
+
+    def of_group(self, z: int) -> _Clusters:
+        """The entries of one group, alone."""
+        rows = self.group == z
+        alone = np.zeros(int(rows.sum()), dtype=np.intp)
+        return _Clusters(self.names[rows], alone, self.size[rows], self.total[rows])
+
+    def added(self) -> _Clusters:
+        """With one entry for every cluster and group that meet."""
+        names, place = distinct_clusters(self.names)
+        n_groups = int(self.group.max(initial=0)) + 1
+        pairs, entry = np.unique(place * n_groups + self.group, return_inverse=True)
+
+        def add(array: Floats) -> Floats:
+            sums = [np.bincount(entry, column, minlength=len(pairs)) for column in array.T]
+            return np.stack(sums, axis=1)
+
+        return _Clusters(
+            names[pairs // n_groups], pairs % n_groups, add(self.size), add(self.total), len(pairs)
+        )
+
+
+@dataclass(frozen=True)
 class _Part:
-    """Some people: arrays of shape (groups, components + 1), the last for the loss; means relative to the origin."""
+    """Some people: arrays of shape (groups, columns); means relative to the origin.
+
+    The columns are the components and the loss; with sampling weights three times, for their powers 1, 2 and 3.
+    """
 
     groups: tuple[Any, ...]
     origin: Floats
@@ -47,6 +108,7 @@ class _Part:
     third: Floats
     largest: Floats
     whole: bool
+    clusters: _Clusters | None = None
 
     @_quiet
     def __add__(self, other: _Part) -> _Part:
@@ -75,11 +137,12 @@ class _Part:
             + 3.0 * apart * (a.weight * b.second - b.weight * a.second) / held,
             largest=np.maximum(a.largest, b.largest),
             whole=a.whole and b.whole,
+            clusters=None if a.clusters is None or b.clusters is None else a.clusters + b.clusters,
         )
 
     def _aligned(self, groups: tuple[Any, ...], origin: Floats) -> _Part:
         """The same people with a place for every group, relative to another origin."""
-        place = [groups.index(group) for group in self.groups]
+        place = np.array([groups.index(group) for group in self.groups], dtype=np.intp)
 
         def spread(array: Floats) -> Floats:
             wide = np.zeros((len(groups), *array.shape[1:]))
@@ -88,15 +151,16 @@ class _Part:
 
         shift = self.origin - origin
         largest = self.largest + np.where(self.weight.any(axis=0), np.abs(shift), 0.0)
-        moved = replace(self, mean=self.mean + shift, origin=origin, groups=groups, largest=largest)
+        clusters = None if self.clusters is None else self.clusters.moved(place, shift)
+        moved = replace(
+            self, mean=self.mean + shift, origin=origin, groups=groups, largest=largest, clusters=clusters
+        )
         names = ("rows", "total", "weight", "squares", "mean", "second", "third")
         wide: dict[str, Any] = {name: spread(getattr(moved, name)) for name in names}
         return replace(moved, **wide)
 
 
-def sum_persons(
-    people: LazyPeople, sampling: bool, policy: Policy | None = None
-) -> tuple[SummedPersons, Floats | None]:
+def sum_persons(people: LazyPeople, policy: Policy | None = None) -> tuple[SummedPersons, Floats | None]:
     """What is decided about the people of a table that is not in memory does to them.
 
     By the column ``columns.decided``; or by a policy, a lottery counting by its odds. Then also the group means of
@@ -114,11 +178,13 @@ def sum_persons(
     sums = parts[0]
     if not sums.rows.sum():
         raise no_rows(people.columns.weight)
-    j, drawn = len(problem.happiness), policy is not None and policy.draws
-    knows_loss = people.columns.y is not None or not problem.loss.looks_at_y
-    sample, loss = _sample(sums, sampling), None
+    j, columns, drawn = len(problem.happiness), people.columns, policy is not None and policy.draws
+    rows, total = int(sums.rows.sum()), float(sums.total.sum())
+    sampling = columns.weight is not None and are_sampling(columns.weight_kind, sums.whole, total, rows)
+    knows_loss = columns.y is not None or not problem.loss.looks_at_y
+    sample, loss = _sample(sums, sampling, j + 1), None
     if knows_loss:
-        loss = _sample(_everyone(sums), sampling).take(j)
+        loss = _sample(_everyone(sums), sampling, j + 1).take(j)
         loss = replace(loss, mean=loss.mean + sums.origin[j])
     persons = SummedPersons(
         groups=sums.groups,
@@ -128,12 +194,13 @@ def sum_persons(
         loss_rate=problem.loss.is_rate and not drawn,
         loss_bounds=problem.loss.bounds,
         sampling=sampling,
-        sample=Sample(*(array[:, :j] for array in (sample.n, sample.mean, sample.sd, sample.skewness))),
+        sample=sample.take(np.arange(j)),
         loss_sample=loss,
-        rows=int(sums.rows.sum()),
+        rows=rows,
         sizes=sums.total,
-        weighted=people.columns.weight is not None,
-        whole=sums.whole,
+        seen=sums.rows if sampling else sums.total,
+        weighted=columns.weight is not None,
+        clusters=None if sums.clusters is None else len(distinct_clusters(sums.clusters.names)[0]),
         counted=sums.weight[:, :j],
         largest=(sums.largest[:j], float(sums.largest[j]) if knows_loss else 0.0),
     )
@@ -143,10 +210,11 @@ def sum_persons(
 
 
 @_quiet
-def _sample(part: _Part, sampling: bool) -> Sample:
+def _sample(part: _Part, sampling: bool, n_values: int) -> Sample:
     """Central moments as the sizes, means, deviations and skewness of the groups."""
-    held = np.where(part.weight > 0, part.weight, 1.0)
-    n = part.weight**2 / np.where(part.squares > 0, part.squares, 1.0) if sampling else part.weight
+    if sampling or part.clusters is not None:
+        return _linearised(part, n_values)
+    held, n = np.where(part.weight > 0, part.weight, 1.0), part.weight
     scale = np.sqrt(np.maximum(part.second, 0.0) / held)
     # Equal values differ from their mean by its rounding alone.
     scale = np.where(scale <= 1e-13 * np.abs(part.mean), 0.0, scale)
@@ -155,13 +223,40 @@ def _sample(part: _Part, sampling: bool) -> Sample:
     return Sample(n, part.mean, sd, np.where(scale > 0, part.third / held / unit / unit / unit, 0.0))
 
 
+def _linearised(part: _Part, n_values: int) -> Sample:
+    """The same where rows of unequal weight, or clusters, are what varies."""
+    one = slice(0, n_values)
+    mass, mean = part.weight[:, one], part.mean[:, one]
+    variance = np.maximum(part.second[:, one], 0.0) / np.where(mass > 0, mass, 1.0)
+    spread = Spread(mass, part.squares[:, one], mean, variance)
+    if part.clusters is None:
+        two, three = slice(n_values, 2 * n_values), slice(2 * n_values, None)
+        off2, off3 = part.mean[:, two] - mean, part.mean[:, three] - mean
+        size3 = part.weight[:, three]
+        added3 = part.third[:, three] + 3.0 * off3 * part.second[:, three] + size3 * off3**3
+        added2 = part.second[:, two] + part.weight[:, two] * off2**2
+        return linearised(
+            spread, Powers(part.weight[:, two], size3, part.squares[:, two], np.maximum(added2, 0.0), added3)
+        )
+    found = part.clusters.added()
+    place = distinct_clusters(found.names)[1]
+    added = found.total - mean[found.group] * found.size
+    return side_by_side(
+        [
+            clustered(spread.take(j), place, found.group, found.size[:, j], added[:, j])
+            for j in range(n_values)
+        ]
+    )
+
+
 def _everyone(part: _Part) -> _Part:
     """All groups as one."""
     together = None
     for z in range(len(part.groups)):
         names = ("rows", "total", "weight", "squares", "mean", "second", "third")
         one: dict[str, Any] = {name: getattr(part, name)[z : z + 1] for name in names}
-        here = replace(part, groups=("everyone",), **one)
+        clusters = None if part.clusters is None else part.clusters.of_group(z)
+        here = replace(part, groups=("everyone",), clusters=clusters, **one)
         together = here if together is None else together + here
     return part if together is None else together
 
@@ -175,12 +270,17 @@ def _parts_of(problem: Problem, policy: Policy | None, people: People) -> list[_
     ways = [people.odds if policy is None else policy.odds_of(people)]
     if policy is not None:
         ways.append(np.asarray(np.eye(len(problem.decisions))[people.decisions_today()]))
-    sums, weight = [_nobody(people.groups, len(problem.happiness) + 1) for _ in ways], people.weights
+    weight = people.weights
+    powers = (1, 2, 3) if people.weight_kind == "sampling" and people.cluster is None else (1,)
+    width = len(powers) * (len(problem.happiness) + 1)
+    sums = [_nobody(people.groups, width, people.cluster) for _ in ways]
     for part, batch in people.batches():
-        worth = worth_of(problem, batch)
+        worth, cluster = worth_of(problem, batch), None if people.cluster is None else people.cluster[part]
         for i, odds in enumerate(ways):
             assert odds is not None, "something is decided about these people"
-            sums[i] += _summed(people.groups, people.codes[part], weight[part], _values(worth, odds[part]))
+            values = _values(worth, odds[part])
+            values = [replace(value, power=power) for power in powers for value in values]
+            sums[i] += _summed(people.groups, people.codes[part], weight[part], values, cluster)
     return sums
 
 
@@ -190,11 +290,15 @@ def _added(some: list[_Part], others: list[_Part]) -> list[_Part]:
 
 @dataclass(frozen=True)
 class _Value:
-    """Of one component, or the loss: values relative to a typical one, and who is counted (None: everybody)."""
+    """Of one component, or the loss: values relative to a typical one, and who is counted (None: everybody).
+
+    ``power`` is that of the weights by which they are summed up.
+    """
 
     away: Floats
     origin: float
     counted: Truths | None = None
+    power: int = 1
 
 
 def _values(worth: Worth, odds: Floats) -> list[_Value]:
@@ -208,11 +312,16 @@ def _values(worth: Worth, odds: Floats) -> list[_Value]:
     return [*values, valued(worth.cost) if worth.knows_cost else _Value(np.zeros(len(odds)), 0.0)]
 
 
-def _nobody(groups: tuple[Any, ...], n: int) -> _Part:
+def _nobody(groups: tuple[Any, ...], n: int, cluster: Array | None) -> _Part:
     names = ("weight", "squares", "mean", "second", "third")
     empty: dict[str, Any] = {name: np.zeros((len(groups), n)) for name in names}
     empty |= {name: np.zeros(len(groups)) for name in ("rows", "total")}
-    return _Part(groups=groups, origin=np.zeros(n), largest=np.zeros(n), whole=True, **empty)
+    clusters = None
+    if cluster is not None:
+        clusters = _Clusters(cluster[:0], np.zeros(0, dtype=np.intp), np.zeros((0, n)), np.zeros((0, n)))
+    return _Part(
+        groups=groups, origin=np.zeros(n), largest=np.zeros(n), whole=True, clusters=clusters, **empty
+    )
 
 
 @_quiet
@@ -221,21 +330,27 @@ def _summed(
     codes: Codes,
     weight: Floats,
     values: list[_Value],
+    cluster: Array | None,
 ) -> _Part:
     """Sums of one batch around the mean of each group."""
-    part = _nobody(groups, len(values))
-    g = len(groups)
+    part = _nobody(groups, len(values), None)
+    g, (size, total) = len(groups), np.zeros((2, len(codes) if cluster is not None else 0, len(values)))
 
     def add(numbers: Floats) -> Floats:
         return np.bincount(codes, numbers, minlength=g).astype(np.float64)
 
     for j, value in enumerate(values):
-        w = weight if value.counted is None else weight * value.counted
+        w = weight**value.power if value.power > 1 else weight
+        w = w if value.counted is None else w * value.counted
         away = np.where(w > 0, value.away, 0.0)
         part.origin[j], part.largest[j] = value.origin, np.abs(away).max(initial=0.0)
         part.weight[:, j], part.squares[:, j] = add(w), add(w * w)
+        if cluster is not None:
+            size[:, j], total[:, j] = w, w * away
         part.mean[:, j] = add(w * away) / np.where(part.weight[:, j] > 0, part.weight[:, j], 1.0)
         away = away - part.mean[:, j][codes]
         part.second[:, j], part.third[:, j] = add(w * away**2), add(w * away**3)
     whole = bool((weight == np.rint(weight)).all())
-    return replace(part, rows=add(np.ones(len(codes))), total=add(weight), whole=whole)
+    clusters = None if cluster is None else _Clusters(cluster, codes, size, total).added()
+    rows = add(np.ones(len(codes)))
+    return replace(part, rows=rows, total=add(weight), whole=whole, clusters=clusters)

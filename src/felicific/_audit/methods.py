@@ -12,7 +12,7 @@ import numpy as np
 from felicific._audit.persons import EachPerson, Persons, bounds_of, not_one_by_one
 from felicific._audit.result import Interval, make_intervals
 from felicific._statistics.gaps import range_p_values
-from felicific._statistics.intervals import METHODS, Limits, Sample, mean_limits, summarise, with_added
+from felicific._statistics.intervals import METHODS, Limits, Sample, mean_limits, with_added
 from felicific._typing import Codes, Floats, Truths
 from felicific.exceptions import DataError, HappinessError
 
@@ -87,11 +87,15 @@ class Measure:
         return range_p_values(self.pairs, at_most, trusted=self.rate)
 
     @property
+    def hits(self) -> Floats:
+        """Of a rate: successes or failures in each group, whichever are fewer."""
+        return self.sample.n * np.minimum(self.sample.mean, 1.0 - self.sample.mean)
+
+    @property
     def normal(self) -> bool:
         """Whether differences of the means may be treated as normal."""
         if self.rate:
-            hits = self.sample.n * self.sample.mean
-            return bool((np.minimum(hits, self.sample.n - hits) >= FEWEST).all())
+            return bool((self.hits >= FEWEST).all())
         return not bool(self._silent.any() or self.skewed.any())
 
     def intervals(self, alpha: float) -> list[Interval]:
@@ -105,11 +109,14 @@ class Measure:
         sample, notes = self.sample, []
         for z in range(len(sample.n)):
             note = ""
-            if self.method not in ("exact", "added") and sample.n[z] < 2:
+            if self.method not in ("exact", "added") and sample.freedom[z] < 1:
                 note = "one person says nothing of the others"
+                note += "" if sample.df is None else ", nor do few of very unequal weight, or few clusters"
             elif self.method in ("t", "hall") and self._silent[z]:
                 note = "all values are equal, so nothing is known of their spread"
-                note += "" if self.bounds is not None else "; bounds= would help"
+                note += "; bounds= would help" if self.bounds is None and sample.df is None else ""
+            elif self.method == "added" and sample.df is not None and self.hits[z] < FEWEST:
+                note = f"as uncertain as {self.hits[z]:.1f} people among others: too few to rely on"
             elif self.method == "t" and self.skewed[z]:
                 note = f"skewness {sample.skewness[z]:.1f}: holds the truth less often than stated"
             notes.append(note)
@@ -157,6 +164,8 @@ def _measured_loss(persons: Persons, sample: Sample, asked: str = "auto") -> Mea
     method = _best(persons, persons.loss_rate, bounds, sample.n)
     if (asked in ("t", "hall") and method != "exact") or (asked == "bernstein" and method == "betting"):
         method = asked
+    if persons.loss_rate and not persons.countable:
+        method = "added" if method == "t" else method
     return Measure(sample, 0.0, method, bounds, values)
 
 
@@ -194,12 +203,12 @@ def cautious_limits(ways: Sequence[EachPerson], tail: float) -> Known:
     values = np.concatenate([way.values.T for way in ways]).T
     inside = None if one.inside is None else np.tile(one.inside, (1, n_ways))
     groups = len(one.groups)
-    sample = summarise(values, one.codes, groups, inside, one.weight, sampling=one.sampling)
+    sample = one.summed(values, one.codes, groups, inside)
     low, high = np.empty_like(sample.mean), np.empty_like(sample.mean)
     for j in range(n_components):
         for part in _alike(ways, j):
             columns = part * n_components + j
-            measured = _measured(ways[part[0]], j, _columns(sample, columns), "auto")
+            measured = _measured(ways[part[0]], j, sample.take(columns), "auto")
             least, most = (limits.reshape(groups, -1) + measured.origin for limits in measured.cautious(tail))
             low[:, columns], high[:, columns] = least, most
     shape = (groups, n_ways, n_components)
@@ -220,12 +229,6 @@ def _together(rate: Truths, bounds: tuple[float, float] | None) -> list[Codes]:
     return [part for part in parts if len(part)]
 
 
-def _columns(sample: Sample, columns: Codes) -> Sample:
-    """Some components of a sample."""
-    n, mean, sd, skewness = sample.n, sample.mean, sample.sd, sample.skewness
-    return Sample(n[:, columns], mean[:, columns], sd[:, columns], skewness[:, columns])
-
-
 def _loss_limits(ways: Sequence[EachPerson], tail: float) -> tuple[Floats, Floats, Floats]:
     """Mean loss of each way of deciding, and its cautious limits."""
     one, losses = ways[0], [way.losses for way in ways if way.losses is not None]
@@ -234,10 +237,10 @@ def _loss_limits(ways: Sequence[EachPerson], tail: float) -> tuple[Floats, Float
         return np.full(len(ways), np.nan), low, high
     every = np.stack(losses)
     together = np.zeros(every.shape[1], dtype=np.intp)
-    sample = summarise(every.T, together, 1, None, one.weight, sampling=one.sampling)
+    sample = one.summed(every.T, together, 1)
     rate = np.array([way.loss_rate for way in ways])
     for part in _together(rate, one.loss_bounds):
-        measured = _measured_loss(ways[part[0]], _columns(sample, part))
+        measured = _measured_loss(ways[part[0]], sample.take(part))
         low[part], high[part] = (limits[0] for limits in measured.cautious(tail))
     return sample.mean[0], low, high
 
@@ -247,10 +250,10 @@ def _choose(method: str, persons: Persons, j: int, n: Floats) -> str:
     if method == "auto":
         return _best(persons, bool(persons.rates[j]), bounds, n)
     if method in ("exact", "bernstein", "betting") and not persons.countable:
+        why = "the weights are sampling weights" if persons.clusters is None else "the rows come in clusters"
         raise DataError(
-            f"method={method!r} counts people, and the weights are "
-            + ("sampling weights." if persons.sampling else "no whole numbers."),
-            "Use method='t', or weights that are whole numbers of people.",
+            f"method={method!r} counts independent people, and {why}.",
+            "Use method='t' or 'hall', which go by how much rows, or clusters, vary.",
         )
     if method == "betting" and not persons.one_by_one:
         raise not_one_by_one()

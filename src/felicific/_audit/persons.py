@@ -8,7 +8,7 @@ with the probabilities :math:`q_i` of the decisions about person i: a lottery co
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -19,7 +19,8 @@ from felicific._people.people import People
 from felicific._people.worth import Worth, typical, worth_of
 from felicific._problem.happiness import Component
 from felicific._problem.problem import Problem
-from felicific._statistics.intervals import Sample, summarise
+from felicific._statistics.intervals import Sample
+from felicific._statistics.units import sample_of
 from felicific._typing import Array, Codes, Floats, Truths
 from felicific.exceptions import DataError, GroupError, HappinessError
 
@@ -72,6 +73,8 @@ class EachPerson:
         The range of the loss, when it is known.
     sampling : bool
         Whether weights are sampling weights; else they are frequencies.
+    cluster : array of shape (n,), or None
+        A number for every cluster, whose people are not independent; None where everybody is.
     codes : array of shape (n,)
         Position of each person's group.
     values : array of shape (n, components)
@@ -94,6 +97,7 @@ class EachPerson:
     loss_rate: bool
     loss_bounds: tuple[float, float] | None
     sampling: bool
+    cluster: Codes | None = None
     codes: Codes
     values: Floats
     inside: Truths | None
@@ -114,28 +118,35 @@ class EachPerson:
         return np.asarray(counts, dtype=np.float64)
 
     @property
+    def seen(self) -> Floats:
+        """How many people of every group were seen: with sampling weights, one in every row."""
+        return replace(self, weight=None).sizes if self.sampling else self.sizes
+
+    @property
     def weighted(self) -> bool:
         """Whether there are weights."""
         return self.weight is not None
 
     @property
     def countable(self) -> bool:
-        """Whether weights are whole numbers of people."""
-        if self.weight is None:
-            return True
-        return not self.sampling and bool((self.weight == np.rint(self.weight)).all())
+        """Whether these are so many independent people of equal weight."""
+        return self.cluster is None and not (self.sampling and self.weighted)
+
+    @cached_property
+    def clusters(self) -> int | None:
+        """How many clusters there are."""
+        return None if self.cluster is None else len(np.unique(self.cluster))
+
+    def summed(self, values: Floats, codes: Codes, n_groups: int, inside: Truths | None = None) -> Sample:
+        """Values of these people, of shape (n, components), summed up by group."""
+        return sample_of(
+            values, codes, n_groups, inside, self.weight, sampling=self.sampling, cluster=self.cluster
+        )
 
     @cached_property
     def sample(self) -> Sample:
         """The values of all components, summed up by group."""
-        return summarise(
-            self.values,
-            self.codes,
-            len(self.groups),
-            self.inside,
-            self.weight,
-            sampling=self.sampling,
-        )
+        return self.summed(self.values, self.codes, len(self.groups), self.inside)
 
     @cached_property
     def loss_sample(self) -> Sample | None:
@@ -143,7 +154,7 @@ class EachPerson:
         if self.losses is None:
             return None
         everyone = np.zeros(len(self.losses), dtype=np.intp)
-        return summarise(self.losses[:, None], everyone, 1, None, self.weight, sampling=self.sampling).take(0)
+        return self.summed(self.losses[:, None], everyone, 1).take(0)
 
     @property
     def one_by_one(self) -> bool:
@@ -196,8 +207,12 @@ class SummedPersons:
     rows : int
     sizes : array of shape (groups,)
         Weight of every group.
-    weighted, whole : bool
-        Whether there are weights, and whether all of them are whole numbers.
+    seen : array of shape (groups,)
+        How many people of every group were seen.
+    weighted : bool
+        Whether there are weights.
+    clusters : int, or None
+        How many clusters there are; None where everybody is independent.
     counted : array of shape (groups, components)
         Weight that each component counts.
     largest : array of shape (components,) and float
@@ -215,15 +230,16 @@ class SummedPersons:
     loss_sample: Sample | None
     rows: int
     sizes: Floats
+    seen: Floats
     weighted: bool
-    whole: bool
+    clusters: int | None
     counted: Floats
     largest: tuple[Floats, float]
 
     @property
     def countable(self) -> bool:
-        """Whether weights are whole numbers of people."""
-        return self.whole and not self.sampling
+        """Whether these are so many independent people of equal weight."""
+        return self.clusters is None and not (self.sampling and self.weighted)
 
     @property
     def one_by_one(self) -> bool:
@@ -248,9 +264,9 @@ class SummedPersons:
 Persons: TypeAlias = EachPerson | SummedPersons
 
 
-def persons_of(people: People, problem: Problem, *, sampling: bool = False) -> EachPerson:
+def persons_of(people: People, problem: Problem) -> EachPerson:
     """What the odds of the decisions about some people do to each of them, batch by batch."""
-    odds = people.odds
+    odds, sampling = people.odds, people.sampling
     assert odds is not None, "something was decided about these people"
     n, j = len(people), len(problem.happiness)
     # Component by component in memory: that is how they are summed up later.
@@ -268,7 +284,7 @@ def persons_of(people: People, problem: Problem, *, sampling: bool = False) -> E
             losses[part] = np.einsum("id,di->i", q, worth.cost)
             memory.reach_of(j, worth.cost, *who)
     checksum = memory.checksum
-    for array in (people.codes, people.labels, people.weight):
+    for array in (people.codes, people.labels, people.weight, people.cluster_codes):
         checksum = checksum if array is None else _checksum(array, checksum)
     persons = EachPerson(
         groups=people.groups,
@@ -278,6 +294,7 @@ def persons_of(people: People, problem: Problem, *, sampling: bool = False) -> E
         loss_rate=problem.loss.is_rate and not people.drawn,
         loss_bounds=problem.loss.bounds,
         sampling=sampling,
+        cluster=people.cluster_codes,
         codes=people.codes,
         values=values,
         inside=inside,

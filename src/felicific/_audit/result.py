@@ -28,7 +28,7 @@ class Interval:
     estimate, low, high : float
         In the unit of what is measured. A side about which nothing is known is infinite, or the end of the known range.
     n : float
-        How many people it rests on (Kish's effective number with sampling weights).
+        How many people it rests on; with sampling weights or clusters, as many independent ones as would tell as much.
     method : str
         How the interval was made.
     note : str

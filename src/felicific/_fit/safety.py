@@ -26,8 +26,8 @@ from felicific._frontier.frontier import Frontier
 from felicific._policy.policy import Policy
 from felicific._statistics.gaps import limits_name, range_name, range_quantile, spread_of
 from felicific._statistics.intervals import Sample
-from felicific._typing import Codes, Floats
-from felicific.exceptions import CertificateError, ConstraintError, DataError
+from felicific._typing import Codes, Floats, Truths
+from felicific.exceptions import CertificateError, ConstraintError
 
 #: Candidates in the sequence, and how many margins below the gap that was asked for it starts.
 STEPS, REACH = 21, 3.0
@@ -56,18 +56,26 @@ def check_certifiable(gap: Any, widths: list[float]) -> None:
         )
 
 
-def split(codes: Codes, groups: tuple[Any, ...], weight: Floats | None, salt: str) -> tuple[Floats, Floats]:
+def split(
+    codes: Codes,
+    groups: tuple[Any, ...],
+    weight: Floats | None,
+    salt: str,
+    *,
+    sampling: bool = False,
+    cluster: Codes | None = None,
+) -> tuple[Floats, Floats]:
     """How many people of every row are fitted on, and how many held out: half of each group, by lot.
 
-    A row of frequency 5 is five people, who may come to lie on both sides.
+    A row of frequency 5 is five people, who may come to lie on both sides. With ``sampling`` weights a row is one
+    person; with a ``cluster`` for every row, whole clusters are held out.
     """
     rng = np.random.default_rng(int(salt, 16))
     people = np.ones(len(codes)) if weight is None else weight
-    if (people != np.rint(people)).any():
-        raise DataError(
-            "Some weights are no whole numbers, so it is not clear how many people there are.",
-            "With confidence=, pass frequencies, or no weights.",
-        )
+    if sampling or cluster is not None:
+        units = np.arange(len(codes)) if cluster is None else cluster
+        held = np.where(_held_units(units, codes, groups, people, rng)[units], people, 0.0)
+        return people - held, held
     held = np.zeros(len(codes))
     for z, group in enumerate(groups):
         rows = np.flatnonzero(codes == z)
@@ -83,6 +91,26 @@ def split(codes: Codes, groups: tuple[Any, ...], weight: Floats | None, salt: st
         else:
             held[rows] = rng.multivariate_hypergeometric(count, out, method="marginals")
     return people - held, held
+
+
+def _held_units(
+    units: Codes, codes: Codes, groups: tuple[Any, ...], people: Floats, rng: np.random.Generator
+) -> Truths:
+    """Which units are held out: of those that belong to a group more than to others a half, by lot."""
+    size = np.zeros((int(units.max()) + 1, len(groups)))
+    np.add.at(size, (units, codes), people)
+    home, held = size.argmax(axis=1), np.zeros(len(size), dtype=bool)
+    for z in range(len(groups)):
+        mine = np.flatnonzero((home == z) & size.any(axis=1))
+        held[rng.choice(mine, int(len(mine) * HELD_OUT), replace=False)] = True
+    for z, group in enumerate(groups):
+        out, left = (int(np.count_nonzero(size[rows, z])) for rows in (held, ~held))
+        if out < 2 or left < 1:
+            raise CertificateError(
+                f"The group {group!r} has {out + left} clusters or weighted rows, of which half are to be held out.",
+                "Pass more rows of it, merge it with another, or leave confidence out.",
+            )
+    return held
 
 
 @dataclass(frozen=True)
@@ -148,7 +176,7 @@ def certify(
         gaps,
         trial.loss,
         confidence,
-        int(persons.sizes.sum()),
+        int(persons.seen.sum()),
         int(n.min()),
         list(dict.fromkeys(trial.methods)),
         line.loss_name,
@@ -223,7 +251,7 @@ def _refused(
     j = asked[worst]
     component, width = line.components[j], allowed[j]
     gap, error = trial.gaps[worst], trial.error[worst]
-    smallest = int(persons.sizes.min())
+    smallest = int(persons.seen.min())
     problem = (
         f"No policy could be shown to keep the gap of {component.name!r} at most {component.quantity(width)}: "
         f"the tightest one, tested on rows held out ({smallest:,} in the smallest group), has a gap of "
@@ -239,7 +267,9 @@ def _refused(
     if trial.methods[worst] == TOO_SKEWED:
         return CertificateError(
             f"{problem} The values are so skewed that a test by large samples cannot be trusted with so few.",
-            "Say Happiness(..., bounds=(low, high)), or pass more rows.",
+            "Pass more rows."
+            if component.bounds
+            else "Say Happiness(..., bounds=(low, high)), or pass more rows.",
         )
     could = component.quantity(float(f"{gap + (z + 0.3) * error:.3g}"))
     if room <= 0:

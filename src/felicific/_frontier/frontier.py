@@ -22,6 +22,7 @@ import numpy as np
 
 from felicific._frontier.breakpoints import EXACT, Closing, Point, breakpoints, ray_of, tau_rounding
 from felicific._frontier.curve import Curve, curve, table_of
+from felicific._people.weights import WeightKind
 from felicific._policy.basis import Basis
 from felicific._policy.cells import CellPolicy
 from felicific._policy.policy import Policy
@@ -294,6 +295,8 @@ class Frontier:
         loss: LossLike = "error",
         favourable: Any = None,
         sample_weight: Any = None,
+        weight_kind: WeightKind = None,
+        cluster: Any = None,
         confidence: float = 0.95,
     ) -> Band:
         """Limits of group means, gaps and loss along the frontier, from people it was not fitted on.
@@ -306,6 +309,8 @@ class Frontier:
             The people and their labels; X may be left out when nothing looks at it.
         happiness, sensitive_features, loss, favourable, sample_weight :
             As for :func:`felicific.moments`.
+        weight_kind, cluster :
+            As for :func:`felicific.audit`.
         confidence : float, default=0.95
             With which the whole band holds.
         """
@@ -320,6 +325,8 @@ class Frontier:
             loss=loss,
             favourable=favourable,
             sample_weight=sample_weight,
+            weight_kind=weight_kind,
+            cluster=cluster,
             confidence=confidence,
         )
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from felicific._people.checks import check_weights
+from felicific._people.weights import WeightKind, check_weight_kind
 from felicific._problem.problem import as_classes
 from felicific._tables.groups import groups_of_present
 from felicific._tables.memory import as_vector, column_names, count_rows, distinct, is_frame, take_column
@@ -24,6 +25,7 @@ PURPOSES = {
     "today": "today",
     "decided": "the decisions",
     "weight": "sample_weight",
+    "cluster": "cluster",
 }
 
 
@@ -35,8 +37,8 @@ class Columns:
     ----------
     group : column name(s), callable or array
         The groups.
-    y, weight : column name or array
-        Labels; frequencies.
+    y, weight, cluster : column name or array
+        Labels; weights; what several rows have in common that are not independent.
     proba : column name, {class: column}, list of columns, or array
         The model's probabilities; with two classes the score of the second will do.
     predicted, today : column name or array
@@ -45,6 +47,8 @@ class Columns:
         The decisions that are measured.
     columns_only : bool
         Whether a list of groups names columns, whatever its length.
+    weight_kind : {"frequency", "sampling"}, or None
+        What weights are; None where nobody said.
     """
 
     group: Any = None
@@ -54,7 +58,12 @@ class Columns:
     today: Any = None
     decided: Any = None
     weight: Any = None
+    cluster: Any = None
     columns_only: bool = False
+    weight_kind: WeightKind = None
+
+    def __post_init__(self) -> None:
+        check_weight_kind(self.weight_kind)
 
     # -----------------------------------------------------------------------------------------------------
     # Names
@@ -127,6 +136,8 @@ class Columns:
             "predicted": self.column(table, "predicted"),
             "today": self.column(table, "today"),
             "weight": weight,
+            "weight_kind": self.weight_kind,
+            "cluster": self.column(table, "cluster"),
             "group": groups_of_present(table, self.group, weight, self.columns_only),
         }
 
@@ -135,7 +146,7 @@ class Columns:
 
     def names_only(self) -> Columns:
         """The same, when every role is the name of a column; else an error that says which is not."""
-        for role in ("y", "predicted", "today", "decided", "weight"):
+        for role in ("y", "predicted", "today", "decided", "weight", "cluster"):
             value = getattr(self, role)
             if value is not None and not isinstance(value, str):
                 what = PURPOSES[role]

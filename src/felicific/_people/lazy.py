@@ -103,6 +103,8 @@ class LazyPeople:
             predicted=None if columns.predicted is None else none,
             today=None if columns.today is None else none,
             decided=None if columns.decided is None else none,
+            weight_kind=columns.weight_kind,
+            cluster=None if columns.cluster is None else none,
             groups=self.groups,
             first_row=0,
         )
@@ -141,6 +143,8 @@ class Reader:
             today=columns.column(table, "today"),
             decided=columns.column(table, "decided"),
             weight=weight,
+            weight_kind=columns.weight_kind,
+            cluster=columns.column(table, "cluster"),
             groups=self.groups,
             first_row=place.start,
         )

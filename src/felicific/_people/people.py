@@ -16,6 +16,7 @@ from felicific._people.checks import (
     encode_labels,
     refuse_missing_labels,
 )
+from felicific._people.weights import WeightKind, are_sampling, number_clusters, refuse_no_cluster
 from felicific._people.worth import BATCH, Batch
 from felicific._problem.problem import Problem
 from felicific._tables.groups import encode_groups, find_groups
@@ -39,7 +40,11 @@ class People:
     y, labels : array of shape (n,), or None
         The label of each, and its position among the label classes.
     weight : array of shape (n,), or None
-        Frequencies; None for ones.
+        None for ones.
+    weight_kind : {"frequency", "sampling"}, or None
+        What weights are; None where nobody said.
+    cluster : array of shape (n,), or None
+        What people have in common who are not independent; None where all are.
     proba : array of shape (n, L), or None
         The model's probabilities; those of :meth:`scores` are checked.
     predicted, today : array of shape (n,), or None
@@ -62,6 +67,8 @@ class People:
     y: Array | None = None
     labels: Codes | None = None
     weight: Floats | None = None
+    weight_kind: WeightKind = None
+    cluster: Array | None = None
     proba: Array | None = None
     predicted: Codes | None = None
     today: Codes | None = None
@@ -83,6 +90,8 @@ class People:
         today: Any = None,
         decided: Any = None,
         weight: Any = None,
+        weight_kind: WeightKind = None,
+        cluster: Any = None,
         groups: Sequence[Any] | None = None,
         first_row: int | None = None,
         joint: Floats | None = None,
@@ -101,7 +110,9 @@ class People:
         decided : array of shape (n,) or (n, D)
             What is decided about each, or with which probability.
         weight : array of shape (n,), optional
-            Frequencies: weight 2 is the row twice, weight 0 the row absent.
+            Weight 2 is the row twice, in every sum; weight 0 the row absent.
+        weight_kind, cluster :
+            As in the class.
         groups : sequence, optional
             All groups there are; by default those that occur.
         first_row : int, optional
@@ -117,6 +128,7 @@ class People:
             "predictions": None if predicted is None else _vector(predicted, "predictions"),
             "decisions of today": None if today is None else _vector(today, "today"),
             "decisions": None if decided is None else np.asarray(decided),
+            "clusters": None if cluster is None else _vector(cluster, "cluster"),
         }
         for what, column in given.items():
             if column is not None and len(column) != n:
@@ -132,6 +144,7 @@ class People:
                 # Numbers again, where only a missing one, in an absent row, made them objects.
                 given["probabilities"] = np.array(given["probabilities"].tolist())
         labels, values = given["labels y"], np.asarray(given["groups"])
+        refuse_no_cluster(given["clusters"], rows)
         known = find_groups(values) if groups is None else _plain(groups)
         decisions, truths = problem.decisions, problem.labels
 
@@ -158,6 +171,8 @@ class People:
             y=wide.get("y"),
             labels=label_codes,
             weight=checked,
+            weight_kind=weight_kind,
+            cluster=given["clusters"],
             proba=None if given["probabilities"] is None else as_columns(given["probabilities"], len(truths)),
             predicted=coded("predictions", truths, "prediction"),
             today=coded("decisions of today", decisions, "decision of today"),
@@ -183,6 +198,7 @@ class People:
             "y",
             "labels",
             "weight",
+            "cluster",
             "proba",
             "predicted",
             "today",
@@ -193,6 +209,19 @@ class People:
             name: None if getattr(self, name) is None else getattr(self, name)[rows] for name in names
         }
         return replace(self, x=take_rows(self.x, rows), **parts)
+
+    @cached_property
+    def sampling(self) -> bool:
+        """Whether weights are sampling weights; an error where that matters and nobody said."""
+        if self.weight is None:
+            return False
+        whole = bool((self.weight == np.rint(self.weight)).all())
+        return are_sampling(self.weight_kind, whole, float(self.weight.sum()), len(self))
+
+    @cached_property
+    def cluster_codes(self) -> Codes | None:
+        """The cluster of each as a number."""
+        return None if self.cluster is None else number_clusters(self.cluster)
 
     # -----------------------------------------------------------------------------------------------------
     # What the model says

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from felicific._people.columns import Columns
+from felicific._people.weights import level_outside
 from felicific._problem.happiness import ARGUMENTS, Happiness, arguments_of
 from felicific._problem.problem import Problem
 from felicific._tables.column import NUMERIC, Column, ColumnTable, NotAColumn, as_column
@@ -81,7 +81,7 @@ class Plan:
             warnings.warn(
                 f"{self.reason} It runs batch by batch, which is slower and reads every column.",
                 BatchWarning,
-                stacklevel=_level_outside(),
+                stacklevel=level_outside(),
             )
 
 
@@ -158,11 +158,3 @@ def _losses(problem: Problem, call: Callable[..., Column]) -> tuple[Column, ...]
     if function is None or "x" not in problem.loss.asks:
         return None
     return tuple(call(function, "The loss", decision) for decision in problem.decisions.tolist())
-
-
-def _level_outside() -> int:
-    """How many calls up the code that called felicific stands, for a warning that points at it."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "felicific":
-        level, frame = level + 1, frame.f_back
-    return level

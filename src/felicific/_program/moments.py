@@ -24,6 +24,7 @@ from felicific._documents import (
     write_document,
 )
 from felicific._files import write_whole
+from felicific._people.weights import WeightKind, are_counts
 from felicific._problem.happiness import Component, read_component
 from felicific._program.signals import Signal, signal_from_json, signal_to_json
 from felicific._typing import Array, Codes, Floats
@@ -65,8 +66,11 @@ class Moments:
     The origin :math:`o_j` is a typical value of component j. Gaps do not depend on it; keeping the sums
     relative to it means that a large constant inside a happiness costs no digits.
 
+    ``weight_kind`` is what was said of the weights, and ``whole`` whether all of them are whole numbers: what can be
+    promised depends on it, and no sum does.
+
     Moments add: ``moments(A) + moments(B)`` are the moments of both tables together, and ``sum()`` works.
-    Moments that disagree on classes, groups, components, signal or loss refuse to add.
+    Moments that disagree on classes, groups, components, signal, loss or kind of weights refuse to add.
 
     Examples
     --------
@@ -94,6 +98,8 @@ class Moments:
     today_loss: Floats
     today_value: Floats
     rows: NDArray[np.int64]
+    weight_kind: WeightKind = None
+    whole: bool = True
 
     @cached_property
     def total(self) -> float:
@@ -105,10 +111,15 @@ class Moments:
         """Weight inside ``among``, of shape (groups, components)."""
         return np.asarray(self.among.sum(axis=1))
 
+    @property
+    def counts(self) -> bool:
+        """Whether weights count people who were seen."""
+        return are_counts(self.weight_kind, self.whole, self.total, int(self.rows.sum()))
+
     def __add__(self, other: Moments) -> Moments:
         if not isinstance(other, Moments):
             return NotImplemented
-        for what in ("classes", "groups", "components", "signal", "loss_name"):
+        for what in ("classes", "groups", "components", "signal", "loss_name", "weight_kind"):
             mine, theirs = getattr(self, what), getattr(other, what)
             same = np.array_equal(mine, theirs) if what == "classes" else mine == theirs
             if not same:
@@ -129,6 +140,7 @@ class Moments:
             today_loss=self.today_loss + other.today_loss,
             today_value=self.today_value + other.today_value,
             rows=self.rows + other.rows,
+            whole=self.whole and other.whole,
         )
 
     def __radd__(self, other: object) -> Moments:
@@ -207,6 +219,11 @@ class Moments:
         blurred. A neighbour is the nearest cell on the same side of the model's own boundary, if there is one.
         The origin, which may be one person's value, becomes the mean of today's decisions, which the sums tell anyway.
         """
+        if not self.counts:
+            raise MomentsError(
+                "The cells hold weights that are no counts of people, so it is not known how few people one holds.",
+                "Merge moments without weights, or of frequencies: say weight_kind='frequency' if they are.",
+            )
         if not least >= 1:
             raise MomentsError(
                 f"The least number of people in a cell is {least!r}.", "Give a number of 1 or more."
@@ -252,6 +269,8 @@ class Moments:
                 "loss_name": self.loss_name,
                 "origin": self.origin.tolist(),
                 "rows": self.rows.tolist(),
+                "weight_kind": self.weight_kind,
+                "whole": self.whole,
                 "cells": cells.tolist(),
                 **{name: getattr(self, name)[index].tolist() for name in _SUMS},
             },
@@ -352,6 +371,9 @@ def _parsed(content: dict[str, Any]) -> Moments:
     if (sums["mass"] < 0).any() or (sums["among"] < 0).any():
         raise refused("some mass is negative")
     rows = check_shape("rows", read_numbers(content["rows"], "rows"), (g,)).astype(np.int64)
+    weight_kind, whole = content.get("weight_kind"), content.get("whole", False)
+    if weight_kind not in (None, "frequency", "sampling") or type(whole) is not bool:
+        raise refused("its weights are of no kind")
     origin = check_shape("origin", read_numbers(content["origin"], "origin"), (j,))
     return Moments(
         classes=classes,
@@ -361,6 +383,8 @@ def _parsed(content: dict[str, Any]) -> Moments:
         loss_name=loss_name,
         origin=origin,
         rows=rows,
+        weight_kind=weight_kind,
+        whole=whole,
         **sums,
     )
 

@@ -287,6 +287,8 @@ class Query:
         weight = nw.col("w") if self.columns.weight is not None else None
         shares = [nw.col(f"s{s}") for s in range(self.spreads)] if self.spreads > 1 else [None]
         products = {"bad": nw.col("bad")}
+        if weight is not None:
+            products["parts"] = nw.when(weight % 1.0 != 0.0).then(nw.lit(1)).otherwise(nw.lit(0))
         values = self._values()
         for s, share in enumerate(shares):
             by = share if weight is None else weight if share is None else weight * share
@@ -372,6 +374,8 @@ class _Keys:
             today_loss=today_loss,
             today_value=today_value,
             rows=np.bincount(self.z, self.counts, minlength=len(self.known)).astype(np.int64),
+            weight_kind=self.query.columns.weight_kind,
+            whole=not np.any(self.sums.get("parts", 0.0)),
         )
 
     def _place(self, sums: Floats, today: Floats, index: Any, columns: Floats) -> None:

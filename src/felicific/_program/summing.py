@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from felicific._people.people import People
+from felicific._people.weights import WeightKind
 from felicific._people.worth import BATCH, Batch, Worth, refuse_overflow, typical, worth_of
 from felicific._problem.problem import Problem
 from felicific._program.moments import Moments
@@ -32,7 +33,8 @@ def sum_people(people: People, problem: Problem, signal: Signal) -> Moments:
     signal : Signal
         What the policy sees.
     """
-    sums = _Sums(problem, people.groups, signal)
+    whole = people.weight is None or bool((people.weight == np.rint(people.weight)).all())
+    sums = _Sums(problem, people.groups, signal, people.weight_kind, whole)
     sums.rows += np.bincount(people.codes, minlength=len(people.groups))
     if people.labels is not None and sums.fits_keys:
         try:
@@ -80,8 +82,11 @@ def _by_keys(sums: _Sums, people: People) -> Moments:
 class _Sums:
     """The running sums of :func:`sum_people`."""
 
-    def __init__(self, problem: Problem, groups: tuple[Any, ...], signal: Signal) -> None:
+    def __init__(
+        self, problem: Problem, groups: tuple[Any, ...], signal: Signal, weight_kind: WeightKind, whole: bool
+    ) -> None:
         self.problem, self.groups, self.signal = problem, groups, signal
+        self.weight_kind, self.whole = weight_kind, whole
         g, d, j = len(groups), len(problem.decisions), len(problem.happiness)
         s = signal.size(len(problem.labels))
         self.origin: list[float | None] = [None] * j
@@ -93,7 +98,7 @@ class _Sums:
 
     def empty(self) -> _Sums:
         """The same with no sums but the rows."""
-        fresh = _Sums(self.problem, self.groups, self.signal)
+        fresh = _Sums(self.problem, self.groups, self.signal, self.weight_kind, self.whole)
         fresh.rows = self.rows
         return fresh
 
@@ -154,6 +159,8 @@ class _Sums:
             today_loss=self.today_loss,
             today_value=today,
             rows=self.rows,
+            weight_kind=self.weight_kind,
+            whole=self.whole,
         )
 
 

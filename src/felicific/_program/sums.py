@@ -9,6 +9,7 @@ from felicific._people.columns import Columns
 from felicific._people.find import labelled_people
 from felicific._people.lazy import LazyPeople
 from felicific._people.people import People
+from felicific._people.weights import WeightKind
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem
 from felicific._program.moments import Moments
@@ -40,6 +41,7 @@ def moments(
     predicted: Any = None,
     today: Any = None,
     sample_weight: Any = None,
+    weight_kind: WeightKind = None,
 ) -> Moments:
     """Sum up everything that the linear program needs to know of the people in a table.
 
@@ -53,7 +55,7 @@ def moments(
         The model's probabilities. A list is in the order of the sorted classes; with two classes the score of the
         second alone will do.
     y, sample_weight : column name or array
-        Labels; frequencies.
+        Labels; weights: 2 is the row twice in every sum, 0 the row absent.
     sensitive_features : column name(s), callable or array
         The groups; several columns mean their intersections.
     happiness : function, Happiness, criterion name, expression, or list or dict of them
@@ -70,6 +72,9 @@ def moments(
         The label that the model predicts, which a ``"label"`` policy reads; by default the most probable class.
     today : column name or array, optional
         What the existing system decides, the baseline; by default what the model predicts.
+    weight_kind : {"frequency", "sampling"}, optional
+        What the weights are, as for :func:`felicific.audit`. No sum depends on it; the moments remember it, and those
+        of different kinds refuse to add.
 
     Returns
     -------
@@ -87,7 +92,9 @@ def moments(
     (('f', 'm'), [15.0, 20.0], [5.0])
     """
     signal = resolve_signal(policy if policy is not None else "label" if proba is None else "score")
-    columns = Columns(sensitive_features, y, proba, predicted, today, weight=sample_weight)
+    columns = Columns(
+        sensitive_features, y, proba, predicted, today, weight=sample_weight, weight_kind=weight_kind
+    )
 
     def asked(decisions: Array) -> Problem:
         return Problem.of(decisions, happiness, loss=loss, favourable=favourable)

@@ -27,6 +27,7 @@ from felicific._frontier.frontier import Frontier
 from felicific._people.checks import check_weights
 from felicific._people.columns import Columns
 from felicific._people.people import People
+from felicific._people.weights import WeightKind, warn_repeated
 from felicific._policy.lottery import content_keys, draw, keys_as_text, make_salt
 from felicific._policy.policy import Policy
 from felicific._policy.solve import Kind
@@ -44,6 +45,7 @@ from felicific._sklearn.inputs import (
     present_labels,
     present_rows,
     present_splits,
+    refuse_length,
 )
 from felicific._sklearn.model import fit_joint, fit_model, parts_of, predict_proba
 from felicific._statistics.intervals import check_confidence
@@ -151,6 +153,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     (300,)
     """
 
+    _clustered = False
+
     def __init__(
         self,
         estimator: Any,
@@ -196,6 +200,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         *,
         sensitive_features: Any = None,
         sample_weight: Any = None,
+        weight_kind: WeightKind = None,
+        cluster: Any = None,
         today: Any = None,
         **fit_params: Any,
     ) -> Self:
@@ -209,8 +215,14 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         sensitive_features : array, table, column name(s) or callable, optional
             The groups, when the constructor does not name them.
         sample_weight : array of shape (n,), optional
-            Frequencies: weight 2 is the row twice, weight 0 the row absent. They reach the program, and the
-            estimator when it takes them.
+            Weight 2 is the row twice, weight 0 the row absent. They reach the program, and the estimator when it takes
+            them.
+        weight_kind : {"frequency", "sampling"}, optional
+            What weights are, as for :func:`felicific.audit`. The policy does not depend on it; what can be promised of
+            it does, so it has to be said where ``confidence`` is asked for and weights are not plainly counts.
+        cluster : array of shape (n,) or column name, optional
+            What rows have in common that are not independent (a person, a branch): with ``confidence``, whole clusters
+            are held out and the test goes by them.
         today : array of shape (n,) or column name, optional
             What the existing system decides, the baseline; by default what the model predicts.
         **fit_params
@@ -220,7 +232,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         trial = copy(self)
         for name in [name for name in vars(trial) if name.endswith("_")]:
             delattr(trial, name)
-        trial._fit(X, y, sensitive_features, sample_weight, today, fit_params)
+        said = Columns(today=today, cluster=cluster, weight_kind=weight_kind)
+        trial._fit(X, y, sensitive_features, sample_weight, said, fit_params)
         self.__dict__.clear()
         self.__dict__.update(trial.__dict__)
         return self
@@ -231,7 +244,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         y: Any,
         sensitive_features: Any,
         sample_weight: Any,
-        today: Any,
+        said: Columns,
         fit_params: dict[str, Any],
     ) -> None:
         intake, whole = self._intake, X
@@ -254,9 +267,11 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
                 raise DataError(f"{name} is {getattr(self, name)!r}.", "Say True or False.")
         kind, problem, salt = resolve_policy(self.policy), self._problem(), make_salt(self.random_state)
         group = intake.groups(table, sensitive_features, weight)
-        intake.keys(X)
-        now = None if today is None else Columns(today=today).column(table, "today")
-        rows = Rows(X, labels, group, weight, now, np.arange(n))
+        now, cluster = said.column(table, "today"), said.column(table, "cluster")
+        refuse_length(cluster, n)
+        rows = Rows(X, labels, group, weight, now, np.arange(n), said.weight_kind, cluster)
+        keys, self._clustered = intake.keys(X), cluster is not None
+        warn_repeated(keys if keys is None or present is None else keys[present], cluster)
         if present is not None:
             rows, fit_params = replace(rows.take(present), y=held), parts_of(fit_params, present, n)
             self._cv = present_splits(self.cv, present, n)
@@ -318,7 +333,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         places = np.searchsorted(rows.numbers, fitting.numbers)
         people = self._score_rows(fitting, problem, kind, parts_of(fit_params, places, len(rows.y)))
         self._keep(self._fit_policy(problem, people, kind, salt))
-        others = self._people(held.x, held.group, held.y, held.weight, numbers=held.numbers)
+        others = self._people(held.x, held.group, **held.known)
         self._keep(self._fitted.certified(people, others, check_confidence(self.confidence)))
         return fitting.numbers
 
@@ -342,13 +357,10 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             rows.x,
             problem,
             group=rows.group,
-            y=rows.y,
             proba=proba,
             predicted=predicted,
-            today=rows.today,
-            weight=rows.weight,
-            rows=rows.numbers,
             joint=joint,
+            **rows.known,
         )
 
     def _routed(self, sample_weight: Any, fit_params: dict[str, Any]) -> dict[str, Any]:
@@ -389,6 +401,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         level = 0.95 if self.confidence is None else check_confidence(self.confidence)
         if not isinstance(self.estimator, FrozenEstimator):
             return no_certificate("the model was fitted to the same rows as the policy.", level)
+        if self._clustered:
+            return no_certificate("the bound is for independent rows, and these come in clusters.", level)
         return a_priori(self.policy_, self.moments_, self._fitted.problem.loss, level)
 
     # -----------------------------------------------------------------------------------------------------
@@ -439,9 +453,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """What the policies of ``frontier_`` do to other people, who have labels.
 
         Group means and loss are straight lines between breakpoints; gaps are computed from them, with the kinks where
-        groups change places. ``sample_weight`` are frequencies, as in ``fit``.
+        groups change places. ``sample_weight`` as in ``fit``.
         """
-        tried, line = self._tryout(X, y, sensitive_features, sample_weight), self.frontier_
+        tried, line = self._tryout(X, y, sensitive_features, sample_weight, Columns()), self.frontier_
         outcomes = [tried.outcome(tried.odds(policy)) for policy in line.policies]
         return curve(line.components, line.groups, line.tau, outcomes, tried.today)
 
@@ -452,14 +466,18 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         *,
         sensitive_features: Any = None,
         sample_weight: Any = None,
+        weight_kind: WeightKind = None,
+        cluster: Any = None,
         confidence: float = 0.95,
     ) -> Band:
         """Limits of group means, gaps and loss along ``frontier_``, from people it was not fitted on.
 
-        They hold at every position together, so also at one that is chosen by looking at them. ``sample_weight`` are
-        frequencies, as in ``fit``.
+        They hold at every position together, so also at one that is chosen by looking at them. ``sample_weight`` as in
+        ``fit``; ``weight_kind`` and ``cluster`` as for :func:`felicific.audit`.
         """
-        tried = self._tryout(X, y, sensitive_features, sample_weight)
+        said = Columns(cluster=cluster, weight_kind=weight_kind)
+        warn_repeated(self._intake.keys(X), cluster)
+        tried = self._tryout(X, y, sensitive_features, sample_weight, said)
         self._note_fitted(X)
         return band_of(self.frontier_, tried.persons, confidence)
 
@@ -468,23 +486,20 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         fitted, *recalibrated = (seen.share(X) for seen in self._seen)
         return fitted_notes(fitted, sum(recalibrated), self.policy_.basis.out_of_fold)
 
-    def _tryout(
-        self, X: Table, y: Any, sensitive_features: Any, sample_weight: Any, today: Any = None
-    ) -> Tryout:
-        """Other people, with labels and frequencies, to try policies on."""
+    def _tryout(self, X: Table, y: Any, sensitive_features: Any, sample_weight: Any, said: Columns) -> Tryout:
+        """Other people, with labels and weights, to try policies on."""
         check_is_fitted(self, "policy_")
         labels = as_vector(y, "y")
         n, weight = count_rows(X), check_weights(sample_weight, len(labels))
         if len(labels) != n:
             raise DataError(f"There are {len(labels)} labels y for {n} rows.", "Pass one for every row.")
         group = self._intake.groups(X, sensitive_features, weight)
-        now = None if today is None else Columns(today=today).column(X, "today")
+        now, cluster = said.column(X, "today"), said.column(X, "cluster")
+        refuse_length(cluster, n)
+        rows = Rows(X, labels, group, weight, now, np.arange(n), said.weight_kind, cluster)
         present = present_rows(weight)
-        if present is not None:
-            X, group, labels = take_rows(X, present), group[present], labels[present]
-            weight, now = np.asarray(weight)[present], None if now is None else now[present]
-        numbers = np.arange(n) if present is None else present
-        people = self._people(X, group, labels, weight, now, numbers)
+        rows = rows if present is None else rows.take(present)
+        people = self._people(rows.x, rows.group, **rows.known)
         return Tryout(self._fitted.problem, people.with_scores)
 
     def report(
@@ -494,6 +509,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         *,
         sensitive_features: Any = None,
         sample_weight: Any = None,
+        weight_kind: WeightKind = None,
+        cluster: Any = None,
         today: Any = None,
         **options: Any,
     ) -> Report:
@@ -506,7 +523,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         sensitive_features : array, table, column name(s) or callable, optional
             The groups, when the constructor does not name them.
         sample_weight : array of shape (n,), optional
-            Frequencies: weight 2 is the row twice.
+            Weight 2 is the row twice.
+        weight_kind, cluster : optional
+            As for :func:`felicific.audit`.
         today : array of shape (n,) or column name, optional
             What the existing system decides, the baseline; by default what the model predicts.
         **options
@@ -530,7 +549,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             "certificate": none if new else self.certificate_,
         }
         make: Callable[..., Report] = import_module("felicific.report").choice_report
-        tried = self._tryout(X, y, sensitive_features, sample_weight, today)
+        said = Columns(today=today, cluster=cluster, weight_kind=weight_kind)
+        warn_repeated(self._intake.keys(X), cluster)
+        tried = self._tryout(X, y, sensitive_features, sample_weight, said)
         about["notes"] = self._note_fitted(X)
         return make(tried, self.frontier_, self.policy_, **(about | options))
 
@@ -599,7 +620,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         return np.asarray(self.estimator_.predict(self._intake.features(X, self.estimator_)))
 
     def score(self, X: Table, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
-        """Share of decisions that equal the label; ``sample_weight`` are frequencies, as in ``fit``."""
+        """Share of decisions that equal the label; ``sample_weight`` as in ``fit``."""
         weight = check_weights(sample_weight, count_rows(X))
         present = present_rows(weight)
         if present is not None and weight is not None:
@@ -609,16 +630,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         decisions = self.predict(X, sensitive_features=sensitive_features)
         return float(accuracy_score(y, decisions, sample_weight=weight))
 
-    def _people(
-        self,
-        X: Table,
-        group: Array,
-        y: Array | None = None,
-        weight: Floats | None = None,
-        today: Array | None = None,
-        numbers: Codes | None = None,
-    ) -> People:
-        """Other people, with what the model says about them; ``numbers`` are those of their rows, for messages."""
+    def _people(self, X: Table, group: Array, **known: Any) -> People:
+        """Other people, with what the model says about them."""
         intake, policy, problem = self._intake, self.policy_, self._fitted.problem
         X = intake.check(self, X, reset=False)
         features = intake.features(X, self.estimator_)
@@ -631,14 +644,11 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             X,
             problem,
             group=group,
-            y=y,
             proba=proba,
             predicted=np.asarray(self.estimator_.predict(features)),
-            today=today,
-            weight=weight,
             groups=policy.groups,
             joint=joint,
-            rows=numbers,
+            **known,
         )
 
     def __sklearn_tags__(self) -> Any:

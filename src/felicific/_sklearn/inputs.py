@@ -12,6 +12,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from felicific._fit.safety import split
 from felicific._people.checks import refuse_missing_labels
+from felicific._people.weights import WeightKind, are_sampling, number_clusters
 from felicific._policy.lottery import check_keys
 from felicific._tables.groups import encode_groups, find_groups, groups_of_present
 from felicific._tables.memory import (
@@ -125,18 +126,31 @@ class Rows:
     weight: Floats | None
     today: Array | None
     numbers: Codes
+    weight_kind: WeightKind = None
+    cluster: Array | None = None
+
+    @property
+    def known(self) -> dict[str, Any]:
+        """What is known of each besides x and the group, for :meth:`People.of`."""
+        names = ("y", "weight", "today", "weight_kind", "cluster")
+        return {name: getattr(self, name) for name in names} | {"rows": self.numbers}
 
     def take(self, rows: Codes) -> Rows:
         """Some of them."""
-        rest = (self.y, self.group, self.weight, self.today, self.numbers)
-        y, group, weight, today, numbers = (None if part is None else part[rows] for part in rest)
-        return Rows(take_rows(self.x, rows), y, group, weight, today, numbers)  # type: ignore[arg-type]  # as they were
+        names = ("y", "group", "weight", "today", "numbers", "cluster")
+        held = {name: getattr(self, name) for name in names}
+        parts: dict[str, Any] = {name: None if part is None else part[rows] for name, part in held.items()}
+        return replace(self, x=take_rows(self.x, rows), **parts)
 
     def halves(self, salt: str) -> tuple[Rows, Rows]:
-        """The people to fit on and those to hold out; of a frequency some may be in both."""
-        groups = find_groups(self.group)
-        parts = []
-        for count in split(encode_groups(self.group, groups), groups, self.weight, salt):
+        """The people to fit on and those to hold out; of a frequency some may be in both, of a cluster none."""
+        groups, weight, sampling, parts = find_groups(self.group), self.weight, False, []
+        if weight is not None:
+            whole = bool((weight == np.rint(weight)).all())
+            sampling = are_sampling(self.weight_kind, whole, float(weight.sum()), len(weight))
+        cluster = None if self.cluster is None else number_clusters(self.cluster)
+        codes = encode_groups(self.group, groups)
+        for count in split(codes, groups, weight, salt, sampling=sampling, cluster=cluster):
             rows = np.flatnonzero(count)
             part = self.take(rows)
             parts.append(part if part.weight is None else replace(part, weight=count[rows]))
@@ -152,6 +166,12 @@ def labels_of(labels: Any, n: int) -> Array:
     if len(y) != n:
         raise DataError(f"There are {len(y)} labels y for {n} rows.", "Pass one for every row.")
     return y
+
+
+def refuse_length(cluster: Array | None, n: int) -> None:
+    """Insist on one cluster for each of n rows, if there are any."""
+    if cluster is not None and len(cluster) != n:
+        raise DataError(f"There are {len(cluster)} clusters for {n} rows.", "Pass one for every row.")
 
 
 def check_labels(y: Array, numbers: Codes, group: Callable[[], Array]) -> None:

@@ -89,12 +89,19 @@ def _pairs(sample: Sample) -> tuple[Floats, Floats, Floats, Floats]:
     Groups are the last axis of a sample here; others, of many data sets at once, may come before it.
     """
     one, other = _ordered(sample.n.shape[-1])
-    variance = sample.error**2
+    variance, freedom = sample.error**2, sample.freedom
     sums = variance[..., one] + variance[..., other]
     known = np.isfinite(sums)
     with np.errstate(invalid="ignore", divide="ignore"):
-        parts = variance**2 / np.maximum(sample.n - 1.0, 1e-300)
+        parts = variance**2 / np.maximum(freedom, 1e-300)
         df = np.where(known, sums**2 / (parts[..., one] + parts[..., other]), 1.0)
+        if sample.ties is not None:
+            tie = sample.ties.correlation[..., one, other]
+            apart = sums - 2.0 * tie * np.sqrt(variance[..., one] * variance[..., other])
+            # Groups that always move together say nothing of how far apart they may move.
+            sums = np.where(apart > 1e-12 * sums, apart, math.inf)
+            df = np.where(tie == 0.0, df, np.minimum(freedom[..., one], freedom[..., other]))
+            known = np.isfinite(sums)
     fewest = np.where(known, df, math.inf).min(axis=-1)
     fewest = np.maximum(np.where(np.isfinite(fewest), fewest, 1.0), 1.0)
     if sample.n.shape[-1] > 2:
@@ -173,7 +180,13 @@ def _pair_skewness(sample: Sample, error: Floats) -> Floats:
     r"""Skewness of the difference of two means, :math:`(\mu_{3a}/n_a^2 - \mu_{3b}/n_b^2) / \mathrm{se}^3`."""
     one, other = _ordered(sample.n.shape[-1])
     third = sample.skewness * sample.sd**3 / np.maximum(sample.n, 1.0) ** 2
-    return np.asarray((third[..., one] - third[..., other]) / error**3)
+    apart = third[..., one] - third[..., other]
+    if sample.ties is not None:
+        # The cube of a difference: a^3 - 3 a^2 b + 3 a b^2 - b^3.
+        size, tie = sample.sd / np.sqrt(np.maximum(sample.n, 1.0)), sample.ties.skewness
+        a, b = size[..., one], size[..., other]
+        apart = apart - 3.0 * a * b * (tie[..., one, other] * a - tie[..., other, one] * b)
+    return np.asarray(apart / error**3)
 
 
 def chance_gap(sample: Sample) -> float:
@@ -188,10 +201,20 @@ def chance_gap(sample: Sample) -> float:
     error = sample.error
     if not np.isfinite(error).all():
         return math.inf
+    if sample.ties is not None:
+        return _tied_gap(error, sample.ties.correlation)
     x, w = _nodes(400)
     reach = 9.0 * float(error.max())
     scaled = reach * x[:, None] / error[None, :]
     return float(reach * w @ (1.0 - ndtr(scaled).prod(axis=1) - ndtr(-scaled).prod(axis=1)))
+
+
+def _tied_gap(error: Floats, correlation: Floats) -> float:
+    """The same where the errors of the means go together, from draws that are always the same ones."""
+    values, vectors = np.linalg.eigh(correlation)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    draws = np.random.default_rng(0).normal(size=(len(error), 100_000))
+    return float(np.ptp(error[:, None] * (root @ draws), axis=0).mean())
 
 
 def change_interval(before: Sample, after: Sample, change: Sample, alpha: float) -> tuple[float, float]:

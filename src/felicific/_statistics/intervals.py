@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,20 +75,32 @@ class Sample:
     Attributes
     ----------
     n : array
-        How many people: the sum of frequencies, or Kish's effective number.
+        How many people: the sum of frequencies, or as many as sampling weights and clusters leave (see
+        :mod:`felicific._statistics.units`).
     mean, sd, skewness : array
         Mean, standard deviation (with n - 1) and standardised third moment.
+    df : array, or None
+        Degrees of freedom of the standard error; None for n - 1.
+    ties : Ties, or None
+        How the errors of the group means go together; None where people of different groups are independent.
     """
 
     n: Floats
     mean: Floats
     sd: Floats
     skewness: Floats
+    df: Floats | None = None
+    ties: Ties | None = None
+
+    @property
+    def freedom(self) -> Floats:
+        """Degrees of freedom of the standard error."""
+        return self.n - 1.0 if self.df is None else self.df
 
     @property
     def silent(self) -> NDArray[np.bool_]:
         """Where the values say nothing of their spread: fewer than two of them, or all alike."""
-        return np.asarray((self.n < 2) | (self.sd == 0.0))
+        return np.asarray((self.freedom < 1.0) | (self.sd == 0.0))
 
     @property
     def skewed(self) -> NDArray[np.bool_]:
@@ -100,9 +112,31 @@ class Sample:
         """Standard error of the mean; infinite where it cannot be estimated."""
         return np.where(self.silent, math.inf, self.sd / np.sqrt(np.maximum(self.n, 1e-300)))
 
-    def take(self, j: int) -> Sample:
-        """One component alone, of shape (groups,)."""
-        return Sample(self.n[:, j], self.mean[:, j], self.sd[:, j], self.skewness[:, j])
+    def take(self, j: int | Codes) -> Sample:
+        """One component alone, of shape (groups,); or some, of shape (groups, components)."""
+        numbers = (self.n, self.mean, self.sd, self.skewness)
+        n, mean, sd, skewness = (array[:, j] for array in numbers)
+        df = None if self.df is None else self.df[:, j]
+        ties = None if self.ties is None else Ties(*(array[:, :, j] for array in self.ties))
+        return Sample(n, mean, sd, skewness, df, ties)
+
+
+class Ties(NamedTuple):
+    r"""How the errors of group means go together, where clusters hold people of several groups.
+
+    With :math:`u_{ca}` what cluster c adds to the error of the mean of group a, and all sums over clusters: arrays of
+    shape (groups, groups), or (groups, groups, components).
+
+    Attributes
+    ----------
+    correlation : array
+        :math:`\sum u_a u_b / \sqrt{\sum u_a^2 \sum u_b^2}`.
+    skewness : array
+        :math:`\sum u_a^2 u_b / (\sum u_a^2 \sqrt{\sum u_b^2})`.
+    """
+
+    correlation: Floats
+    skewness: Floats
 
 
 def summarise(
@@ -111,13 +145,10 @@ def summarise(
     n_groups: int,
     inside: NDArray[np.bool_] | None = None,
     weight: Floats | None = None,
-    *,
-    sampling: bool = False,
 ) -> Sample:
-    r"""Sum up values of shape (n, components) by group.
+    r"""Sum up values of shape (n, components) by group; weights are frequencies, and n is their sum.
 
-    Second and third moments are taken around each group's own mean, so a large constant costs no digits. With
-    ``sampling`` weights n is Kish's :math:`(\sum w)^2 / \sum w^2`; else weights are frequencies and n their sum.
+    Second and third moments are taken around each group's own mean, so a large constant costs no digits.
     """
     found = np.zeros((4, n_groups, values.shape[1]))
     for j in range(values.shape[1]):
@@ -125,26 +156,25 @@ def summarise(
         if inside is not None and not inside[:, j].all():
             rows = np.flatnonzero(inside[:, j])
             v, z, w = v[rows], z[rows], None if w is None else w[rows]
-        found[:, :, j] = _central(v, z, n_groups, w, sampling)
+        found[:, :, j] = _central(v, z, n_groups, w)
     return Sample(*found)
 
 
-def _central(v: Floats, z: Codes, n_groups: int, w: Floats | None, sampling: bool) -> Floats:
+def _central(v: Floats, z: Codes, n_groups: int, w: Floats | None) -> Floats:
     """n, mean, standard deviation and skewness of one component, of shape (4, groups)."""
 
     def total(numbers: Floats | None) -> Floats:
         parts = w if numbers is None else numbers if w is None else numbers * w
         return np.asarray(np.bincount(z, parts, minlength=n_groups), dtype=np.float64)
 
-    mass = total(None)
-    held = np.where(mass > 0, mass, 1.0)
+    n = total(None)
+    held = np.where(n > 0, n, 1.0)
     mean = total(v) / held
     away = v - mean[z]
     square = away * away
     scale, third = np.sqrt(total(square) / held), total(square * away) / held
     # Equal values differ from their mean by its rounding alone.
     scale = np.where(scale <= 1e-13 * np.abs(mean), 0.0, scale)
-    n = mass**2 / np.where(mass > 0, total(w), 1.0) if sampling and w is not None else mass
     sd = scale * np.sqrt(n / np.maximum(n - 1.0, 1e-300))
     safe = np.where(scale > 0, scale, 1.0)
     skewness = np.where(scale > 0, third / safe / safe / safe, 0.0)  # the cube of a tiny scale would be 0
@@ -160,7 +190,9 @@ def with_added(sample: Sample, added: float) -> Sample:
     n = sample.n + 2.0 * added
     mean = (sample.n * sample.mean + added) / n
     variance = mean * (1.0 - mean)
-    return Sample(n, mean, np.sqrt(variance * n / (n - 1.0)), (1.0 - 2.0 * mean) / np.sqrt(variance))
+    df = None if sample.df is None else np.minimum(sample.df, n - 1.0)
+    skewness = (1.0 - 2.0 * mean) / np.sqrt(variance)
+    return Sample(n, mean, np.sqrt(variance * n / (n - 1.0)), skewness, df, sample.ties)
 
 
 def with_changed(sample: Sample, reach: Floats) -> Sample:
@@ -179,7 +211,8 @@ def with_changed(sample: Sample, reach: Floats) -> Sample:
     sd = np.where(reach > 0, np.sqrt(spread * n / (n - 1.0)), KNOWN)
     safe = np.where(spread > 0, spread, 1.0)
     skewness = np.where(spread > 0, (third - 3.0 * mean * spread - mean**3) / safe**1.5, 0.0)
-    return Sample(n, mean, sd, skewness)
+    df = None if sample.df is None else np.where(reach > 0, np.minimum(sample.df, n - 1.0), n - 1.0)
+    return Sample(n, mean, sd, skewness, df, sample.ties)
 
 
 #: The spread of what is known: too small to be seen, and not none at all, which would say nothing.
@@ -196,7 +229,7 @@ def t_limits(sample: Sample, tail: float) -> Limits:
 
     half = np.full(sample.n.shape, math.inf)
     known = ~sample.silent
-    half[known] = stdtrit(sample.n[known] - 1.0, 1.0 - tail) * sample.error[known]
+    half[known] = stdtrit(sample.freedom[known], 1.0 - tail) * sample.error[known]
     return sample.mean - half, sample.mean + half
 
 
@@ -213,7 +246,7 @@ def hall_limits(sample: Sample, tail: float) -> Limits:
     low, high = np.full(sample.n.shape, -math.inf), np.full(sample.n.shape, math.inf)
     known = ~sample.silent
     g = sample.skewness[known] / np.sqrt(sample.n[known])
-    t = stdtrit(sample.n[known] - 1.0, 1.0 - tail)
+    t = stdtrit(sample.freedom[known], 1.0 - tail)
     low[known] = sample.mean[known] - sample.error[known] * np.maximum(t, hall_inverse(t, g))
     high[known] = sample.mean[known] + sample.error[known] * np.maximum(t, -hall_inverse(-t, g))
     return low, high

@@ -94,11 +94,13 @@ IN_THE_SHELL = {
     r"audit\(\.\.\.\)": "felicific audit",
     r"Pass what the model's predict_proba returns": "Name their column(s) with --proba",
     r"\b(method|policy)='([\w-]+)'": r"--\1 \2",
+    r"\bweight_kind='(\w+)'": r"--weight-kind \1",
     r"\bclasses=(?!\S*['\w])": "--class",
     r"\bsensitive_features=(?!\S*['\w])": "--group",
     r"\bsample_weight=(?!\S*['\w])": "--weight",
     r"\by=(?!\S*['\w])": "--label",
-    r"\b(bounds|confidence|favourable|gap|happiness|key|loss|policy|predicted|proba|today)=(?!\S*['\w])": r"--\1",
+    r"\b(bounds|cluster|confidence|favourable|gap|happiness|key|loss)=(?!\S*['\w])": r"--\1",
+    r"\b(policy|predicted|proba|today)=(?!\S*['\w])": r"--\1",
 }
 
 

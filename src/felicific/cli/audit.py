@@ -14,12 +14,11 @@ from felicific.cli.options import (
     OUTPUT,
     PEOPLE,
     Answer,
+    Evidence,
     Gap,
     Limited,
     Measured,
     Method,
-    Weight,
-    WeightKind,
 )
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditOptions(Measured, Limited, Answer):
+class AuditOptions(Measured, Evidence, Limited, Answer):
     """What ``felicific audit`` is told."""
 
     decision: Annotated[
@@ -59,16 +58,7 @@ class AuditOptions(Measured, Limited, Answer):
             rich_help_panel=PEOPLE,
         ),
     ] = None
-    weight: Weight = None  # named again to stand beside its kind, and the gap beside --require
-    weight_kind: Annotated[
-        WeightKind,
-        typer.Option(
-            metavar="KIND",
-            help="What weights are: frequency, the row so many times, or sampling, which adds no evidence.",
-            rich_help_panel=PEOPLE,
-        ),
-    ] = "frequency"
-    gap: Gap = None
+    gap: Gap = None  # named again to stand beside --require
     require: Annotated[
         bool,
         typer.Option(
@@ -142,7 +132,7 @@ def _measure(options: AuditOptions) -> Audit:
         gap=read_gap(options.gap),
         classes=people.classes,
         favourable=people.favourable,
-        weight_kind=options.weight_kind,
+        weight_kind=people.weight_kind,
         confidence=options.confidence,
         method=options.method,
         simultaneous=options.simultaneous,

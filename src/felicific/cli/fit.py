@@ -96,6 +96,7 @@ def sums(people: People, kind: PolicyKind | None) -> Moments:
         classes=people.classes,
         favourable=people.favourable,
         sample_weight=people.weight,
+        weight_kind=people.weight_kind,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import train_test_split
+from sklearn.model_selection import GroupShuffleSplit, train_test_split
 from sklearn.utils.metaestimators import available_if
 
 from felicific._sklearn.classifier import FairClassifier
@@ -67,12 +67,18 @@ def classifier(people: People, rows: Table, kind: PolicyKind, **settings: Any) -
         policy=kind,
         **settings,
     )
-    weight = None if people.weight is None else take_column(rows, people.weight, "--weight")
-    return fair.fit(rows, labels, sample_weight=weight, today=people.today)
+    said = people.evidence(rows)
+    return fair.fit(rows, labels, weight_kind=people.weight_kind, today=people.today, **said)
 
 
-def halves(rows: Table, group: list[str], seed: int | None) -> tuple[Table, Table]:
-    """Two random halves with the same mix of groups."""
+def halves(
+    rows: Table, group: list[str], seed: int | None, cluster: str | None = None
+) -> tuple[Table, Table]:
+    """Two random halves with the same mix of groups; no cluster is in both."""
+    if cluster is not None:
+        by_lot = GroupShuffleSplit(1, test_size=0.5, random_state=seed)
+        first, second = next(by_lot.split(rows, groups=rows[cluster]))
+        return rows.iloc[first], rows.iloc[second]
     try:
         first, second = train_test_split(rows, test_size=0.5, random_state=seed, stratify=rows[group])
     except ValueError as error:

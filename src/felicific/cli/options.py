@@ -9,6 +9,7 @@ A line added to a part is an option of all commands that have the part::
         Traced        labels, and what is asked         frontier, fit, report
           Fitted      a guarantee and a seed            fit, report
     Limited           the gap                           audit, fit, report
+    Evidence          what rows count for               audit, fit, report
     Forced, Answer    what is written and printed       all that write, all that print
 
 Nothing heavy is imported here: ``felicific --help`` reads this file. Annotations are objects here, not text, so that
@@ -44,7 +45,9 @@ Proba = Annotated[
 ]
 Weight = Annotated[
     str | None,
-    typer.Option(metavar="COLUMN", help="Column of weights: 2 is the row twice.", rich_help_panel=PEOPLE),
+    typer.Option(
+        metavar="COLUMN", help="Column of weights: 2 is the row twice in every sum.", rich_help_panel=PEOPLE
+    ),
 ]
 Loss = Annotated[
     str,
@@ -209,7 +212,30 @@ class Limited:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fitted(Traced, Limited):
+class Evidence:
+    """What rows count for, where something is said with confidence."""
+
+    weight_kind: Annotated[
+        WeightKind | None,
+        typer.Option(
+            metavar="KIND",
+            help="What weights are: frequency, so many people were seen, or sampling, one was seen who stands for so "
+            "many. Has to be said where they are not plainly counts.",
+            rich_help_panel=PEOPLE,
+        ),
+    ] = None
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column of what rows have in common that are not independent: a person with several rows, a branch.",
+            rich_help_panel=PEOPLE,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fitted(Traced, Evidence, Limited):
     """One policy, and how sure one wants to be of it."""
 
     confidence: Annotated[
@@ -259,8 +285,10 @@ class Roles:
     ----------
     file, table : str
         Where the people are.
-    group, label, proba, predicted, today, decision, weight, key : str or list of str
+    group, label, proba, predicted, today, decision, weight, cluster, key : str or list of str
         Columns.
+    weight_kind : str
+        What weights are.
     classes, favourable : str or list of str
         Decisions, as they are typed.
     happiness, name, unit, among, bounds, loss : str or list of str
@@ -278,6 +306,8 @@ class Roles:
     today: str | None = None
     decision: str | None = None
     weight: str | None = None
+    cluster: str | None = None
+    weight_kind: WeightKind | None = None
     key: str | None = None
     classes: list[str] | None = None
     favourable: str | None = None
@@ -297,5 +327,5 @@ class Roles:
 
     def columns(self) -> dict[str, str | list[str] | None]:
         """The columns that options name outright, by option."""
-        named = ("group", "label", "predicted", "today", "decision", "weight", "key")
+        named = ("group", "label", "predicted", "today", "decision", "weight", "cluster", "key")
         return {option: getattr(self, option) for option in named}

@@ -22,7 +22,7 @@ from felicific.cli.inputs import (
     read_happiness,
     read_proba,
 )
-from felicific.cli.options import Fitted, PolicyKind, Roles, Scored
+from felicific.cli.options import Fitted, PolicyKind, Roles, Scored, WeightKind
 from felicific.exceptions import DataError
 
 
@@ -43,8 +43,10 @@ class People:
     classes : list or None
         The decisions there are, as far as they are known before the rows are read.
     proba : dict of class to column, or None
-    label, predicted, today, decision, weight, key : str or None
+    label, predicted, today, decision, weight, cluster, key : str or None
         Columns.
+    weight_kind : str or None
+        What weights are.
     happiness, loss, favourable :
         As the library takes them.
     policy : Policy or None
@@ -62,6 +64,8 @@ class People:
     today: str | None
     decision: str | None
     weight: str | None
+    cluster: str | None
+    weight_kind: WeightKind | None
     key: str | None
     happiness: Any
     loss: Any
@@ -102,6 +106,8 @@ class People:
             today=roles.today,
             decision=roles.decision,
             weight=roles.weight,
+            cluster=roles.cluster,
+            weight_kind=roles.weight_kind,
             key=roles.key,
             happiness=happiness,
             loss=cost,
@@ -195,14 +201,22 @@ class People:
         """Decisions, rows, labels and weights, for an audit."""
         rows = self.rows()
         labels = None if self.label is None else take_column(rows, self.label, "--label")
-        weight = None if self.weight is None else take_column(rows, self.weight, "--weight")
-        named = {"X": rows, "y": labels, "sample_weight": weight}
+        named = {"X": rows, "y": labels} | self.evidence(rows)
         return named | ({"decisions": self.decisions(rows)} if self.policy is None else self._by_policy())
+
+    def evidence(self, rows: Table) -> dict[str, Any]:
+        """What some rows count for: weights and clusters."""
+        columns = {"sample_weight": (self.weight, "--weight"), "cluster": (self.cluster, "--cluster")}
+        return {
+            role: None if name is None else take_column(rows, name, option)
+            for role, (name, option) in columns.items()
+        }
 
     def in_the_file(self) -> dict[str, Any]:
         """The same by names of columns, with the rows still where they are."""
         self.source.check_rows()
-        named = {"X": self.source.relation, "y": self.label, "sample_weight": self.weight}
+        named = {"X": self.source.relation, "y": self.label}
+        named |= {"sample_weight": self.weight, "cluster": self.cluster}
         if self.policy is None:
             return named | {"decisions": self.decision}
         return named | self._by_policy()

@@ -50,7 +50,7 @@ def report(options: ReportOptions) -> None:
         people = People.find(options)
         rows = people.source.read(pandas=True)
         if options.test is None:
-            rows, others = halves(rows, people.group, options.seed)
+            rows, others = halves(rows, people.group, options.seed, people.cluster)
         else:
             others = People.find(replace(options, file=options.test)).source.read(pandas=True)
         fair = classifier(
@@ -59,8 +59,7 @@ def report(options: ReportOptions) -> None:
         words: dict[str, Any] = {"command": command_line(), "model": None}
         if options.title is not None:
             words["title"] = options.title
-        if options.weight is not None:
-            words["sample_weight"] = take_column(others, options.weight, "--weight")
+        words |= people.evidence(others) | {"weight_kind": people.weight_kind}
         labels = take_column(others, options.label, "--label")
         fair.report(others, labels, today=options.today, **words).save(options.out)
     print(f"Written to {options.out}.")

@@ -352,6 +352,8 @@ def fingerprint(tried: Tryout) -> str:
         ("predicted", today),
         ("weight", people.weight),
     ]
+    if people.cluster is not None:
+        columns.append(("cluster", people.cluster))
     if is_frame(table):
         columns += [(f"x.{name}", take_column(table, name, "the report")) for name in column_names(table)]
     else:

@@ -17,6 +17,7 @@ from felicific._capabilities import remedy
 from felicific._people.checks import check_weights
 from felicific._people.columns import Columns
 from felicific._people.lazy import LazyPeople, classes_on, distinct_labels
+from felicific._people.idle import idle
 from felicific._people.missing import missing_first
 from felicific._people.people import People
 from felicific._policy.policy import Policy
@@ -139,6 +140,10 @@ def audit(
                 else _by_policy(policy, X, columns, asked)
             )
             persons = persons_of(people, problem, sampling=sampling)
+    known = () if policy is None else policy.groups
+    problem.check_groups([*known, *(group for group in persons.groups if group not in known)])
+    for name in persons.idle:
+        raise idle(name, problem.decisions.tolist())
     return measure(
         persons, problem.widths, confidence=confidence, method=method, simultaneous=bool(simultaneous)
     )

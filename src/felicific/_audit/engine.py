@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from felicific._audit.persons import SummedPersons, check_persons, expected_value
+from felicific._audit.persons import SummedPersons, check_persons, expected_value, idle_among
+from felicific._people.idle import differs
 from felicific._people.lazy import LazyPeople, no_rows
 from felicific._people.people import People
 from felicific._people.worth import Worth, typical, worth_of
@@ -48,6 +49,7 @@ class _Part:
     odd: Floats
     largest: Floats
     whole: bool
+    moved: Truths
 
     @_quiet
     def __add__(self, other: _Part) -> _Part:
@@ -77,6 +79,7 @@ class _Part:
             odd=a.odd + b.odd,
             largest=np.maximum(a.largest, b.largest),
             whole=a.whole and b.whole,
+            moved=a.moved | b.moved,
         )
 
     def _aligned(self, groups: tuple[Any, ...], origin: Floats) -> _Part:
@@ -134,6 +137,7 @@ def sum_persons(people: LazyPeople, sampling: bool, policy: Policy | None = None
         whole=sums.whole,
         counted=sums.weight[:, :j],
         largest=(sums.largest[:j], float(sums.largest[j]) if knows_loss else 0.0),
+        idle=idle_among(problem, sums.moved[:j]),
     )
     check_persons(persons)
     return persons
@@ -180,11 +184,13 @@ def _part_of(problem: Problem, policy: Policy | None, people: People) -> _Part:
 
 @dataclass(frozen=True)
 class _Value:
-    """Of one component, or the loss: values relative to a typical one, and who is counted (None: everybody)."""
+    """Of one component, or the loss: values relative to a typical one, who is counted (None: everybody), whether
+    some decision changes it."""
 
     away: Floats
     origin: float
     counted: Truths | None = None
+    moves: bool = True
 
 
 def _values(worth: Worth, odds: Floats) -> list[_Value]:
@@ -192,7 +198,7 @@ def _values(worth: Worth, odds: Floats) -> list[_Value]:
 
     def valued(numbers: Floats, counted: Truths | None = None) -> _Value:
         origin = typical(numbers, counted) or 0.0
-        return _Value(expected_value(numbers, odds, origin), origin, counted)
+        return _Value(expected_value(numbers, odds, origin), origin, counted, differs(numbers))
 
     values = [valued(*worth.values(j)) for j in range(len(worth.problem.happiness))]
     return [*values, valued(worth.cost) if worth.knows_cost else _Value(np.zeros(len(odds)), 0.0)]
@@ -202,7 +208,7 @@ def _nobody(groups: tuple[Any, ...], n: int) -> _Part:
     names = ("weight", "squares", "mean", "second", "third", "odd")
     empty: dict[str, Any] = {name: np.zeros((len(groups), n)) for name in names}
     empty |= {name: np.zeros(len(groups)) for name in ("rows", "total")}
-    return _Part(groups=groups, origin=np.zeros(n), largest=np.zeros(n), whole=True, **empty)
+    return _Part(groups=groups, origin=np.zeros(n), largest=np.zeros(n), whole=True, moved=np.zeros(n, bool), **empty)
 
 
 @_quiet
@@ -224,6 +230,7 @@ def _summed(
         away = np.where(w > 0, value.away, 0.0)
         raw = away + value.origin
         part.origin[j], part.largest[j] = value.origin, np.abs(away).max(initial=0.0)
+        part.moved[j] = value.moves
         part.odd[:, j] = add((w > 0) & (raw != 0.0) & (raw != 1.0))
         part.weight[:, j], part.squares[:, j] = add(w), add(w * w)
         part.mean[:, j] = add(w * away) / np.where(part.weight[:, j] > 0, part.weight[:, j], 1.0)

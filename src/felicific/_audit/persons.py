@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from felicific._capabilities import remedy
+from felicific._people.idle import differs
 from felicific._people.people import People
 from felicific._people.worth import Worth, typical, worth_of
 from felicific._problem.happiness import Component
@@ -79,6 +80,8 @@ class EachPerson:
     losses : array of shape (n,), or None
         Loss of each person; None when it cannot be known.
     weight : array of shape (n,), or None
+    idle : tuple of str
+        Components that no decision changes for anybody.
     checksum : int
         Of who these people are and what every decision would be worth to them, whatever was decided.
     """
@@ -95,6 +98,7 @@ class EachPerson:
     losses: Floats | None
     weight: Floats | None
     checksum: int
+    idle: tuple[str, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -220,6 +224,7 @@ class SummedPersons:
     whole: bool
     counted: Floats
     largest: tuple[Floats, float]
+    idle: tuple[str, ...] = ()
 
     @property
     def countable(self) -> bool:
@@ -283,6 +288,7 @@ def persons_of(people: People, problem: Problem, *, sampling: bool = False) -> E
         losses=losses,
         weight=people.weight,
         checksum=checksum,
+        idle=idle_among(problem, memory.moved),
     )
     check_persons(persons)
     return persons
@@ -298,12 +304,14 @@ class _Memory:
     def __init__(self, n_components: int) -> None:
         self.origin: list[float | None] = [None] * n_components
         self.binary = np.ones(n_components, dtype=bool)
+        self.moved = np.zeros(n_components, dtype=bool)
         self.checksum = 0
 
     def happiness_of(self, j: int, worth: Worth, q: Floats) -> tuple[Floats, Truths | None]:
         """Value of every person relative to the component's origin, and who is counted (None: everybody)."""
         values, counted = worth.values(j)
         self.checksum = _checksum(values, self.checksum)
+        self.moved[j] = self.moved[j] or differs(values)
         if self.origin[j] is None:
             self.origin[j] = typical(values, counted)
         origin = self.origin[j] or 0.0
@@ -314,6 +322,11 @@ class _Memory:
             raw = (expected if counted is None else expected[counted]) + origin
             self.binary[j] = bool(((raw == 0.0) | (raw == 1.0)).all())
         return expected, counted
+
+
+def idle_among(problem: Problem, moved: Truths) -> tuple[str, ...]:
+    """Names of the components that no decision changes."""
+    return tuple(problem.components[j].name for j in np.flatnonzero(~moved))
 
 
 def expected_value(values: Floats, odds: Floats, origin: float) -> Floats:

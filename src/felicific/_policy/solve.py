@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias, cast
 from felicific._capabilities import remedy
 from felicific._people.columns import Columns
 from felicific._people.find import labelled_people
+from felicific._people.idle import idle
 from felicific._people.lazy import LazyPeople
 from felicific._people.people import People
 from felicific._policy.cells import solve_cells
@@ -111,7 +112,7 @@ def solve(
     salt = make_salt(random_state)
     if isinstance(source, Moments):
         said.refuse_beside_moments()
-        source.check_complete()
+        check_sums(source)
         requirements = requirements_of(gap, constraints, source.components)
         return solve_cells(source.joined(), requirements, see_group=group_at_predict, salt=salt)
     kind = said.kind(source, group_at_predict)
@@ -129,6 +130,13 @@ def solve(
         # As on an engine, one look at every row before any search.
         compute_moments(people, problem, Label()).check_complete()
         return fit_individual(problem, people.with_scores, individual, salt)[0]
+
+
+def check_sums(sums: Moments) -> None:
+    """Raise unless sums are complete, and some decision changes every component."""
+    sums.check_complete()
+    for name in sums.idle:
+        raise idle(name, sums.classes.tolist())
 
 
 @dataclass(frozen=True)

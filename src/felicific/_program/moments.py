@@ -158,6 +158,12 @@ class Moments:
                         "Add such rows, widen `among`, or merge the group with another.",
                     )
 
+    @property
+    def idle(self) -> list[str]:
+        """Components of which every sum is the same for all decisions."""
+        same = (self.value == self.value[:, :, :1]).all(axis=(0, 1, 2)) & self.among.any(axis=(0, 1))
+        return [self.components[j].name for j in np.flatnonzero(same)]
+
     def evaluate(self, q: Floats) -> Outcome:
         """Loss, group means and gaps of the policy ``q[z, s, d]``."""
         return self._outcome(float(np.einsum("zsd,zsd->", self.loss, q)), self.relative_means(q))

@@ -7,6 +7,7 @@ from typing import Any
 
 from felicific._people.columns import Columns
 from felicific._people.find import labelled_people
+from felicific._people.idle import refuse_idle
 from felicific._people.lazy import LazyPeople
 from felicific._people.people import People
 from felicific._problem.happiness import HappinessLike
@@ -18,11 +19,19 @@ from felicific._program.summing import sum_people
 from felicific._typing import Array, LossLike, Table
 
 
-def compute_moments(people: People | LazyPeople, problem: Problem, signal: Signal) -> Moments:
-    """The sums that the program needs, of people wherever they are."""
-    if isinstance(people, LazyPeople):
-        return sum_lazily(people, signal)
-    return sum_people(people, problem, signal)
+def compute_moments(
+    people: People | LazyPeople, problem: Problem, signal: Signal, *, whole: bool = True
+) -> Moments:
+    """The sums that the program needs, of people wherever they are.
+
+    Of ``whole`` tables a happiness that no decision changes is refused; of a part, the others may be changed.
+    """
+    lazy = isinstance(people, LazyPeople)
+    sums = sum_lazily(people, signal) if lazy else sum_people(people, problem, signal)
+    problem.check_groups(sums.groups)
+    if whole and sums.idle:
+        refuse_idle(people, problem)  # sums may cancel out, so people are asked
+    return sums
 
 
 def moments(
@@ -93,4 +102,4 @@ def moments(
         return Problem.of(decisions, happiness, loss=loss, favourable=favourable)
 
     with labelled_people(table, columns, asked, classes, groups) as (people, problem):
-        return compute_moments(people, problem, signal)
+        return compute_moments(people, problem, signal, whole=groups is None)

@@ -16,8 +16,8 @@ from felicific._audit.result import Audit, ComponentAudit, GapTest, Interval
 from felicific._capabilities import remedy
 from felicific._people.checks import check_weights
 from felicific._people.columns import Columns
-from felicific._people.lazy import LazyPeople, classes_on, distinct_labels
 from felicific._people.idle import idle
+from felicific._people.lazy import LazyPeople, classes_on, distinct_labels
 from felicific._people.missing import missing_first
 from felicific._people.people import People
 from felicific._policy.policy import Policy

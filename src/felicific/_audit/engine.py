@@ -26,7 +26,7 @@ from felicific._people.worth import Worth, typical, worth_of
 from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
 from felicific._statistics.intervals import Sample
-from felicific._tables.groups import find_groups
+from felicific._tables.groups import find_groups, refuse_identifiers
 from felicific._typing import Codes, Floats, Truths
 
 #: Numbers whose squares and cubes overflow are refused by name once everybody is summed up.
@@ -115,6 +115,7 @@ def sum_persons(people: LazyPeople, sampling: bool, policy: Policy | None = None
     sums: _Part = people.fold(partial(_part_of, problem, policy), _Part.__add__)
     if not sums.rows.sum():
         raise no_rows(people.columns.weight)
+    refuse_identifiers(sums.groups, int(sums.rows.sum()), float(sums.total.sum()))
     j = len(problem.happiness)
     knows_loss = people.columns.y is not None or not problem.loss.looks_at_y
     sample, loss = _sample(sums, sampling), None
@@ -184,8 +185,7 @@ def _part_of(problem: Problem, policy: Policy | None, people: People) -> _Part:
 
 @dataclass(frozen=True)
 class _Value:
-    """Of one component, or the loss: values relative to a typical one, who is counted (None: everybody), whether
-    some decision changes it."""
+    """Of one component, or the loss: values relative to a typical one, who is counted (None: everybody); whether it moves."""
 
     away: Floats
     origin: float
@@ -208,7 +208,9 @@ def _nobody(groups: tuple[Any, ...], n: int) -> _Part:
     names = ("weight", "squares", "mean", "second", "third", "odd")
     empty: dict[str, Any] = {name: np.zeros((len(groups), n)) for name in names}
     empty |= {name: np.zeros(len(groups)) for name in ("rows", "total")}
-    return _Part(groups=groups, origin=np.zeros(n), largest=np.zeros(n), whole=True, moved=np.zeros(n, bool), **empty)
+    return _Part(
+        groups=groups, origin=np.zeros(n), largest=np.zeros(n), whole=True, moved=np.zeros(n, bool), **empty
+    )
 
 
 @_quiet

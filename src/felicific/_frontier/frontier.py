@@ -25,7 +25,7 @@ from felicific._frontier.curve import Curve, curve, table_of
 from felicific._policy.cells import CellPolicy
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import Component, HappinessLike
-from felicific._problem.requirements import resolve_gap
+from felicific._problem.requirements import check_gaps, resolve_gap
 from felicific._program.model import build, changes_of
 from felicific._program.moments import Moments, Outcome
 from felicific._program.solution import rounded_up
@@ -201,6 +201,8 @@ class Frontier:
 
     def _tau_of_gap(self, gap: Any) -> float:
         closed = np.isfinite(self.ray)
+        known = [component for component, on in zip(self.components, closed, strict=True) if on]
+        check_gaps(gap, (), self.components if isinstance(gap, Mapping) else tuple(known))
         allowed = np.array(resolve_gap(gap, self.components))
         if isinstance(gap, Mapping):
             for j in np.flatnonzero(np.isfinite(allowed) & ~closed)[:1]:

@@ -12,7 +12,7 @@ import numpy as np
 from felicific._people.checks import as_columns, check_proba, check_weights, encode_labels
 from felicific._people.worth import BATCH, Batch
 from felicific._problem.problem import Problem
-from felicific._tables.groups import encode_groups, find_groups
+from felicific._tables.groups import encode_groups, find_groups, refuse_identifiers
 from felicific._tables.memory import as_vector, count_rows, row_argmax, slice_rows, take_rows, widener
 from felicific._typing import Array, Codes, Floats, Table
 from felicific.exceptions import DataError
@@ -124,6 +124,8 @@ class People:
                 given["probabilities"] = np.array(given["probabilities"].tolist())
         labels, values = given["labels y"], np.asarray(given["groups"])
         known = find_groups(values) if groups is None else _plain(groups)
+        if groups is None and first_row is None:
+            refuse_identifiers(known, len(values), None if checked is None else float(checked.sum()))
         decisions, truths = problem.decisions, problem.labels
 
         def coded(what: str, classes: Array, name: str) -> Codes | None:

@@ -20,7 +20,7 @@ from felicific._policy.lottery import make_salt
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem
-from felicific._problem.requirements import requirements_of
+from felicific._problem.requirements import check_constraints, check_gaps, requirements_of
 from felicific._problem.rows import Requirement
 from felicific._program.moments import Moments
 from felicific._program.signals import Individual, Label, Signal, SignalLike, resolve_kind
@@ -113,7 +113,9 @@ def solve(
     if isinstance(source, Moments):
         said.refuse_beside_moments()
         check_sums(source)
-        requirements = requirements_of(gap, constraints, source.components)
+        listed = check_constraints(constraints)
+        check_gaps(gap, listed, source.components)
+        requirements = requirements_of(gap, listed, source.components)
         return solve_cells(source.joined(), requirements, see_group=group_at_predict, salt=salt)
     kind = said.kind(source, group_at_predict)
     with said.people(source, gap=gap, constraints=constraints, see_group=group_at_predict) as (

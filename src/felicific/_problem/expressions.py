@@ -109,7 +109,9 @@ class Expression:
             near = difflib.get_close_matches(str(value), [one for one in alike if isinstance(one, str)], n=1)
             shown = f"{str(list(known[:20]))[:-1]}, ...]" if len(known) > 20 else str(list(known))
             remedy = f"Did you mean {near[0]!r}?" if near else "Compare with one of them"
-            remedy += f" Where these rows lack {what}s, name all of them." if near else ", or name all there are."
+            remedy += (
+                f" Where these rows lack {what}s, name all of them." if near else ", or name all there are."
+            )
             raise _wrong(self.text, node, f"{value!r} is no {what}; the {others} are {shown}:", remedy)
 
     @property

@@ -16,6 +16,7 @@ from felicific._problem.happiness import Component, Happiness, resolve_happiness
 from felicific._problem.loss import Loss
 from felicific._problem.requirements import (
     check_constraints,
+    check_gaps,
     constraint_name,
     requirements_of,
     resolve_gap,
@@ -80,7 +81,10 @@ class Problem:
             asked = {str(component.name): gap for component in own}
         checked = check_constraints(constraints)
         every = own + _constrained(checked, own, decisions.tolist(), favourable)
-        requirements = requirements_of(asked, checked, tuple(part.component for part in every))
+        check_gaps(None if isinstance(gap, Mapping) else gap, (), tuple(part.component for part in own))
+        components = tuple(part.component for part in every)
+        check_gaps(asked, checked, components)
+        requirements = requirements_of(asked, checked, components)
         names = tuple(str(component.name) for component in own)
         cost = Loss.of(loss, decisions, truths)
         made = cls(decisions, truths, every, cost, requirements, see_group, names)

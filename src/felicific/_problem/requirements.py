@@ -427,6 +427,31 @@ def resolve_gap(
     return _smallest(widths, _gaps_among(constraints), components)
 
 
+def check_gaps(gap: Any, constraints: Iterable[Requirement], components: tuple[Component, ...]) -> None:
+    """Refuse gaps that cannot mean anything: one number in several units, or more than values can be apart."""
+    units = sorted({component.unit for component in components if component.unit})
+    if (
+        gap is not None
+        and not isinstance(gap, Mapping)
+        and 0 < _width(gap, "gap") < math.inf
+        and len(units) > 1
+    ):
+        named = ", ".join(f"{component.name!r}: ..." for component in components)
+        raise ConstraintError(
+            f"The gap is {gap!r}, one number for components that are counted in {' and in '.join(units)}.",
+            f"Give each its own: gap={{{named}}}.",
+        )
+    for asked in (*_gaps_written(gap, components), *_gaps_among(constraints)):
+        for component in (components[j] for j in asked.components(components)):
+            widest, points = component.quantity(component.widest), " (five percentage points are 0.05)"
+            if component.widest * (1 + 1e-9) < asked.at_most < math.inf:
+                raise ConstraintError(
+                    f"The gap of {component.name!r} is to be at most {component.quantity(asked.at_most)}, and no gap "
+                    f"of it is larger than {widest}, by its bounds.",
+                    f"Give a number from 0 to {widest}{points if component.bounds == (0.0, 1.0) else ''}.",
+                )
+
+
 def _gaps_written(gap: Any, components: tuple[Component, ...]) -> Iterator[Gap]:
     """The gaps that the shorthand stands for."""
     if isinstance(gap, Mapping):

@@ -135,6 +135,22 @@ def find_groups(group: Array) -> tuple[Any, ...]:
         ) from error
 
 
+#: From so many groups on, fewer than so many people in each on average mean that a column says who somebody is.
+MANY, FEW = 50, 2
+
+
+def refuse_identifiers(groups: Sequence[Any], rows: int, weight: float | None = None) -> None:
+    """Refuse groups of so many rows (of this total weight) that are people, not groups of them."""
+    people = rows if weight is None else max(float(rows), weight)
+    if len(groups) >= MANY and people < FEW * len(groups):
+        shown = ", ".join(repr(group) for group in groups[:3])
+        raise GroupError(
+            f"There are {len(groups):,} groups ({shown}, ...) of {people:,.0f} people: that is no group, but who "
+            "somebody is.",
+            "Name a column whose values many people share; ages and amounts are cut into a few classes first.",
+        )
+
+
 def encode_groups(
     group: Array, known: Sequence[Any], rows: NDArray[np.intp] | None = None
 ) -> NDArray[np.intp]:

@@ -166,10 +166,10 @@ class _Asked:
         return Problem.of(decisions, self.happiness, loss=loss, gap=self.gap, favourable=self.favourable)
 
     def fill(self, settings: Any) -> None:
-        """Take what was not said from a FairClassifier."""
+        """Take what was not said from a FairClassifier, which remembers the groups that ``fit`` named."""
         for name in ("happiness", "sensitive_features", "loss", "gap", "favourable"):
             if getattr(self, name) is None:
-                setattr(self, name, getattr(settings, name))
+                setattr(self, name, getattr(settings, name + "_" * (name == "sensitive_features")))
 
 
 def _check_scores(policy: Policy | None, columns: Columns) -> None:
@@ -205,9 +205,14 @@ def _on_engine(
 
 def _by_decisions(decisions: Any, X: Table, columns: Columns, asked: _Asked) -> tuple[People, Problem]:
     """People in memory, about whom something is decided by a classifier or was by anything else."""
-    if decisions is None:
-        raise DataError("There are no decisions.", "Pass a fitted classifier, or an array of decisions.")
     decides = not isinstance(decisions, str) and hasattr(decisions, "predict")
+    if decisions is None or not (decides or isinstance(decisions, str) or hasattr(decisions, "__len__")):
+        raise DataError(
+            "There are no decisions."
+            if decisions is None
+            else f"{decisions!r} is no decision about each person.",
+            "Pass a fitted classifier, or an array of decisions.",
+        )
     if decides and X is None:
         raise DataError("A classifier is audited on people, and X is None.", "Pass X.")
     passed, fair = asked.sensitive_features, False

@@ -185,7 +185,7 @@ def _part_of(problem: Problem, policy: Policy | None, people: People) -> _Part:
 
 @dataclass(frozen=True)
 class _Value:
-    """Of one component, or the loss: values relative to a typical one, who is counted (None: everybody); whether it moves."""
+    """Of one component, or the loss: values relative to a typical one, who is counted (None: all), whether it moves."""
 
     away: Floats
     origin: float

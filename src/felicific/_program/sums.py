@@ -26,8 +26,10 @@ def compute_moments(
 
     Of ``whole`` tables a happiness that no decision changes is refused; of a part, the others may be changed.
     """
-    lazy = isinstance(people, LazyPeople)
-    sums = sum_lazily(people, signal) if lazy else sum_people(people, problem, signal)
+    if isinstance(people, LazyPeople):
+        sums = sum_lazily(people, signal)
+    else:
+        sums = sum_people(people, problem, signal)
     problem.check_groups(sums.groups)
     if whole and sums.idle:
         refuse_idle(people, problem)  # sums may cancel out, so people are asked

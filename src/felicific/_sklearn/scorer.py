@@ -107,7 +107,7 @@ class Scorer:
         if named is not None or not fair:
             group = resolve_groups(X, named)
         else:
-            group = resolve_groups(inner, last.sensitive_features, columns_only=True)
+            group = resolve_groups(inner, last.sensitive_features_, columns_only=True)
         table = inner if self.happiness is None else X
         people = People.of(
             table, problem, group=group, y=labels, proba=decisions, weight=weight, rows=present

@@ -44,7 +44,7 @@ def resolve_groups(
     if columns_only and isinstance(sensitive_features, list | tuple):
         names: list[Any] | None = list(sensitive_features)
     else:
-        names = _column_list(table, sensitive_features)
+        names = named_columns(table, sensitive_features)
     if names is not None:
         columns = [take_column(table, name, "the groups") for name in names]
     elif is_frame(sensitive_features):
@@ -86,7 +86,7 @@ def groups_of_present(
     return group
 
 
-def _column_list(table: Table, named: Any) -> list[Any] | None:
+def named_columns(table: Table, named: Any) -> list[Any] | None:
     """Return the columns that are named, or None when ``named`` holds the values themselves."""
     if isinstance(named, str) or (isinstance(named, int) and not isinstance(named, bool)):
         return [named]

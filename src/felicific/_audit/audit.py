@@ -20,6 +20,7 @@ from felicific._people.idle import idle
 from felicific._people.lazy import LazyPeople, classes_on, distinct_labels
 from felicific._people.missing import missing_first
 from felicific._people.people import People
+from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import HappinessLike, written
 from felicific._problem.problem import Problem
@@ -41,6 +42,12 @@ from felicific.exceptions import DataError
 
 #: What ``method=`` may say.
 METHODS = ("auto", "t", "hall", "exact", "bernstein", "betting")
+
+#: What is said of probabilities that are audited as they are.
+LOTTERY = (
+    "The decisions are probabilities, so everybody is taken to draw a lot with these odds. If they are what a model "
+    "believes, and not odds, pass what it decides: model.predict(X)."
+)
 
 
 def audit(
@@ -69,7 +76,8 @@ def audit(
     decisions : fitted FairClassifier, any fitted classifier, Policy, array of shape (n,) or (n, K), or column name
         Who or what decides: a FairClassifier and a Policy are audited by their decision probabilities, so that their
         lottery adds no noise; another classifier by its ``predict``. Or what any system decided: one decision per
-        person, or the probability of every decision, or the name of the column of X that holds the decisions.
+        person, or the odds of every decision (a lottery, not what a model believes: a note says so), or the name of
+        the column of X that holds the decisions.
     X : table, optional
         The people. May be left out when no happiness looks at ``x`` and the groups are given. One that is not in
         memory (see :func:`felicific.moments`) is summed up by its engine; the other arguments then name columns, and
@@ -129,7 +137,7 @@ def audit(
     asked = _Asked(happiness, sensitive_features, loss, gap, favourable, classes)
     policy = decisions if isinstance(decisions, Policy) else None
     _check_scores(policy, columns)
-    engine, sampling = find_engine(X), weight_kind == "sampling"
+    engine, sampling, lottery = find_engine(X), weight_kind == "sampling", False
     if engine is not None:
         persons, problem = _on_engine(engine, policy, decisions, columns, asked, sampling)
     else:
@@ -140,13 +148,16 @@ def audit(
                 else _by_policy(policy, X, columns, asked)
             )
             persons = persons_of(people, problem, sampling=sampling)
+            drawn = people.odds is not None and bool(faces_lottery(people.odds).any())
+            lottery = drawn and policy is None and not hasattr(decisions, "predict")
     known = () if policy is None else policy.groups
     problem.check_groups([*known, *(group for group in persons.groups if group not in known)])
     for name in persons.idle:
         raise idle(name, problem.decisions.tolist())
-    return measure(
+    found = measure(
         persons, problem.widths, confidence=confidence, method=method, simultaneous=bool(simultaneous)
     )
+    return replace(found, notes=(LOTTERY, *found.notes)) if lottery else found
 
 
 @dataclass

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from felicific._fit.cells import FittedCells
 from felicific._fit.fitted import Fitted
 from felicific._fit.individual import FittedIndividual
-from felicific._people.idle import refuse_idle
 from felicific._people.people import People
 from felicific._problem.problem import Problem
 from felicific._program.signals import Individual, Signal
@@ -17,7 +16,5 @@ def fit_policy(
     problem: Problem, people: People, kind: Signal | Individual, *, salt: str, randomize: bool = True
 ) -> Fitted:
     """Fit a policy of this kind to people with labels."""
-    problem.check_groups(people.groups)
-    refuse_idle(people, problem)
     fit: Callable[..., Fitted] = FittedIndividual.fit if kind.sees_x else FittedCells.fit
     return fit(problem, people, kind, salt=salt, randomize=randomize)

@@ -9,6 +9,7 @@ from typing import Self, cast
 from felicific._fit.fitted import Fitted, kept_people, share_drawn, stated
 from felicific._frontier.frontier import Frontier
 from felicific._frontier.individual import individual_frontier
+from felicific._people.idle import changed
 from felicific._people.people import People
 from felicific._policy.fit_individual import fit_individual, ground_of, recalibrate_individual
 from felicific._policy.individual import IndividualPolicy
@@ -36,6 +37,8 @@ class FittedIndividual(Fitted):
     def fit(cls, problem: Problem, people: People, kind: Individual, *, salt: str, randomize: bool) -> Self:
         """Fit a policy that sees all of x to people with labels."""
         people = people.with_scores
+        problem.check_groups(people.groups)
+        changed(people, problem)
         policy, fingerprint = fit_individual(problem, people, kind, salt)
         policy = stated(problem, people, replace(policy, randomize=randomize))
         return cls(

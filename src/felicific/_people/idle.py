@@ -21,13 +21,17 @@ def differs(values: Floats) -> bool:
     return bool((values != values[:1]).any())
 
 
-def refuse_idle(people: People | LazyPeople, problem: Problem) -> None:
-    """Raise if no decision changes some component for anybody of these people, who have labels."""
+def changed(people: People | LazyPeople, problem: Problem, *, whole: bool = True) -> tuple[bool, ...]:
+    """Whether some decision changes each component for anybody of these people, who have labels.
+
+    Of a ``whole`` table, one that is not changed is refused; of a part, others may be.
+    """
     step = partial(_seen, problem)
     seen = people.fold(step, np.maximum) if isinstance(people, LazyPeople) else step(people)
     for happiness, found in zip(problem.happiness, seen.tolist(), strict=True):
-        if found == _IDLE:
+        if whole and found == _IDLE:
             raise idle(str(happiness.name), problem.decisions.tolist())
+    return tuple((seen == _MOVED).tolist())
 
 
 def idle(name: str, decisions: Iterable[Any]) -> HappinessError:

@@ -137,8 +137,9 @@ def solve(
 def check_sums(sums: Moments) -> None:
     """Raise unless sums are complete, and some decision changes every component."""
     sums.check_complete()
-    for name in sums.idle:
-        raise idle(name, sums.classes.tolist())
+    for component, moves in zip(sums.components, sums.moves, strict=True):
+        if not moves:
+            raise idle(component.name, sums.classes.tolist())
 
 
 @dataclass(frozen=True)

@@ -94,6 +94,14 @@ class Moments:
     today_loss: Floats
     today_value: Floats
     rows: NDArray[np.int64]
+    changed: tuple[bool, ...] | None = None
+
+    @cached_property
+    def moves(self) -> tuple[bool, ...]:
+        """Whether some decision changes each component for somebody: as was seen, else by sums, which may cancel."""
+        if self.changed is not None:
+            return self.changed
+        return tuple((self.value != self.value[:, :, :1]).any(axis=(0, 1, 2)).tolist())
 
     @cached_property
     def total(self) -> float:
@@ -129,6 +137,7 @@ class Moments:
             today_loss=self.today_loss + other.today_loss,
             today_value=self.today_value + other.today_value,
             rows=self.rows + other.rows,
+            changed=tuple(np.logical_or(self.moves, other.moves).tolist()),
         )
 
     def __radd__(self, other: object) -> Moments:
@@ -157,12 +166,6 @@ class Moments:
                         f"Nobody of the group {group!r} is counted by {component.name!r}.",
                         "Add such rows, widen `among`, or merge the group with another.",
                     )
-
-    @property
-    def idle(self) -> list[str]:
-        """Components of which every sum is the same for all decisions."""
-        same = (self.value == self.value[:, :, :1]).all(axis=(0, 1, 2)) & self.among.any(axis=(0, 1))
-        return [self.components[j].name for j in np.flatnonzero(same)]
 
     def evaluate(self, q: Floats) -> Outcome:
         """Loss, group means and gaps of the policy ``q[z, s, d]``."""
@@ -258,6 +261,7 @@ class Moments:
                 "loss_name": self.loss_name,
                 "origin": self.origin.tolist(),
                 "rows": self.rows.tolist(),
+                "changed": list(self.moves),
                 "cells": cells.tolist(),
                 **{name: getattr(self, name)[index].tolist() for name in _SUMS},
             },
@@ -359,6 +363,9 @@ def _parsed(content: dict[str, Any]) -> Moments:
         raise refused("some mass is negative")
     rows = check_shape("rows", read_numbers(content["rows"], "rows"), (g,)).astype(np.int64)
     origin = check_shape("origin", read_numbers(content["origin"], "origin"), (j,))
+    changed = content["changed"]
+    if len(changed) != j or not all(type(one) is bool for one in changed):
+        raise refused(f"which components decisions change is {changed!r}")
     return Moments(
         classes=classes,
         groups=groups,
@@ -367,6 +374,7 @@ def _parsed(content: dict[str, Any]) -> Moments:
         loss_name=loss_name,
         origin=origin,
         rows=rows,
+        changed=tuple(changed),
         **sums,
     )
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from felicific._people.columns import Columns
 from felicific._people.find import labelled_people
-from felicific._people.idle import refuse_idle
+from felicific._people.idle import changed
 from felicific._people.lazy import LazyPeople
 from felicific._people.people import People
 from felicific._problem.happiness import HappinessLike
@@ -27,13 +28,16 @@ def compute_moments(
     Of ``whole`` tables a happiness that no decision changes is refused; of a part, the others may be changed.
     """
     if isinstance(people, LazyPeople):
-        sums = sum_lazily(people, signal)
-    else:
-        sums = sum_people(people, problem, signal)
+        return _checked(sum_lazily(people, signal), people, problem, whole)
+    return _checked(sum_people(people, problem, signal), people, problem, whole)
+
+
+def _checked(sums: Moments, people: People | LazyPeople, problem: Problem, whole: bool) -> Moments:
+    """With what decisions change, once it is sure that what is asked can be."""
     problem.check_groups(sums.groups)
-    if whole and sums.idle:
-        refuse_idle(people, problem)  # sums may cancel out, so people are asked
-    return sums
+    # Sums may cancel out: people say whether nobody is changed.
+    moves = sums.moves if all(sums.moves) else changed(people, problem, whole=whole)
+    return replace(sums, changed=moves)
 
 
 def moments(

@@ -10,7 +10,7 @@ import numpy as np
 
 from felicific._fit.fitted import achieved
 from felicific._people.checks import check_weights
-from felicific._people.idle import refuse_idle
+from felicific._people.idle import changed
 from felicific._people.people import People
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem
@@ -112,7 +112,7 @@ class Scorer:
         people = People.of(
             table, problem, group=group, y=labels, proba=decisions, weight=weight, rows=present
         )
-        refuse_idle(people, problem)
+        changed(people, problem)
         outcome = achieved(problem, people, np.asarray(people.with_scores.proba))
         names = [component.name for component in problem.components]
         gaps = dict(zip(names, outcome.gaps.tolist(), strict=True))

@@ -185,9 +185,7 @@ class People:
         return self.policy.odds(self.scores(rows), group, rows)
 
     def decisions(self, rows: Table) -> Array:
-        """What is decided about some rows: by the policy, in the file, or by the larger probability."""
-        if self.policy is not None:
-            return self.chances(rows)
+        """What is decided about some rows: in the file, or by the larger probability."""
         if self.decision is not None:
             return take_column(rows, self.decision, "--decision")
         likeliest = self.scores(rows).argmax(axis=1)
@@ -196,19 +194,20 @@ class People:
     def in_memory(self) -> dict[str, Any]:
         """Decisions, rows, labels and weights, for an audit."""
         rows = self.rows()
-        labels = None if self.label is None else take_column(rows, self.label, "--label")
-        weight = None if self.weight is None else take_column(rows, self.weight, "--weight")
-        return {"decisions": self.decisions(rows), "X": rows, "y": labels, "sample_weight": weight}
+        named = {"X": rows, "y": self.label, "sample_weight": self.weight}
+        return named | (self._by_policy() if self.policy else {"decisions": self.decisions(rows)})
 
     def in_the_file(self) -> dict[str, Any]:
         """The same by names of columns, with the rows still where they are."""
         self.source.check_rows()
         named = {"X": self.source.relation, "y": self.label, "sample_weight": self.weight}
-        if self.policy is None:
-            return named | {"decisions": self.decision}
+        return named | (self._by_policy() if self.policy else {"decisions": self.decision})
+
+    def _by_policy(self) -> dict[str, Any]:
+        """The policy whose decisions are audited, and what it decides by."""
         self.check_scores()
         scores = {"predicted": self.predicted} if self.reads_label else {"proba": self.proba}
-        return named | {"decisions": self.policy} | scores
+        return {"decisions": self.policy} | scores
 
 
 def _named(roles: Roles) -> list[str]:

@@ -206,8 +206,8 @@ class Frontier:
 
     def _tau_of_gap(self, gap: Any) -> float:
         closed = np.isfinite(self.ray)
-        known = [component for component, on in zip(self.components, closed, strict=True) if on]
-        check_gaps(gap, (), self.components if isinstance(gap, Mapping) else tuple(known))
+        if not isinstance(gap, Mapping):  # places on a ray of several gaps may allow more than bounds do
+            check_gaps(gap, (), tuple(self.components[j] for j in np.flatnonzero(closed)))
         allowed = np.array(resolve_gap(gap, self.components))
         if isinstance(gap, Mapping):
             for j in np.flatnonzero(np.isfinite(allowed) & ~closed)[:1]:

@@ -442,6 +442,9 @@ def test_groups_that_look_like_numbers(folder, works):
     works(f"{APPLY} --out decided.csv")
 
 
+LATE = 'decision == "late"'
+
+
 def test_types_are_those_of_all_rows(folder, works):
     """A CSV whose later rows are written otherwise than its first is not rounded, and groups are not True or False."""
     first, later = 30_000, 1_000
@@ -459,7 +462,9 @@ def test_types_are_those_of_all_rows(folder, works):
     found = json.loads(works(f"{line} sex --happiness '(decision == \"yes\") * loan'"))
     means = found["components"][0]["means"]
     assert [(mean["group"], mean["estimate"]) for mean in means] == [("F", 0.5), ("M", 1.25)]
-    found = json.loads(works(f"{line} zip --happiness 'not old'"))
+    found = json.loads(
+        works(f"{line} zip --class yes --class no --class late --happiness 'not old or {LATE}'")
+    )
     means = found["components"][0]["means"]
     assert [(mean["group"], mean["estimate"]) for mean in means] == [("10", 0.0), ("2B", 1.0)]
 

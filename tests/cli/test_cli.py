@@ -115,7 +115,7 @@ def test_workflow_is_the_librarys(folder, works, scores):
     assert decided.pop("decision").tolist() == written.decide(proba, scores["sex"], scores["id"]).tolist()
     pd.testing.assert_frame_equal(decided, scores)
 
-    again = audit(written.odds(proba, scores["sex"]), scores, **common, gap=200.0, classes=[0, 1])
+    again = audit(written, scores, proba="score", **common, gap=200.0)
     command = f"audit decided.csv --policy-file policy.json --proba score --group sex --happiness '{FUNDING}'"
     assert works(f"{command} --unit $ --gap 200 --out after.json") == f"{again}\n"
     assert json.loads(Path("after.json").read_text("utf-8")) == again.to_dict()
@@ -473,6 +473,15 @@ def test_types_are_those_of_all_rows(folder, works):
 # What goes wrong
 
 
+FRONTIER, REPORT = FIT.replace("fit", "frontier", 1).replace(" --seed 0", ""), FIT.replace("fit", "report", 1)
+
+#: What no decision changes, and what no decision is.
+IDLE = {
+    "(decision == 3) * loan": "3 is no decision; the classes are [0, 1]",
+    "loan * 2": "No decision changes the happiness",
+    'decision * (group == "x")': "'x' is no group",
+}
+
 MISTAKES = {
     f"audit scores.csv --decision aproved --group sex --happiness '{FUNDING}'": (
         1,
@@ -483,6 +492,19 @@ MISTAKES = {
         1,
         "Did you mean 'loan'?",
     ),
+    **{
+        line.replace(f"'{FUNDING}'", f"'{text}'"): (1, words)
+        for line in (AUDIT, FIT, FRONTIER, REPORT)
+        for text, words in IDLE.items()
+    },
+    **{
+        line.replace("--group sex", "--group id"): (1, "that is no group, but who somebody is")
+        for line in (AUDIT, FIT, FRONTIER, REPORT)
+    },
+    **{
+        f"{line.replace(FUNDING, 'decision')} --bounds 0,1 --gap 5": (1, "no gap of it is larger than 1")
+        for line in (AUDIT, FIT, REPORT)
+    },
     "audit scores.csv --decision approved --group sex --happiness equalised_odds": (1, "'equalized_odds'?"),
     f"audit scores.csv --group sex --happiness '{FUNDING}'": (1, "--proba"),
     f"{AUDIT} --weight loam": (1, "--weight"),
@@ -560,7 +582,7 @@ MISTAKES = {
 
 @pytest.mark.parametrize("line", MISTAKES)
 def test_mistakes_are_one_line(folder, felicific, line):
-    """A mistake is one line that says what is wrong, an exit code, no output and no file."""
+    """A mistake is one line that says what is wrong (of an expression, where), an exit code, no output and no file."""
     Path("empty.csv").touch()
     Path("header.csv").write_text("id,sex,loan,score,approved,repaid\n")
     Path("latin.csv").write_bytes("sex,loan,approved\nM\xe4nnlich,1,0\nWeiblich,2,1\n".encode("latin-1"))
@@ -578,7 +600,7 @@ def test_mistakes_are_one_line(folder, felicific, line):
     code, out, err = felicific(line)
     assert (code, MISTAKES[line][1] in err) == (MISTAKES[line][0], True), err
     assert err.startswith("felicific: ")
-    assert err.count("\n") == 1
+    assert err.count("\n") == (4 if "^" in err else 1)
     assert out == ""
     assert [name for name in sorted(os.listdir()) if name != "__pycache__"] == before
 

@@ -150,7 +150,10 @@ def band(
     """
     if X is not None:
         count_rows(X)
-        scores, y = (take_column(X, part, "band") if isinstance(part, str) else part for part in (scores, y))
+        scores, y = (
+            take_column(X, part, "the scores and labels") if isinstance(part, str) else part
+            for part in (scores, y)
+        )
     array = scores.to_numpy() if hasattr(scores, "to_numpy") else np.asarray(scores)
     if array.ndim == 0:
         raise DataError(

@@ -427,20 +427,21 @@ def resolve_gap(
     return _smallest(widths, _gaps_among(constraints), components)
 
 
-def check_gaps(gap: Any, constraints: Iterable[Requirement], components: tuple[Component, ...]) -> None:
-    """Refuse gaps that cannot mean anything: one number in several units, or more than values can be apart."""
+def check_one_unit(number: Any, what: str, components: Sequence[Component]) -> None:
+    """Refuse one number where components are counted in different units; what has no unit is not known to differ."""
     units = sorted({component.unit for component in components if component.unit})
-    if (
-        gap is not None
-        and not isinstance(gap, Mapping)
-        and 0 < _width(gap, "gap") < math.inf
-        and len(units) > 1
-    ):
+    if len(units) > 1:
         named = ", ".join(f"{component.name!r}: ..." for component in components)
         raise ConstraintError(
-            f"The gap is {gap!r}, one number for components that are counted in {' and in '.join(units)}.",
-            f"Give each its own: gap={{{named}}}.",
+            f"The {what} is {number!r}, one number for components that are counted in {' and in '.join(units)}.",
+            f"Give each its own: {what}={{{named}}}.",
         )
+
+
+def check_gaps(gap: Any, constraints: Iterable[Requirement], components: tuple[Component, ...]) -> None:
+    """Refuse gaps that cannot mean anything: one number in several units, or more than values can be apart."""
+    if gap is not None and not isinstance(gap, Mapping) and 0 < _width(gap, "gap") < math.inf:
+        check_one_unit(gap, "gap", components)
     for asked in (*_gaps_written(gap, components), *_gaps_among(constraints)):
         for component in (components[j] for j in asked.components(components)):
             widest, points = component.quantity(component.widest), " (five percentage points are 0.05)"

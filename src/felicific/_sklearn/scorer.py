@@ -14,6 +14,7 @@ from felicific._people.idle import changed
 from felicific._people.people import People
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem
+from felicific._problem.requirements import check_one_unit
 from felicific._sklearn.classifier import FairClassifier
 from felicific._sklearn.inputs import present_rows
 from felicific._tables.groups import resolve_groups
@@ -117,6 +118,8 @@ class Scorer:
         names = [component.name for component in problem.components]
         gaps = dict(zip(names, outcome.gaps.tolist(), strict=True))
         if self.price is not None:
+            if not isinstance(self.price, Mapping):
+                check_one_unit(self.price, "price", problem.components)
             prices = self.price if isinstance(self.price, Mapping) else dict.fromkeys(gaps, self.price)
             unknown = [name for name in prices if name not in gaps]
             if unknown:

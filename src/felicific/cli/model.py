@@ -11,6 +11,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.metaestimators import available_if
 
 from felicific._sklearn.classifier import FairClassifier
+from felicific._tables.groups import find_groups, refuse_identifiers, resolve_groups
 from felicific._tables.memory import distinct, take_column
 from felicific._typing import Array, Table
 from felicific.cli.options import PolicyKind
@@ -73,6 +74,7 @@ def classifier(people: People, rows: Table, kind: PolicyKind, **settings: Any) -
 
 def halves(rows: Table, group: list[str], seed: int | None) -> tuple[Table, Table]:
     """Two random halves with the same mix of groups."""
+    refuse_identifiers(find_groups(resolve_groups(rows, group)), len(rows))
     try:
         first, second = train_test_split(rows, test_size=0.5, random_state=seed, stratify=rows[group])
     except ValueError as error:

@@ -1,9 +1,8 @@
 """The frontier: the least loss for every gap, against programs solved one by one."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from helpers import as_if_changed
 
 from felicific import Budget, Floor, Gap, Score, frontier, moments, solve
 from felicific.exceptions import ConstraintError, HappinessError, InfeasibleError
@@ -126,7 +125,7 @@ def test_constant_happiness_has_its_own_gap():
     )
     with pytest.raises(HappinessError, match="No decision changes"):
         frontier(table)
-    line = frontier(replace(table, changed=(True,)))  # as if somebody elsewhere were
+    line = frontier(as_if_changed(table))  # as if somebody elsewhere were
     assert len(line) == 1
     assert line.gaps[0, 0] == pytest.approx(2.0)
     with pytest.raises(InfeasibleError, match="the least is 2"):
@@ -193,7 +192,7 @@ def alike(happiness, seed=0, **options):
         groups=[0, 1],
         **options,
     )
-    return replace(sums, changed=(True,) * len(happiness))
+    return as_if_changed(sums)
 
 
 @pytest.mark.parametrize("policy", ["label", Score()], ids=str)

@@ -591,3 +591,22 @@ def test_one_number_for_several_units(refuses):
         Scorer(UNITS, lambda X: X["loan"] > 20, price=0.1)(model, frame[["s", "loan"]], y)
     named = Scorer(UNITS, lambda X: X["loan"] > 20, price={"hours": 0.1})
     assert named(model, frame[["s", "loan"]], y) < 0
+
+
+def test_limits_that_every_policy_keeps(refuses):
+    """A floor below all values, and a budget beyond them, ask for nothing, and that is said; their ends are fine."""
+    asked = {"gap": None, "happiness": "equal_opportunity"}
+    for limit in (
+        Floor("equal_opportunity", -0.01),
+        Budget("equal_opportunity", at_most=1.01),
+        Budget("equal_opportunity", at_most=0.5, at_least=-1),
+        Budget("equal_opportunity", at_most=600, per=500),
+    ):
+        with refuses(ConstraintError, "asks for nothing", "between 0 and 1"):
+            solve(TABLE, **ROLES, **asked, constraints=[limit])
+    for limit in (
+        Floor("equal_opportunity", 0.0),
+        Budget("equal_opportunity", at_most=1.0, at_least=0.0),
+        Budget("equal_opportunity", exactly=500, per=500),
+    ):
+        solve(TABLE, **ROLES, **asked, constraints=[limit])

@@ -147,6 +147,7 @@ class Floor(Requirement):
             if self.at_least == "today":
                 level, note = float(sums.today_value[z, :, j].sum() / sums.counted[z, j]), " (today's)"
             else:
+                _refuse_loose(self.at_least, None, component, "A floor")
                 level, note = float(self.at_least) - origin, ""
             least = component.quantity(level + origin)
             words = f"mean {component.name!r} of group {group!r} at least {least}{note}"
@@ -218,6 +219,7 @@ class Budget(Requirement):
         people = 1.0 if self.per == "person" else float(self.per)
         per = "per person" if self.per == "person" else f"for {people:,.6g} people"
         lower, upper = self.at_least, self.at_most
+        _refuse_loose(lower and lower / people, upper and upper / people, component, "A budget")
         words = []
         if self.exactly is not None:
             lower = upper = self.exactly
@@ -235,6 +237,17 @@ class Budget(Requirement):
                 people,
             )
         ]
+
+
+def _refuse_loose(lower: float | None, upper: float | None, component: Component, what: str) -> None:
+    """Refuse limits beyond what values can be, which every policy keeps."""
+    low, high = component.bounds or (-math.inf, math.inf)
+    slack = 1e-9 * component.widest
+    if (lower is not None and lower < low - slack) or (upper is not None and upper > high + slack):
+        raise ConstraintError(
+            f"{what} of {component.name!r} asks for nothing: its values lie between {low:g} and {high:g} anyway.",
+            "Give a limit between the two, or leave it out.",
+        )
 
 
 def _number(value: Any, what: str, remedy: str) -> float:

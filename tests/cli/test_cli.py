@@ -442,6 +442,19 @@ def test_groups_that_look_like_numbers(folder, works):
     works(f"{APPLY} --out decided.csv")
 
 
+@pytest.mark.filterwarnings("default:No key says who:felicific.exceptions.LotteryWarning")
+def test_a_note_without_a_key(folder, felicific, works, monkeypatch):
+    """Who decides by lottery without --key is told once; where nobody draws a lot there is nothing to say."""
+    monkeypatch.setattr(sys.modules["felicific.cli.apply"], "BATCH", 100)
+    works(f"{FIT} --gap 100 --out policy.json")
+    code, _, err = felicific(f"{APPLY.replace(' --key id', '')} --out decided.csv")
+    assert code == 0
+    assert err.count("\n") == 1
+    assert err.startswith("felicific: note: No key says who a person is")
+    assert err.endswith("in --key.\n")
+    works(f"{APPLY} --out keyed.csv")
+
+
 LATE = 'decision == "late"'
 
 

@@ -16,10 +16,10 @@ from felicific._audit.result import Audit, ComponentAudit, GapTest, Interval
 from felicific._capabilities import remedy
 from felicific._people.checks import check_weights
 from felicific._people.columns import Columns
-from felicific._people.idle import idle
 from felicific._people.lazy import LazyPeople, classes_on, distinct_labels
 from felicific._people.missing import missing_first
 from felicific._people.people import People
+from felicific._people.worth import idle
 from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import HappinessLike, written

@@ -19,10 +19,9 @@ from typing import Any
 import numpy as np
 
 from felicific._audit.persons import SummedPersons, check_persons, expected_value, idle_among
-from felicific._people.idle import differs
 from felicific._people.lazy import LazyPeople, no_rows
 from felicific._people.people import People
-from felicific._people.worth import Worth, typical, worth_of
+from felicific._people.worth import Worth, differs, typical, worth_of
 from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
 from felicific._statistics.intervals import Sample

@@ -15,9 +15,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from felicific._capabilities import remedy
-from felicific._people.idle import differs
 from felicific._people.people import People
-from felicific._people.worth import Worth, typical, worth_of
+from felicific._people.worth import Worth, differs, typical, worth_of
 from felicific._problem.happiness import Component
 from felicific._problem.problem import Problem
 from felicific._statistics.intervals import Sample, summarise

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from felicific._people.checks import as_columns, check_proba, check_weights, encode_labels
-from felicific._people.worth import BATCH, Batch
+from felicific._people.worth import BATCH, Batch, differs, idle, worth_of
 from felicific._problem.problem import Problem
 from felicific._tables.groups import encode_groups, find_groups, refuse_identifiers
 from felicific._tables.memory import as_vector, count_rows, row_argmax, slice_rows, take_rows, widener
@@ -226,6 +226,31 @@ class People:
             y = None if self.y is None else self.y[part]
             labels = None if self.labels is None else self.labels[part]
             yield part, Batch(table, y, labels, self.group[part], self.rows[part])
+
+
+#: What is known of a component: nobody is counted, nobody is changed, somebody is.
+NOBODY, IDLE, CHANGED = range(3)
+
+
+def changes(problem: Problem, people: People) -> Codes:
+    """What people with labels say of every component; they are asked until one is changed."""
+    found = np.full(len(problem.happiness), NOBODY)
+    for _, batch in people.batches():
+        worth = worth_of(problem, batch)
+        for j in np.flatnonzero(found < CHANGED).tolist():
+            values, counted = worth.values(j)
+            if counted is None or counted.any():
+                found[j] = CHANGED if differs(values) else IDLE
+        if (found == CHANGED).all():
+            break
+    return found
+
+
+def refuse_idle(problem: Problem, found: Codes) -> None:
+    """Raise if no decision changes some component for anybody, by what :func:`changes` found."""
+    for happiness, known in zip(problem.happiness, found.tolist(), strict=True):
+        if known == IDLE:
+            raise idle(str(happiness.name), problem.decisions.tolist())
 
 
 def one_hot(decided: Any, decisions: Array, rows: Codes) -> Floats:

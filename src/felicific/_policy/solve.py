@@ -10,9 +10,9 @@ from typing import Any, Literal, TypeAlias, cast
 from felicific._capabilities import remedy
 from felicific._people.columns import Columns
 from felicific._people.find import labelled_people
-from felicific._people.idle import idle
 from felicific._people.lazy import LazyPeople
 from felicific._people.people import People
+from felicific._people.worth import idle
 from felicific._policy.cells import solve_cells
 from felicific._policy.fit_individual import fit_individual
 from felicific._policy.fit_lazily import fit_lazily

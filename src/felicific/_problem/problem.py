@@ -17,6 +17,7 @@ from felicific._problem.loss import Loss
 from felicific._problem.requirements import (
     check_constraints,
     check_gaps,
+    check_one_unit,
     constraint_name,
     requirements_of,
     resolve_gap,
@@ -81,9 +82,10 @@ class Problem:
             asked = {str(component.name): gap for component in own}
         checked = check_constraints(constraints)
         every = own + _constrained(checked, own, decisions.tolist(), favourable)
-        check_gaps(None if isinstance(gap, Mapping) else gap, (), tuple(part.component for part in own))
         components = tuple(part.component for part in every)
         check_gaps(asked, checked, components)
+        if asked is not gap:
+            check_one_unit(gap, "gap", components[: len(own)])
         requirements = requirements_of(asked, checked, components)
         names = tuple(str(component.name) for component in own)
         cost = Loss.of(loss, decisions, truths)

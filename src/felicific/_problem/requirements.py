@@ -440,10 +440,10 @@ def resolve_gap(
     return _smallest(widths, _gaps_among(constraints), components)
 
 
-def check_one_unit(number: Any, what: str, components: Sequence[Component]) -> None:
-    """Refuse one number where components are counted in different units; what has no unit is not known to differ."""
+def check_one_unit(number: float, what: str, components: Sequence[Component]) -> None:
+    """Refuse one number, but for 0, of components in different units; what has no unit is not known to differ."""
     units = sorted({component.unit for component in components if component.unit})
-    if len(units) > 1:
+    if len(units) > 1 and 0 < number < math.inf:
         named = ", ".join(f"{component.name!r}: ..." for component in components)
         raise ConstraintError(
             f"The {what} is {number!r}, one number for components that are counted in {' and in '.join(units)}.",
@@ -453,12 +453,12 @@ def check_one_unit(number: Any, what: str, components: Sequence[Component]) -> N
 
 def check_gaps(gap: Any, constraints: Iterable[Requirement], components: tuple[Component, ...]) -> None:
     """Refuse gaps that cannot mean anything: one number in several units, or more than values can be apart."""
-    if gap is not None and not isinstance(gap, Mapping) and 0 < _width(gap, "gap") < math.inf:
-        check_one_unit(gap, "gap", components)
+    if gap is not None and not isinstance(gap, Mapping):
+        check_one_unit(_width(gap, "gap"), "gap", components)
     for asked in (*_gaps_written(gap, components), *_gaps_among(constraints)):
         for component in (components[j] for j in asked.components(components)):
-            widest, points = component.quantity(component.widest), " (five percentage points are 0.05)"
             if component.widest * (1 + 1e-9) < asked.at_most < math.inf:
+                widest, points = component.quantity(component.widest), " (five percentage points are 0.05)"
                 raise ConstraintError(
                     f"The gap of {component.name!r} is to be at most {component.quantity(asked.at_most)}, and no gap "
                     f"of it is larger than {widest}, by its bounds.",

@@ -3,41 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 from felicific._people.columns import Columns
 from felicific._people.find import labelled_people
-from felicific._people.idle import changed
 from felicific._people.lazy import LazyPeople
-from felicific._people.people import People
+from felicific._people.people import People, changes
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem
 from felicific._program.moments import Moments
 from felicific._program.query import sum_lazily
 from felicific._program.signals import Signal, SignalLike, resolve_signal
-from felicific._program.summing import sum_people
+from felicific._program.summing import checked, sum_whole
 from felicific._typing import Array, LossLike, Table
 
 
 def compute_moments(
     people: People | LazyPeople, problem: Problem, signal: Signal, *, whole: bool = True
 ) -> Moments:
-    """The sums that the program needs, of people wherever they are.
-
-    Of ``whole`` tables a happiness that no decision changes is refused; of a part, the others may be changed.
-    """
-    if isinstance(people, LazyPeople):
-        return _checked(sum_lazily(people, signal), people, problem, whole)
-    return _checked(sum_people(people, problem, signal), people, problem, whole)
-
-
-def _checked(sums: Moments, people: People | LazyPeople, problem: Problem, whole: bool) -> Moments:
-    """With what decisions change, once it is sure that what is asked can be."""
-    problem.check_groups(sums.groups)
-    # Sums may cancel out: people say whether nobody is changed.
-    moves = sums.moves if all(sums.moves) else changed(people, problem, whole=whole)
-    return replace(sums, changed=moves)
+    """The sums that the program needs, of people wherever they are; see :func:`checked`."""
+    if not isinstance(people, LazyPeople):
+        return sum_whole(people, problem, signal, whole=whole)
+    look = partial(people.fold, partial(changes, problem), np.maximum)
+    return checked(sum_lazily(people, signal), problem, look, whole=whole)
 
 
 def moments(

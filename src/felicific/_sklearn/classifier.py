@@ -48,7 +48,7 @@ from felicific._sklearn.inputs import (
 )
 from felicific._sklearn.model import fit_joint, fit_model, parts_of, predict_proba
 from felicific._statistics.intervals import check_confidence
-from felicific._tables.groups import find_groups, named_columns, refuse_identifiers
+from felicific._tables.groups import named_columns
 from felicific._tables.memory import count_rows, is_frame, is_mapping, take_rows
 from felicific._typing import Array, Codes, Floats, GapLike, LossLike, RandomState, Table
 from felicific.exceptions import DataError
@@ -260,7 +260,6 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         kind, problem, salt = resolve_policy(self.policy), self._problem(), make_salt(self.random_state)
         table = whole if is_frame(whole) else X
         group = intake.groups(table, sensitive_features, weight)
-        refuse_identifiers(find_groups(group), n, None if weight is None else float(weight.sum()))
         intake.keys(X)
         now = None if today is None else Columns(today=today).column(table, "today")
         rows = Rows(X, labels, group, weight, now, np.arange(n))

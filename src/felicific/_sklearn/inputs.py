@@ -12,7 +12,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from felicific._fit.safety import split
 from felicific._policy.lottery import check_keys
-from felicific._tables.groups import encode_groups, find_groups, groups_of_present
+from felicific._tables.groups import encode_groups, find_groups, groups_of_present, refuse_identifiers
 from felicific._tables.memory import (
     as_objects,
     as_vector,
@@ -163,6 +163,7 @@ class Rows:
     def halves(self, salt: str) -> tuple[Rows, Rows]:
         """The people to fit on and those to hold out; of a frequency some may be in both."""
         groups = find_groups(self.group)
+        refuse_identifiers(groups, len(self.group), None if self.weight is None else float(self.weight.sum()))
         parts = []
         for count in split(encode_groups(self.group, groups), groups, self.weight, salt):
             rows = np.flatnonzero(count)

@@ -10,8 +10,7 @@ import numpy as np
 
 from felicific._fit.fitted import achieved
 from felicific._people.checks import check_weights
-from felicific._people.idle import changed
-from felicific._people.people import People
+from felicific._people.people import People, changes, refuse_idle
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem
 from felicific._problem.requirements import check_one_unit
@@ -113,7 +112,7 @@ class Scorer:
         people = People.of(
             table, problem, group=group, y=labels, proba=decisions, weight=weight, rows=present
         )
-        changed(people, problem)
+        refuse_idle(problem, changes(problem, people))
         outcome = achieved(problem, people, np.asarray(people.with_scores.proba))
         names = [component.name for component in problem.components]
         gaps = dict(zip(names, outcome.gaps.tolist(), strict=True))

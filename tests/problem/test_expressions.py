@@ -388,7 +388,7 @@ def test_same_policy_as_the_function(people, library, policy):
 LAZY = [
     "decision * loan",
     "(y == decision) * loan",
-    "loan if wealth > 0 else -region",
+    "decision * (loan if wealth > 0 else -region)",
     "decision * min(loan, 20, 30 * score)",
     "abs(wealth) * max(decision, score)",
     "log(loan) + exp(wealth) * decision - sqrt(loan) ** 2 / 3",
@@ -440,7 +440,7 @@ def test_individual_policy_files_hold_expressions(people, tmp_path):
             Happiness("decision * loan", among="wealth > 0 or region == 1", unit="$"),
             "overall_accuracy",
         ],
-        gap=2.0,
+        gap={"decision * loan": 2.0},
         loss="(y != decision) * (1 + decision)",
         policy=Individual(),
         sensitive_features="group",

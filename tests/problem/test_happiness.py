@@ -151,7 +151,7 @@ def test_what_each_argument_is(kind):
         assert type(y) is type(group) is np.ndarray
         assert y.shape == group.shape == (N,)
         seen.append(decision)
-        return 0.0
+        return float(decision)
 
     compute(check, kind)
     assert seen == [0, 1]
@@ -175,7 +175,7 @@ def test_decisions_are_python_scalars_for_every_type_of_label(labels, python):
 
     def record(decision):
         seen.add((type(decision), decision))
-        return 1.0
+        return float(len(seen))
 
     compute(record, y=y, predicted=labels[COLUMNS["predicted"]])
     assert seen == {(python, label) for label in labels.tolist()}
@@ -232,6 +232,7 @@ def test_subtracting_the_origin_does_not_touch_the_users_column():
         predicted="predicted",
         sensitive_features="sex",
         happiness=lambda decision, x: x["loan"],
+        groups=["F", "M", "X"],
     )
     assert np.array_equal(people["loan"], before)
 
@@ -429,8 +430,8 @@ EVERYDAY = {
     "comparison": lambda decision, x: x["loan"] > 2000,
     "ufunc": lambda decision, x: np.log(x["loan"]) * decision,
     "member": lambda decision, x: np.isin(numbers(x["education"]), ["Master", "None"]) * decision,
-    "column as it is": lambda decision, x: x["years"],
-    "boolean column": lambda decision, x: x["owner"],
+    "column as it is": lambda decision, x: x["years"] if decision else 0,
+    "boolean column": lambda decision, x: x["owner"] if decision else False,
 }
 
 

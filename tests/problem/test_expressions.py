@@ -388,7 +388,7 @@ def test_same_policy_as_the_function(people, library, policy):
 LAZY = [
     "decision * loan",
     "(y == decision) * loan",
-    "decision * (loan if wealth > 0 else -region)",
+    "loan if wealth > 0 else -region",
     "decision * min(loan, 20, 30 * score)",
     "abs(wealth) * max(decision, score)",
     "log(loan) + exp(wealth) * decision - sqrt(loan) ** 2 / 3",
@@ -411,6 +411,7 @@ def test_the_same_on_engines(people, engine):
     else:
         lazy = __import__("duckdb").connect().from_arrow(arrow)
     arguments = {"predicted": "decided", "y": "y", "sensitive_features": "group", "happiness": LAZY}
+    arguments["groups"] = [0, 1]  # some of these no decision changes, which is refused of a whole table
     found, expected = moments(lazy, **arguments), moments(arrow, **arguments)
     for decision in range(2):
         q = np.zeros((2, 2, 2))

@@ -47,11 +47,12 @@ MODEL = FrozenEstimator(
 
 @dataclass(frozen=True)
 class Asked:
-    """What is asked: the happiness, further settings, and whether weights and today's decisions are named."""
+    """What is asked: the happiness, further settings, whether weights are named, and the gap."""
 
     happiness: object
     settings: dict
     weighted: bool = False
+    gap: object = 3.0
 
     @property
     def weight(self):
@@ -82,7 +83,7 @@ class Asked:
 
     def fair(self, kind="score", see=True, **changes):
         """A classifier that is not fitted yet."""
-        options = {"gap": 3.0, "policy": kind, "sensitive_features": "g", "group_at_predict": see}
+        options = {"gap": self.gap, "policy": kind, "sensitive_features": "g", "group_at_predict": see}
         return FairClassifier(
             changes.pop("estimator", MODEL),
             happiness=self.happiness,
@@ -121,7 +122,7 @@ def table_doors(columns, asked, folder, names=PLACES):
         for kind in KINDS[:3]:
             doors[f"moments {name} {kind}"] = lambda t=table, k=kind: moments(t, policy=k, **asked.table)
         doors[f"solve individual {name}"] = lambda t=table: solve(
-            t, policy="individual", gap=3.0, random_state=0, **asked.table
+            t, policy="individual", gap=asked.gap, random_state=0, **asked.table
         )
         doors[f"frontier {name}"] = lambda t=table: frontier(t, **asked.table)
         doors[f"audit {name}"] = lambda t=table: audit("d", t, **asked.audited)

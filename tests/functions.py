@@ -43,7 +43,7 @@ EVERYDAY = {
     "lookup": lambda decision, x: decision * lookup(x["school"], {"Master": 0.5, "Doctorate": 1.0}, 0.25),
     "group": lambda decision, x, group: np.where(group == "b", 1.5, 1.0) * decision * x["loan"],
     "offset": lambda decision, x: 1e9 + decision * x["loan"],
-    "constant": lambda decision, x: 2.5,
+    "constant": lambda decision, x: 2.5 * decision,
     "member": lambda decision, x: decision * x["member"] + np.where(x["member"], 2, 1),
     "floor": lambda decision, x: decision * np.floor(x["loan"] / 1000) - np.ceil(x["income"] / 1000),
 }

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from hypothesis import assume
 from hypothesis import strategies as st
 from strategies import probabilities, small_ints
 
@@ -296,6 +297,10 @@ def components(draw, name, rows, classes):
     part = made(draw(st.sampled_from(OFFSETS)))
     among, counts = _restricted(classes[-1])[draw(st.sampled_from(sorted(_restricted(classes[-1]))))]
     part = replace(part, counts=counts, name=name)
+    # What no decision changes for anybody is refused, and has tests of its own.
+    assume(
+        any(part.value(row, d) != part.value(row, classes[0]) for row in rows if counts(row) for d in classes)
+    )
     values, bounds = _valued(part, rows, classes), None
     if draw(st.booleans()) and min(values) < max(values):
         bounds = (min(values), max(values))

@@ -108,6 +108,12 @@ def populations(
     if every_label:
         among[: G * K : K] = True
     loss, cost = draw(costs(label, K))
+    weight = draw(weights(n))
+    for j in range(J):
+        # What no decision changes for anybody is refused, and has tests of its own.
+        counted = np.flatnonzero(among[:, j] & (weight > 0))
+        if len(counted) and (effect[counted, :, j] == effect[counted, :1, j]).all():
+            effect[counted[0], -1, j] += 0.25
     rows = Rows(
         n_classes=K,
         n_groups=G,
@@ -115,7 +121,7 @@ def populations(
         label=label,
         predicted=proba.argmax(axis=1),
         proba=proba,
-        weight=draw(weights(n)),
+        weight=weight,
         eta=units * (offsets + effect),
         among=among,
         cost=cost,

@@ -141,8 +141,9 @@ def test_a_group_too_small_says_so():
 def test_equal_values_give_no_false_certainty():
     """Values that are all alike say nothing of their spread."""
     y = np.tile([0, 1], 50)
+    happiness = {"h": lambda decision: 3.0 + (decision == 2)}  # which nobody is decided
     found = audit(
-        y, None, y, happiness={"h": lambda decision: 3.0}, sensitive_features=np.repeat([0, 1], 50), gap=1.0
+        y, None, y, happiness=happiness, sensitive_features=np.repeat([0, 1], 50), gap=1.0, classes=[0, 1, 2]
     )["h"]
     assert found.gap.estimate == 0.0
     assert found.gap.high == math.inf
@@ -240,7 +241,7 @@ def test_weights():
     people = make_people(200, 3)
     rng = np.random.default_rng(0)
     weight, decided = rng.integers(0, 4, 200), rng.integers(0, 2, 200)
-    asked = {"happiness": [Happiness(funding, bounds=(0, 50)), "equalized_odds"], "gap": 3.0}
+    asked = {"happiness": [Happiness(funding, bounds=(0, 50)), "equalized_odds"], "gap": {"funding": 3.0}}
     rows = np.repeat(np.arange(200), weight)
     table = people.table("pandas")
     for method in ("auto", "t", "bernstein"):

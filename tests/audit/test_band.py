@@ -27,8 +27,7 @@ def fair():
 def truth_along(fair, people, tau):
     """Group means of the policy at a position, person by person."""
     line = fair.frontier_
-    limits = {c.name: tau * r for c, r in zip(line.components, line.ray, strict=True) if r < np.inf}
-    policy = line.at(gap=limits)
+    policy = line.at(tau=tau)
     table = people.table("pandas")
     predicted = fair.estimator_.predict(fair._intake.features(table, fair.estimator_))
     q = policy.odds(predicted, people["group"])[:, 1]

@@ -478,6 +478,22 @@ def test_groups_that_look_like_numbers(folder, works):
     works(f"{APPLY} --out decided.csv")
 
 
+@pytest.mark.filterwarnings("default:No key says who:felicific.exceptions.LotteryWarning")
+def test_a_note_without_a_key(folder, felicific, works, monkeypatch):
+    """Who decides by lottery without --key is told once; where nobody draws a lot there is nothing to say."""
+    monkeypatch.setattr(sys.modules["felicific.cli.apply"], "BATCH", 100)
+    works(f"{FIT} --gap 100 --out policy.json")
+    code, _, err = felicific(f"{APPLY.replace(' --key id', '')} --out decided.csv")
+    assert code == 0
+    assert err.count("\n") == 1
+    assert err.startswith("felicific: note: No key says who a person is")
+    assert err.endswith("in --key.\n")
+    works(f"{APPLY} --out keyed.csv")
+
+
+LATE = 'decision == "late"'
+
+
 def test_types_are_those_of_all_rows(folder, works):
     """A CSV whose later rows are written otherwise than its first is not rounded, and groups are not True or False."""
     first, later = 30_000, 1_000
@@ -495,7 +511,9 @@ def test_types_are_those_of_all_rows(folder, works):
     found = json.loads(works(f"{line} sex --happiness '(decision == \"yes\") * loan'"))
     means = found["components"][0]["means"]
     assert [(mean["group"], mean["estimate"]) for mean in means] == [("F", 0.5), ("M", 1.25)]
-    found = json.loads(works(f"{line} zip --happiness 'not old'"))
+    found = json.loads(
+        works(f"{line} zip --class yes --class no --class late --happiness 'not old or {LATE}'")
+    )
     means = found["components"][0]["means"]
     assert [(mean["group"], mean["estimate"]) for mean in means] == [("10", 0.0), ("2B", 1.0)]
 
@@ -503,6 +521,15 @@ def test_types_are_those_of_all_rows(folder, works):
 # ---------------------------------------------------------------------------------------------------------
 # What goes wrong
 
+
+FRONTIER, REPORT = FIT.replace("fit", "frontier", 1).replace(" --seed 0", ""), FIT.replace("fit", "report", 1)
+
+#: What no decision changes, and what no decision is.
+IDLE = {
+    "(decision == 3) * loan": "3 is no decision; the classes are [0, 1]",
+    "loan * 2": "No decision changes the happiness",
+    'decision * (group == "x")': "'x' is no group",
+}
 
 MISTAKES = {
     f"audit scores.csv --decision aproved --group sex --happiness '{FUNDING}'": (
@@ -514,6 +541,19 @@ MISTAKES = {
         1,
         "Did you mean 'loan'?",
     ),
+    **{
+        line.replace(f"'{FUNDING}'", f"'{text}'"): (1, words)
+        for line in (AUDIT, FIT, FRONTIER, REPORT)
+        for text, words in IDLE.items()
+    },
+    **{
+        line.replace("--group sex", "--group id"): (1, "that is no group, but who somebody is")
+        for line in (AUDIT, FIT, FRONTIER, REPORT)
+    },
+    **{
+        f"{line.replace(FUNDING, 'decision')} --bounds 0,1 --gap 5": (1, "no gap of it is larger than 1")
+        for line in (AUDIT, FIT, REPORT)
+    },
     "audit scores.csv --decision approved --group sex --happiness equalised_odds": (1, "'equalized_odds'?"),
     f"audit scores.csv --group sex --happiness '{FUNDING}'": (1, "--proba"),
     f"{AUDIT} --weight loam": (1, "--weight"),
@@ -594,7 +634,7 @@ MISTAKES = {
 
 @pytest.mark.parametrize("line", MISTAKES)
 def test_mistakes_are_one_line(folder, felicific, line):
-    """A mistake is one line that says what is wrong, an exit code, no output and no file."""
+    """A mistake is one line that says what is wrong (of an expression, where), an exit code, no output and no file."""
     Path("empty.csv").touch()
     Path("header.csv").write_text("id,sex,loan,score,approved,repaid\n")
     Path("latin.csv").write_bytes("sex,loan,approved\nM\xe4nnlich,1,0\nWeiblich,2,1\n".encode("latin-1"))
@@ -612,7 +652,7 @@ def test_mistakes_are_one_line(folder, felicific, line):
     code, out, err = felicific(line)
     assert (code, MISTAKES[line][1] in err) == (MISTAKES[line][0], True), err
     assert err.startswith("felicific: ")
-    assert err.count("\n") == 1
+    assert err.count("\n") == (4 if "^" in err else 1)
     assert out == ""
     assert [name for name in sorted(os.listdir()) if name != "__pycache__"] == before
 

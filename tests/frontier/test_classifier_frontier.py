@@ -387,7 +387,7 @@ def test_a_solved_frontier_holds_no_table_of_people():
     """What column generation knew of each person is gone once the frontier is solved."""
     fair, table, _ = fitted("individual", happiness="equalized_odds")
     line = fair.frontier_._line
-    held = [cell.cell_contents for cell in line.policy.__closure__]
+    held = list(line.policy.args)
     held += [part for kept in held if hasattr(kept, "__dict__") for part in vars(kept).values()]
     held += list(vars(line.evaluate.__self__).values())
     sizes = [len(part) for part in held if isinstance(part, np.ndarray) and part.ndim]

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from helpers import as_if_changed
 
 from felicific import Budget, Floor, Gap, Score, frontier, moments, solve
-from felicific.exceptions import ConstraintError, InfeasibleError
+from felicific.exceptions import ConstraintError, HappinessError, InfeasibleError
 
 
 def people(seed, n=600, K=2, G=2, J=1, policy="score", offset=0.0, apart=0.3):
@@ -120,8 +121,11 @@ def test_constant_happiness_has_its_own_gap():
         y=rng.integers(0, 2, 100),
         sensitive_features=np.arange(100) % 2,
         happiness=lambda decision, group: 2.0 * group,
+        groups=[0, 1],
     )
-    line = frontier(table)
+    with pytest.raises(HappinessError, match="No decision changes"):
+        frontier(table)
+    line = frontier(as_if_changed(table))  # as if somebody elsewhere were
     assert len(line) == 1
     assert line.gaps[0, 0] == pytest.approx(2.0)
     with pytest.raises(InfeasibleError, match="the least is 2"):
@@ -172,18 +176,23 @@ def test_units_change_nothing(case, unit):
 
 
 def alike(happiness, seed=0, **options):
-    """Two groups with the same numbers in another order: sums over them differ by rounding alone."""
+    """Two groups with the same numbers in another order: sums over them differ by rounding alone.
+
+    Happiness that no decision changes is refused, so the sums say that somebody elsewhere is changed.
+    """
     rng = np.random.default_rng(seed)
     half, score = np.pi * rng.normal(size=100), np.tile(rng.beta(2, 3, 100), 2)
     x = np.column_stack([np.concatenate([half, rng.permutation(half)]), rng.normal(size=200)])
-    return moments(
+    sums = moments(
         x,
         proba=np.column_stack([1 - score, score]),
         y=(rng.random(200) < score).astype(int),
         sensitive_features=np.repeat([0, 1], 100),
         happiness=happiness,
+        groups=[0, 1],
         **options,
     )
+    return as_if_changed(sums)
 
 
 @pytest.mark.parametrize("policy", ["label", Score()], ids=str)

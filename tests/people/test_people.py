@@ -63,7 +63,8 @@ def both(request):
     return woven(request.param)
 
 
-ASKED = Asked(HAPPINESS, {}, weighted=True)
+ASKED = Asked(HAPPINESS, {}, weighted=True, gap={"money": 3.0, "rightly": 3.0})
+LOOSE = {"money": 9.0, "rightly": 9.0}
 
 
 def assert_doors_alike(one, other):
@@ -111,7 +112,8 @@ def test_weight_0_is_absent_from_audits(both, tmp_path):
     """Of policies, of a model, of odds."""
     few, many, kept = both
     policies = [
-        solve(few, policy=kind, gap=3.0, random_state=0, **ASKED.table) for kind in ("score", "individual")
+        solve(few, policy=kind, gap=ASKED.gap, random_state=0, **ASKED.table)
+        for kind in ("score", "individual")
     ]
     assert_doors_alike(
         policy_doors(many, ASKED, tmp_path, policies), policy_doors(few, ASKED, tmp_path, policies)
@@ -151,7 +153,7 @@ def test_weight_0_is_absent_from_cross_fitting(both, kind):
     settings = {
         "number": ({"cv": 3}, {"cv": 3}),
         "list": ({"cv": listed}, {"cv": folds}),
-        "held out": ({"cv": 3, "gap": 9.0, "confidence": 0.6},) * 2,
+        "held out": ({"cv": 3, "gap": LOOSE, "confidence": 0.6},) * 2,
     }
     for left, right in settings.values():
         one, other = (
@@ -159,7 +161,7 @@ def test_weight_0_is_absent_from_cross_fitting(both, kind):
             for changes, (rows, y, weight) in ((left, rows_of(many, ASKED)), (right, rows_of(few, ASKED)))
         )
         np.testing.assert_allclose(numbers(one), numbers(other), rtol=1e-9, atol=1e-9)
-    frozen = [ASKED.fair(kind, gap=9.0, confidence=0.6) for _ in range(2)]
+    frozen = [ASKED.fair(kind, gap=LOOSE, confidence=0.6) for _ in range(2)]
     for fair, columns in zip(frozen, (many, few), strict=True):
         rows, y, weight = rows_of(columns, ASKED)
         fair.fit(rows, y, today=columns["now"], **weight)

@@ -424,7 +424,9 @@ def test_tampered_part(case):
     refuse(tampered(**BROKEN[case]), "no policy file")
 
 
-@pytest.mark.parametrize("part", sorted(set(json.loads(TEXT)) - {"basis"}))  # which files of 0.1.0 do not have
+@pytest.mark.parametrize(
+    "part", sorted(set(json.loads(TEXT)) - {"basis"})
+)  # which files of 0.1.0 do not have
 def test_missing_part(part):
     """A file that lacks any of its parts is refused, and names it where it can."""
     content = json.loads(TEXT)

@@ -411,6 +411,7 @@ def test_the_same_on_engines(people, engine):
     else:
         lazy = __import__("duckdb").connect().from_arrow(arrow)
     arguments = {"predicted": "decided", "y": "y", "sensitive_features": "group", "happiness": LAZY}
+    arguments["groups"] = [0, 1]  # some of these no decision changes, which is refused of a whole table
     found, expected = moments(lazy, **arguments), moments(arrow, **arguments)
     for decision in range(2):
         q = np.zeros((2, 2, 2))
@@ -440,7 +441,7 @@ def test_individual_policy_files_hold_expressions(people, tmp_path):
             Happiness("decision * loan", among="wealth > 0 or region == 1", unit="$"),
             "overall_accuracy",
         ],
-        gap=2.0,
+        gap={"decision * loan": 2.0},
         loss="(y != decision) * (1 + decision)",
         policy=Individual(),
         sensitive_features="group",

@@ -8,11 +8,13 @@ from itertools import permutations
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import Exact, GapAtMost, Limit, MeanAtLeast, Rows, TodayAtLeast, TotalBetween, assert_optimal
 from oracles import _linear_program as naive_program
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from strategies import FRACTIONS, examples, feasible_by_oracle, moments_of, populations
@@ -23,6 +25,8 @@ from felicific import (
     Floor,
     Gap,
     Happiness,
+    Scorer,
+    audit,
     frontier,
     moments,
     solve,
@@ -492,3 +496,117 @@ def test_a_conflict_names_a_requirement_of_a_new_kind():
     assert caught.value.least_gap is None
     for left_out in range(3):
         solve(computed, gap=100.0, constraints=taking_part[:left_out] + taking_part[left_out + 1 :])
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Gaps that cannot mean anything
+
+TABLE = {
+    "g": ["a", "b"] * 20,
+    "s": np.linspace(0.05, 0.95, 40),
+    "y": [0, 0, 1, 1] * 10,
+    "loan": np.arange(1.0, 41.0),
+}
+ROLES = {"proba": "s", "y": "y", "sensitive_features": "g"}
+UNITS = {
+    "dollars": Happiness("decision * loan", unit="$"),
+    "hours": Happiness("decision * loan / 2", unit="h"),
+}
+
+
+def wide(happiness, gap, **more):
+    """Every door that takes a gap, with this one."""
+    frame, y = pd.DataFrame(TABLE), np.array(TABLE["y"])
+    fair = {"happiness": happiness, "sensitive_features": "g", "random_state": 0} | more
+    model = FrozenEstimator(LogisticRegression().fit(frame[["s"]], y))
+    fitted = FairClassifier(model, **fair | {"gap": None, "constraints": ()}).fit(frame, y)
+    asked = {"happiness": happiness, "gap": gap}
+    doors = {
+        "fit": lambda: FairClassifier(model, **fair, gap=gap).fit(frame, y),
+        "solve": lambda: solve(TABLE, **ROLES, **asked, **more),
+        "individual": lambda: solve(TABLE, **ROLES, **asked, policy="individual", **more),
+        "sums": lambda: solve(moments(TABLE, **ROLES, happiness=happiness), gap=gap, **more),
+        "audit": lambda: audit("y", TABLE, "y", sensitive_features="g", **asked),
+        "at": lambda: fitted.at(gap=gap),
+        "frontier": lambda: frontier(TABLE, **ROLES, happiness=happiness).at(gap=gap),
+    }
+    return doors
+
+
+@pytest.mark.parametrize(
+    ("happiness", "largest"),
+    [("statistical_parity", "1 share"), (Happiness("decision * loan", bounds=(-10, 40), unit="$"), "50 $")],
+    ids=["share", "bounds"],
+)
+def test_a_gap_that_bounds_do_not_allow(happiness, largest, refuses):
+    """Is refused at every door with the largest there is, which is allowed; so is one among the constraints."""
+    most = float(largest.split()[0])
+    for door in wide(happiness, most * 1.01).values():
+        with refuses(
+            ConstraintError, "at most", f"no gap of it is larger than {largest}", remedy="from 0 to"
+        ):
+            door()
+    for door in wide(happiness, most).values():
+        door()
+    for unbounded in (np.inf, None):
+        solve(TABLE, **ROLES, happiness=happiness, gap=unbounded)
+    doors = wide(happiness, None, constraints=[Gap(happiness, 5 * most)])
+    for name in ("fit", "solve", "individual", "sums"):
+        with refuses(ConstraintError, f"no gap of it is larger than {largest}"):
+            doors[name]()
+
+
+def test_places_along_a_ray_may_allow_more():
+    """Of several gaps that shrink together one may leave its bounds; moving there asks for what can be."""
+    frame, y = pd.DataFrame(TABLE), (TABLE["s"] > 0.5).astype(int)
+    frame["loan"] *= np.where(frame["g"] == "a", 1.0, 3.0)
+    model = FrozenEstimator(LogisticRegression().fit(frame[["s"]], y))
+    fair = FairClassifier(
+        model,
+        happiness={"share": "equal_opportunity", "dollars": "decision * loan"},
+        gap={"share": 1.0, "dollars": 1.0},
+        sensitive_features="g",
+        random_state=0,
+    ).fit(frame, y)
+    assert fair.frontier_.tau[-1] > 1.0
+    moved = fair.at(loss=float(fair.frontier_.loss[-1]))
+    assert moved.gap["share"] == 1.0
+    assert clone(moved).fit(frame, y).loss_ == pytest.approx(moved.loss_, abs=1e-9)
+
+
+def test_one_number_for_several_units(refuses):
+    """Is refused at every door, and by a price; 0 and nothing mean the same in all, and names say the rest."""
+    for door in wide(UNITS, 0.1).values():
+        with refuses(ConstraintError, "0.1", "$ and in h", remedy="gap={'dollars': ..., 'hours': ...}"):
+            door()
+    for gap in (0, 0.0, {"dollars": 5.0, "hours": 2.0}):
+        for door in wide(UNITS, gap).values():
+            door()
+    same = {name: replace(part, unit="$") for name, part in UNITS.items()}
+    for door in wide(same, 5.0).values():
+        door()
+    frame, y = pd.DataFrame(TABLE), np.array(TABLE["y"])
+    model = LogisticRegression().fit(frame[["s", "loan"]], y)
+    with refuses(ConstraintError, "$ and in h", remedy="'hours'"):
+        Scorer(UNITS, lambda X: X["loan"] > 20, price=0.1)(model, frame[["s", "loan"]], y)
+    named = Scorer(UNITS, lambda X: X["loan"] > 20, price={"hours": 0.1})
+    assert named(model, frame[["s", "loan"]], y) < 0
+
+
+def test_limits_that_every_policy_keeps(refuses):
+    """A floor below all values, and a budget beyond them, ask for nothing, and that is said; their ends are fine."""
+    asked = {"gap": None, "happiness": "equal_opportunity"}
+    for limit in (
+        Floor("equal_opportunity", -0.01),
+        Budget("equal_opportunity", at_most=1.01),
+        Budget("equal_opportunity", at_most=0.5, at_least=-1),
+        Budget("equal_opportunity", at_most=600, per=500),
+    ):
+        with refuses(ConstraintError, "asks for nothing", "between 0 and 1"):
+            solve(TABLE, **ROLES, **asked, constraints=[limit])
+    for limit in (
+        Floor("equal_opportunity", 0.0),
+        Budget("equal_opportunity", at_most=1.0, at_least=0.0),
+        Budget("equal_opportunity", exactly=500, per=500),
+    ):
+        solve(TABLE, **ROLES, **asked, constraints=[limit])

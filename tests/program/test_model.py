@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import oracles
 import pytest
+from helpers import as_if_changed
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from oracles import (
@@ -684,9 +685,8 @@ def test_the_least_gap_in_the_message_is_rounded_up(least):
 @pytest.mark.parametrize("offset", [0.0, 1.0, 1e6])
 def test_where_no_decision_matters_requirements_are_met_or_refused(unit, offset):
     """Happiness that no decision changes has one gap and one mean per group, in any unit: take it or leave it."""
-    computed = moments_of(
-        some_rows(10), happiness={"f": lambda decision, group: unit * (offset + 1.0 * group)}
-    )
+    happiness = {"f": lambda decision, group: unit * (offset + 1.0 * group)}
+    computed = as_if_changed(moments_of(some_rows(10), happiness=happiness, groups=[0, 1]))
     with pytest.raises(InfeasibleError) as caught:
         solve(computed, gap=0.5 * unit)
     assert caught.value.least_gap == pytest.approx(unit, rel=1e-9)

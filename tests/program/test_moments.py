@@ -182,7 +182,7 @@ def test_batches_see_all_rows_once_and_in_order():
     def recorded(decision, x, y, group):
         assert len(x["i"]) == len(y) == len(group) <= BATCH
         shown[decision].append(x["i"])
-        return 1.0
+        return float(decision)
 
     n = 2 * BATCH + 5
     moments(

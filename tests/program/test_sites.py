@@ -45,7 +45,7 @@ def test_the_file_holds_sums_only(tmp_path, some):
     content = json.loads(some.to_json())
     assert set(content) == {
         *SUMS, "format", "version", "sha256", "classes", "groups", "components", "signal", "loss_name", "origin",
-        "rows", "weight_kind", "whole", "cells",
+        "rows", "weight_kind", "whole", "changed", "cells",
     }  # fmt: skip
     assert "lambda" not in some.to_json()
 
@@ -112,7 +112,10 @@ def one_for_all(sums):
 def test_no_number_of_a_merged_file_is_one_persons():
     """The origin of moments may be a value of one person; a merged file holds the mean of today's decisions instead."""
     table = people(301)
-    sums = moments(as_pandas(table), **asked(happiness={"loan": lambda decision, x: x["loan"]}))
+    sums = moments(
+        as_pandas(table),
+        **asked(happiness={"loan": lambda decision, x: x["loan"]}) | {"groups": ["a", "b", "c"]},
+    )
     assert sums.origin[0] in table["loan"]
     after = sums.merged(10)
     assert after.origin[0] == pytest.approx(table["loan"].mean(), rel=1e-12)

@@ -297,7 +297,7 @@ def test_the_embedded_data_cannot_end_its_element():
 def test_hostile_names_stay_text():
     """Groups, components, units, titles and commands of any content appear as text, and as nothing else."""
     happiness = {name: Happiness(lambda decision: float(decision), unit=name) for name in HOSTILE[::2]}
-    fair, x, y, group = many(5, 2, happiness, HOSTILE)
+    fair, x, y, group = many(5, 2, happiness, HOSTILE, gap=dict.fromkeys(happiness, 0.1))
     for page in (
         fair.report(
             x, y, sensitive_features=group, title=HOSTILE[1], command=HOSTILE[0], grouped_by=HOSTILE[1]
@@ -328,6 +328,11 @@ def test_many_groups_classes_and_components():
     assert len(found.content["frontier"]["positions"][0]["moves"]) == 12
 
 
+def hardly(decision, x):
+    """What decisions change for one person alone."""
+    return 1.0 + decision * (x["id"] == 1000)
+
+
 @pytest.mark.parametrize(
     "settings",
     [
@@ -340,8 +345,8 @@ def test_many_groups_classes_and_components():
         {"happiness": {"money": loan, "rate": "equal_opportunity"}, "gap": {"money": 3.0, "rate": 0.1}},
         {"happiness": "equalized_odds"},
         {"happiness": "decision * loan"},
-        {"happiness": lambda decision: 1.0},
-        {"happiness": {"a": lambda decision: 1.0, "b": lambda decision: 2.0}},
+        {"happiness": hardly},
+        {"happiness": {"a": hardly, "b": lambda decision, x: 1.0 - hardly(decision, x)}},
     ],
     ids=name_of,
 )

@@ -181,7 +181,7 @@ def loss_of_x(decision, x, y):
         {"happiness": {"text": "log(loan) * (decision == y)"}, "loss": "(decision != y) * sqrt(income)"},
         {
             "happiness": Happiness(
-                lambda decision, x: x["loan"] / (x["hours"] - 5), among=lambda x: x["hours"] != 5
+                lambda decision, x: decision * x["loan"] / (x["hours"] - 5), among=lambda x: x["hours"] != 5
             )
         },
     ],

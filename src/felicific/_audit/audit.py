@@ -21,6 +21,8 @@ from felicific._people.lazy import LazyPeople, classes_on, distinct_labels
 from felicific._people.missing import missing_first
 from felicific._people.people import People
 from felicific._people.weights import WeightKind, warn_repeated
+from felicific._people.worth import idle
+from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import HappinessLike, written
 from felicific._problem.problem import Problem
@@ -41,6 +43,12 @@ from felicific.exceptions import DataError
 
 #: What ``method=`` may say.
 METHODS = ("auto", "t", "hall", "exact", "bernstein", "betting")
+
+#: What is said of probabilities that are audited as they are.
+LOTTERY = (
+    "The decisions are probabilities, so everybody is taken to draw a lot with these odds. If they are what a model "
+    "believes, and not odds, pass what it decides: model.predict(X)."
+)
 
 
 def audit(
@@ -70,7 +78,8 @@ def audit(
     decisions : fitted FairClassifier, any fitted classifier, Policy, array of shape (n,) or (n, K), or column name
         Who or what decides: a FairClassifier and a Policy are audited by their decision probabilities, so that their
         lottery adds no noise; another classifier by its ``predict``. Or what any system decided: one decision per
-        person, or the probability of every decision, or the name of the column of X that holds the decisions.
+        person, or the odds of every decision (a lottery, not what a model believes: a note says so), or the name of
+        the column of X that holds the decisions.
     X : table, optional
         The people. May be left out when no happiness looks at ``x`` and the groups are given. One that is not in
         memory (see :func:`felicific.moments`) is summed up by its engine; the other arguments then name columns, and
@@ -143,7 +152,7 @@ def audit(
     asked = _Asked(happiness, sensitive_features, loss, gap, favourable, classes)
     policy = decisions if isinstance(decisions, Policy) else None
     _check_scores(policy, columns)
-    engine, beside = find_engine(X), Beside()
+    engine, beside, lottery = find_engine(X), Beside(), False
     if engine is not None:
         persons, problem, means = _on_engine(engine, policy, decisions, columns, asked)
     else:
@@ -155,6 +164,12 @@ def audit(
             persons = persons_of(people, problem)
             compared = policy is not None or people.today is not None
             means = means_without(people, problem) if compared else None
+            drawn = people.odds is not None and bool(faces_lottery(people.odds).any())
+            lottery = drawn and policy is None and not hasattr(decisions, "predict")
+    known = () if policy is None else policy.groups
+    problem.check_groups([*known, *(group for group in persons.groups if group not in known)])
+    for name in persons.idle:
+        raise idle(name, problem.decisions.tolist())
     if means is not None:
         beside = replace(beside, means=means) if policy is None else beside_policy(policy, persons, means)
     found = measure(
@@ -166,7 +181,8 @@ def audit(
         loss_name=problem.loss.name,
     )
     shown = all(part.test is None or part.test.verdict == "at most" for part in found.components)
-    return replace(found, notes=(*found.notes, *beside.notes(persons, problem.widths, shown)))
+    notes = [*([LOTTERY] if lottery else []), *found.notes, *beside.notes(persons, problem.widths, shown)]
+    return replace(found, notes=tuple(notes))
 
 
 @dataclass
@@ -186,10 +202,10 @@ class _Asked:
         return Problem.of(decisions, self.happiness, loss=loss, gap=self.gap, favourable=self.favourable)
 
     def fill(self, settings: Any) -> None:
-        """Take what was not said from a FairClassifier."""
+        """Take what was not said from a FairClassifier, which remembers the groups that ``fit`` named."""
         for name in ("happiness", "sensitive_features", "loss", "gap", "favourable"):
             if getattr(self, name) is None:
-                setattr(self, name, getattr(settings, name))
+                setattr(self, name, getattr(settings, name + "_" * (name == "sensitive_features")))
 
 
 def _check_scores(policy: Policy | None, columns: Columns) -> None:
@@ -231,9 +247,14 @@ def _by_decisions(
     decisions: Any, X: Table, columns: Columns, asked: _Asked
 ) -> tuple[People, Problem, Beside]:
     """People in memory, about whom something is decided by a classifier or was by anything else."""
-    if decisions is None:
-        raise DataError("There are no decisions.", "Pass a fitted classifier, or an array of decisions.")
     decides = not isinstance(decisions, str) and hasattr(decisions, "predict")
+    if decisions is None or not (decides or isinstance(decisions, str) or hasattr(decisions, "__len__")):
+        raise DataError(
+            "There are no decisions."
+            if decisions is None
+            else f"{decisions!r} is no decision about each person.",
+            "Pass a fitted classifier, or an array of decisions.",
+        )
     if decides and X is None:
         raise DataError("A classifier is audited on people, and X is None.", "Pass X.")
     passed, fair, settings, known, own = asked.sensitive_features, False, decisions, Beside(), None

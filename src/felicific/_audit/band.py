@@ -27,7 +27,7 @@ from felicific._problem.problem import Problem
 from felicific._statistics.gaps import spread_of
 from felicific._statistics.intervals import Limits, check_confidence
 from felicific._tables.groups import groups_of_present
-from felicific._tables.memory import count_rows, table_maker
+from felicific._tables.memory import count_rows, table_maker, take_column
 from felicific._typing import Floats, Table
 from felicific.exceptions import ConstraintError, DataError
 
@@ -128,8 +128,8 @@ def band(
     X: Table = None,
     y: Any = None,
     *,
-    happiness: Any,
-    sensitive_features: Any,
+    happiness: Any = None,
+    sensitive_features: Any = None,
     loss: Any = "error",
     favourable: Any = None,
     sample_weight: Any = None,
@@ -154,7 +154,17 @@ def band(
     confidence : float, default=0.95
         With which the whole band holds.
     """
+    if X is not None:
+        count_rows(X)
+        scores, y = (
+            take_column(X, part, "the scores and labels") if isinstance(part, str) else part
+            for part in (scores, y)
+        )
     array = scores.to_numpy() if hasattr(scores, "to_numpy") else np.asarray(scores)
+    if array.ndim == 0:
+        raise DataError(
+            f"The scores are {scores!r}.", "Pass one for every person, or X and the name of its column."
+        )
     table = np.empty((len(array), 0)) if X is None else X
     n = count_rows(table)
     if len(array) != n:

@@ -190,6 +190,12 @@ def compare(before: Audit, after: Audit, *, confidence: float | None = None) -> 
     >>> women.estimate, women.low > 0.3
     (0.5, True)
     """
+    for name, given in (("before", before), ("after", after)):
+        if not isinstance(given, Audit):
+            raise DataError(
+                f"{name} is a {type(given).__name__}, not an audit.",
+                "Pass audit(...) of each way of deciding, on the same people.",
+            )
     level = after.confidence if confidence is None else check_confidence(confidence)
     one, other = _one_by_one(before), _one_by_one(after)
     _check_same(before, after)

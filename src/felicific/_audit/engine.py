@@ -22,16 +22,16 @@ from typing import Any
 
 import numpy as np
 
-from felicific._audit.persons import SummedPersons, check_persons, expected_value, rates_of
+from felicific._audit.persons import SummedPersons, check_persons, expected_value, idle_among, rates_of
 from felicific._people.lazy import LazyPeople, no_rows
 from felicific._people.people import People
 from felicific._people.weights import are_sampling, distinct_clusters
-from felicific._people.worth import Worth, typical, worth_of
+from felicific._people.worth import Worth, differs, typical, worth_of
 from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
 from felicific._statistics.intervals import Sample
 from felicific._statistics.units import Powers, Spread, clustered, linearised, side_by_side
-from felicific._tables.groups import find_groups
+from felicific._tables.groups import find_groups, refuse_identifiers
 from felicific._typing import Array, Codes, Floats, Truths
 
 #: Numbers whose squares and cubes overflow are refused by name once everybody is summed up.
@@ -108,6 +108,7 @@ class _Part:
     third: Floats
     largest: Floats
     whole: bool
+    moved: Truths
     clusters: _Clusters | None = None
 
     @_quiet
@@ -138,6 +139,7 @@ class _Part:
             largest=np.maximum(a.largest, b.largest),
             whole=a.whole and b.whole,
             clusters=None if a.clusters is None or b.clusters is None else a.clusters + b.clusters,
+            moved=a.moved | b.moved,
         )
 
     def _aligned(self, groups: tuple[Any, ...], origin: Floats) -> _Part:
@@ -180,6 +182,7 @@ def sum_persons(people: LazyPeople, policy: Policy | None = None) -> tuple[Summe
         raise no_rows(people.columns.weight)
     j, columns, drawn = len(problem.happiness), people.columns, policy is not None and policy.draws
     rows, total = int(sums.rows.sum()), float(sums.total.sum())
+    refuse_identifiers(sums.groups, rows, total)
     sampling = columns.weight is not None and are_sampling(columns.weight_kind, sums.whole, total, rows)
     knows_loss = columns.y is not None or not problem.loss.looks_at_y
     sample, loss = _sample(sums, sampling, j + 1), None
@@ -203,6 +206,7 @@ def sum_persons(people: LazyPeople, policy: Policy | None = None) -> tuple[Summe
         clusters=None if sums.clusters is None else len(distinct_clusters(sums.clusters.names)[0]),
         counted=sums.weight[:, :j],
         largest=(sums.largest[:j], float(sums.largest[j]) if knows_loss else 0.0),
+        idle=idle_among(problem, sums.moved[:j]),
     )
     check_persons(persons)
     without = [part.mean[:, :j] + part.origin[:j] for part in parts[1:]]
@@ -290,7 +294,7 @@ def _added(some: list[_Part], others: list[_Part]) -> list[_Part]:
 
 @dataclass(frozen=True)
 class _Value:
-    """Of one component, or the loss: values relative to a typical one, and who is counted (None: everybody).
+    """Of one component, or the loss: values relative to a typical one, who is counted (None: all), whether it moves.
 
     ``power`` is that of the weights by which they are summed up.
     """
@@ -298,6 +302,7 @@ class _Value:
     away: Floats
     origin: float
     counted: Truths | None = None
+    moves: bool = True
     power: int = 1
 
 
@@ -306,7 +311,7 @@ def _values(worth: Worth, odds: Floats) -> list[_Value]:
 
     def valued(numbers: Floats, counted: Truths | None = None) -> _Value:
         origin = typical(numbers, counted) or 0.0
-        return _Value(expected_value(numbers, odds, origin), origin, counted)
+        return _Value(expected_value(numbers, odds, origin), origin, counted, differs(numbers))
 
     values = [valued(*worth.values(j)) for j in range(len(worth.problem.happiness))]
     return [*values, valued(worth.cost) if worth.knows_cost else _Value(np.zeros(len(odds)), 0.0)]
@@ -319,9 +324,8 @@ def _nobody(groups: tuple[Any, ...], n: int, cluster: Array | None) -> _Part:
     clusters = None
     if cluster is not None:
         clusters = _Clusters(cluster[:0], np.zeros(0, dtype=np.intp), np.zeros((0, n)), np.zeros((0, n)))
-    return _Part(
-        groups=groups, origin=np.zeros(n), largest=np.zeros(n), whole=True, clusters=clusters, **empty
-    )
+    empty |= {"origin": np.zeros(n), "largest": np.zeros(n), "moved": np.zeros(n, dtype=bool)}
+    return _Part(groups=groups, whole=True, clusters=clusters, **empty)
 
 
 @_quiet
@@ -344,6 +348,7 @@ def _summed(
         w = w if value.counted is None else w * value.counted
         away = np.where(w > 0, value.away, 0.0)
         part.origin[j], part.largest[j] = value.origin, np.abs(away).max(initial=0.0)
+        part.moved[j] = value.moves
         part.weight[:, j], part.squares[:, j] = add(w), add(w * w)
         if cluster is not None:
             size[:, j], total[:, j] = w, w * away

@@ -16,7 +16,7 @@ import numpy as np
 
 from felicific._capabilities import remedy
 from felicific._people.people import People
-from felicific._people.worth import Worth, typical, worth_of
+from felicific._people.worth import Worth, differs, typical, worth_of
 from felicific._problem.happiness import Component
 from felicific._problem.problem import Problem
 from felicific._statistics.intervals import Sample
@@ -86,6 +86,8 @@ class EachPerson:
     weight : array of shape (n,), or None
     reach : array of shape (groups + 1, components + 1)
         Mean square of how far apart the decisions leave a person: by group and component; of everybody, last, by loss.
+    idle : tuple of str
+        Components that no decision changes for anybody.
     checksum : int
         Of who these people are and what every decision would be worth to them, whatever was decided.
     """
@@ -105,6 +107,7 @@ class EachPerson:
     weight: Floats | None
     reach: Floats
     checksum: int
+    idle: tuple[str, ...] = ()
 
     @property
     def rows(self) -> int:
@@ -235,6 +238,7 @@ class SummedPersons:
     clusters: int | None
     counted: Floats
     largest: tuple[Floats, float]
+    idle: tuple[str, ...] = ()
 
     @property
     def countable(self) -> bool:
@@ -302,6 +306,7 @@ def persons_of(people: People, problem: Problem) -> EachPerson:
         weight=people.weight,
         reach=memory.reach,
         checksum=checksum,
+        idle=idle_among(problem, memory.moved),
     )
     check_persons(persons)
     return persons
@@ -321,6 +326,7 @@ class _Memory:
 
     def __init__(self, n_components: int, n_groups: int) -> None:
         self.origin: list[float | None] = [None] * n_components
+        self.moved = np.zeros(n_components, dtype=bool)
         self.checksum = 0
         self._squares, self._mass = (np.zeros((n_components + 1, n_groups)) for _ in range(2))
 
@@ -344,6 +350,7 @@ class _Memory:
         values, counted = worth.values(j)
         self.reach_of(j, values, codes, weight if counted is None else weight * counted)
         self.checksum = _checksum(values, self.checksum)
+        self.moved[j] = self.moved[j] or differs(values)
         if self.origin[j] is None:
             self.origin[j] = typical(values, counted)
         origin = self.origin[j] or 0.0
@@ -351,6 +358,11 @@ class _Memory:
         if counted is not None:
             expected[~counted] = 0.0
         return expected, counted
+
+
+def idle_among(problem: Problem, moved: Truths) -> tuple[str, ...]:
+    """Names of the components that no decision changes."""
+    return tuple(problem.components[j].name for j in np.flatnonzero(~moved))
 
 
 def expected_value(values: Floats, odds: Floats, origin: float) -> Floats:

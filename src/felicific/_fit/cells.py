@@ -19,7 +19,7 @@ from felicific._problem.problem import Problem
 from felicific._program.generation import mixed_outcome
 from felicific._program.moments import Moments, reweighted
 from felicific._program.signals import Signal
-from felicific._program.summing import sum_people
+from felicific._program.summing import sum_people, sum_whole
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -44,7 +44,7 @@ class FittedCells(Fitted):
         """Fit a policy that sees this signal to people with labels."""
         people = people.with_scores if kind.needs_proba else people
         signal = kind.matched(people.scores() if kind.needs_proba else None, people.predictions())
-        moments = sum_people(people, problem, signal).joined()
+        moments = sum_whole(people, problem, signal).joined()
         moments.check_complete()
         policy = stated(problem, people, replace(_solved(problem, moments, salt), randomize=randomize))
         return cls(

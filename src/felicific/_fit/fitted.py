@@ -89,7 +89,7 @@ class Fitted(ABC):
         line = self.frontier
         # What every gap that is closed may be here, so that no later recalibration forgets one.
         gap = {
-            component.name: tau * float(width) if width > 0 else 0.0
+            component.name: min(tau * float(width), component.widest) if width > 0 else 0.0
             for component, width in zip(line.components, line.ray, strict=True)
             if width < np.inf
         }

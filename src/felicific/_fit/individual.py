@@ -9,7 +9,7 @@ from typing import Self, cast
 from felicific._fit.fitted import Fitted, kept_people, share_drawn, stated
 from felicific._frontier.frontier import Frontier
 from felicific._frontier.individual import individual_frontier
-from felicific._people.people import People
+from felicific._people.people import People, changes, refuse_idle
 from felicific._policy.basis import UNCHANGED
 from felicific._policy.fit_individual import fit_individual, ground_of, recalibrate_individual
 from felicific._policy.individual import IndividualPolicy
@@ -37,6 +37,8 @@ class FittedIndividual(Fitted):
     def fit(cls, problem: Problem, people: People, kind: Individual, *, salt: str, randomize: bool) -> Self:
         """Fit a policy that sees all of x to people with labels."""
         people = people.with_scores
+        problem.check_groups(people.groups)
+        refuse_idle(problem, changes(problem, people))
         policy, fingerprint = fit_individual(problem, people, kind, salt)
         policy = stated(problem, people, replace(policy, randomize=randomize))
         return cls(

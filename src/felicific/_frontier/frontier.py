@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, fields, replace
+from functools import cached_property, partial
 from importlib import import_module  # for what stands above: bands and charts
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ from felicific._policy.basis import Basis
 from felicific._policy.cells import CellPolicy
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import Component, HappinessLike
-from felicific._problem.requirements import resolve_gap
+from felicific._problem.requirements import check_gaps, resolve_gap
 from felicific._program.model import build, changes_of
 from felicific._program.moments import Moments, Outcome
 from felicific._program.solution import rounded_up
@@ -112,6 +112,11 @@ class Frontier:
     @cached_property
     def _line(self) -> Line:
         return self.find()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Solved before it is stored: the people that it was found from stay where they are.
+        kept = {part.name: getattr(self, part.name) for part in fields(self)}
+        return kept | {"find": partial(_known, self._line)}
 
     @property
     def points(self) -> list[Point]:
@@ -203,6 +208,8 @@ class Frontier:
 
     def _tau_of_gap(self, gap: Any) -> float:
         closed = np.isfinite(self.ray)
+        if not isinstance(gap, Mapping):  # places on a ray of several gaps may allow more than bounds do
+            check_gaps(gap, (), tuple(self.components[j] for j in np.flatnonzero(closed)))
         allowed = np.array(resolve_gap(gap, self.components))
         if isinstance(gap, Mapping):
             for j in np.flatnonzero(np.isfinite(allowed) & ~closed)[:1]:
@@ -279,6 +286,11 @@ class Frontier:
             Between two breakpoints group means and loss are straight lines there too, but a gap need not be: where the
             group on top or at the bottom changes it has a kink, which is listed as a point of its own.
         """
+        if not isinstance(others, Moments) and not callable(others):
+            raise MomentsError(
+                f"The other people are a {type(others).__name__}, not moments.",
+                "Pass moments(table, policy=frontier.policies[0].signal, ...), or use fair.frontier_on(X, y).",
+            )
         if isinstance(others, Moments):
             outcomes = [_matching(self, others).evaluate(point.q) for point in self.points]
             return curve(self.components, self.groups, self.tau, outcomes, others.today)
@@ -290,8 +302,8 @@ class Frontier:
         X: Table = None,
         y: Any = None,
         *,
-        happiness: HappinessLike,
-        sensitive_features: Any,
+        happiness: HappinessLike | None = None,
+        sensitive_features: Any = None,
         loss: LossLike = "error",
         favourable: Any = None,
         sample_weight: Any = None,
@@ -303,9 +315,9 @@ class Frontier:
 
         Parameters
         ----------
-        scores : array of shape (n, K) or (n,)
+        scores : array of shape (n, K) or (n,), or column of X
             What the model says about these people: probabilities, or predicted labels for label policies.
-        X, y : table and array
+        X, y : table, and array or column of X
             The people and their labels; X may be left out when nothing looks at it.
         happiness, sensitive_features, loss, favourable, sample_weight :
             As for :func:`felicific.moments`.
@@ -342,6 +354,15 @@ class Frontier:
     def to_frame(self) -> Any:
         """The breakpoints as a pandas or Polars dataframe."""
         return table_maker("auto")({name: np.array(column) for name, column in self.to_dict().items()})
+
+
+def _known(line: Line) -> Line:
+    return line
+
+
+def _followed(policy: CellPolicy, q: Floats, outcome: Outcome) -> Policy:
+    """The policy of these probabilities, given what they do."""
+    return replace(policy, q=q, outcome=outcome)
 
 
 def _matching(line: Frontier, others: Moments) -> Moments:
@@ -398,9 +419,7 @@ def cell_frontier(
             basis=Basis(joined.loss_name, joined.today, out_of_fold=out_of_fold),
         )
 
-        def policy(q: Floats, outcome: Outcome) -> Policy:
-            return replace(first, q=q, outcome=outcome)
-
-        return Line(ray_of(program), points, joined.today, joined.evaluate_all, policy, tau_rounding(program))
+        policy, rounding = partial(_followed, first), tau_rounding(program)
+        return Line(ray_of(program), points, joined.today, joined.evaluate_all, policy, rounding)
 
     return Frontier(joined.components, joined.groups, joined.loss_name, EXACT, find)

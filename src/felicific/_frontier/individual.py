@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -28,10 +29,10 @@ from felicific._policy.individual import IndividualPolicy, Search
 from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
 from felicific._problem.rows import Row
-from felicific._program.generation import Columns, Generator, Ledgers
+from felicific._program.generation import Columns, Generator, Ledgers, Mixture
 from felicific._program.highs import Answer, Ray
 from felicific._program.model import Program, multipliers, policy_of
-from felicific._program.moments import Outcome
+from felicific._program.moments import Moments, Outcome
 from felicific._typing import Floats
 from felicific.exceptions import InfeasibleError
 
@@ -162,24 +163,29 @@ def individual_frontier(
         pool = fill(generator, closing)
         # From here on the sums do: what is known of each person is not kept.
         policies, moments, expected = generator.policies, pool.program.moments, generator.expected.moments()
-        passes, excess = generator.passes, pool.excess
-        names = [component.name for component in policy.components]
-
-        def mixed(q: Floats, outcome: Outcome) -> Policy:
-            plug_in = expected.evaluate(q)
-            known = f"frontier known to {TOLERANCE:g} of its rise"
-            search = Search(
-                passes=passes,
-                stopped=known if excess is not None else "out of reach by the probabilities",
-                duality_gap=excess,
-                plug_in_optimum=None,
-                plug_in_loss=plug_in.loss,
-                plug_in_gaps=dict(zip(names, plug_in.gaps.tolist(), strict=True)),
-            )
-            mixture = policies.followed(q)
-            return replace(policy, mixture=mixture, outcome=outcome, prices={}, search=search, randomize=True)
-
+        known = f"frontier known to {TOLERANCE:g} of its rise"
+        search = Search(
+            passes=generator.passes,
+            stopped=known if pool.excess is not None else "out of reach by the probabilities",
+            duality_gap=pool.excess,
+            plug_in_optimum=None,
+            plug_in_loss=0.0,
+            plug_in_gaps={},
+        )
+        mixed = partial(_mixed, policy, policies, expected, search)
         rounding = tau_rounding(pool.program)
         return Line(ray_of(pool.program), pool.points, moments.today, moments.evaluate_all, mixed, rounding)
 
     return Frontier(policy.components, policy.groups, problem.loss.name, TOLERANCE, find)
+
+
+def _mixed(
+    policy: IndividualPolicy, pool: Mixture, expected: Moments, search: Search, q: Floats, outcome: Outcome
+) -> Policy:
+    """The mixture of a pool of policies, given what it does; by the plug-in ledger it is ``expected`` to."""
+    plug_in = expected.evaluate(q)
+    names = [component.name for component in policy.components]
+    gaps = dict(zip(names, plug_in.gaps.tolist(), strict=True))
+    found = replace(search, plug_in_loss=plug_in.loss, plug_in_gaps=gaps)
+    mixture = pool.followed(q)
+    return replace(policy, mixture=mixture, outcome=outcome, prices={}, search=found, randomize=True)

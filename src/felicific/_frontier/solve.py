@@ -15,7 +15,7 @@ from felicific._people.people import People
 from felicific._policy.fit_individual import fit_individual, ground_of
 from felicific._policy.individual import IndividualPolicy
 from felicific._policy.lottery import make_salt
-from felicific._policy.solve import Kind, Said
+from felicific._policy.solve import Kind, Said, check_sums
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem
 from felicific._problem.rows import Requirement
@@ -97,8 +97,8 @@ def frontier(
     salt = make_salt(random_state)
     if isinstance(source, Moments):
         said.refuse_beside_moments()
+        check_sums(source)
         joined = source.joined()
-        joined.check_complete()
         closing = Closing.of(gap, constraints, joined.components)
         return cell_frontier(joined, closing, see_group=group_at_predict, salt=salt)
     kind = said.kind(source, group_at_predict)

@@ -17,9 +17,9 @@ from felicific._people.checks import (
     refuse_missing_labels,
 )
 from felicific._people.weights import WeightKind, are_sampling, number_clusters, refuse_no_cluster
-from felicific._people.worth import BATCH, Batch
+from felicific._people.worth import BATCH, Batch, differs, idle, worth_of
 from felicific._problem.problem import Problem
-from felicific._tables.groups import encode_groups, find_groups
+from felicific._tables.groups import encode_groups, find_groups, refuse_identifiers
 from felicific._tables.memory import as_vector, count_rows, row_argmax, slice_rows, take_rows, widener
 from felicific._typing import Array, Codes, Floats, Table
 from felicific.exceptions import DataError
@@ -146,6 +146,8 @@ class People:
         labels, values = given["labels y"], np.asarray(given["groups"])
         refuse_no_cluster(given["clusters"], rows)
         known = find_groups(values) if groups is None else _plain(groups)
+        if groups is None and first_row is None:
+            refuse_identifiers(known, len(values), None if checked is None else float(checked.sum()))
         decisions, truths = problem.decisions, problem.labels
 
         def coded(what: str, classes: Array, name: str) -> Codes | None:
@@ -265,6 +267,31 @@ class People:
             y = None if self.y is None else self.y[part]
             labels = None if self.labels is None else self.labels[part]
             yield part, Batch(table, y, labels, self.group[part], self.rows[part])
+
+
+#: What is known of a component: nobody is counted, nobody is changed, somebody is.
+NOBODY, IDLE, CHANGED = range(3)
+
+
+def changes(problem: Problem, people: People) -> Codes:
+    """What people with labels say of every component; they are asked until one is changed."""
+    found = np.full(len(problem.happiness), NOBODY)
+    for _, batch in people.batches():
+        worth = worth_of(problem, batch)
+        for j in np.flatnonzero(found < CHANGED).tolist():
+            values, counted = worth.values(j)
+            if counted is None or counted.any():
+                found[j] = CHANGED if differs(values) else IDLE
+        if (found == CHANGED).all():
+            break
+    return found
+
+
+def refuse_idle(problem: Problem, found: Codes) -> None:
+    """Raise if no decision changes some component for anybody, by what :func:`changes` found."""
+    for happiness, known in zip(problem.happiness, found.tolist(), strict=True):
+        if known == IDLE:
+            raise idle(str(happiness.name), problem.decisions.tolist())
 
 
 def one_hot(decided: Any, decisions: Array, rows: Codes) -> Floats:

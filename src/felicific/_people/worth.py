@@ -181,6 +181,19 @@ def typical(values: Floats, counted: Truths | None) -> float | None:
     return float(np.partition(seen[:, :TYPICAL], middle, axis=None)[middle])
 
 
+def differs(values: Floats) -> bool:
+    """Whether some decision is worth something else to somebody; of values of shape (D, n), not counted ones alike."""
+    return bool((values != values[:1]).any())
+
+
+def idle(name: str, decisions: list[Any]) -> HappinessError:
+    """The error of a happiness that no decision changes for anybody: whatever is measured of it means nothing."""
+    return HappinessError(
+        f"No decision changes the happiness {name!r} of anybody; the classes are {decisions}.",
+        f"Make it depend on the decision, as (decision == {decisions[-1]!r}) * loan does.",
+    )
+
+
 _LARGER_UNIT = "Use a larger unit (thousands of dollars, say)."
 
 

@@ -22,8 +22,8 @@ from felicific._policy.fit_individual import ground_of, make_policy
 from felicific._policy.individual import IndividualPolicy
 from felicific._problem.problem import Problem
 from felicific._program.generation import Choice, Crowd, Ledgers, Sums, add_sums, generate
-from felicific._program.query import sum_lazily
 from felicific._program.signals import FINE, Individual, Label
+from felicific._program.sums import compute_moments
 from felicific._tables.progress import shown
 from felicific._typing import Floats
 
@@ -33,7 +33,7 @@ def fit_lazily(people: LazyPeople, individual: Individual, salt: str) -> Individ
     problem = people.problem
     with shown():  # one line for all passes
         # One query looks at every row, finds the groups and a typical value of every component.
-        moments = sum_lazily(people, Label())
+        moments = compute_moments(people, problem, Label())
         moments.check_complete()
         people = replace(people, groups=moments.groups)
         calibration = _calibrated(people, individual.calibration)

@@ -150,6 +150,16 @@ def content_keys(table: Table, positions: NDArray[np.intp]) -> list[str]:
     return keys
 
 
+def warn_keyless(stacklevel: int) -> None:
+    """Say that without keys a person is known by the content of a row alone."""
+    warnings.warn(
+        "No key says who a person is, so lots are drawn by the content of the row: somebody whose row changes is "
+        "another person to the lottery. Name the column that identifies people in key=.",
+        LotteryWarning,
+        stacklevel=stacklevel + 1,
+    )
+
+
 def _comparable(column: Array) -> Array:
     """Times to the microsecond, whatever finer or coarser unit the table keeps them in; days stay days."""
     if column.dtype.kind not in "mM" or column.dtype == "M8[D]":

@@ -12,6 +12,7 @@ from felicific._people.columns import Columns
 from felicific._people.find import labelled_people
 from felicific._people.lazy import LazyPeople
 from felicific._people.people import People
+from felicific._people.worth import idle
 from felicific._policy.cells import solve_cells
 from felicific._policy.fit_individual import fit_individual
 from felicific._policy.fit_lazily import fit_lazily
@@ -19,7 +20,7 @@ from felicific._policy.lottery import make_salt
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem
-from felicific._problem.requirements import requirements_of
+from felicific._problem.requirements import check_constraints, check_gaps, requirements_of
 from felicific._problem.rows import Requirement
 from felicific._program.moments import Moments
 from felicific._program.signals import Individual, Label, Signal, SignalLike, resolve_kind
@@ -111,8 +112,10 @@ def solve(
     salt = make_salt(random_state)
     if isinstance(source, Moments):
         said.refuse_beside_moments()
-        source.check_complete()
-        requirements = requirements_of(gap, constraints, source.components)
+        check_sums(source)
+        listed = check_constraints(constraints)
+        check_gaps(gap, listed, source.components)
+        requirements = requirements_of(gap, listed, source.components)
         return solve_cells(source.joined(), requirements, see_group=group_at_predict, salt=salt)
     kind = said.kind(source, group_at_predict)
     with said.people(source, gap=gap, constraints=constraints, see_group=group_at_predict) as (
@@ -129,6 +132,14 @@ def solve(
         # As on an engine, one look at every row before any search.
         compute_moments(people, problem, Label()).check_complete()
         return fit_individual(problem, people.with_scores, individual, salt)[0]
+
+
+def check_sums(sums: Moments) -> None:
+    """Raise unless sums are complete, and some decision changes every component."""
+    sums.check_complete()
+    for component, moves in zip(sums.components, sums.moves, strict=True):
+        if not moves:
+            raise idle(component.name, sums.classes.tolist())
 
 
 @dataclass(frozen=True)

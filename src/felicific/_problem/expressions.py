@@ -8,11 +8,12 @@ names ``decision``, ``y`` and ``group`` mean what they mean in a happiness funct
 from __future__ import annotations
 
 import ast
+import difflib
 import inspect
 import math
 import operator
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from itertools import pairwise
@@ -88,6 +89,31 @@ class Expression:
         }
         return frozenset(_names(tree) - {*OWN_NAMES, "x"} | quoted)
 
+    def refuse_unknown(self, name: str, known: Sequence[Any], what: str, others: str) -> None:
+        """Refuse text or a number that ``decision``, ``y`` or ``group`` is compared with and can never be.
+
+        Parameters
+        ----------
+        name : {"decision", "y", "group"}
+        known : sequence
+            All values there are.
+        what, others : str
+            What messages call one value, and all of them.
+        """
+        for node in _equated(_read(self.text), name):
+            value = _constant(node)
+            # Text that meets numbers, or the other way round, is told when the two are compared.
+            alike = [one for one in known if isinstance(one, str) == isinstance(value, str)]
+            if value is None or not alike or value in alike:
+                continue
+            near = difflib.get_close_matches(str(value), [one for one in alike if isinstance(one, str)], n=1)
+            shown = f"{str(list(known[:20]))[:-1]}, ...]" if len(known) > 20 else str(list(known))
+            remedy = f"Did you mean {near[0]!r}?" if near else "Compare with one of them"
+            remedy += (
+                f" Where these rows lack {what}s, name all of them." if near else ", or name all there are."
+            )
+            raise _wrong(self.text, node, f"{value!r} is no {what}; the {others} are {shown}:", remedy)
+
     @property
     def is_test(self) -> bool:
         """Whether it is made of comparisons, joined by and, or, not: whatever the columns hold, it is 0 or 1."""
@@ -155,6 +181,33 @@ def _names(tree: ast.AST) -> set[str]:
     """Names that stand for values, not for functions."""
     functions = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in functions}
+
+
+def _equated(tree: ast.AST, name: str) -> Iterator[ast.expr]:
+    """What a name is said to equal, to differ from or to be among."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Compare):
+            continue
+        for (left, right), sign in zip(pairwise([node.left, *node.comparators]), node.ops, strict=True):
+            if isinstance(sign, ast.In | ast.NotIn):
+                others = right.elts if _is_named(left, name) else []  # type: ignore[attr-defined]  # a list
+            elif isinstance(sign, ast.Eq | ast.NotEq):
+                others = [b for a, b in ((left, right), (right, left)) if _is_named(a, name)]
+            else:
+                others = []
+            yield from others
+
+
+def _is_named(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _constant(node: ast.expr) -> str | float | None:
+    """The text or the number that a node is; None for anything else."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        value = _constant(node.operand)
+        return None if value is None or isinstance(value, str) else -value
+    return node.value if isinstance(node, ast.Constant) else None  # type: ignore[return-value]  # checked
 
 
 def _line(text: str) -> str:

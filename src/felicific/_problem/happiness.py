@@ -119,6 +119,11 @@ class Component:
     wanted: bool = True
 
     @property
+    def widest(self) -> float:
+        """The largest gap that its bounds allow."""
+        return math.inf if self.bounds is None else self.bounds[1] - self.bounds[0]
+
+    @property
     def title(self) -> str:
         """The name as a reader says it: of a criterion, how people are decided about, and who they truly are."""
         part = _PART.fullmatch(self.name.removeprefix(self.family))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import FunctionType
@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 
 from felicific._problem.criteria import CRITERIA
+from felicific._problem.expressions import Expression
 from felicific._problem.happiness import Component, Happiness, resolve_happiness
 from felicific._problem.loss import Loss
 from felicific._problem.requirements import (
     check_constraints,
+    check_gaps,
+    check_one_unit,
     constraint_name,
     gaps_asked,
     requirements_of,
@@ -80,10 +83,17 @@ class Problem:
             asked = {str(component.name): gap for component in own}
         checked = check_constraints(constraints)
         every = own + _constrained(checked, own, decisions.tolist(), favourable)
-        requirements = requirements_of(asked, checked, tuple(part.component for part in every))
+        components = tuple(part.component for part in every)
+        check_gaps(asked, checked, components)
+        if asked is not gap:
+            check_one_unit(gap, "gap", components[: len(own)])
+        requirements = requirements_of(asked, checked, components)
         names = tuple(str(component.name) for component in own)
         cost = Loss.of(loss, decisions, truths)
-        return cls(decisions, truths, every, cost, requirements, see_group, names)
+        made = cls(decisions, truths, every, cost, requirements, see_group, names)
+        made._refuse_unknown("decision", decisions.tolist(), "decision", "classes")
+        made._refuse_unknown("y", truths.tolist(), "label", "classes")
+        return made
 
     @cached_property
     def components(self) -> tuple[Component, ...]:
@@ -124,6 +134,16 @@ class Problem:
     def seeing(self) -> Problem:
         """The same for a policy that sees the group."""
         return replace(self, see_group=True)
+
+    def check_groups(self, groups: Sequence[Any]) -> None:
+        """Refuse expressions that compare the group with what is none of the groups there are."""
+        self._refuse_unknown("group", list(groups), "group", "groups")
+
+    def _refuse_unknown(self, name: str, known: list[Any], what: str, others: str) -> None:
+        functions = [part for happiness in self.happiness for part in (happiness.function, happiness.among)]
+        for function in (*functions, self.loss.function):
+            if isinstance(function, Expression):
+                function.refuse_unknown(name, known, what, others)
 
     def refuse_x(self) -> None:
         """Raise if something looks at x, and there is none."""

@@ -147,6 +147,7 @@ class Floor(Requirement):
             if self.at_least == "today":
                 level, note = float(sums.today_value[z, :, j].sum() / sums.counted[z, j]), " (today's)"
             else:
+                _refuse_loose(self.at_least, None, component, "A floor")
                 level, note = float(self.at_least) - origin, ""
             least = component.quantity(level + origin)
             words = f"mean {component.name!r} of group {group!r} at least {least}{note}"
@@ -218,6 +219,7 @@ class Budget(Requirement):
         people = 1.0 if self.per == "person" else float(self.per)
         per = "per person" if self.per == "person" else f"for {people:,.6g} people"
         lower, upper = self.at_least, self.at_most
+        _refuse_loose(lower and lower / people, upper and upper / people, component, "A budget")
         words = []
         if self.exactly is not None:
             lower = upper = self.exactly
@@ -235,6 +237,17 @@ class Budget(Requirement):
                 people,
             )
         ]
+
+
+def _refuse_loose(lower: float | None, upper: float | None, component: Component, what: str) -> None:
+    """Refuse limits beyond what values can be, which every policy keeps."""
+    low, high = component.bounds or (-math.inf, math.inf)
+    slack = 1e-9 * component.widest
+    if (lower is not None and lower < low - slack) or (upper is not None and upper > high + slack):
+        raise ConstraintError(
+            f"{what} of {component.name!r} asks for nothing: its values lie between {low:g} and {high:g} anyway.",
+            "Give a limit between the two, or leave it out.",
+        )
 
 
 def _number(value: Any, what: str, remedy: str) -> float:
@@ -431,6 +444,32 @@ def gaps_asked(requirements: Sequence[Requirement], components: tuple[Component,
     """Allowed gaps by component, of those that have one."""
     pairs = zip(components, resolve_gap(None, components, requirements), strict=True)
     return {component.name: width for component, width in pairs if math.isfinite(width)}
+
+
+def check_one_unit(number: float, what: str, components: Sequence[Component]) -> None:
+    """Refuse one number, but for 0, of components in different units; what has no unit is not known to differ."""
+    units = sorted({component.unit for component in components if component.unit})
+    if len(units) > 1 and 0 < number < math.inf:
+        named = ", ".join(f"{component.name!r}: ..." for component in components)
+        raise ConstraintError(
+            f"The {what} is {number!r}, one number for components that are counted in {' and in '.join(units)}.",
+            f"Give each its own: {what}={{{named}}}.",
+        )
+
+
+def check_gaps(gap: Any, constraints: Iterable[Requirement], components: tuple[Component, ...]) -> None:
+    """Refuse gaps that cannot mean anything: one number in several units, or more than values can be apart."""
+    if gap is not None and not isinstance(gap, Mapping):
+        check_one_unit(_width(gap, "gap"), "gap", components)
+    for asked in (*_gaps_written(gap, components), *_gaps_among(constraints)):
+        for component in (components[j] for j in asked.components(components)):
+            if component.widest * (1 + 1e-9) < asked.at_most < math.inf:
+                widest, points = component.quantity(component.widest), " (five percentage points are 0.05)"
+                raise ConstraintError(
+                    f"The gap of {component.name!r} is to be at most {component.quantity(asked.at_most)}, and no gap "
+                    f"of it is larger than {widest}, by its bounds.",
+                    f"Give a number from 0 to {widest}{points if component.bounds == (0.0, 1.0) else ''}.",
+                )
 
 
 def _gaps_written(gap: Any, components: tuple[Component, ...]) -> Iterator[Gap]:

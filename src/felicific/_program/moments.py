@@ -100,6 +100,14 @@ class Moments:
     rows: NDArray[np.int64]
     weight_kind: WeightKind = None
     whole: bool = True
+    changed: tuple[bool, ...] | None = None
+
+    @cached_property
+    def moves(self) -> tuple[bool, ...]:
+        """Whether some decision changes each component for somebody: as was seen, else by sums, which may cancel."""
+        if self.changed is not None:
+            return self.changed
+        return tuple((self.value != self.value[:, :, :1]).any(axis=(0, 1, 2)).tolist())
 
     @cached_property
     def total(self) -> float:
@@ -141,6 +149,7 @@ class Moments:
             today_value=self.today_value + other.today_value,
             rows=self.rows + other.rows,
             whole=self.whole and other.whole,
+            changed=tuple(np.logical_or(self.moves, other.moves).tolist()),
         )
 
     def __radd__(self, other: object) -> Moments:
@@ -271,6 +280,7 @@ class Moments:
                 "rows": self.rows.tolist(),
                 "weight_kind": self.weight_kind,
                 "whole": self.whole,
+                "changed": list(self.moves),
                 "cells": cells.tolist(),
                 **{name: getattr(self, name)[index].tolist() for name in _SUMS},
             },
@@ -375,6 +385,9 @@ def _parsed(content: dict[str, Any]) -> Moments:
     if weight_kind not in (None, "frequency", "sampling") or type(whole) is not bool:
         raise refused("its weights are of no kind")
     origin = check_shape("origin", read_numbers(content["origin"], "origin"), (j,))
+    changed = content.get("changed")  # files of 0.1.0 do not say it
+    if changed is not None and (len(changed) != j or not all(type(one) is bool for one in changed)):
+        raise refused(f"which components decisions change is {changed!r}")
     return Moments(
         classes=classes,
         groups=groups,
@@ -385,6 +398,7 @@ def _parsed(content: dict[str, Any]) -> Moments:
         rows=rows,
         weight_kind=weight_kind,
         whole=whole,
+        changed=None if changed is None else tuple(changed),
         **sums,
     )
 

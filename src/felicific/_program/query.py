@@ -27,7 +27,7 @@ from felicific._program.signals import Signal
 from felicific._program.summing import sum_people
 from felicific._tables.column import Column
 from felicific._tables.engine import QueryEngine, as_floats, as_list
-from felicific._tables.groups import encode_groups, find_groups, name_groups
+from felicific._tables.groups import encode_groups, find_groups, name_groups, refuse_identifiers
 from felicific._tables.memory import as_objects
 from felicific._typing import Array, Codes, Floats
 from felicific.exceptions import DataError, EngineError, FelicificError, HappinessError
@@ -64,6 +64,8 @@ def _batchwise(people: LazyPeople, signal: Signal) -> Moments:
     moments: Moments = people.fold(partial(_sum_some, people.problem, signal), add_groups)
     if not moments.rows.sum() and people.groups is None:
         raise no_rows(people.columns.weight)
+    if people.groups is None:
+        refuse_identifiers(moments.groups, int(moments.rows.sum()), moments.total)
     refuse_overflow(people.problem, moments.value, moments.loss)
     return moments
 
@@ -321,6 +323,10 @@ class Query:
             raise DataError("Some labels are not among the classes.", "Name every class there is.")
         group = name_groups([as_objects(as_list(result, f"g{i}")) for i in range(len(self.plan.group))])
         known = self.people.groups if self.people.groups is not None else find_groups(group)
+        if self.people.groups is None:
+            refuse_identifiers(
+                known, int(as_floats(result, "n").sum()), float(sums.get("m_0", np.zeros(1)).sum())
+            )
         codes = encode_groups(group, known)
         keys = _Keys(self, known, codes, group, label, today, cell, as_floats(result, "n"), sums)
         return keys.moments(origins)

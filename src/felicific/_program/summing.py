@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from felicific._people.people import People
+from felicific._people.people import CHANGED, People, changes, refuse_idle
 from felicific._people.weights import WeightKind
 from felicific._people.worth import BATCH, Batch, Worth, refuse_overflow, typical, worth_of
 from felicific._problem.problem import Problem
@@ -44,6 +46,29 @@ def sum_people(people: People, problem: Problem, signal: Signal) -> Moments:
     for part, batch in people.batches():
         sums.add(worth_of(problem, batch), people.codes[part], *_seen(people, signal, part))
     return sums.moments()
+
+
+def sum_whole(people: People, problem: Problem, signal: Signal, *, whole: bool = True) -> Moments:
+    """The same once it is sure that what is asked can be; see :func:`checked`."""
+    return checked(
+        sum_people(people, problem, signal), problem, lambda: changes(problem, people), whole=whole
+    )
+
+
+def checked(sums: Moments, problem: Problem, look: Callable[[], Codes], *, whole: bool) -> Moments:
+    """With what decisions change, if all groups that are spoken of are there.
+
+    Of ``whole`` tables a happiness that no decision changes is refused; of a part, the others may be changed. Sums may
+    cancel out, so where they say that nobody is, people are asked: ``look``.
+    """
+    problem.check_groups(sums.groups)
+    moves = sums.moves
+    if not all(moves):
+        found = look()
+        if whole:
+            refuse_idle(problem, found)
+        moves = tuple((found == CHANGED).tolist())
+    return replace(sums, changed=moves)
 
 
 def _seen(people: People, signal: Signal, part: slice) -> tuple[Spread, Codes]:

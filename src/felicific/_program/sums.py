@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 from felicific._people.columns import Columns
 from felicific._people.find import labelled_people
 from felicific._people.lazy import LazyPeople
-from felicific._people.people import People
+from felicific._people.people import People, changes
 from felicific._people.weights import WeightKind
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem
 from felicific._program.moments import Moments
 from felicific._program.query import sum_lazily
 from felicific._program.signals import Signal, SignalLike, resolve_signal
-from felicific._program.summing import sum_people
+from felicific._program.summing import checked, sum_whole
 from felicific._typing import Array, LossLike, Table
 
 
-def compute_moments(people: People | LazyPeople, problem: Problem, signal: Signal) -> Moments:
-    """The sums that the program needs, of people wherever they are."""
-    if isinstance(people, LazyPeople):
-        return sum_lazily(people, signal)
-    return sum_people(people, problem, signal)
+def compute_moments(
+    people: People | LazyPeople, problem: Problem, signal: Signal, *, whole: bool = True
+) -> Moments:
+    """The sums that the program needs, of people wherever they are; see :func:`checked`."""
+    if not isinstance(people, LazyPeople):
+        return sum_whole(people, problem, signal, whole=whole)
+    look = partial(people.fold, partial(changes, problem), np.maximum)
+    return checked(sum_lazily(people, signal), problem, look, whole=whole)
 
 
 def moments(
@@ -100,4 +106,4 @@ def moments(
         return Problem.of(decisions, happiness, loss=loss, favourable=favourable)
 
     with labelled_people(table, columns, asked, classes, groups) as (people, problem):
-        return compute_moments(people, problem, signal)
+        return compute_moments(people, problem, signal, whole=groups is None)

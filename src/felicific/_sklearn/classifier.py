@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
+from weakref import WeakSet
 
 import numpy as np
 from sklearn import get_config
@@ -28,7 +29,7 @@ from felicific._people.checks import check_weights
 from felicific._people.columns import Columns
 from felicific._people.people import People
 from felicific._people.weights import WeightKind, warn_repeated
-from felicific._policy.lottery import content_keys, draw, keys_as_text, make_salt
+from felicific._policy.lottery import content_keys, draw, keys_as_text, make_salt, warn_keyless
 from felicific._policy.policy import Policy
 from felicific._policy.solve import Kind
 from felicific._problem.happiness import HappinessLike
@@ -41,6 +42,7 @@ from felicific._sklearn.inputs import (
     Intake,
     Rows,
     check_labels,
+    content_of,
     labels_of,
     present_labels,
     present_rows,
@@ -49,13 +51,18 @@ from felicific._sklearn.inputs import (
 )
 from felicific._sklearn.model import fit_joint, fit_model, parts_of, predict_proba
 from felicific._statistics.intervals import check_confidence
-from felicific._tables.memory import as_vector, count_rows, is_frame, take_rows
+from felicific._tables.groups import named_columns
+from felicific._tables.memory import count_rows, is_frame, is_mapping, take_rows
 from felicific._tables.seen import SeenRows
 from felicific._typing import Array, Codes, Floats, GapLike, LossLike, RandomState, Table
 from felicific.exceptions import DataError
 
 if TYPE_CHECKING:
     from felicific.report.document import Report
+
+
+#: Fitted policies whose users were told that they name no key.
+_TOLD: WeakSet[Fitted] = WeakSet()
 
 
 class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
@@ -85,7 +92,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         Further requirements. Of several gaps of a component the smallest counts.
     sensitive_features : column(s) of X, callable, or None
         Which group a person belongs to; several columns mean their intersections. With None, pass
-        ``sensitive_features=`` to ``fit`` and ``predict``.
+        ``sensitive_features=`` to ``fit``, which remembers the names of columns; values are passed to ``predict`` too.
     favourable : class, optional
         The decision that people hope for; the last class by default.
     confidence : float, optional
@@ -111,6 +118,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     ----------
     classes_ : array of shape (K,)
     groups_ : tuple
+    sensitive_features_ : column(s), callable or None
+        Which columns name the group: those named in ``fit``, else ``sensitive_features``.
     policy_ : Policy
         The policy; read its ``sentences()``.
     loss_, gaps_ : float, dict
@@ -247,6 +256,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         said: Columns,
         fit_params: dict[str, Any],
     ) -> None:
+        self.sensitive_features_ = self.sensitive_features
+        if sensitive_features is not None and not is_mapping(X) and named_columns(X, sensitive_features):
+            self.sensitive_features_ = sensitive_features
         intake, whole = self._intake, X
         X = intake.check(self, X, reset=True)
         n = count_rows(X)
@@ -286,7 +298,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
     @property
     def _intake(self) -> Intake:
-        return Intake(self.key, self.sensitive_features, bool(self.group_at_predict))
+        return Intake(self.key, self.sensitive_features_, bool(self.group_at_predict))
 
     def _problem(self) -> Problem:
         """What is asked, spelled out for the classes of the model."""
@@ -489,8 +501,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     def _tryout(self, X: Table, y: Any, sensitive_features: Any, sample_weight: Any, said: Columns) -> Tryout:
         """Other people, with labels and weights, to try policies on."""
         check_is_fitted(self, "policy_")
-        labels = as_vector(y, "y")
-        n, weight = count_rows(X), check_weights(sample_weight, len(labels))
+        n, labels = count_rows(X), np.asarray(Columns(y=y).column(X, "y"))
+        weight = check_weights(sample_weight, len(labels))
         if len(labels) != n:
             raise DataError(f"There are {len(labels)} labels y for {n} rows.", "Pass one for every row.")
         group = self._intake.groups(X, sensitive_features, weight)
@@ -518,7 +530,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
         Parameters
         ----------
-        X, y :
+        X, y : table, and array or column of it
             People with labels, best not those on whom the model or the policy was fitted.
         sensitive_features : array, table, column name(s) or callable, optional
             The groups, when the constructor does not name them.
@@ -538,7 +550,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """
         from importlib import import_module
 
-        named, inner = self.sensitive_features, getattr(self.estimator_, "estimator", self.estimator_)
+        named, inner = self.sensitive_features_, getattr(self.estimator_, "estimator", self.estimator_)
         named = " and ".join(map(str, named)) if isinstance(named, list | tuple) else named
         steps, level = getattr(inner, "steps", None), 0.95 if self.confidence is None else self.confidence
         new = "recalibration_" in vars(self)
@@ -548,6 +560,14 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             "model": type(steps[-1][1] if steps else inner).__name__,
             "certificate": none if new else self.certificate_,
         }
+        if "confidence" in options:
+            check_confidence(options["confidence"])
+        wrong = sorted(options.keys() - {"title", "command", "confidence", *about})
+        if wrong:
+            raise DataError(
+                f"A report has no option {wrong[0]!r}.",
+                "It takes title=, command= and confidence=; what is decided today is named in today=.",
+            )
         make: Callable[..., Report] = import_module("felicific.report").choice_report
         said = Columns(today=today, cluster=cluster, weight_kind=weight_kind)
         warn_repeated(self._intake.keys(X), cluster)
@@ -587,16 +607,36 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """Probability of every decision: the policy itself, not the model's belief about the label."""
         return self._odds(X, sensitive_features)[0]
 
-    def predict(self, X: Table, *, sensitive_features: Any = None) -> Array:
-        """Decide; people who face a lottery draw by their key, the same one every time."""
+    def predict(self, X: Table, *, sensitive_features: Any = None, key: Any = None) -> Array:
+        """Decide; people who face a lottery draw by their key, the same one every time.
+
+        Parameters
+        ----------
+        X : dataframe or array of shape (n, features)
+            A dataframe may have further columns, in any order.
+        sensitive_features : array, table, column name(s) or callable, optional
+            The groups, when neither the constructor nor ``fit`` named their columns.
+        key : column of X or array of shape (n,), optional
+            Identifies a person, string or integer; by default the ``key`` of the constructor. Without either the row's
+            content does, and a changed row is another person: a notice says so, once.
+        """
         odds, x = self._odds(X, sensitive_features)
-        keys = self._intake.keys(x)
-        codes = draw(
-            odds,
-            lambda rows: content_keys(x, rows) if keys is None else keys_as_text(keys[rows]),
-            self.policy_.salt,
-        )
-        return np.asarray(self.classes_[codes])
+        keys = self._intake.keys(X if is_frame(X) else x, key)
+
+        def texts(rows: Codes) -> list[str]:
+            if keys is not None:
+                return keys_as_text(keys[rows])
+            if self._fitted not in _TOLD:
+                _TOLD.add(self._fitted)
+                warn_keyless(stacklevel=4)
+            return content_keys(content_of(x, self._columns), rows)
+
+        return np.asarray(self.classes_[draw(odds, texts, self.policy_.salt)])
+
+    @property
+    def _columns(self) -> Sequence[str] | None:
+        """Columns of the fit, where they had names."""
+        return getattr(self, "feature_names_in_", None)
 
     def _odds(self, X: Table, sensitive_features: Any) -> tuple[Floats, Table]:
         """Probability of every decision, and the table as it was checked."""
@@ -606,7 +646,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         group = None
         if policy.see_group:
             group = intake.groups(whole if is_frame(whole) else X, sensitive_features)
-        features = intake.features(X, self.estimator_)
+        features = intake.features(X, self.estimator_, self._columns)
         if not policy.needs_proba:
             return policy.odds(np.asarray(self.estimator_.predict(features)), group, X), X
         scores = predict_proba(self.estimator_, features, self.classes_)
@@ -621,12 +661,13 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
     def score(self, X: Table, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
         """Share of decisions that equal the label; ``sample_weight`` as in ``fit``."""
+        y = Columns(y=y).column(X, "y")
         weight = check_weights(sample_weight, count_rows(X))
         present = present_rows(weight)
         if present is not None and weight is not None:
             if sensitive_features is not None:
                 sensitive_features = self._intake.groups(X, sensitive_features, weight)[present]
-            X, y, weight = take_rows(X, present), present_labels(as_vector(y, "y"), present), weight[present]
+            X, y, weight = take_rows(X, present), present_labels(np.asarray(y), present), weight[present]
         decisions = self.predict(X, sensitive_features=sensitive_features)
         return float(accuracy_score(y, decisions, sample_weight=weight))
 
@@ -634,7 +675,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """Other people, with what the model says about them."""
         intake, policy, problem = self._intake, self.policy_, self._fitted.problem
         X = intake.check(self, X, reset=False)
-        features = intake.features(X, self.estimator_)
+        features = intake.features(X, self.estimator_, self._columns)
         proba = joint = None
         if policy.needs_proba:
             proba = predict_proba(self.estimator_, features, self.classes_)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from felicific._fit.safety import split
 from felicific._people.checks import refuse_missing_labels
 from felicific._people.weights import WeightKind, are_sampling, number_clusters
 from felicific._policy.lottery import check_keys
-from felicific._tables.groups import encode_groups, find_groups, groups_of_present
+from felicific._tables.groups import encode_groups, find_groups, groups_of_present, refuse_identifiers
 from felicific._tables.memory import (
     as_objects,
     as_vector,
@@ -62,7 +62,8 @@ class Intake:
     def check(self, owner: Any, X: Table, *, reset: bool) -> Table:
         """Check X as scikit-learn does, keeping a dataframe untouched; what it holds is the model's to judge.
 
-        The columns that name the group are left out when the policy decides without it.
+        The columns that name the group are left out when the policy decides without it. After the fit, columns of a
+        dataframe are found by name: others are left out, and whoever looks at one that is missing says so.
         """
         if is_mapping(X):
             raise DataError(
@@ -73,6 +74,10 @@ class Intake:
             if count_rows(X) == 0:
                 raise DataError("X has no rows.", "Pass at least one.")
             X = _without(X, self.hidden, "the policy")
+            fitted = None if reset else getattr(owner, "feature_names_in_", None)
+            if fitted is not None:
+                held = set(column_names(X))
+                return select_columns(X, [name for name in fitted if name in held], "the policy")
         return validate_data(
             owner,
             X,
@@ -89,10 +94,15 @@ class Intake:
             return groups_of_present(X, given, weight)
         return groups_of_present(X, self.named, weight, columns_only=True)
 
-    def features(self, X: Table, model: Any = None) -> Table:
-        """Exactly the columns that a fitted model was trained on, when it remembers them; else X without the key."""
+    def features(self, X: Table, model: Any = None, fitted: Sequence[str] | None = None) -> Table:
+        """Exactly the columns that a fitted model was trained on, when it remembers them; else X without the key.
+
+        ``fitted`` are those of the fit.
+        """
         names = getattr(model, "feature_names_in_", None)
         if names is None or not is_frame(X):
+            if fitted is not None and is_frame(X):
+                return select_columns(X, [name for name in fitted if name != self.key], "the model")
             return X if self.key is None else _without(X, [self.key], "the model")
         used = [name for name in self.hidden if name in names]
         if used:
@@ -102,9 +112,28 @@ class Intake:
             )
         return select_columns(X, list(names), "the model")
 
-    def keys(self, X: Table) -> Array | None:
-        """The key of every row, when there is a column of keys."""
-        return None if self.key is None else check_keys(take_column(X, self.key, "key"))
+    def keys(self, X: Table, given: Any = None) -> Array | None:
+        """The key of every row: as given, a column or values, else in the column of the settings; None without any."""
+        named = self.key if given is None else given
+        if named is None:
+            return None
+        keys = check_keys(take_column(X, named, "key") if np.ndim(named) == 0 else named)
+        if len(keys) != count_rows(X):
+            raise DataError(
+                f"There are {len(keys)} keys for {count_rows(X)} rows.", "Pass one for every row."
+            )
+        return keys
+
+
+def content_of(X: Table, fitted: Sequence[str] | None) -> Table:
+    """The columns by which the lottery tells people apart without a key: those of the fit, if they are known."""
+    missing = [] if fitted is None or not is_frame(X) else [n for n in fitted if n not in column_names(X)]
+    if missing:
+        raise DataError(
+            f"The table has no column {missing[0]!r}, by which the lottery tells people apart.",
+            "Pass all columns of the fit, or key=, which says who a person is.",
+        )
+    return X
 
 
 def _without(X: Table, columns: list[Any], whose: str) -> Table:
@@ -145,6 +174,7 @@ class Rows:
     def halves(self, salt: str) -> tuple[Rows, Rows]:
         """The people to fit on and those to hold out; of a frequency some may be in both, of a cluster none."""
         groups, weight, sampling, parts = find_groups(self.group), self.weight, False, []
+        refuse_identifiers(groups, len(self.group), None if weight is None else float(weight.sum()))
         if weight is not None:
             whole = bool((weight == np.rint(weight)).all())
             sampling = are_sampling(self.weight_kind, whole, float(weight.sum()), len(weight))

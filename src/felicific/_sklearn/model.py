@@ -11,7 +11,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
-from felicific._tables.groups import encode_groups, find_groups
+from felicific._tables.groups import encode_groups, find_groups, refuse_identifiers
 from felicific._tables.memory import as_vector, encode, take_rows
 from felicific._typing import Array, Codes, Floats, Table
 from felicific.exceptions import DataError
@@ -128,6 +128,7 @@ def fit_joint(
 ) -> tuple[Joint, Floats]:
     """Fit a clone of the estimator to label and group together; its cross-fitted belief about these people."""
     groups = find_groups(group)
+    refuse_identifiers(groups, len(group), float(np.sum(params.get("sample_weight", 0.0))))
     k, g = len(classes), len(groups)
     codes = encode(y, classes.tolist()) * g + encode_groups(group, groups)
     every = np.arange(k * g)

@@ -10,9 +10,10 @@ import numpy as np
 
 from felicific._fit.fitted import achieved
 from felicific._people.checks import check_weights
-from felicific._people.people import People
+from felicific._people.people import People, changes, refuse_idle
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem
+from felicific._problem.requirements import check_one_unit
 from felicific._sklearn.classifier import FairClassifier
 from felicific._sklearn.inputs import present_rows
 from felicific._tables.groups import resolve_groups
@@ -106,15 +107,18 @@ class Scorer:
         if named is not None or not fair:
             group = resolve_groups(X, named)
         else:
-            group = resolve_groups(inner, last.sensitive_features, columns_only=True)
+            group = resolve_groups(inner, last.sensitive_features_, columns_only=True)
         table = inner if self.happiness is None else X
         people = People.of(
             table, problem, group=group, y=labels, proba=decisions, weight=weight, rows=present
         )
+        refuse_idle(problem, changes(problem, people))
         outcome = achieved(problem, people, np.asarray(people.with_scores.proba))
         names = [component.name for component in problem.components]
         gaps = dict(zip(names, outcome.gaps.tolist(), strict=True))
         if self.price is not None:
+            if not isinstance(self.price, Mapping):
+                check_one_unit(self.price, "price", problem.components)
             prices = self.price if isinstance(self.price, Mapping) else dict.fromkeys(gaps, self.price)
             unknown = [name for name in prices if name not in gaps]
             if unknown:

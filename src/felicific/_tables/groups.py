@@ -44,7 +44,7 @@ def resolve_groups(
     if columns_only and isinstance(sensitive_features, list | tuple):
         names: list[Any] | None = list(sensitive_features)
     else:
-        names = _column_list(table, sensitive_features)
+        names = named_columns(table, sensitive_features)
     if names is not None:
         columns = [take_column(table, name, "the groups") for name in names]
     elif is_frame(sensitive_features):
@@ -86,7 +86,7 @@ def groups_of_present(
     return group
 
 
-def _column_list(table: Table, named: Any) -> list[Any] | None:
+def named_columns(table: Table, named: Any) -> list[Any] | None:
     """Return the columns that are named, or None when ``named`` holds the values themselves."""
     if isinstance(named, str) or (isinstance(named, int) and not isinstance(named, bool)):
         return [named]
@@ -133,6 +133,22 @@ def find_groups(group: Array) -> tuple[Any, ...]:
             f"The group of row 0 is {group[0]!r}, a {type(group[0]).__name__}.",
             "Use strings, numbers or booleans as groups.",
         ) from error
+
+
+#: From so many groups on, fewer than so many people in each on average mean that a column says who somebody is.
+MANY, FEW = 50, 2
+
+
+def refuse_identifiers(groups: Sequence[Any], rows: int, weight: float | None = None) -> None:
+    """Refuse groups of so many rows (of this total weight) that are people, not groups of them."""
+    people = rows if weight is None else max(float(rows), weight)
+    if len(groups) >= MANY and people < FEW * len(groups):
+        shown = ", ".join(repr(group) for group in groups[:3])
+        raise GroupError(
+            f"There are {len(groups):,} groups ({shown}, ...) of {people:,.0f} people: that is no group, but who "
+            "somebody is.",
+            "Name a column whose values many people share; ages and amounts are cut into a few classes first.",
+        )
 
 
 def encode_groups(

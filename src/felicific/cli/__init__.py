@@ -157,6 +157,6 @@ def _note_warnings() -> None:
     import warnings
 
     def show(message: Warning | str, *rest: object) -> None:
-        print(f"felicific: note: {message}", file=sys.stderr)
+        print(f"felicific: note: {in_the_shell(str(message))}", file=sys.stderr)
 
     warnings.showwarning = show  # type: ignore[assignment]  # the rest of its arguments says where, which is no help here

@@ -92,7 +92,7 @@ def _decide(people: Any, out: Path, column: str) -> dict[Any, int]:
     import pyarrow as pa
 
     from felicific._files import whole_file
-    from felicific._policy.lottery import check_keys, content_keys, draw, keys_as_text
+    from felicific._policy.lottery import check_keys, content_keys, draw, keys_as_text, warn_keyless
     from felicific._tables.memory import take_column
 
     classes = people.policy.classes
@@ -107,7 +107,10 @@ def _decide(people: Any, out: Path, column: str) -> dict[Any, int]:
             keys = None if people.key is None else check_keys(take_column(rows, people.key, "--key"))
 
             def texts(positions: Any, seen: Any = seen, keys: Any = keys) -> list[str]:
-                return content_keys(seen, positions) if keys is None else keys_as_text(keys[positions])
+                if keys is not None:
+                    return keys_as_text(keys[positions])
+                warn_keyless(stacklevel=1)  # which is shown once
+                return content_keys(seen, positions)
 
             codes = draw(people.chances(seen), texts, people.policy.salt)
             counts += np.bincount(codes, minlength=len(classes))

@@ -11,6 +11,7 @@ from sklearn.model_selection import GroupShuffleSplit, train_test_split
 from sklearn.utils.metaestimators import available_if
 
 from felicific._sklearn.classifier import FairClassifier
+from felicific._tables.groups import find_groups, refuse_identifiers, resolve_groups
 from felicific._tables.memory import distinct, take_column
 from felicific._typing import Array, Table
 from felicific.cli.options import PolicyKind
@@ -75,6 +76,7 @@ def halves(
     rows: Table, group: list[str], seed: int | None, cluster: str | None = None
 ) -> tuple[Table, Table]:
     """Two random halves with the same mix of groups; no cluster is in both."""
+    refuse_identifiers(find_groups(resolve_groups(rows, group)), len(rows))
     if cluster is not None:
         by_lot = GroupShuffleSplit(1, test_size=0.5, random_state=seed)
         first, second = next(by_lot.split(rows, groups=rows[cluster]))

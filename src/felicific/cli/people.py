@@ -200,9 +200,8 @@ class People:
     def in_memory(self) -> dict[str, Any]:
         """Decisions, rows, labels and weights, for an audit."""
         rows = self.rows()
-        labels = None if self.label is None else take_column(rows, self.label, "--label")
-        named = {"X": rows, "y": labels} | self.evidence(rows)
-        return named | ({"decisions": self.decisions(rows)} if self.policy is None else self._by_policy())
+        named = {"X": rows, "y": self.label} | self.evidence(rows)
+        return named | (self._by_policy() if self.policy else {"decisions": self.decisions(rows)})
 
     def evidence(self, rows: Table) -> dict[str, Any]:
         """What some rows count for: weights and clusters."""
@@ -217,12 +216,10 @@ class People:
         self.source.check_rows()
         named = {"X": self.source.relation, "y": self.label}
         named |= {"sample_weight": self.weight, "cluster": self.cluster}
-        if self.policy is None:
-            return named | {"decisions": self.decision}
-        return named | self._by_policy()
+        return named | (self._by_policy() if self.policy else {"decisions": self.decision})
 
     def _by_policy(self) -> dict[str, Any]:
-        """The policy, with the columns of what it decides by."""
+        """The policy whose decisions are audited, and what it decides by."""
         self.check_scores()
         scores = {"predicted": self.predicted} if self.reads_label else {"proba": self.proba}
         return {"decisions": self.policy} | scores

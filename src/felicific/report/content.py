@@ -251,7 +251,7 @@ def _frontier(
             {
                 "tau": tau,
                 "names": [name for name, where in marked.items() if where == tau],
-                "allowed": _numbers(tau * ray),
+                "allowed": [tau * unit if math.isfinite(unit) else None for unit in ray.tolist()],
                 "fitted": _outcome(everywhere[i].outcome),
                 **_outcome(tried_all[i]),
                 "bound": bounds[i],

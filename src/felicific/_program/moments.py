@@ -197,6 +197,23 @@ class Moments:
             today_value=add(self.today_value),
         )
 
+    def alike(self, see_group: bool) -> Codes | None:
+        """The signal that stands for each in a group, where those of few people are treated alike; or None."""
+        everybody = self.mass.sum(axis=0, keepdims=True)
+        place = self.signal.alike(self.mass if see_group else everybody, len(self.classes))
+        return None if place is None else np.broadcast_to(place, self.mass.shape)
+
+    def moved(self, place: Codes) -> Moments:
+        """With the sums of every group's signals added up at others."""
+
+        def move(array: Floats) -> Floats:
+            found = np.zeros_like(array)
+            np.add.at(found, (np.arange(len(place))[:, None], place), array)
+            return found
+
+        sums: dict[str, Any] = {name: move(getattr(self, name)) for name in _SUMS}
+        return replace(self, **sums)
+
     # -----------------------------------------------------------------------------------------------------
     # Sites that may not share rows
 
@@ -227,17 +244,9 @@ class Moments:
                 )
             place[z] = _merge(self.mass[z], today, least)
 
-        def move(array: Floats) -> Floats:
-            found = np.zeros_like(array)
-            for z in range(len(self.groups)):
-                np.add.at(found[z], place[z], array[z])
-            return found
-
         counted = self.counted.sum(axis=0)
         mean = self.origin + self.today_value.sum(axis=(0, 1)) / np.where(counted > 0, counted, 1.0)
-        centred = self._around(np.where(counted > 0, mean, 0.0))
-        moved: dict[str, Any] = {name: move(getattr(centred, name)) for name in _SUMS}
-        return replace(centred, **moved)
+        return self._around(np.where(counted > 0, mean, 0.0)).moved(place)
 
     def to_json(self) -> str:
         """Write the moments as text that :meth:`from_json` reads: sums only, no row and no function."""
@@ -374,14 +383,17 @@ def _difference(mine: Any, theirs: Any) -> str:
     return " and ".join(text if len(text) < 400 else text[:400] + "..." for text in texts)
 
 
-def reweighted(labelled: Moments, fresh: Moments) -> Moments:
+def reweighted(labelled: Moments, fresh: Moments, *, see_group: bool = True) -> Moments:
     r"""Moments of unlabelled people: what can be computed on them is, the rest keeps its mean per cell.
 
     A component of ``fresh`` is taken as it is. Of any other sum of ``labelled``, and of the loss,
     :math:`E[\cdot \mid s, z]` is kept and multiplied by the new mass of (z, s). A cell without labelled people
-    takes the mean of its nearest neighbours in the same group, and failing those of all groups together.
+    takes the mean of its nearest neighbours in the same group, and failing those of all groups together. Cells that
+    are treated alike because they hold few labelled people share one mean.
     """
-    unit = _Means(labelled)
+    alike = labelled.alike(see_group)
+    labelled = labelled if alike is None else labelled.moved(alike)
+    unit = _Means(labelled, alike)
     exact = {component.name: j for j, component in enumerate(fresh.components)}
     mass = fresh.mass
     value, among = unit(labelled.value, mass), unit(labelled.among, mass)
@@ -408,8 +420,9 @@ def reweighted(labelled: Moments, fresh: Moments) -> Moments:
 class _Means:
     """Means per cell of labelled sums, with empty cells filled from where the nearest people are."""
 
-    def __init__(self, labelled: Moments) -> None:
+    def __init__(self, labelled: Moments, alike: Codes | None) -> None:
         self.mass = labelled.mass
+        self.alike = alike
         self.sources = {
             (z, s): self._source(z, s, run)
             for run in labelled.signal.runs(len(labelled.classes))
@@ -436,4 +449,6 @@ class _Means:
         for (z, s), (groups, signals) in self.sources.items():
             index = np.ix_(groups, signals)
             mean[z, s] = sums[index].sum(axis=(0, 1)) / self.mass[index].sum()
+        if self.alike is not None:
+            mean = np.take_along_axis(mean, self.alike.reshape(*held.shape, *extra), axis=1)
         return np.asarray(mean * mass.reshape(*mass.shape, *extra))

@@ -15,6 +15,9 @@ from hypothesis import strategies as st
 from felicific import Budget, Floor, Happiness, Policy, moments, solve
 from felicific.exceptions import ConstraintError, DataError, GroupError, PolicyFileError
 
+#: Policies of tests are saved with the salt of a seed, so that their lots are the same again.
+pytestmark = pytest.mark.filterwarnings("ignore:The salt of this policy comes from a seed")
+
 GROUP = np.array(["F", "M"])[np.arange(60) % 2]
 PREDICTED = (np.arange(60) % 7 < np.where(GROUP == "F", 2, 5)).astype(int)
 LABEL = np.where(np.arange(60) % 5 == 0, 1 - PREDICTED, PREDICTED)

@@ -61,7 +61,7 @@ def split(codes: Codes, groups: tuple[Any, ...], weight: Floats | None, salt: st
 
     A row of frequency 5 is five people, who may come to lie on both sides.
     """
-    rng = np.random.default_rng(int(salt, 16))
+    rng = np.random.default_rng(int(salt[-32:], 16))
     people = np.ones(len(codes)) if weight is None else weight
     if (people != np.rint(people)).any():
         raise DataError(

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from felicific._capacity import check_room
 from felicific._problem.rows import Excess, ModelRow, Row
 from felicific._program.moments import Moments
 from felicific._typing import Codes, Floats, Truths
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 
 #: Primal and dual tolerance of the solver, and of the check of its answer, relative to the scaled rows.
 TOLERANCE = 1e-9
+
+#: Numbers in memory for each that the program is made of, while it is written and solved; measured.
+SOLVED = 8.0
 
 #: Rounding error of a sum, relative to the sum of its terms' sizes.
 ROUNDING = 1e-13
@@ -108,6 +112,13 @@ def build(
     alike = moments.alike(see_group)
     moments = moments if alike is None else moments.moved(alike)
     n_groups, n_signals, n_classes = moments.loss.shape
+    check_room(
+        SOLVED * moments.value.size,
+        "The linear program",
+        f"{n_groups} groups x {n_signals:,} signals x {n_classes} decisions x {moments.value.shape[3]:,} components",
+        "Use fewer cells (Score(cells=...)) or policy='label', merge classes or groups, or ask for a criterion of "
+        "fewer parts, such as 'statistical_parity' instead of 'equalized_odds'.",
+    )
     block = np.arange(n_groups) if see_group else np.zeros(n_groups, dtype=np.intp)
     n_blocks = int(block.max()) + 1
     mass, loss = np.zeros((n_blocks, n_signals)), np.zeros((n_blocks, n_signals, n_classes))

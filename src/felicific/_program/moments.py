@@ -12,22 +12,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from felicific._capacity import check_room
 from felicific._documents import (
+    check_distinct,
     check_shape,
     plain,
     read_classes,
     read_document,
     read_numbers,
     read_values,
+    read_whole,
     refused,
     write_classes,
     write_document,
 )
 from felicific._files import write_whole
 from felicific._problem.happiness import Component, read_component
+from felicific._problem.loss import loss_bounds
 from felicific._program.signals import Signal, signal_from_json, signal_to_json
 from felicific._typing import Array, Codes, Floats
-from felicific.exceptions import GroupError, HappinessError, MomentsError, PolicyFileError
+from felicific.exceptions import FelicificError, GroupError, HappinessError, MomentsError, PolicyFileError
 
 
 @dataclass(frozen=True)
@@ -292,6 +296,8 @@ class Moments:
             raise MomentsError(
                 error.problem.replace("policy file", "file of moments"), error.remedy
             ) from error
+        except FelicificError as error:
+            raise _no_moments(error.problem.rstrip(".")) from error
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
             raise _no_moments(f"a part is missing or of another type ({error!r})") from error
         if extra:
@@ -307,6 +313,21 @@ class Moments:
 _SUMS = ("mass", "loss", "value", "among", "today_loss", "today_value")
 
 _FORMAT = "felicific moments"
+
+
+def check_size(groups: int, signals: int, decisions: int, components: int) -> None:
+    """Refuse sums that would not fit into memory, before they are made."""
+    check_room(
+        2.0
+        * groups
+        * signals
+        * (decisions + 1)
+        * (components + 1),  # once for the sums, once to look at them
+        "Adding these people up",
+        f"{groups} groups x {signals:,} signals x {decisions} decisions x {components:,} components",
+        "Use policy='label', merge classes or groups, or ask for a criterion of fewer parts, such as "
+        "'statistical_parity' instead of 'equalized_odds'.",
+    )
 
 
 def _no_moments(reason: str) -> MomentsError:
@@ -345,11 +366,15 @@ def _parsed(content: dict[str, Any]) -> Moments:
     signal, loss_name = signal_from_json(content["signal"]), content["loss_name"]
     g, k, j, size = len(groups), len(classes), len(components), signal.size(len(classes))
     signal.check(k)
-    if type(loss_name) is not str or len(set(groups)) < g or len({c.name for c in components}) < j or k < 2:
-        raise refused("its loss, groups, components or classes are none")
-    cells = read_numbers(content["cells"], "cells").astype(np.intp).reshape(-1, 2)
-    if len(np.unique(cells, axis=0)) < len(cells) or (cells < 0).any() or (cells >= (g, size)).any():
+    if type(loss_name) is not str:
+        raise refused(f"its loss is called {loss_name!r}")
+    check_distinct(classes=classes.tolist(), groups=groups, components=[c.name for c in components])
+    if k < 2:
+        raise refused("it has fewer than two classes")
+    cells = read_whole(content["cells"], "cells").astype(np.intp).reshape(-1, 2)
+    if len(np.unique(cells, axis=0)) < len(cells) or (cells >= (g, size)).any():
         raise refused("a cell occurs twice, or is none")
+    check_size(g, size, k, j)
     sums = {}
     for name, shape in zip(_SUMS, ((), (k,), (k, j), (j,), (), (j,)), strict=True):
         numbers = (
@@ -358,11 +383,9 @@ def _parsed(content: dict[str, Any]) -> Moments:
         array = np.zeros((g, size, *shape))
         array[tuple(cells.T)] = check_shape(name, numbers, (len(cells), *shape))
         sums[name] = array
-    if (sums["mass"] < 0).any() or (sums["among"] < 0).any():
-        raise refused("some mass is negative")
-    rows = check_shape("rows", read_numbers(content["rows"], "rows"), (g,)).astype(np.int64)
+    rows = read_whole(check_shape("rows", read_numbers(content["rows"], "rows"), (g,)).tolist(), "rows")
     origin = check_shape("origin", read_numbers(content["origin"], "origin"), (j,))
-    return Moments(
+    found = Moments(
         classes=classes,
         groups=groups,
         components=components,
@@ -372,6 +395,39 @@ def _parsed(content: dict[str, Any]) -> Moments:
         rows=rows,
         **sums,
     )
+    _check_sums(found)
+    return found
+
+
+def _check_sums(found: Moments) -> None:
+    """Refuse sums that no people have: negative counts, or losses and values beyond their range."""
+    for name in ("mass", "among"):
+        if (getattr(found, name) < 0).any():
+            raise refused(f"{name} is negative somewhere")
+    if (found.among > found.mass[:, :, None] * (1 + 1e-9)).any():
+        raise refused("more people are counted than there are")
+    if ((found.mass.sum(axis=1) > 0) != (found.rows > 0)).any():
+        raise refused("some group has people but no rows, or rows but no people")
+    bounds = loss_bounds(found.loss_name)
+    mass = found.mass[:, :, None]
+    _check_range("loss", found.loss, mass, bounds)
+    _check_range("today_loss", found.today_loss, found.mass, bounds)
+    for j, component in enumerate(found.components):
+        among, shift = found.among[..., j], found.origin[j] * found.among[..., j]
+        _check_range("value", found.value[..., j] + shift[:, :, None], among[:, :, None], component.bounds)
+        _check_range("today_value", found.today_value[..., j] + shift, among, component.bounds)
+
+
+def _check_range(name: str, sums: Floats, counts: Floats, bounds: tuple[float, float] | None) -> None:
+    """Refuse sums that so many values within bounds cannot have, by more than rounding."""
+    if bounds is None:
+        return
+    low, high = bounds
+    room = 1e-9 * max(abs(low), abs(high)) * counts
+    wrong = (sums < low * counts - room) | (sums > high * counts + room)
+    if wrong.any():
+        where = f"each person's lies from {low:g} to {high:g}"
+        raise refused(f"{name} holds {sums[wrong][0]:g} where that cannot be: {where}")
 
 
 def _difference(mine: Any, theirs: Any) -> str:

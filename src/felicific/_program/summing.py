@@ -9,7 +9,7 @@ import numpy as np
 from felicific._people.people import People
 from felicific._people.worth import BATCH, Batch, Worth, refuse_overflow, typical, worth_of
 from felicific._problem.problem import Problem
-from felicific._program.moments import Moments
+from felicific._program.moments import Moments, check_size
 from felicific._program.signals import Signal, Spread
 from felicific._tables.memory import as_objects
 from felicific._typing import Codes, Floats
@@ -84,6 +84,7 @@ class _Sums:
         self.problem, self.groups, self.signal = problem, groups, signal
         g, d, j = len(groups), len(problem.decisions), len(problem.happiness)
         s = signal.size(len(problem.labels))
+        check_size(g, s, d, j)
         self.origin: list[float | None] = [None] * j
         # Cells come last, side by side in memory, because they are what is added up.
         self.mass, self.loss = np.zeros((g, s)), np.zeros((d, g, s))

@@ -484,10 +484,10 @@ class Policy(ABC):
     def _validate(self) -> None:
         """Refuse a policy whose parts do not fit together."""
         g, k, j = len(self.groups), len(self.classes), len(self.components)
-        check_shape("means", self.outcome.means, (g, j))
-        check_shape("gaps", self.outcome.gaps, (j,))
         names = [component.name for component in self.components]
         check_distinct(classes=self.classes.tolist(), groups=self.groups, components=names)
+        check_shape("means", self.outcome.means, (g, j))
+        check_shape("gaps", self.outcome.gaps, (j,))
         if (self.outcome.gaps < 0).any():
             raise refused("a gap is negative")
         if not isinstance(self.salt, str) or not re.fullmatch(f"({SEEDED})?[0-9a-f]{{32}}", self.salt):

@@ -364,13 +364,13 @@ def _parsed(content: dict[str, Any]) -> Moments:
     groups = tuple(read_values(content["groups"], "group"))
     components = tuple(read_component(component) for component in content["components"])
     signal, loss_name = signal_from_json(content["signal"]), content["loss_name"]
-    g, k, j, size = len(groups), len(classes), len(components), signal.size(len(classes))
-    signal.check(k)
     if type(loss_name) is not str:
         raise refused(f"its loss is called {loss_name!r}")
     check_distinct(classes=classes.tolist(), groups=groups, components=[c.name for c in components])
-    if k < 2:
+    if len(classes) < 2:
         raise refused("it has fewer than two classes")
+    g, k, j, size = len(groups), len(classes), len(components), signal.size(len(classes))
+    signal.check(k)
     cells = read_whole(content["cells"], "cells").astype(np.intp).reshape(-1, 2)
     if len(np.unique(cells, axis=0)) < len(cells) or (cells >= (g, size)).any():
         raise refused("a cell occurs twice, or is none")

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,18 +28,22 @@ def refused(reason: str) -> PolicyFileError:
 
 def write_document(content: dict[str, Any], form: str = FORMAT, indent: int | None = 1) -> str:
     """JSON with format, version and checksum."""
-    whole = {"format": form, "version": VERSION, **content}
-    whole["sha256"] = _digest(whole)
+    whole = {"format": form, "version": VERSION, **content, "sha256": checksum(content, form)}
     return json.dumps(whole, indent=indent, allow_nan=False) + "\n"
+
+
+def checksum(content: dict[str, Any], form: str = FORMAT) -> str:
+    """SHA-256 of a document, as it stands in it."""
+    return _digest({"format": form, "version": VERSION, **content})
 
 
 def read_document(text: str, form: str = FORMAT) -> dict[str, Any]:
     """The content of a document that is whole, unaltered and of this version."""
     try:
-        content = json.loads(text, parse_constant=_no_constant)
+        content = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_each_once)
         if not isinstance(content, dict) or content.get("format") != form:
             raise refused(f"its format is not {form!r}")
-        if content.get("version") != VERSION:
+        if type(content.get("version")) is not int or content["version"] != VERSION:
             raise PolicyFileError(
                 f"The policy file has version {content.get('version')!r}; this felicific reads version {VERSION}.",
                 "Install the felicific that wrote it, or fit the policy again.",
@@ -59,6 +64,15 @@ def _digest(content: dict[str, Any]) -> str:
 
 def _no_constant(name: str) -> float:
     raise refused(f"it holds the number {name}")
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A part of a document, in which no name may stand twice: of two, readers would take different ones."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise refused(f"it holds {next(name for name in names if names.count(name) > 1)!r} twice")
+    return found
 
 
 def plain(values: list[Any], what: str) -> list[Any]:
@@ -99,6 +113,25 @@ def read_numbers(values: Any, name: str) -> Floats:
         return np.array(values, np.float64)
     except (ValueError, OverflowError) as error:
         raise refused(f"{name} is no array ({error})") from error
+
+
+def read_whole(values: Any, name: str, least: int = 0) -> NDArray[np.int64]:
+    """An array of whole numbers, none of them smaller than ``least``."""
+    numbers = read_numbers(values, name)
+    wrong = ~((numbers >= least) & (numbers < 2.0**63) & (numbers == np.floor(numbers)))
+    if wrong.any():
+        raise refused(f"{name} holds {numbers[wrong][0]:g}, which is no whole number from {least} on")
+    return numbers.astype(np.int64)
+
+
+def check_distinct(**lists: Sequence[Any]) -> None:
+    """Refuse a list of names that is empty, or holds one twice."""
+    for name, values in lists.items():
+        if not values:
+            raise refused(f"its list of {name} is empty")
+        twice = next((value for value in values if list(values).count(value) > 1), None)
+        if twice is not None:
+            raise refused(f"it holds {twice!r} twice among its {name}")
 
 
 def read_number(value: Any, name: str) -> float:
@@ -147,4 +180,6 @@ def read_prices(content: Any, what: str = "price") -> dict[str, float]:
         if not isinstance(item, list) or len(item) != 2 or not isinstance(item[0], str):
             raise refused(f"a {what} has no name")
         prices[item[0]] = read_number(item[1], f"a {what}")
+    if len(prices) < len(content):
+        raise refused(f"a {what} stands there twice")
     return prices

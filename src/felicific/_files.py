@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import shutil
 import stat
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,14 +25,15 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     and what was at ``path`` is as it was.
     """
     target = Path(path)
+    temporary = _beside(
+        target
+    )  # its name is known before it is there, so that a signal at any moment leaves nothing
     try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{target.name[:40]}.", dir=target.parent)
-    except OSError as error:
-        error.filename = os.fspath(target)  # the name that the user knows
-        raise
-    os.close(descriptor)
-    temporary = Path(name)
-    try:
+        try:
+            os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        except OSError as error:
+            error.filename = os.fspath(target)  # the name that the user knows
+            raise
         yield temporary
         with temporary.open("rb") as stream:
             os.fsync(stream.fileno())
@@ -41,6 +42,11 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def _beside(target: Path) -> Path:
+    """A name in the same folder that nothing has."""
+    return target.with_name(f".{target.name[:40]}.{secrets.token_hex(8)}")
 
 
 @contextlib.contextmanager
@@ -52,9 +58,10 @@ def folder_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{target.name[:40]}.", dir=target.parent) as room:
-        new, old = Path(room) / "new", Path(room) / "old"
-        new.mkdir()
+    room = _beside(target)
+    new, old = room / "new", room / "old"
+    try:
+        new.mkdir(parents=True)
         yield new
         if not target.exists():
             os.replace(new, target)
@@ -62,12 +69,15 @@ def folder_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
         for file in target.iterdir():
             if not (new / file.name).exists():
                 (shutil.copytree if file.is_dir() else shutil.copy2)(file, new / file.name)
-        os.replace(target, old)
         try:
+            os.replace(target, old)
             os.replace(new, target)
         except BaseException:
-            os.replace(old, target)
+            if not target.exists():
+                os.replace(old, target)
             raise
+    finally:
+        shutil.rmtree(room, ignore_errors=True)
 
 
 def _mode(target: Path) -> int:

@@ -136,7 +136,7 @@ class EngineError(FelicificError):
 
 
 class LotteryWarning(UserWarning):
-    """The lottery cannot reach its odds because too few people can be told apart."""
+    """A lottery cannot do what it is for: too few people can be told apart, or anybody can compute the lots."""
 
 
 class FittedRowsWarning(UserWarning):

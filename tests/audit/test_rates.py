@@ -122,7 +122,7 @@ def test_a_policy_says_whether_it_draws():
     asked = {"proba": "p", "happiness": "statistical_parity", "sensitive_features": "sex"}
     for gap, draws in ((1.0, False), (0.01, True)):
         policy = solve(found, gap=gap, random_state=0)
-        assert policy.draws == draws
+        assert policy.draws_lots == draws
         for table_ in (table, as_lazy(table)):
             result = audit(policy, table_, "y", **asked)
             assert ("exact" in result.components[0].means["f"].method) != draws

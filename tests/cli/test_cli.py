@@ -23,6 +23,9 @@ from felicific.cli.model import halves
 from felicific.cli.options import PANELS
 from felicific.exceptions import FittedRowsWarning
 
+#: Policies of tests are saved with the salt of a seed, so that their lots are the same again.
+pytestmark = pytest.mark.filterwarnings("ignore:The salt of this policy comes from a seed")
+
 FUNDING = "decision * loan"
 
 # A warning is a note on standard error, as it is outside of tests.
@@ -810,6 +813,75 @@ def test_ctrl_c(folder):
     assert process.returncode in (130, -signal.SIGINT)
     assert out == ""
     assert err == "felicific: interrupted; no file is half-written.\n"
+
+
+def test_sigterm_leaves_no_files(folder, works):
+    """SIGTERM while decisions are written, or while a file is waited for, ends with 143 and leaves nothing behind."""
+    works(f"{FIT} --gap 100")
+    os.mkfifo("slow.csv")
+    before = sorted(os.listdir())
+    for line in (
+        f"{APPLY.replace('scores.csv', 'slow.csv')} --out out.csv",
+        AUDIT.replace("scores.csv", "slow.csv"),
+    ):
+        process = shell(line)
+        time.sleep(2.5)  # by then it waits for somebody to write into the pipe
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=30)
+        assert (process.returncode, out) == (143, "")
+        assert "Traceback" not in err
+        assert "leaked" not in err
+        assert sorted(os.listdir()) == before
+
+
+#: Stops in the middle of writing, and says so.
+WRITES = """
+import sys, time
+from pathlib import Path
+import felicific._files as files
+real = files.os.fsync
+def wait(descriptor):
+    print("writing", flush=True)
+    time.sleep(60)
+files.os.fsync = wait
+sys.argv = ["felicific", *{words!r}]
+from felicific.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    "line", [f"{AUDIT} --out out.json", f"{FIT} --out out.json", f"{APPLY} --out out.csv"]
+)
+def test_sigterm_in_the_middle_of_writing(folder, works, line):
+    """The new file vanishes, the old one stays, and the exit code is that of SIGTERM."""
+    works(f"{FIT} --gap 100")
+    Path("out.json").write_bytes(b"precious")
+    Path("out.csv").write_bytes(b"precious")
+    before = sorted(os.listdir())
+    code = WRITES.format(words=shlex.split(f"{line} --force"))
+    with subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", code], stdout=subprocess.PIPE, text=True, env=ENVIRONMENT
+    ) as process:
+        assert process.stdout.readline() == "writing\n"
+        assert len(os.listdir()) == len(before) + 1
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=30) == 143
+    assert sorted(os.listdir()) == before
+    assert {Path(name).read_bytes() for name in ("out.json", "out.csv")} == {b"precious"}
+
+
+def test_a_seed_is_noted_when_a_policy_is_saved(folder):
+    """--seed makes lots that anybody can compute: the shell says so in one line; without it there is nothing to say."""
+    line = f"{FIT} --policy label --gap 0 --out lots.json --force"
+    process = shell(line)
+    _, err = process.communicate()
+    assert process.returncode == 0
+    assert err.startswith("felicific: note: The salt of this policy comes from a seed")
+    assert err.endswith("Leave --seed out.\n")
+    process = shell(line.replace("--seed 0", ""))
+    assert (process.communicate()[1], process.returncode) == ("", 0)
 
 
 def test_a_reader_that_leaves(folder):

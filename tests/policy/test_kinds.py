@@ -14,6 +14,9 @@ from sklearn.tree import DecisionTreeClassifier
 from felicific import FairClassifier, Happiness, Individual, Policy, Score
 from felicific.exceptions import PolicyFileError
 
+#: Policies of tests are saved with the salt of a seed, so that their lots are the same again.
+pytestmark = pytest.mark.filterwarnings("ignore:The salt of this policy comes from a seed")
+
 KINDS = {
     "score": "score",
     "free score": Score(cells=12, monotone=False),

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import stat
 import sys
 from dataclasses import replace
@@ -13,7 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from felicific import Budget, Floor, Happiness, Policy, moments, solve
-from felicific.exceptions import ConstraintError, DataError, GroupError, PolicyFileError
+from felicific.exceptions import ConstraintError, DataError, GroupError, LotteryWarning, PolicyFileError
+
+#: Policies of tests are saved with the salt of a seed, so that their lots are the same again.
+pytestmark = pytest.mark.filterwarnings("ignore:The salt of this policy comes from a seed")
 
 GROUP = np.array(["F", "M"])[np.arange(60) % 2]
 PREDICTED = (np.arange(60) % 7 < np.where(GROUP == "F", 2, 5)).astype(int)
@@ -290,6 +294,80 @@ def test_changed_number():
     content = json.loads(TEXT)
     content["q"][0][0] = [0.5, 0.5]
     refuse(json.dumps(content), "checksum", "altered or cut")
+
+
+@pytest.mark.parametrize("part", ["salt", "format", "sha256", "q"])
+def test_doubled_names(part):
+    """Of two parts of one name Python takes the last and others the first: a file that has some is refused by name."""
+    again = json.dumps(json.loads(TEXT)[part])
+    refuse(TEXT.replace("{", f'{{"{part}": {again}, ', 1), f"{part!r} twice")
+    refuse(TEXT.replace('"kind": ', '"kind": "score", "kind": ', 1), "'kind' twice")
+
+
+@pytest.mark.parametrize("version", ["true", "1.0", '"1"', "null", "[1]"])
+def test_version_is_a_whole_number(version):
+    """Python takes true and 1.0 for 1; other readers do not."""
+    refuse(TEXT.replace('"version": 1', f'"version": {version}'), "has version")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"classes": {"dtype": "<i8", "values": []}}, "list of classes is empty"),
+        ({"groups": []}, "list of groups is empty"),
+        ({"components": []}, "list of components is empty"),
+        ({"groups": ["F", "F"]}, "'F' twice among its groups"),
+        ({"gaps": lambda gaps: [-1.0 for _ in gaps]}, "gap is negative"),
+        ({"prices": [["a", 1.0], ["a", 2.0]]}, "price stands there twice"),
+        ({"salt": "ab" * 15}, "salt is not 32 hexadecimal digits"),
+        ({"salt": "seed-" + "ab" * 15}, "salt is not 32 hexadecimal digits"),
+        ({"loss": 10**400}, "loss is no array"),
+        ({"q": "1"}, "q holds '1', which is no number"),
+    ],
+    ids=str,
+)
+def test_wrong_parts_are_named(changes, words):
+    """Whatever the checksum says, empty lists, doubled names, negative gaps and odd salts are refused by name."""
+    refuse(tampered(**changes), words)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("\ufeff" + TEXT, "BOM"),
+        ("[" * 200_000, "not whole JSON"),
+        (TEXT.replace('"version": 1', '"version": 1' + "0" * 5000), "not whole JSON"),
+        (TEXT + TEXT, "not whole JSON"),
+    ],
+    ids=["byte order mark", "deep", "long number", "twice"],
+)
+def test_text_that_is_no_document(text, words):
+    """A byte order mark, a nest without end, a number without end and two files in one are refused."""
+    refuse(text, words)
+
+
+def test_sha256_is_the_checksum_of_the_file(tmp_path):
+    """It is what the file holds, the same after a file, and another for another policy."""
+    assert json.loads(TEXT)["sha256"] == POLICY.sha256
+    assert Policy.from_json(TEXT).sha256 == POLICY.sha256
+    assert POLICY.resalted().sha256 != POLICY.sha256
+
+
+@pytest.mark.filterwarnings("error")
+def test_saving_a_seeded_lottery_warns(tmp_path):
+    """Lots of a seed can be computed by anybody: saving says so; a fresh salt, or no lots, have nothing to say."""
+    seeded = make_policy()
+    assert seeded.draws_lots
+    with pytest.warns(LotteryWarning, match=r"comes from a seed.*resalted\(\)"):
+        seeded.save(tmp_path / "policy.json")
+    with pytest.warns(LotteryWarning, match="comes from a seed"):
+        Policy.load(tmp_path / "policy.json").save(tmp_path / "again.json")
+    fresh = seeded.resalted()
+    assert re.fullmatch("[0-9a-f]{32}", fresh.salt)
+    assert (fresh.q == seeded.q).all()
+    fresh.save(tmp_path / "fresh.json")
+    replace(seeded, randomize=False).save(tmp_path / "rounded.json")
+    replace(seeded, q=np.eye(2)[seeded.q.argmax(axis=2)]).save(tmp_path / "certain.json")
 
 
 @pytest.mark.parametrize("row", [[0.5, 0.6], [0.5, 0.499999], [0.0, 0.0], [-0.5, 1.5], [2.0, -1.0]], ids=str)

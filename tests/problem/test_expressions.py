@@ -15,6 +15,9 @@ from felicific import FairClassifier, Happiness, Individual, Policy, moments, so
 from felicific._problem.expressions import DEEPEST, LONGEST, Expression
 from felicific.exceptions import DataError, ExpressionError, HappinessError
 
+#: Policies of tests are saved with the salt of a seed, so that their lots are the same again.
+pytestmark = pytest.mark.filterwarnings("ignore:The salt of this policy comes from a seed")
+
 ROWS = {
     "a": [0.0, 1.0, 2.5, -3.0, 4.0],
     "b": [2.0, 0.0, 0.5, 8.0, -1.0],

@@ -3,6 +3,7 @@
 import math
 import re
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -32,6 +33,7 @@ from sklearn.model_selection import FixedThresholdClassifier
 from felicific import FairClassifier, Happiness, Score, moments, solve
 from felicific._policy.cells import treated_alike
 from felicific._program import signals as signals_module
+from felicific._program.moments import reweighted
 from felicific._program.signals import Label, ScoreCells, find_boundary, fine_bins
 from felicific.exceptions import DataError, GroupError, InfeasibleError, MomentsError
 
@@ -78,10 +80,10 @@ def not_today(decision, x):
 
 
 @contextmanager
-def many_cells():
-    """With three classes or more, let a few people have as many cells as many people would."""
+def least_together(people):
+    """With three classes or more, treat neighbours alike until so few people of a group are together."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(signals_module, "ROWS_PER_CELL", 0.01)
+        patch.setattr(signals_module, "LEAST", people)
         yield
 
 
@@ -194,19 +196,121 @@ def test_cells_are_few_alike_and_parted_by_the_boundary(mass, cells, boundary):
 
 
 @examples(30)
-@given(st.integers(3, 5), st.integers(0, 10**6), st.sampled_from([2, 6, 256]), st.sampled_from([500, 20_000]))
+@given(
+    st.integers(3, 5),
+    st.integers(0, 10**6),
+    st.sampled_from([6, 256, 700]),
+    st.sampled_from([40, 500, 20_000]),
+)
 def test_cells_of_many_classes(n_classes, seed, cells, n):
-    """No cell reaches over two predicted classes, and there are no more cells than allowed or than classes."""
+    """No cell reaches over two predicted classes; there are as many as asked for, or one for every score."""
     size = Score().size(n_classes)
     rng = np.random.default_rng(seed)
-    mass = rng.multinomial(n, np.full(size, 1 / size), size=2).astype(float)
+    heavy = rng.dirichlet(np.full(size, rng.choice([0.02, 1.0])))  # many people at one score, or few at each
+    mass = np.stack([rng.multinomial(n, heavy), rng.multinomial(30, heavy)]).astype(float)
     of_bins, signal = Score(cells=cells).join(mass, n_classes)
-    assert signal.size(n_classes) <= max(cells, n_classes)
+    held, scores = np.bincount(of_bins, mass.sum(axis=0)), int((mass.sum(axis=0) > 0).sum())
+    assert signal.size(n_classes) <= cells
+    assert signal.size(n_classes) == cells or (held > 0).sum() == scores
+    assert signal.least == 0
     assert (signal.today(n_classes)[of_bins] == Score().today(n_classes)).all()
     runs = [list(run) for run in signal.runs(n_classes)]
     assert [s for run in runs for s in run] == list(range(signal.size(n_classes)))
     for k, run in enumerate(runs):
         assert (Score().today(n_classes)[np.isin(of_bins, run)] == k).all()
+
+
+def three_classes(n=4000, small=160, seed=0):
+    """Probabilities of three classes, labels drawn from them, and groups of which one is small."""
+    rng = np.random.default_rng(seed)
+    proba = rng.dirichlet([2.0, 2.0, 2.0], n + small)
+    y = (rng.random(n + small)[:, None] > proba.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    group = np.repeat(["large", "small"], [n, small])
+    return {"proba": proba, "y": y, "sensitive_features": group, "happiness": "equalized_odds"}
+
+
+def test_a_number_of_cells_is_kept_whatever_the_smallest_group_holds():
+    """Score(cells=256) is 256 cells with three classes and a small group too, and not the label."""
+    people = three_classes()
+    policy = solve({"i": people["y"]}, policy=Score(cells=256), gap=0.02, random_state=0, **people)
+    assert policy.signal.size(3) == 256
+    assert not any("told apart" in sentence for sentence in policy.sentences())
+
+
+def test_fewer_cells_than_labels_are_refused():
+    """Every label needs a cell: two for three labels cannot be had, and no other number takes their place."""
+    people = three_classes()
+    with pytest.raises(DataError, match=r"Score\(cells=2\) has fewer cells than the 3 labels"):
+        solve({"i": people["y"]}, policy=Score(cells=2), gap=0.02, **people)
+
+
+def naive_stretches(mass, runs, least):
+    """The first occupied cell of the stretch of every cell, one group and one person's mass at a time."""
+    place = np.tile(np.arange(mass.shape[1]), (len(mass), 1))
+    for z in range(len(mass)):
+        for run in runs:
+            parts = []
+            for s in run:
+                if parts and sum(mass[z, t] for t in parts[-1]) < least:
+                    parts[-1].append(s)
+                elif mass[z, s] > 0 or not parts:
+                    parts.append([s])
+                else:
+                    parts[-1].append(s)
+            while len(parts) > 1 and sum(mass[z, t] for t in parts[-1]) < least:
+                parts[-2:] = [parts[-2] + parts[-1]]
+            for part in parts:
+                held = [s for s in part if mass[z, s] > 0]
+                if held:
+                    place[z, part] = held[0]
+    return place
+
+
+@pytest.mark.parametrize("see_group", [True, False])
+def test_a_small_group_limits_its_own_cells_and_nobody_elses(see_group):
+    """Unless a number is given, a group's neighbours are treated alike until 50 of its people are together.
+
+    A policy that does not see the group has one table, which all people carry together. The sentences say how many
+    cells are left, also after a file.
+    """
+    people = three_classes()
+    policy = solve({"i": people["y"]}, gap=0.1, random_state=0, group_at_predict=see_group, **people)
+    mass = policy.mass if see_group else policy.mass.sum(axis=0, keepdims=True)
+    place = naive_stretches(mass, policy.signal.runs(3), 50)
+    for z, own in enumerate(place):
+        assert (policy.q[z] == policy.q[z][own]).all()
+        held = np.bincount(own, mass[z])
+        assert held[held > 0].min() >= 50 or (held > 0).sum() == 3
+    counts = [len(set(own)) for own in place.tolist()]
+    assert counts[0] > 60
+    assert not see_group or counts[1] == 3
+    said = (
+        f"{counts[0]} in group 'large', {counts[1]} in group 'small'"
+        if see_group
+        else f"{counts[0]} in any group"
+    )
+    again = type(policy).from_json(policy.to_json())
+    for found in (policy, again):
+        assert f"Of {policy.signal.size(3)} cells of the score, {said} are told apart" in str(found)
+
+
+@pytest.mark.parametrize("see_group", [True, False])
+def test_cells_treated_alike_share_what_is_known_of_them_when_recalibrated(see_group):
+    """On the very people it was fitted on, recalibrating changes nothing; with more people it learns no noise."""
+    people = three_classes()
+    found = moments({"i": people["y"]}, policy=Score(), **people).joined()
+    same = reweighted(found, replace(found, components=()), see_group=see_group)
+    asked = {"gap": 0.1, "random_state": 0, "group_at_predict": see_group}
+    assert solve(same, **asked).loss == pytest.approx(solve(found, **asked).loss, abs=1e-12)
+    many = reweighted(found, replace(found, components=(), mass=found.mass * 1000), see_group=see_group)
+    mass = found.mass if see_group else found.mass.sum(axis=0, keepdims=True)
+    place = naive_stretches(mass, found.signal.runs(3), 50)
+    for z in range(2):
+        own = place[z if see_group else 0]
+        held = many.mass[z] > 0
+        mean = many.loss[z][held] / many.mass[z][held][:, None]
+        for stretch in set(own[held].tolist()):
+            assert np.ptp(mean[own[held] == stretch], axis=0).max() <= 1e-12
 
 
 @pytest.mark.parametrize("wrong", [{"cells": 1}, {"cells": 2.5}, {"boundary": -0.1}, {"boundary": 1.5}])
@@ -409,9 +513,13 @@ def moments_of(people, policy, rows=slice(None), **more):
 
 
 def units_of(people, signal, monotone, blind=False):
-    """The naive program over the cells of a signal."""
+    """The naive program over the cells of a signal, some of them treated alike."""
     K = people["proba"].shape[1]
-    cell = cells_of(people["proba"], signal.cuts, signal.boundary)
+    cell, group = cells_of(people["proba"], signal.cuts, signal.boundary), people["group"]
+    if signal.least:
+        mass = np.zeros((1 if blind else int(group.max()) + 1, len(signal.cuts) + 1))
+        np.add.at(mass, (0 * group if blind else group, cell), people["weight"])
+        cell = naive_stretches(mass, signal.runs(K), signal.least)[0 * group if blind else group, cell]
     return cell_units(
         people["cost"],
         people["eta"],
@@ -495,14 +603,15 @@ def test_the_optimum_is_that_of_the_naive_program(people, cells, monotone, fract
 @examples(25)
 @given(
     populations(n_classes=st.integers(3, 5), most=90),
-    st.sampled_from([2, 8, 40]),
+    st.sampled_from([5, 8, 40, None]),
     st.booleans(),
     st.sampled_from([0.0, 0.3]),
+    st.booleans(),
 )
-def test_the_optimum_of_many_classes(people, cells, monotone, fraction):
-    """The same with three to five classes and as many cells as for many people."""
-    with many_cells():
-        policy = check_optimum(people, Score(cells=cells, monotone=monotone), fraction)
+def test_the_optimum_of_many_classes(people, cells, monotone, fraction, see_group):
+    """The same with three to five classes, in so many cells, or with neighbours of few people treated alike."""
+    with least_together(4):
+        policy = check_optimum(people, Score(cells=cells, monotone=monotone), fraction, see_group)
     if policy is not None and monotone:
         check_monotone(policy.q, policy.signal, people["proba"].shape[1])
 
@@ -590,8 +699,7 @@ def test_empty_cells_keep_todays_decision_within_the_monotone_bounds(seed, n_gro
         happiness="statistical_parity",
         policy=Score(cells=60, monotone=monotone),
     )
-    with many_cells():
-        policy = solve(found, gap=0.05)
+    policy = solve(found, gap=0.05)
     signal, q = policy.signal, policy.q
     today = signal.today(n_classes)
     empty = policy.mass == 0
@@ -625,8 +733,7 @@ def test_empty_cells_decide_nothing_that_their_neighbours_do_not(seed, n_groups)
         happiness="statistical_parity",
         policy=Score(cells=60),
     )
-    with many_cells():
-        policy = solve(found, gap=0.05)
+    policy = solve(found, gap=0.05)
     for line, k in chains_of(policy.signal.cuts, 3):
         for z in range(n_groups):
             held = [s for s in line if policy.mass[z, s] > 0]
@@ -795,8 +902,7 @@ def test_sentences_describe_everybody():
 @given(populations(n_classes=st.sampled_from([2, 2, 3])), st.sampled_from([0.0, 0.3]))
 def test_no_two_sentences_in_a_row_say_the_same(people, fraction):
     """Neighbouring cells that are treated alike, up to the last digits of a float, share one sentence."""
-    with many_cells():
-        found = moments_of(people, Score(cells=40)).joined()
+    found = moments_of(people, Score(cells=40)).joined()
     widths = fraction * solve(found, gap=None).outcome.gaps
     try:
         policy = solve(found, gap={f"eta{j}": width for j, width in enumerate(widths.tolist())})

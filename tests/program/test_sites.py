@@ -95,6 +95,85 @@ def test_forged_files_are_refused(some, how, refuses):
         Moments.from_json(write_document(content, "felicific moments"))
 
 
+def nothing(name):
+    """A change that empties a list."""
+    return lambda content: content.__setitem__(name, [])
+
+
+#: Parts that are wrong, and how the error names them.
+NAMED = {
+    "negative rows": (lambda content: content["rows"].__setitem__(0, -3), "rows holds -3"),
+    "half a row": (lambda content: content["rows"].__setitem__(0, 2.5), "rows holds 2.5"),
+    "no rows": (lambda content: content["rows"].__setitem__(0, 0), "people but no rows"),
+    "half a cell": (lambda content: content["cells"].__setitem__(0, [0, 0.5]), "cells holds 0.5"),
+    "negative mass": (lambda content: content["mass"].__setitem__(0, -1.0), "mass is negative"),
+    "negative among": (lambda content: content["among"][0].__setitem__(0, -1.0), "among is negative"),
+    "more counted than there are": (
+        lambda content: content["among"][0].__setitem__(0, 1e6),
+        "more people are counted than there are",
+    ),
+    "negative loss": (lambda content: content["loss"][0].__setitem__(0, -1.0), "loss holds -1"),
+    "a loss of more than everybody": (
+        lambda content: content["loss"][0].__setitem__(0, 1e6),
+        "loss holds 1e+06",
+    ),
+    "negative loss today": (
+        lambda content: content["today_loss"].__setitem__(0, -1.0),
+        "today_loss holds -1",
+    ),
+    "a rate beyond 1": (lambda content: content["value"][0][0].__setitem__(1, 1e6), "value holds"),
+    "no classes": (lambda content: content["classes"].update(values=[]), "list of classes is empty"),
+    "no group": (nothing("groups"), "list of groups is empty"),
+    "no component": (nothing("components"), "list of components is empty"),
+    "a class twice": (
+        lambda content: content["classes"].update(values=[content["classes"]["values"][0]] * 2),
+        "twice among its classes",
+    ),
+    "bounds the wrong way round": (
+        lambda content: content["components"][1].update(bounds=[1.0, 0.0]),
+        "bounds of a component are 1 and 0",
+    ),
+    "no boundary": (lambda content: content["signal"].update(boundary=2.0), "boundary of the score is 2.0"),
+}
+
+
+@pytest.mark.parametrize("how", NAMED)
+def test_sums_that_nobody_has_are_refused_by_name(some, how):
+    """Negative counts and losses, empty lists and what lies beyond its range: the error says which part it is."""
+    from felicific._documents import write_document
+
+    content = json.loads(some.to_json())
+    change, words = NAMED[how]
+    change(content)
+    content = {name: part for name, part in content.items() if name not in ("format", "version", "sha256")}
+    with pytest.raises(MomentsError) as caught:
+        Moments.from_json(write_document(content, "felicific moments"))
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "loss", [(np.arange(9.0) - 4).reshape(3, 3).tolist(), lambda decision, y: decision - 3.0 * y]
+)
+def test_a_loss_that_may_be_negative_is_read(loss):
+    """A gain is a negative loss: of a cost matrix or a function that has some, files are read as they were written."""
+    found = moments(as_pandas(people(300)), **(asked(happiness="statistical_parity") | {"loss": loss}))
+    assert found.loss.min() < 0
+    assert Moments.from_json(found.to_json()).to_json() == found.to_json()
+
+
+@pytest.mark.parametrize("version", ["true", "1.0", '"1"', "null"])
+def test_a_version_is_a_number(some, version):
+    """Python takes true and 1.0 for 1; other readers do not."""
+    with pytest.raises(MomentsError, match="has version"):
+        Moments.from_json(some.to_json().replace('"version": 1', f'"version": {version}'))
+
+
+def test_doubled_names_are_refused_in_moments(some):
+    """Of two parts of one name readers would take different ones."""
+    with pytest.raises(MomentsError, match="it holds 'groups' twice"):
+        Moments.from_json(some.to_json().replace('"groups":', '"groups": ["x"], "groups":', 1))
+
+
 def test_no_text_is_refused(tmp_path, refuses):
     """Bytes that are no text are named as such."""
     (tmp_path / "m.json").write_bytes(b"\xff\xfe\x00")

@@ -303,7 +303,7 @@ def _by_decisions(
         cluster=cluster,
         rows=rows,
     )
-    return (replace(people, drawn=settings.policy_.draws) if fair else people), problem, known
+    return (replace(people, drawn=settings.policy_.draws_lots) if fair else people), problem, known
 
 
 def _by_policy(policy: Policy, X: Table, columns: Columns, asked: _Asked) -> tuple[People, Problem]:

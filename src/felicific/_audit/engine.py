@@ -180,7 +180,7 @@ def sum_persons(people: LazyPeople, policy: Policy | None = None) -> tuple[Summe
     sums = parts[0]
     if not sums.rows.sum():
         raise no_rows(people.columns.weight)
-    j, columns, drawn = len(problem.happiness), people.columns, policy is not None and policy.draws
+    j, columns, drawn = len(problem.happiness), people.columns, policy is not None and policy.draws_lots
     rows, total = int(sums.rows.sum()), float(sums.total.sum())
     refuse_identifiers(sums.groups, rows, total)
     sampling = columns.weight is not None and are_sampling(columns.weight_kind, sums.whole, total, rows)

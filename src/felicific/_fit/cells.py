@@ -83,7 +83,7 @@ class FittedCells(Fitted):
     def recalibrated(self, people: People) -> tuple[Self, dict[str, str]]:
         """Solved again for people without labels: what looks at labels keeps its mean per cell."""
         fresh = sum_people(people, self.problem.lossless, self.labelled.signal)
-        moments = reweighted(self.labelled, fresh)
+        moments = reweighted(self.labelled, fresh, see_group=self.problem.see_group)
         solved = _solved(self.problem, moments, self.policy.salt)
         policy = _rounded(
             self.problem, people, replace(solved, randomize=self.policy.randomize, expected=True), moments

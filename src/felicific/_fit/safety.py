@@ -70,7 +70,7 @@ def split(
     A row of frequency 5 is five people, who may come to lie on both sides. With ``sampling`` weights a row is one
     person; with a ``cluster`` for every row, whole clusters are held out.
     """
-    rng = np.random.default_rng(int(salt, 16))
+    rng = np.random.default_rng(int(salt[-32:], 16))
     people = np.ones(len(codes)) if weight is None else weight
     if sampling or cluster is not None:
         units = np.arange(len(codes)) if cluster is None else cluster

@@ -66,7 +66,7 @@ class Tryout:
 
     def persons(self, policy: Policy) -> EachPerson:
         """What a policy does to each person."""
-        return self.measured(self.odds(policy), drawn=policy.draws)
+        return self.measured(self.odds(policy), drawn=policy.draws_lots)
 
     def measured(self, odds: Floats, *, drawn: bool) -> EachPerson:
         """What decision probabilities, which may be ``drawn`` by lot, do to each person."""
@@ -95,7 +95,7 @@ class Tryout:
         for part in self._odds_along(policies):
             here = policies[len(policies) - left :]
             left -= len(part)
-            ways = [self.measured(odds, drawn=one.draws) for odds, one in zip(part, here, strict=False)]
+            ways = [self.measured(odds, drawn=one.draws_lots) for odds, one in zip(part, here, strict=False)]
             yield ways if left or last is None else [*ways, last]
 
     def _odds_along(self, policies: Sequence[Policy]) -> Iterator[Floats]:

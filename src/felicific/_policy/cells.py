@@ -70,7 +70,7 @@ class CellPolicy(Policy):
         return float(np.average(cells, weights=self.mass.ravel()))
 
     @property
-    def draws(self) -> bool:
+    def draws_lots(self) -> bool:
         """Whether some cell leaves more than one decision open, or a person's signal is drawn by lot."""
         table = self.q.reshape(-1, self.q.shape[2])
         return self.randomize and (self.signal.drawn or bool(faces_lottery(table).any()))
@@ -178,6 +178,21 @@ class CellPolicy(Policy):
         odds = [f"{classes[d]} with probability {q[d]:.2%}" for d in np.flatnonzero(q).tolist()]
         how = "by lottery" if self.randomize else "rounded to the most probable one"
         return f"is decided {' and '.join(odds)}, {how}"
+
+    def _achieved(self) -> list[str]:
+        return self._told_apart() + super()._achieved()
+
+    def _told_apart(self) -> list[str]:
+        """How many cells are left in each group, where those of few people are treated alike."""
+        mass = self.mass if self.see_group else self.mass.sum(axis=0, keepdims=True)
+        alike, size = self.signal.alike(mass, len(self.classes)), mass.shape[1]
+        counts = [] if alike is None else [len(set(places)) for places in alike.tolist()]
+        if min(counts, default=size) == size:
+            return []
+        where = [f"group {group!r}" for group in self.groups] if self.see_group else ["any group"]
+        each = ", ".join(f"{count} in {group}" for count, group in zip(counts, where, strict=True))
+        few = f"neighbours with fewer than {self.signal.least} people are treated alike"
+        return [f"Of {size} cells of the score, {each} are told apart: {few}."]
 
     def _content(self) -> dict[str, Any]:
         return {"policy": signal_to_json(self.signal), "q": self.q.tolist(), "mass": self.mass.tolist()}

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from felicific._documents import check_shape, read_number, read_numbers, refused
+from felicific._documents import check_shape, read_number, read_numbers, read_whole, refused
 from felicific._people.checks import check_proba
 from felicific._people.columns import Columns
 from felicific._people.people import People
@@ -110,7 +110,7 @@ class IndividualPolicy(Policy):
         return True
 
     @property
-    def draws(self) -> bool:
+    def draws_lots(self) -> bool:
         """Whether some group follows more than one policy."""
         return self.randomize and bool(faces_lottery(self.mixture.share).any())
 
@@ -274,7 +274,7 @@ class IndividualPolicy(Policy):
                 )
         return cls(
             mixture=Mixture(
-                read_numbers(content["fixed"], "fixed").astype(np.intp),
+                read_whole(content["fixed"], "fixed", LIKELY).astype(np.intp),
                 *(read_numbers(content[name], name) for name in ("alpha", "kappa", "share")),
             ),
             calibration=Calibration(
@@ -306,7 +306,7 @@ class IndividualPolicy(Policy):
         check_shape("origin", self.origin, (j,))
         if (mixture.share < 0).any() or not (np.abs(mixture.share.sum(axis=1) - 1.0) <= 1e-9).all():
             raise refused("some mixture weights are negative or do not sum to one")
-        if (mixture.fixed < LIKELY).any() or (mixture.fixed >= k).any() or (mixture.alpha < 0).any():
+        if (mixture.fixed >= k).any() or (mixture.alpha < 0).any():
             raise refused("a policy of the mixture is none")
         if len(self.calibration.knots) != (g if self.see_group else 0):
             raise refused("a group has no calibration")
@@ -326,7 +326,7 @@ def _read_search(content: Any) -> Search:
     """How the search ended, each part of its type."""
     if not isinstance(content, dict) or set(content) != {field.name for field in fields(Search)}:
         raise refused("it does not say how the search ended")
-    if type(content["passes"]) is not int or type(content["stopped"]) is not str:
+    if type(content["stopped"]) is not str:
         raise refused("it does not say how the search ended")
     if not isinstance(content["plug_in_gaps"], dict):
         raise refused("it has no plug-in gaps")
@@ -335,7 +335,8 @@ def _read_search(content: Any) -> Search:
         name: None if content[name] is None and name != "plug_in_loss" else read_number(content[name], name)
         for name in ("duality_gap", "plug_in_optimum", "plug_in_loss")
     }
-    return Search(content["passes"], content["stopped"], plug_in_gaps=gaps, **numbers)  # type: ignore[arg-type]  # plug_in_loss is a number
+    passes = int(read_whole(content["passes"], "passes"))
+    return Search(passes, content["stopped"], plug_in_gaps=gaps, **numbers)  # type: ignore[arg-type]  # plug_in_loss is a number
 
 
 Policy.kinds["individual"] = IndividualPolicy

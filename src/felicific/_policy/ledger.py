@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from felicific._capacity import check_room
 from felicific._people.people import People
 from felicific._people.worth import BATCH, Batch, refuse_overflow, typical, worth_of
 from felicific._problem.problem import Problem
@@ -131,6 +132,13 @@ def _filled(n: int, value: Any, known: tuple[Any, ...]) -> Array:
 def _ledger(problem: Problem, slots: int, x: Table, rows: Codes, cases: _Cases, origin: Floats) -> Ledger:
     """Add up the cases, batch by batch; sums are term by term, so they do not depend on the batch."""
     n, k, j = len(rows), len(problem.decisions), len(problem.happiness)
+    check_room(
+        3.0 * n * (k + 1) * slots * (j + 1),  # expected, real, and one more while they are weighed
+        "An individual policy",
+        f"{n:,} people x {k} decisions x {slots * j:,} components",
+        "Fit it to fewer people, use policy='label', merge classes, or ask for a criterion of fewer parts, such as "
+        "'statistical_parity' instead of 'equalized_odds'.",
+    )
     cost, value, among = np.zeros((n, k)), np.zeros((n, k, slots, j)), np.zeros((n, slots, j))
     everyone, wide = np.arange(n), widener(x)
     for start in range(0, n, BATCH):

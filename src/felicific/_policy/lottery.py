@@ -34,14 +34,18 @@ from felicific.exceptions import DataError, LotteryWarning
 CHUNK = 131_072
 
 
+#: How a salt begins that is no secret, because a seed makes it again.
+SEEDED = "seed-"
+
+
 def make_salt(random_state: Any = None) -> str:
-    """128 random bits as hexadecimal text: fresh, or from a seed or NumPy generator."""
+    """128 random bits as hexadecimal text: fresh, or from a seed or NumPy generator, and then it says so."""
     if random_state is None or random_state is np.random:
         return secrets.token_hex(16)
     if isinstance(random_state, np.random.Generator | np.random.RandomState):
-        return random_state.bytes(16).hex()
+        return SEEDED + random_state.bytes(16).hex()
     try:
-        return np.random.RandomState(random_state).bytes(16).hex()
+        return SEEDED + np.random.RandomState(random_state).bytes(16).hex()
     except (TypeError, ValueError) as error:
         raise DataError(
             f"random_state is {random_state!r}.", "Pass None, an integer from 0 to 2**32 - 1, or a generator."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -14,7 +15,9 @@ import numpy as np
 
 from felicific._capabilities import remedy
 from felicific._documents import (
+    check_distinct,
     check_shape,
+    checksum,
     plain,
     read_classes,
     read_document,
@@ -30,7 +33,7 @@ from felicific._files import write_whole
 from felicific._people.people import People
 from felicific._policy.apply import Roles, decide_table
 from felicific._policy.basis import OUT_OF_FOLD, UNCHANGED, Basis
-from felicific._policy.lottery import check_keys, draw, keys_as_text
+from felicific._policy.lottery import SEEDED, check_keys, draw, keys_as_text, make_salt
 from felicific._policy.sql import Names
 from felicific._problem.happiness import Component, read_component
 from felicific._problem.loss import is_accuracy, loss_text, loss_words
@@ -40,7 +43,7 @@ from felicific._tables.engine import Engine, dialect_of, find_engine
 from felicific._tables.groups import encode_groups
 from felicific._tables.memory import as_vector
 from felicific._typing import Array, Codes, Floats, ProbaColumns, Table
-from felicific.exceptions import ConstraintError, DataError, GroupError, PolicyFileError
+from felicific.exceptions import ConstraintError, DataError, GroupError, LotteryWarning, PolicyFileError
 
 
 class Stretches(NamedTuple):
@@ -80,7 +83,8 @@ class Policy(ABC):
         Loss given up per unit by which each gap (by component) or other requirement (by its words) is
         tightened.
     salt : str
-        128 bits of the lottery, as hexadecimal text.
+        128 bits of the lottery, as hexadecimal text. Whoever knows it can compute everybody's lot; one that begins with
+        ``seed-`` comes from ``random_state``, so anybody can.
     randomize : bool
         False when each person gets the most probable decision instead of a draw.
     see_group : bool
@@ -151,12 +155,12 @@ class Policy(ABC):
 
     @property
     @abstractmethod
-    def draws(self) -> bool:
+    def draws_lots(self) -> bool:
         """Whether it may decide about anybody by lottery."""
 
     def decided(self, people: People) -> People:
         """The people with what it decides about each."""
-        return replace(people, odds=self.odds_of(people), drawn=self.draws)
+        return replace(people, odds=self.odds_of(people), drawn=self.draws_lots)
 
     def columns_seen(self, engine: Engine, group: Any) -> tuple[str, ...] | None:
         """Columns of x that it looks at; None when it must see the library's own rows."""
@@ -442,8 +446,28 @@ class Policy(ABC):
             **self._content(),
         }
 
+    @property
+    def sha256(self) -> str:
+        """The checksum that its file holds: of two policies that say the same in everything, the same.
+
+        It is no signature: whoever alters a file can write the checksum that goes with it. Compare it with one that you
+        noted elsewhere, sign it, or pin it.
+        """
+        return checksum(self._everything())
+
+    def resalted(self) -> Self:
+        """The same policy with a fresh salt: nobody can know its lots, and people draw anew."""
+        return replace(self, salt=make_salt())
+
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the policy to a file, whole or not at all."""
+        """Write the policy to a file, whole or not at all; warns when anybody could compute its lots."""
+        if self.draws_lots and self.salt.startswith(SEEDED):
+            warnings.warn(
+                "The salt of this policy comes from a seed, so anybody who tries some seeds can compute people's lots "
+                "beforehand. Save policy.resalted(), or fit it with random_state=None.",
+                LotteryWarning,
+                stacklevel=2,
+            )
         write_whole(path, self.to_json())
 
     @classmethod
@@ -478,16 +502,16 @@ class Policy(ABC):
     def _validate(self) -> None:
         """Refuse a policy whose parts do not fit together."""
         g, k, j = len(self.groups), len(self.classes), len(self.components)
+        names = [component.name for component in self.components]
+        check_distinct(classes=self.classes.tolist(), groups=self.groups, components=names)
         check_shape("means", self.outcome.means, (g, j))
         check_shape("gaps", self.outcome.gaps, (j,))
-        names = [component.name for component in self.components]
-        for what, values in (("class", self.classes.tolist()), ("group", self.groups), ("component", names)):
-            if len(set(values)) < len(values) or not values:
-                raise refused(f"a {what} occurs twice, or there is none")
+        if (self.outcome.gaps < 0).any():
+            raise refused("a gap is negative")
+        if not isinstance(self.salt, str) or not re.fullmatch(f"({SEEDED})?[0-9a-f]{{32}}", self.salt):
+            raise refused("its salt is not 32 hexadecimal digits")
         if k < 2:
             raise refused("it has fewer than two classes")
-        if not isinstance(self.salt, str) or not re.fullmatch("[0-9a-f]{32}", self.salt):
-            raise refused("its salt is not 32 hexadecimal digits")
         if not all(isinstance(flag, bool) for flag in (self.randomize, self.see_group, self.expected)):
             raise refused("randomize, see_group or expected is neither true nor false")
 

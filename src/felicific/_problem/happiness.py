@@ -161,6 +161,8 @@ def read_component(content: Any) -> Component:
     bounds = None
     if content["bounds"] is not None:
         low, high = check_shape("bounds", read_numbers(content["bounds"], "bounds"), (2,)).tolist()
+        if low > high:
+            raise refused(f"the bounds of a component are {low:g} and {high:g}")
         bounds = (low, high)
     return Component(bounds=bounds, **{name: content[name] for name in names})
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -35,6 +36,10 @@ def loss_words(name: str) -> str:
 def loss_text(name: str, loss: float, digits: int = 5) -> str:
     """A mean loss for reading."""
     return f"{1.0 - loss:.2%}" if is_accuracy(name) else written(loss, digits)
+
+
+#: How the name of a loss begins that is a cost matrix; the matrix follows.
+_MATRIX = "cost matrix "
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +83,7 @@ class Loss:
             arguments_of(loss, "The loss", ARGUMENTS)
             return cls(f"function {getattr(loss, '__name__', type(loss).__name__)}", loss, function=loss)
         matrix = _matrix(loss, (len(rows), len(columns)))
-        return cls(f"cost matrix {matrix.tolist()}", loss, matrix=matrix)
+        return cls(f"{_MATRIX}{matrix.tolist()}", loss, matrix=matrix)
 
     @property
     def asks(self) -> frozenset[str]:
@@ -105,6 +110,19 @@ class Loss:
         if self.matrix is None:
             return (0.0, 1.0) if self.is_rate else None
         return float(self.matrix.min()), float(self.matrix.max())
+
+
+def loss_bounds(name: str) -> tuple[float, float] | None:
+    """The range of a loss of this name, when the name tells it."""
+    if name in LOSSES:
+        return 0.0, 1.0
+    try:
+        matrix = (
+            np.array(json.loads(name.removeprefix(_MATRIX)), np.float64) if name.startswith(_MATRIX) else None
+        )
+    except (ValueError, TypeError):
+        return None
+    return None if matrix is None or not matrix.size else (float(matrix.min()), float(matrix.max()))
 
 
 def _matrix(loss: Any, shape: tuple[int, int]) -> Floats:

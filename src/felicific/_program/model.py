@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from felicific._capacity import check_room
 from felicific._problem.rows import Excess, ModelRow, Row
 from felicific._program.moments import Moments
 from felicific._typing import Codes, Floats, Truths
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 
 #: Primal and dual tolerance of the solver, and of the check of its answer, relative to the scaled rows.
 TOLERANCE = 1e-9
+
+#: Numbers in memory for each that the program is made of, while it is written and solved; measured.
+SOLVED = 8.0
 
 #: Rounding error of a sum, relative to the sum of its terms' sizes.
 ROUNDING = 1e-13
@@ -47,7 +51,8 @@ class Program:
 
     Columns are ``q`` of the occupied cells (cell by cell, decision by decision), then the free levels that the
     requirements need, then the excess that the elastic program minimises. ``cell[z, s]`` is the position of a
-    group's cell among the occupied ones, or -1; groups share cells when the policy does not see the group.
+    group's cell among the occupied ones, or -1; groups share cells when the policy does not see the group. Where
+    signals of few people are treated ``alike``, the moments hold their sums at the one that stands for them.
     """
 
     moments: Moments
@@ -60,6 +65,7 @@ class Program:
     constants: Floats
     scales: Floats
     see_group: bool
+    alike: Codes | None = None
 
     @property
     def n_cells(self) -> int:
@@ -103,7 +109,16 @@ def build(
     moments: Moments, rows: list[Row], *, see_group: bool = True, scales: Floats | None = None
 ) -> Program:
     """Scale the moments into the coefficients of the program."""
+    alike = moments.alike(see_group)
+    moments = moments if alike is None else moments.moved(alike)
     n_groups, n_signals, n_classes = moments.loss.shape
+    check_room(
+        SOLVED * moments.value.size,
+        "The linear program",
+        f"{n_groups} groups x {n_signals:,} signals x {n_classes} decisions x {moments.value.shape[3]:,} components",
+        "Use fewer cells (Score(cells=...)) or policy='label', merge classes or groups, or ask for a criterion of "
+        "fewer parts, such as 'statistical_parity' instead of 'equalized_odds'.",
+    )
     block = np.arange(n_groups) if see_group else np.zeros(n_groups, dtype=np.intp)
     n_blocks = int(block.max()) + 1
     mass, loss = np.zeros((n_blocks, n_signals)), np.zeros((n_blocks, n_signals, n_classes))
@@ -135,6 +150,7 @@ def build(
         constants=base.sum(axis=(1, 2)) / counted / scales,
         scales=scales,
         see_group=see_group,
+        alike=alike,
     )
 
 
@@ -268,7 +284,9 @@ def policy_of(program: Program, columns: Floats) -> Floats:
     for z, line in enumerate(program.cell):
         for chain, decision in program.chains:
             _keep_monotone(q[z, chain.start : chain.stop], line[chain.start : chain.stop] >= 0, decision)
-    return np.asarray(q)
+    return np.asarray(
+        q if program.alike is None else np.take_along_axis(q, program.alike[:, :, None], axis=1)
+    )
 
 
 def _keep_monotone(q: Floats, occupied: Truths, decision: int) -> None:

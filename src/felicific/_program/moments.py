@@ -12,13 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from felicific._capacity import check_room
 from felicific._documents import (
+    check_distinct,
     check_shape,
     plain,
     read_classes,
     read_document,
     read_numbers,
     read_values,
+    read_whole,
     refused,
     write_classes,
     write_document,
@@ -26,9 +29,10 @@ from felicific._documents import (
 from felicific._files import write_whole
 from felicific._people.weights import WeightKind, are_counts
 from felicific._problem.happiness import Component, read_component
+from felicific._problem.loss import loss_bounds
 from felicific._program.signals import Signal, signal_from_json, signal_to_json
 from felicific._typing import Array, Codes, Floats
-from felicific.exceptions import GroupError, HappinessError, MomentsError, PolicyFileError
+from felicific.exceptions import FelicificError, GroupError, HappinessError, MomentsError, PolicyFileError
 
 
 @dataclass(frozen=True)
@@ -218,6 +222,23 @@ class Moments:
             today_value=add(self.today_value),
         )
 
+    def alike(self, see_group: bool) -> Codes | None:
+        """The signal that stands for each in a group, where those of few people are treated alike; or None."""
+        everybody = self.mass.sum(axis=0, keepdims=True)
+        place = self.signal.alike(self.mass if see_group else everybody, len(self.classes))
+        return None if place is None else np.broadcast_to(place, self.mass.shape)
+
+    def moved(self, place: Codes) -> Moments:
+        """With the sums of every group's signals added up at others."""
+
+        def move(array: Floats) -> Floats:
+            found = np.zeros_like(array)
+            np.add.at(found, (np.arange(len(place))[:, None], place), array)
+            return found
+
+        sums: dict[str, Any] = {name: move(getattr(self, name)) for name in _SUMS}
+        return replace(self, **sums)
+
     # -----------------------------------------------------------------------------------------------------
     # Sites that may not share rows
 
@@ -253,17 +274,9 @@ class Moments:
                 )
             place[z] = _merge(self.mass[z], today, least)
 
-        def move(array: Floats) -> Floats:
-            found = np.zeros_like(array)
-            for z in range(len(self.groups)):
-                np.add.at(found[z], place[z], array[z])
-            return found
-
         counted = self.counted.sum(axis=0)
         mean = self.origin + self.today_value.sum(axis=(0, 1)) / np.where(counted > 0, counted, 1.0)
-        centred = self._around(np.where(counted > 0, mean, 0.0))
-        moved: dict[str, Any] = {name: move(getattr(centred, name)) for name in _SUMS}
-        return replace(centred, **moved)
+        return self._around(np.where(counted > 0, mean, 0.0)).moved(place)
 
     def to_json(self) -> str:
         """Write the moments as text that :meth:`from_json` reads: sums only, no row and no function."""
@@ -312,6 +325,8 @@ class Moments:
             raise MomentsError(
                 error.problem.replace("policy file", "file of moments"), error.remedy
             ) from error
+        except FelicificError as error:
+            raise _no_moments(error.problem.rstrip(".")) from error
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
             raise _no_moments(f"a part is missing or of another type ({error!r})") from error
         if extra:
@@ -327,6 +342,21 @@ class Moments:
 _SUMS = ("mass", "loss", "value", "among", "today_loss", "today_value")
 
 _FORMAT = "felicific moments"
+
+
+def check_size(groups: int, signals: int, decisions: int, components: int) -> None:
+    """Refuse sums that would not fit into memory, before they are made."""
+    check_room(
+        2.0
+        * groups
+        * signals
+        * (decisions + 1)
+        * (components + 1),  # once for the sums, once to look at them
+        "Adding these people up",
+        f"{groups} groups x {signals:,} signals x {decisions} decisions x {components:,} components",
+        "Use policy='label', merge classes or groups, or ask for a criterion of fewer parts, such as "
+        "'statistical_parity' instead of 'equalized_odds'.",
+    )
 
 
 def _no_moments(reason: str) -> MomentsError:
@@ -363,13 +393,17 @@ def _parsed(content: dict[str, Any]) -> Moments:
     groups = tuple(read_values(content["groups"], "group"))
     components = tuple(read_component(component) for component in content["components"])
     signal, loss_name = signal_from_json(content["signal"]), content["loss_name"]
+    if type(loss_name) is not str:
+        raise refused(f"its loss is called {loss_name!r}")
+    check_distinct(classes=classes.tolist(), groups=groups, components=[c.name for c in components])
+    if len(classes) < 2:
+        raise refused("it has fewer than two classes")
     g, k, j, size = len(groups), len(classes), len(components), signal.size(len(classes))
     signal.check(k)
-    if type(loss_name) is not str or len(set(groups)) < g or len({c.name for c in components}) < j or k < 2:
-        raise refused("its loss, groups, components or classes are none")
-    cells = read_numbers(content["cells"], "cells").astype(np.intp).reshape(-1, 2)
-    if len(np.unique(cells, axis=0)) < len(cells) or (cells < 0).any() or (cells >= (g, size)).any():
+    cells = read_whole(content["cells"], "cells").astype(np.intp).reshape(-1, 2)
+    if len(np.unique(cells, axis=0)) < len(cells) or (cells >= (g, size)).any():
         raise refused("a cell occurs twice, or is none")
+    check_size(g, size, k, j)
     sums = {}
     for name, shape in zip(_SUMS, ((), (k,), (k, j), (j,), (), (j,)), strict=True):
         numbers = (
@@ -378,9 +412,7 @@ def _parsed(content: dict[str, Any]) -> Moments:
         array = np.zeros((g, size, *shape))
         array[tuple(cells.T)] = check_shape(name, numbers, (len(cells), *shape))
         sums[name] = array
-    if (sums["mass"] < 0).any() or (sums["among"] < 0).any():
-        raise refused("some mass is negative")
-    rows = check_shape("rows", read_numbers(content["rows"], "rows"), (g,)).astype(np.int64)
+    rows = read_whole(check_shape("rows", read_numbers(content["rows"], "rows"), (g,)).tolist(), "rows")
     weight_kind, whole = content.get("weight_kind"), content.get("whole", False)
     if weight_kind not in (None, "frequency", "sampling") or type(whole) is not bool:
         raise refused("its weights are of no kind")
@@ -388,7 +420,7 @@ def _parsed(content: dict[str, Any]) -> Moments:
     changed = content.get("changed")  # files of 0.1.0 do not say it
     if changed is not None and (len(changed) != j or not all(type(one) is bool for one in changed)):
         raise refused(f"which components decisions change is {changed!r}")
-    return Moments(
+    found = Moments(
         classes=classes,
         groups=groups,
         components=components,
@@ -401,6 +433,39 @@ def _parsed(content: dict[str, Any]) -> Moments:
         changed=None if changed is None else tuple(changed),
         **sums,
     )
+    _check_sums(found)
+    return found
+
+
+def _check_sums(found: Moments) -> None:
+    """Refuse sums that no people have: negative counts, or losses and values beyond their range."""
+    for name in ("mass", "among"):
+        if (getattr(found, name) < 0).any():
+            raise refused(f"{name} is negative somewhere")
+    if (found.among > found.mass[:, :, None] * (1 + 1e-9)).any():
+        raise refused("more people are counted than there are")
+    if ((found.mass.sum(axis=1) > 0) != (found.rows > 0)).any():
+        raise refused("some group has people but no rows, or rows but no people")
+    bounds = loss_bounds(found.loss_name)
+    mass = found.mass[:, :, None]
+    _check_range("loss", found.loss, mass, bounds)
+    _check_range("today_loss", found.today_loss, found.mass, bounds)
+    for j, component in enumerate(found.components):
+        among, shift = found.among[..., j], found.origin[j] * found.among[..., j]
+        _check_range("value", found.value[..., j] + shift[:, :, None], among[:, :, None], component.bounds)
+        _check_range("today_value", found.today_value[..., j] + shift, among, component.bounds)
+
+
+def _check_range(name: str, sums: Floats, counts: Floats, bounds: tuple[float, float] | None) -> None:
+    """Refuse sums that so many values within bounds cannot have, by more than rounding."""
+    if bounds is None:
+        return
+    low, high = bounds
+    room = 1e-9 * max(abs(low), abs(high)) * counts
+    wrong = (sums < low * counts - room) | (sums > high * counts + room)
+    if wrong.any():
+        where = f"each person's lies from {low:g} to {high:g}"
+        raise refused(f"{name} holds {sums[wrong][0]:g} where that cannot be: {where}")
 
 
 def _difference(mine: Any, theirs: Any) -> str:
@@ -412,14 +477,17 @@ def _difference(mine: Any, theirs: Any) -> str:
     return " and ".join(text if len(text) < 400 else text[:400] + "..." for text in texts)
 
 
-def reweighted(labelled: Moments, fresh: Moments) -> Moments:
+def reweighted(labelled: Moments, fresh: Moments, *, see_group: bool = True) -> Moments:
     r"""Moments of unlabelled people: what can be computed on them is, the rest keeps its mean per cell.
 
     A component of ``fresh`` is taken as it is. Of any other sum of ``labelled``, and of the loss,
     :math:`E[\cdot \mid s, z]` is kept and multiplied by the new mass of (z, s). A cell without labelled people
-    takes the mean of its nearest neighbours in the same group, and failing those of all groups together.
+    takes the mean of its nearest neighbours in the same group, and failing those of all groups together. Cells that
+    are treated alike because they hold few labelled people share one mean.
     """
-    unit = _Means(labelled)
+    alike = labelled.alike(see_group)
+    labelled = labelled if alike is None else labelled.moved(alike)
+    unit = _Means(labelled, alike)
     exact = {component.name: j for j, component in enumerate(fresh.components)}
     mass = fresh.mass
     value, among = unit(labelled.value, mass), unit(labelled.among, mass)
@@ -446,8 +514,9 @@ def reweighted(labelled: Moments, fresh: Moments) -> Moments:
 class _Means:
     """Means per cell of labelled sums, with empty cells filled from where the nearest people are."""
 
-    def __init__(self, labelled: Moments) -> None:
+    def __init__(self, labelled: Moments, alike: Codes | None) -> None:
         self.mass = labelled.mass
+        self.alike = alike
         self.sources = {
             (z, s): self._source(z, s, run)
             for run in labelled.signal.runs(len(labelled.classes))
@@ -474,4 +543,6 @@ class _Means:
         for (z, s), (groups, signals) in self.sources.items():
             index = np.ix_(groups, signals)
             mean[z, s] = sums[index].sum(axis=(0, 1)) / self.mass[index].sum()
+        if self.alike is not None:
+            mean = np.take_along_axis(mean, self.alike.reshape(*held.shape, *extra), axis=1)
         return np.asarray(mean * mass.reshape(*mass.shape, *extra))

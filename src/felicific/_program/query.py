@@ -22,7 +22,7 @@ from felicific._people.lazy import LazyPeople, no_rows
 from felicific._people.people import People
 from felicific._people.worth import SLACK, TYPICAL, Batch, Worth, refuse_overflow, typical, worth_of
 from felicific._problem.problem import Problem
-from felicific._program.moments import Moments
+from felicific._program.moments import Moments, check_size
 from felicific._program.signals import Signal
 from felicific._program.summing import sum_people
 from felicific._tables.column import Column
@@ -351,6 +351,7 @@ class _Keys:
         problem, signal, n_labels = self.query.problem, self.query.signal, len(self.query.labels)
         shape = (len(self.known), signal.size(n_labels))
         k, j = len(problem.decisions), len(problem.happiness)
+        check_size(*shape, k, j)
         batch = Batch(None, problem.labels[self.label], self.label, self.group, np.arange(len(self.z)))
         worth = worth_of(problem, batch)
         mass, loss, today_loss = np.zeros(shape), np.zeros((*shape, k)), np.zeros(shape)

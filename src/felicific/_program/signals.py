@@ -94,6 +94,8 @@ class Signal(ABC):
         Whether a person's signal is drawn by lot, so that sums over people do not tell each person's odds.
     ordered : bool
         Whether signals have neighbours.
+    least : int
+        In a group, neighbours are treated alike until so many people are together; 0: each by itself.
     """
 
     kind: ClassVar[str]
@@ -101,6 +103,7 @@ class Signal(ABC):
     sees_x: ClassVar[bool] = False
     drawn: ClassVar[bool] = False
     ordered: ClassVar[bool] = False
+    least: int = 0
 
     @abstractmethod
     def size(self, n_classes: int) -> int:
@@ -140,6 +143,10 @@ class Signal(ABC):
 
     def join(self, mass: Floats, n_classes: int) -> tuple[Codes, Signal] | None:
         """Join signals to fewer, larger ones: the cell of each, and the signal of the cells; None to leave it."""
+        return None
+
+    def alike(self, mass: Floats, n_classes: int) -> Codes | None:
+        """The signal that stands for each in a group, where those of few people are treated alike; or None."""
         return None
 
     def relaxed(self) -> Signal | None:
@@ -302,15 +309,19 @@ class Score(_Scored):
     r"""The cell of the model's score.
 
     With two classes the score p is the probability of ``classes[1]``. Rows are first counted in the fine bins
-    :math:`\lceil 4096 p \rceil`, which are the same everywhere, so the counts add; the bins are then joined to at
-    most ``cells`` cells of about equal mass. The model's own ``boundary`` always separates two cells, so today's
+    :math:`\lceil 4096 p \rceil`, which are the same everywhere, so the counts add; the bins are then joined to
+    ``cells`` cells of about equal mass. The model's own ``boundary`` always separates two cells, so today's
     decisions are one of the policies. With more classes a cell is the predicted class and a range of its
     probability.
 
     Parameters
     ----------
-    cells : int, default=256
-        Most cells to make.
+    cells : int, optional
+        How many cells to make, the same ones for all groups; fewer only where there are fewer different scores, each
+        of which then has a cell of its own. By default 256. With more than two classes neighbouring cells of a label
+        are then treated alike in a group until 50 of its people are together, so that what a small group carries
+        limits its own rules and nobody else's; the sentences of the policy say how many are left. A number that is
+        given is kept in every group.
     monotone : bool, default=True
         Whether the probability of ``classes[1]`` (with more classes: of the predicted class) may not fall as the
         score rises.
@@ -333,12 +344,12 @@ class Score(_Scored):
     256 0.0
     """
 
-    cells: int = 256
+    cells: int | None = None
     monotone: bool = True
     boundary: float = 0.5
 
     def __post_init__(self) -> None:
-        if not isinstance(self.cells, int) or self.cells < 2:
+        if self.cells is not None and (type(self.cells) is not int or self.cells < 2):
             raise DataError(f"Score(cells={self.cells!r}).", "Give a whole number of at least 2 cells.")
         _check_boundary(self.boundary, self.monotone)
 
@@ -377,6 +388,14 @@ class Score(_Scored):
             return self
         return replace(self, boundary=find_boundary(proba, predicted))
 
+    def check(self, n_classes: int) -> None:
+        """Raise if there are fewer cells than labels."""
+        if self.cells is not None and self.cells < n_classes:
+            raise DataError(
+                f"Score(cells={self.cells}) has fewer cells than the {n_classes} labels, each of which needs one.",
+                f"Give at least {n_classes}, or leave cells out.",
+            )
+
     def join(self, mass: Floats, n_classes: int) -> tuple[Codes, ScoreCells]:
         """Join fine bins: the cell of every bin, and the signal of the cells.
 
@@ -387,26 +406,22 @@ class Score(_Scored):
         n_classes : int
             Number of classes.
         """
+        self.check(n_classes)
         share = (mass / mass.sum(axis=1, keepdims=True).clip(min=1e-300)).mean(axis=0)
-        cells = self.cells
-        if n_classes > 2:
-            # Not one line of scores but several: fewer, larger cells keep the policy from fitting noise.
-            cells = max(n_classes, min(cells, int(mass.sum(axis=1).min() // ROWS_PER_CELL)))
+        cells = CELLS if self.cells is None else self.cells
         today = self.today(n_classes)
-        forced = set((np.flatnonzero(np.diff(today)) + 1).tolist())
-        free = max(cells - 1 - len(forced), 0)
-        before = np.concatenate([[0.0], share.cumsum()[:-1]]) / share.sum()
-        # Room for every occupied bin: a cell each. Else cells of about equal mass.
-        occupied = np.flatnonzero(share > 0)
-        quantiles = np.searchsorted(before, np.arange(1, free + 1) / (free + 1))
-        wanted = occupied if len(occupied) <= free else quantiles
-        cuts = sorted(forced | {cut for cut in wanted.tolist() if 0 < cut < len(share)})
+        forced = (np.flatnonzero(np.diff(today)) + 1).tolist()
+        cuts = _cuts(share, forced, max(cells, n_classes))
         cells_of_bins = np.searchsorted(np.array(cuts, dtype=np.intp), np.arange(len(share)), side="right")
-        return cells_of_bins, ScoreCells(tuple(cuts), self.monotone, self.boundary)
+        least = LEAST if self.cells is None and n_classes > 2 else 0
+        return cells_of_bins, ScoreCells(tuple(cuts), self.monotone, self.boundary, least)
 
 
-#: With more than two classes, people of the smallest group per cell.
-ROWS_PER_CELL = 200
+#: Cells of a score, unless said.
+CELLS = 256
+
+#: With more than two classes, unless the number of cells is said: people of a group who are treated alike at least.
+LEAST = 50
 
 
 @dataclass(frozen=True)
@@ -416,6 +431,7 @@ class ScoreCells(_Scored):
     cuts: tuple[int, ...]
     monotone: bool = True
     boundary: float = 0.5
+    least: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "cuts", tuple(self.cuts))
@@ -423,6 +439,8 @@ class ScoreCells(_Scored):
         if not increasing or not all(type(cut) is int for cut in self.cuts):
             raise DataError("The cuts of a score do not increase.", "Use Score(...) and let it choose them.")
         _check_boundary(self.boundary, self.monotone)
+        if type(self.least) is not int or self.least < 0:
+            raise DataError(f"Cells of at least {self.least!r} people.", "Give a whole number, 0 or more.")
 
     def check(self, n_classes: int) -> None:
         """Raise if a cut is beyond the last bin, or the model's boundary is not one."""
@@ -481,6 +499,19 @@ class ScoreCells(_Scored):
         """The same cells with any probabilities."""
         return replace(self, monotone=False) if self.monotone else None
 
+    def alike(self, mass: Floats, n_classes: int) -> Codes | None:
+        """Neighbours of one label, joined until each stretch holds ``least`` people of the group."""
+        if not self.least:
+            return None
+        place = np.tile(np.arange(mass.shape[1]), (len(mass), 1))
+        for z, own in enumerate(mass):
+            for run in self.runs(n_classes):
+                firsts = stretches(own[run.start : run.stop], self.least)
+                if firsts:
+                    at = np.searchsorted(firsts, np.arange(len(run)), side="right") - 1
+                    place[z, run.start : run.stop] = run.start + np.array(firsts)[at.clip(min=0)]
+        return place
+
     def of_key(self, key: Codes, n_classes: int) -> list[Codes]:
         """The cell of a fine bin."""
         return [np.searchsorted(np.array(self.cuts, dtype=np.intp), key, side="right")]
@@ -535,6 +566,39 @@ def _check_boundary(boundary: Any, monotone: Any) -> None:
         raise DataError(f"The boundary of the score is {boundary!r}.", "Give a number from 0 to 1.")
     if not isinstance(monotone, bool):
         raise DataError(f"Whether the score is monotone is {monotone!r}.", "Say True or False.")
+
+
+def _cuts(share: Floats, forced: list[int], cells: int) -> list[int]:
+    """Where cells begin: at every forced cut, and so that all have about equal mass."""
+    free = cells - 1 - len(forced)
+    # Room for every occupied bin: a cell each. Else cells of about equal mass.
+    occupied = np.flatnonzero(share > 0)
+    before = np.concatenate([[0.0], share.cumsum()[:-1]]) / share.sum()
+    quantiles = np.searchsorted(before, np.arange(1, free + 1) / (free + 1))
+    wanted = occupied if len(occupied) <= free else quantiles
+    cuts = set(forced) | {cut for cut in wanted.tolist() if 0 < cut < len(share)}
+    # Where many people share a score, several of them fall on one place: the heaviest cells are cut once more.
+    while len(occupied) > free and len(cuts) < cells - 1:
+        parts = np.split(occupied, np.searchsorted(occupied, sorted(cuts)))
+        heaviest = max(
+            (part for part in parts if len(part) > 1), key=lambda part: share[part].sum(), default=None
+        )
+        if heaviest is None:
+            break
+        held = share[heaviest].cumsum()
+        cuts.add(int(heaviest[1 + int(np.searchsorted(held[:-2], held[-1] / 2))]))
+    return sorted(cuts)
+
+
+def stretches(mass: Floats, least: float) -> list[int]:
+    """Where stretches begin that each hold at least so many people, or all of them: at a signal that holds some."""
+    starts, held = [], math.inf
+    for s in np.flatnonzero(mass > 0).tolist():
+        if held >= least:
+            starts.append(s)
+            held = 0.0
+        held += mass[s]
+    return starts[:-1] if held < least and len(starts) > 1 else starts
 
 
 def fine_per_class(n_classes: int) -> int:

@@ -12,7 +12,7 @@ from felicific._people.people import CHANGED, People, changes, refuse_idle
 from felicific._people.weights import WeightKind
 from felicific._people.worth import BATCH, Batch, Worth, refuse_overflow, typical, worth_of
 from felicific._problem.problem import Problem
-from felicific._program.moments import Moments
+from felicific._program.moments import Moments, check_size
 from felicific._program.signals import Signal, Spread
 from felicific._tables.memory import as_objects
 from felicific._typing import Codes, Floats
@@ -114,6 +114,7 @@ class _Sums:
         self.weight_kind, self.whole = weight_kind, whole
         g, d, j = len(groups), len(problem.decisions), len(problem.happiness)
         s = signal.size(len(problem.labels))
+        check_size(g, s, d, j)
         self.origin: list[float | None] = [None] * j
         # Cells come last, side by side in memory, because they are what is added up.
         self.mass, self.loss = np.zeros((g, s)), np.zeros((d, g, s))

@@ -23,7 +23,7 @@ from felicific.cli.sample_size import sample_size
 
 EXIT_CODES = """
 Exit codes: 0 done; 1 not possible, one line says why; 2 typed wrongly; 3 no policy meets what was asked;
-4 `audit --require`: the gap is not shown to be small enough; 130 interrupted.
+4 `audit --require`: the gap is not shown to be small enough; 130 interrupted; 143 ended by SIGTERM.
 """
 
 INTERRUPTED = "felicific: interrupted; no file is half-written."
@@ -92,6 +92,7 @@ IN_THE_SHELL = {
     r"proba=\{class: column\}": "--proba CLASS=COLUMN",
     r"sensitive_features='sex'": "--group sex",
     r"audit\(\.\.\.\)": "felicific audit",
+    r"Save policy\.resalted\(\), or fit it with random_state=None": "Leave --seed out",
     r"Pass what the model's predict_proba returns": "Name their column(s) with --proba",
     r"\b(method|policy)='([\w-]+)'": r"--\1 \2",
     r"\bweight_kind='(\w+)'": r"--weight-kind \1",

@@ -75,7 +75,7 @@ def describe_choice(
     about: dict[str, Any] = {"confidence": confidence, "loss_name": problem.loss.name}
     before = measure(tried.measured(tried.odds_today, drawn=False), widths, **about)
     odds = tried.odds(policy)
-    persons = tried.measured(odds, drawn=policy.draws)
+    persons = tried.measured(odds, drawn=policy.draws_lots)
     after = measure(persons, widths, **about)
     proposed = _Proposed(policy, _sentences([policy], wording)[0], tried.tried(odds), persons)
     today = before.to_dict()

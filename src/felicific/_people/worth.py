@@ -13,11 +13,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
+from felicific._people.wrapping import may_wrap, unwrapped
 from felicific._problem.expressions import Expression
 from felicific._problem.happiness import ARGUMENTS, Happiness, arguments_of
 from felicific._problem.problem import Problem
@@ -70,6 +71,11 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.group)
+
+    @cached_property
+    def may_wrap(self) -> bool:
+        """Whether arithmetic on some of their whole numbers could wrap around."""
+        return may_wrap(self.x, self.y, self.group)
 
     def row(self, position: int) -> str:
         """Name one row and its group in a message."""
@@ -251,12 +257,11 @@ def _numbers(
 ) -> Floats:
     """One finite real number per row."""
     offered = {"decision": decision, "x": batch.x, "y": batch.y, "group": batch.group}
+    given = {name: offered[name] for name in asked}
     with np.errstate(all="ignore"):  # what is not finite is refused by name
-        result = _call(function, case, {name: offered[name] for name in asked})
-    if result is None:
-        raise HappinessError(f"{case} returned None.", "Return one number per row; is a `return` missing?")
-    array = result.to_numpy() if hasattr(result, "to_numpy") else np.asarray(result)
-    numbers = _as_numbers(array, case)
+        numbers = _returned(function, case, given)
+        if batch.may_wrap and asked - {"decision"} and not isinstance(function, Expression):
+            numbers = unwrapped(partial(_returned, function, case), given, numbers, case)
     n = len(batch.group)
     if numbers.shape not in {(), (n,)}:
         raise HappinessError(
@@ -274,6 +279,15 @@ def _numbers(
             "Repair that row of the table, or leave such people out with `among`.",
         )
     return numbers
+
+
+def _returned(function: Callable[..., Any], case: str, given: dict[str, Any]) -> Floats:
+    """What a function of the user's returns, as numbers."""
+    result = _call(function, case, given)
+    if result is None:
+        raise HappinessError(f"{case} returned None.", "Return one number per row; is a `return` missing?")
+    array = result.to_numpy() if hasattr(result, "to_numpy") else np.asarray(result)
+    return _as_numbers(array, case)
 
 
 def _call(function: Callable[..., Any], case: str, arguments: dict[str, Any]) -> Any:

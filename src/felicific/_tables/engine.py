@@ -24,7 +24,7 @@ import numpy as np
 
 from felicific._tables.column import Column
 from felicific._tables.dialect import Dialect
-from felicific._tables.memory import count_rows, refuse_missing_columns
+from felicific._tables.memory import count_rows, refuse_missing_columns, take_column
 from felicific._tables.progress import attend, shown
 from felicific._typing import Array, Floats, Table
 from felicific.exceptions import DataError, EngineError, FelicificError
@@ -132,6 +132,14 @@ class Engine(ABC):
         """One column as an expression of columns called c0, c1, ..."""
         i = self.index(name, purpose)
         return _base(f"c{i}", self.dtypes[i], repr(name))
+
+    def key(self, name: Hashable, purpose: str) -> Column:
+        """One column to tell people apart by. Large whole numbers stay as they are: two could be one float."""
+        import narwhals as nw
+
+        column, i = self.column(name, purpose), self.index(name, purpose)
+        large = column.kind == "whole" and column.floating
+        return Column(nw.col(f"c{i}"), "whole", column.name) if large else column
 
     def kind(self, name: Hashable, purpose: str) -> str:
         """What the column holds."""
@@ -250,7 +258,14 @@ def in_memory(batch: Any, names: Sequence[Hashable]) -> Table:
     for i, field in enumerate(table.schema):
         if pa.types.is_decimal(field.type):  # pandas would hold Python objects
             table = table.set_column(i, field.name, table.column(i).cast(pa.float64()))
-    return table.to_pandas() if has_pandas() else table
+    if not has_pandas():
+        return table
+    frame = table.to_pandas()
+    for name in table.column_names:  # pandas would make floats of whole numbers where one is missing
+        if pa.types.is_int64(kind := table.schema.field(name).type) or pa.types.is_uint64(kind):
+            if table[name].null_count:
+                frame[name] = take_column(table, name, "x")
+    return frame
 
 
 def has_pandas() -> bool:

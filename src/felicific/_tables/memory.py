@@ -28,6 +28,9 @@ Form = Literal["auto", "pandas", "polars", False]
 #: Up to so many columns or values, a loop over them beats NumPy's general ways.
 FEW = 8
 
+#: Floats tell whole numbers up to it apart.
+EXACT = 2**53
+
 #: Whole numbers less far apart than this are looked up in a list of them all.
 DENSE = 4096
 
@@ -159,6 +162,11 @@ def widener(table: Table) -> Callable[[Table], Table]:
     }
     frame = _eager(table)
     columns = [(name, wider[type(dtype)]) for name, dtype in frame.schema.items() if type(dtype) in wider]
+    columns += [  # pandas keeps decimal numbers as objects
+        (name, nw.Float64)
+        for name, dtype in frame.schema.items()
+        if dtype == nw.Object and _holds_decimals(frame.get_column(name).to_numpy())
+    ]
     columns += [
         (name, nw.Int64)
         for name, dtype in frame.schema.items()
@@ -172,6 +180,43 @@ def widener(table: Table) -> Callable[[Table], Table]:
         return frame.with_columns(frame.get_column(name).cast(dtype) for name, dtype in columns).to_native()
 
     return widen
+
+
+def whole_extremes(table: Table) -> list[int]:
+    """The largest size of the numbers in every column of 64-bit whole numbers; an array is one column."""
+    if not is_frame(table):
+        return _extremes(table)
+    if is_mapping(table):
+        return [largest for column in table.values() for largest in _extremes(column)]
+    frame = _eager(table)
+    chosen = [frame.get_column(name) for name in _whole_names(frame)]
+    return [max(-int(column.min()), int(column.max())) for column in chosen if column.count()]
+
+
+def _extremes(column: Any) -> list[int]:
+    if not isinstance(column, np.ndarray) or column.dtype.kind not in "iu" or not column.size:
+        return []
+    return [max(-int(column.min()), int(column.max()))]
+
+
+def cast_whole(table: Table) -> Table:
+    """The same rows, or the same array, with floats for 64-bit whole numbers."""
+    if isinstance(table, np.ndarray):
+        return table.astype(np.float64) if table.dtype.kind in "iu" else table
+    if is_mapping(table):
+        return {name: cast_whole(column) for name, column in table.items()}
+    if is_arrow(table):  # which refuses to round
+        return {name: cast_whole(take_column(table, name, "x")) for name in column_names(table)}
+    import narwhals as nw
+
+    frame = _eager(table)
+    return frame.with_columns(frame.get_column(n).cast(nw.Float64) for n in _whole_names(frame)).to_native()
+
+
+def _whole_names(frame: Any) -> list[str]:
+    import narwhals as nw
+
+    return [name for name, dtype in frame.schema.items() if dtype in (nw.Int64, nw.UInt64)]
 
 
 def _as_it_is(rows: Table) -> Table:
@@ -231,9 +276,19 @@ def take_column(table: Table, name: Hashable, purpose: str) -> Array:
     if is_mapping(table):
         return as_vector(table[name], purpose)
     if is_frame(table):
-        return as_vector(_eager(table).get_column(name).to_numpy(), purpose)
+        return as_vector(_exact_values(_eager(table).get_column(name)), purpose)
     column = table[:, [name]] if hasattr(table, "tocsr") else table[:, name]
     return as_vector(column.toarray() if hasattr(column, "tocsr") else column, purpose)
+
+
+def _exact_values(series: Any) -> Array:
+    """A column as an array: NumPy would make floats of whole numbers where one is missing, and lose their digits."""
+    import narwhals as nw
+
+    if series.dtype in (nw.Int64, nw.UInt64) and series.null_count() and not series.is_null().all():
+        if max(-int(series.min()), int(series.max())) > EXACT:
+            return np.array([*series.to_list(), None], dtype=object)[:-1]
+    return np.asarray(series.to_numpy())
 
 
 def select_columns(table: Table, names: Sequence[Hashable], purpose: str) -> Table:
@@ -264,15 +319,24 @@ def add_column(table: Table, name: str, values: Array) -> Table:
 def as_objects(values: Sequence[Any]) -> Array:
     """Python values as an array: of their own type when they share one, else of objects."""
     if len({type(value) for value in values}) == 1 and not isinstance(values[0], str):
-        return np.asarray(values)
+        return exact_array(values)
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
 
 
+def exact_array(values: Any) -> Array:
+    """As NumPy makes an array of it; but whole numbers too large for one type, of which it makes floats, stay whole."""
+    array = np.asarray(values)
+    rounded = array.dtype.kind == "f" and isinstance(values, list | tuple) and array.ndim == 1
+    if rounded and all(isinstance(value, int | np.integer) for value in values):
+        return np.array([*map(int, values), None], dtype=object)[:-1]
+    return array
+
+
 def as_vector(values: Any, what: str) -> Array:
     """``values`` as a 1-D NumPy array (a column of shape (n, 1) is flattened)."""
-    array = np.asarray(values)
+    array = exact_array(values)
     if array.dtype.kind == "U" and isinstance(values, list | tuple) and array.ndim == 1:
         # NumPy turns a NaN among strings into the string "nan"; a missing value must stay one.
         strings = all(isinstance(value, str) for value in values)

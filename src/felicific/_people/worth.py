@@ -260,7 +260,8 @@ def _numbers(
     given = {name: offered[name] for name in asked}
     with np.errstate(all="ignore"):  # what is not finite is refused by name
         numbers = _returned(function, case, given)
-        if batch.may_wrap and asked - {"decision"} and not isinstance(function, Expression):
+        whole = batch.may_wrap or may_wrap(np.asarray(decision))
+        if whole and asked - {"decision"} and not isinstance(function, Expression):
             numbers = unwrapped(partial(_returned, function, case), given, numbers, case)
     n = len(batch.group)
     if numbers.shape not in {(), (n,)}:

@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from functools import partial, reduce
 from importlib import import_module
 from pathlib import Path
@@ -64,8 +65,11 @@ class Decisions(ABC):
         """Decide about rows in memory."""
 
     @abstractmethod
-    def sql(self, dialect: Dialect, place: Callable[[str], str]) -> str | None:
-        """The decision as an expression, ``place`` saying how a column is written; None when there is none."""
+    def sql(self, engine: Engine, dialect: Dialect, place: Callable[[str], str]) -> str | None:
+        """The decision as an expression, ``place`` saying how a column is written; None when there is none.
+
+        There is none either where a column is of a type that SQL compares otherwise than Python.
+        """
 
     @abstractmethod
     def columns(self, engine: Engine) -> tuple[str, ...] | None:
@@ -73,8 +77,13 @@ class Decisions(ABC):
 
     @property
     def kind(self) -> str:
-        """What the column holds: "bool", "whole", "real" or "text"."""
-        return {"b": "bool", "i": "whole", "u": "whole", "f": "real"}.get(self.classes.dtype.kind, "text")
+        """What the column holds: "bool", "whole", "unsigned" (whole numbers beyond 63 bits), "real" or "text"."""
+        values = self.classes.tolist()
+        if all(isinstance(value, bool) for value in values):
+            return "bool"
+        if all(isinstance(value, int) for value in values):
+            return "unsigned" if max(values) >= 2**63 else "whole"
+        return "real" if all(isinstance(value, int | float) for value in values) else "text"
 
     def decide_batch(self, rows: Table) -> Array:
         """Decide about some rows; engines make an exception of their own out of the text of what is raised."""
@@ -278,8 +287,13 @@ def has_pandas() -> bool:
 
 
 def as_list(frame: Any, name: str) -> list[Any]:
-    """A column of a small result as Python values."""
-    return list(frame.get_column(name).to_list())
+    """A column of a small result as Python values; times of a zone as those of UTC, as NumPy has them."""
+    values = frame.get_column(name).to_list()
+    return [_in_utc(value) if isinstance(value, datetime) else value for value in values]
+
+
+def _in_utc(time: datetime) -> datetime:
+    return time if time.tzinfo is None else time.astimezone(timezone.utc).replace(tzinfo=None)
 
 
 def as_floats(frame: Any, name: str) -> Floats:

@@ -226,6 +226,8 @@ def _as_it_is(rows: Table) -> Table:
 def _wide(column: Any) -> type | None:
     """The 64-bit type of a narrow column, or one without negative numbers; None for any other."""
     dtype = getattr(column, "dtype", None)
+    if dtype == object and getattr(column, "ndim", 1) == 1 and _holds_decimals(np.asarray(column)):
+        return np.float64
     if not isinstance(dtype, np.dtype) or dtype.kind not in "iuf":
         return None
     if dtype.itemsize >= 8:
@@ -312,7 +314,9 @@ def add_column(table: Table, name: str, values: Array) -> Table:
     import narwhals as nw
 
     frame = _eager(table)
-    series = nw.new_series(name, values.tolist(), backend=frame.implementation)
+    plain = values.tolist()
+    large = all(isinstance(value, int) for value in plain) and max(plain, default=0) >= 2**63
+    series = nw.new_series(name, plain, nw.UInt64 if large else None, backend=frame.implementation)
     return frame.with_columns(series).to_native()
 
 
@@ -343,6 +347,10 @@ def as_vector(values: Any, what: str) -> Array:
         array = array if strings else np.array([*values, None], dtype=object)[:-1]
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
+    if array.dtype.kind in "mM" and np.datetime_data(array.dtype)[0] == "ns":
+        # Of nanoseconds NumPy makes plain numbers where Python's own times are asked for.
+        coarse = array.astype(f"{array.dtype.kind}8[us]")
+        array = coarse if (coarse.astype(array.dtype) == array)[~np.isnat(array)].all() else array
     if array.dtype.kind == "O" and array.ndim == 1 and _holds_decimals(array):
         array = np.array([math.nan if is_null(value) else float(value) for value in array.tolist()])
     if array.ndim != 1:

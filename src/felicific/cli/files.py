@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from felicific._tables.duckdb import read_parquet
 from felicific._tables.memory import check_columns
 from felicific.exceptions import DataError
 
@@ -104,7 +105,7 @@ def open_source(path: str, table: str | None = None, text: Sequence[str] = ()) -
         return Source(path, _find_table(connection, path, table), connection)
     connection = duckdb.connect()
     if kind == "parquet":
-        return Source(path, connection.read_parquet(path), connection)
+        return Source(path, read_parquet(connection, _names(path)), connection)
     return Source(path, _read_csv(connection, path, text), connection)
 
 
@@ -173,9 +174,14 @@ def _check_names(connection: Any, path: str) -> None:
         )
 
 
+def _names(path: str) -> list[str]:
+    """The files that a path or a pattern names."""
+    return sorted(glob.glob(path)) if glob.has_magic(path) and not os.path.exists(path) else [path]
+
+
 def _kind(path: str) -> str:
     """What a file holds, by its first bytes."""
-    names = sorted(glob.glob(path)) if glob.has_magic(path) and not os.path.exists(path) else [path]
+    names = _names(path)
     if not names:
         raise DataError(f"No file is called {path!r}.", "Check the pattern.")
     if os.path.isdir(names[0]):

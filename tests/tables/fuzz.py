@@ -42,6 +42,7 @@ VALUES = {
     "large_string": TEXTS,
     "dictionary": TEXTS,
     "decimal": [Decimal("0.10"), Decimal("1.00"), Decimal("-2.50"), Decimal("3.00")],
+    "decimal_whole": [Decimal(1), Decimal(2**53), Decimal(2**53 + 1), Decimal(2**64 + 1)],
     "date": DAYS,
     "timestamp": TIMES,
     "timestamp_ns": TIMES,
@@ -53,6 +54,7 @@ VALUES = {
 ARROW = {
     "dictionary": pa.dictionary(pa.int32(), pa.string()),
     "decimal": pa.decimal128(10, 2),
+    "decimal_whole": pa.decimal128(38, 0),
     "date": pa.date32(),
     "timestamp": pa.timestamp("us"),
     "timestamp_ns": pa.timestamp("ns"),
@@ -325,8 +327,8 @@ def _nullable(kind):
 def _on_dask(kind):
     import pandas as pd
 
-    # Of Python's decimal numbers Dask makes text.
-    return pd.ArrowDtype(kind) if pa.types.is_decimal(kind) else None
+    # Of Python's decimal numbers and dates Dask makes text.
+    return pd.ArrowDtype(kind) if pa.types.is_decimal(kind) or pa.types.is_date(kind) else None
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -169,7 +169,7 @@ class Query:
         for i, name in enumerate(engine.names):
             if name in used and engine.dtypes[i].is_float():
                 wrong.append(nw.col(f"c{i}").is_nan())
-            long = engine.dtypes[i] in (nw.Int64, nw.UInt64, nw.Int128, nw.UInt128)
+            long = engine.dtypes[i] in (nw.Int64, nw.UInt64, nw.Int128, nw.UInt128, nw.Decimal)
             if long and name in used:
                 # Rows in memory do not lose them.
                 wrong.append(engine.column(name, "x").astype(float).expr.abs() >= float(EXACT))

@@ -15,7 +15,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Hashable, Iterator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from functools import partial, reduce
 from importlib import import_module
 from pathlib import Path
@@ -25,7 +24,7 @@ import numpy as np
 
 from felicific._tables.column import Column
 from felicific._tables.dialect import Dialect
-from felicific._tables.memory import count_rows, refuse_missing_columns, take_column
+from felicific._tables.memory import count_rows, in_utc, refuse_missing_columns, take_column
 from felicific._tables.progress import attend, shown
 from felicific._typing import Array, Floats, Table
 from felicific.exceptions import DataError, EngineError, FelicificError
@@ -265,15 +264,16 @@ def in_memory(batch: Any, names: Sequence[Hashable]) -> Table:
 
     table = pa.Table.from_batches([batch]).rename_columns([str(name) for name in names])
     for i, field in enumerate(table.schema):
-        if pa.types.is_decimal(field.type):  # pandas would hold Python objects
+        # pandas would hold Python objects; of whole ones, such as DuckDB's sums, every digit may count.
+        if pa.types.is_decimal(field.type) and field.type.scale:
             table = table.set_column(i, field.name, table.column(i).cast(pa.float64()))
     if not has_pandas():
         return table
     frame = table.to_pandas()
-    for name in table.column_names:  # pandas would make floats of whole numbers where one is missing
-        if pa.types.is_int64(kind := table.schema.field(name).type) or pa.types.is_uint64(kind):
-            if table[name].null_count:
-                frame[name] = take_column(table, name, "x")
+    for field in table.schema:
+        gaps = field.type in (pa.int64(), pa.uint64()) and table[field.name].null_count
+        if gaps or pa.types.is_decimal(field.type):  # of gaps pandas would make floats
+            frame[field.name] = take_column(table, field.name, "x")
     return frame
 
 
@@ -288,12 +288,7 @@ def has_pandas() -> bool:
 
 def as_list(frame: Any, name: str) -> list[Any]:
     """A column of a small result as Python values; times of a zone as those of UTC, as NumPy has them."""
-    values = frame.get_column(name).to_list()
-    return [_in_utc(value) if isinstance(value, datetime) else value for value in values]
-
-
-def _in_utc(time: datetime) -> datetime:
-    return time if time.tzinfo is None else time.astimezone(timezone.utc).replace(tzinfo=None)
+    return [in_utc(value) for value in frame.get_column(name).to_list()]
 
 
 def as_floats(frame: Any, name: str) -> Floats:

@@ -10,6 +10,7 @@ import difflib
 import importlib
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from datetime import datetime, timezone
 from decimal import Decimal
 from itertools import repeat
 from typing import Any, Literal, TypeAlias
@@ -351,8 +352,8 @@ def as_vector(values: Any, what: str) -> Array:
         # Of nanoseconds NumPy makes plain numbers where Python's own times are asked for.
         coarse = array.astype(f"{array.dtype.kind}8[us]")
         array = coarse if (coarse.astype(array.dtype) == array)[~np.isnat(array)].all() else array
-    if array.dtype.kind == "O" and array.ndim == 1 and _holds_decimals(array):
-        array = np.array([math.nan if is_null(value) else float(value) for value in array.tolist()])
+    if array.dtype.kind == "O" and array.ndim == 1:
+        array = _plain_objects(array)
     if array.ndim != 1:
         raise DataError(
             f"The {what} has shape {array.shape}, not one value per row.", "Pass a one-dimensional array."
@@ -360,10 +361,34 @@ def as_vector(values: Any, what: str) -> Array:
     return array
 
 
+def _plain_objects(values: Array) -> Array:
+    """Decimal numbers as floats, or whole ones that floats do not tell apart; times of a zone as those of UTC."""
+    if _holds_decimals(values):
+        known = [value for value in values.tolist() if not is_null(value)]
+        if any(abs(value) > EXACT for value in known) and all(value == int(value) for value in known):
+            return np.array([*(None if is_null(v) else int(v) for v in values.tolist()), None], dtype=object)[:-1]
+        return np.array([math.nan if is_null(value) else float(value) for value in values.tolist()])
+    if isinstance(_first_known(values), datetime):
+        # As libraries do whose columns are arrays: NumPy knows no zones.
+        plain = [None if is_null(value) else in_utc(value) for value in values.tolist()]
+        return np.array([*plain, None], dtype=object)[:-1]
+    return values
+
+
+def in_utc(time: Any) -> Any:
+    """A time of a zone as that of UTC; anything else as it is."""
+    if not isinstance(time, datetime) or time.tzinfo is None:
+        return time
+    return time.astimezone(timezone.utc).replace(tzinfo=None)
+
+
+def _first_known(values: Array) -> Any:
+    return next((value for value in values if not is_null(value)), None)
+
+
 def _holds_decimals(values: Array) -> bool:
     """Whether these are decimal numbers, some perhaps missing; what is not missing first of all decides quickly."""
-    first = next((value for value in values if not is_null(value)), None)
-    return isinstance(first, Decimal) and all(
+    return isinstance(_first_known(values), Decimal) and all(
         isinstance(value, Decimal) or is_null(value) for value in values.tolist()
     )
 

@@ -287,6 +287,8 @@ def _returned(function: Callable[..., Any], case: str, given: dict[str, Any]) ->
     result = _call(function, case, given)
     if result is None:
         raise HappinessError(f"{case} returned None.", "Return one number per row; is a `return` missing?")
+    if "Int128" in str(getattr(result, "dtype", "")):  # which NumPy has not
+        result = np.array(result.to_list(), dtype=object)
     array = result.to_numpy() if hasattr(result, "to_numpy") else np.asarray(result)
     return _as_numbers(array, case)
 

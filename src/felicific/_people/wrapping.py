@@ -46,6 +46,8 @@ def unwrapped(call: Callable[[Arguments], Floats], given: Arguments, numbers: Fl
     if floats is not None and _alike(floats, numbers):
         return numbers
     exact = _attempt(call, {name: _exact(value) for name, value in given.items()})
+    if exact is None:
+        exact = _attempt(call, {name: _as_objects(value) for name, value in given.items()})
     if (exact is None and floats is None) or (exact is not None and _alike(exact, numbers)):
         return numbers
     if floats is not None and exact is not None and _alike(floats, exact):
@@ -82,6 +84,14 @@ def _exact(value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.dtype.kind in "iu":
         return value.astype(object).view(Exact)
     return value
+
+
+def _as_objects(value: Any) -> Any:
+    """The same in columns of pandas, for functions that want their methods; nothing else has such."""
+    if not hasattr(value, "iloc"):
+        return value.astype(object) if isinstance(value, np.ndarray) and value.dtype.kind in "iu" else value
+    whole = [name for name in value.columns if value[name].dtype.kind in "iu"]
+    return value.astype(dict.fromkeys(whole, object))
 
 
 class Exact(Values):

@@ -61,7 +61,7 @@ class Roles:
         """What the columns must hold for SQL to mean the same as Python."""
         groups = kinds_alike(policy.groups) if len(self.group) == 1 else SEVERAL
         if self.predicted is None or policy.needs_proba:
-            seen = dict.fromkeys(self.proba or (), ("whole", "real"))
+            seen: dict[str, tuple[str, ...]] = dict.fromkeys(self.proba or (), ("whole", "real"))
         else:
             seen = {self.predicted: kinds_alike(policy.classes.tolist())}
         return seen | dict.fromkeys(self.group, groups)

@@ -113,7 +113,8 @@ class _Case:
             ]
         if self._uses_proba():
             proba = self.names.proba or ()
-            right = [f"{p} >= 0" for p in proba] + ([f"{proba[0]} <= 1"] if len(proba) == 1 else [])
+            numbers = [f"CAST({p} AS DOUBLE)" for p in proba]
+            right = [f"{p} >= 0" for p in numbers] + ([f"{numbers[0]} <= 1"] if len(proba) == 1 else [])
             right.append(f"abs({self._total()} - 1) <= {PROBABILITY_TOLERANCE!r}")
             shown = proba[0] if len(proba) == 1 else proba[1]
             found.append(
@@ -149,7 +150,7 @@ class _Case:
         if self.policy.see_group:
             kinds = self._kinds(groups, "group") if len(names.group) == 1 else SEVERAL
             used.append((names.group, kinds, "group"))
-        if names.key is not None and self.policy.randomize and self._has_lottery():
+        if names.key is not None and self.policy.randomize:
             used.append(((names.key,), ("whole", "text"), "key"))
         return [
             (

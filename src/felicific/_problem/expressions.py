@@ -260,7 +260,9 @@ def _check_number(node: ast.Constant, text: str) -> None:
     if not isinstance(node.value, bool | int | float):
         raise _wrong(text, node, "This is no real number:")
     if isinstance(node.value, int) and abs(node.value) < 2**1023 and int(float(node.value)) != node.value:
-        raise _wrong(text, node, "No 64-bit number has all of these digits:", "Write it rounded, as 1e18 say.")
+        raise _wrong(
+            text, node, "No 64-bit number has all of these digits:", "Write it rounded, as 1e18 say."
+        )
 
 
 def _check_constant(node: ast.expr, text: str) -> None:

@@ -10,7 +10,6 @@ from typing import ClassVar
 from felicific._tables.memory import EXACT
 from felicific.exceptions import DataError
 
-
 #: Whole numbers below it are literals of every dialect.
 LONGEST = 1e18
 

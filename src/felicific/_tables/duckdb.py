@@ -182,8 +182,11 @@ def read_parquet(connection: Any, files: Sequence[str]) -> Any:
     types = {}
     for name, kind in changed.items():
         digits = digits_of(kind)
-        types[name] = _PARQUET.get(kind) if digits is None else f"DECIMAL{digits}"
-        if types[name] is None:
+        if digits is not None:
+            types[name] = f"DECIMAL{digits}"
+        elif kind in _PARQUET:
+            types[name] = _PARQUET[kind]
+        else:
             other = opened([holder(schemas, name, kind)])
             types[name] = str(other.types[other.columns.index(name)])
     names = opened(files[:1]).columns

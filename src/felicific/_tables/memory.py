@@ -10,7 +10,7 @@ import difflib
 import importlib
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import repeat
 from typing import Any, Literal, TypeAlias
@@ -86,8 +86,7 @@ class ArrayRows:
         return count_rows(self._table)
 
     def __getitem__(self, name: Any) -> Array:
-        column = self._table.column(name) if is_arrow(self._table) else self._table.get_column(name)
-        return np.asarray(column.to_numpy())
+        return take_column(self._table, name, "x")
 
 
 class Values(np.ndarray):
@@ -227,7 +226,11 @@ def _as_it_is(rows: Table) -> Table:
 def _wide(column: Any) -> type | None:
     """The 64-bit type of a narrow column, or one without negative numbers; None for any other."""
     dtype = getattr(column, "dtype", None)
-    if dtype == object and getattr(column, "ndim", 1) == 1 and _holds_decimals(np.asarray(column)):
+    if (
+        getattr(dtype, "kind", "") == "O"
+        and getattr(column, "ndim", 1) == 1
+        and _holds_decimals(np.asarray(column))
+    ):
         return np.float64
     if not isinstance(dtype, np.dtype) or dtype.kind not in "iuf":
         return None
@@ -285,12 +288,16 @@ def take_column(table: Table, name: Hashable, purpose: str) -> Array:
 
 
 def _exact_values(series: Any) -> Array:
-    """A column as an array: NumPy would make floats of whole numbers where one is missing, and lose their digits."""
+    """A column as an array, as exactly as NumPy can."""
     import narwhals as nw
 
-    if series.dtype in (nw.Int64, nw.UInt64) and series.null_count() and not series.is_null().all():
-        if max(-int(series.min()), int(series.max())) > EXACT:
-            return np.array([*series.to_list(), None], dtype=object)[:-1]
+    if series.dtype in (nw.Categorical, nw.Enum) and series.null_count():
+        # PyArrow would give another value for a missing one.
+        return np.array([*series.cast(nw.String).to_list(), None], dtype=object)[:-1]
+    whole = series.dtype in (nw.Int64, nw.UInt64) and 0 < series.null_count() < len(series)
+    # Of whole numbers where one is missing NumPy would make floats, and lose their digits.
+    if whole and max(-int(series.min()), int(series.max())) > EXACT:
+        return np.array([*series.to_list(), None], dtype=object)[:-1]
     return np.asarray(series.to_numpy())
 
 
@@ -366,7 +373,9 @@ def _plain_objects(values: Array) -> Array:
     if _holds_decimals(values):
         known = [value for value in values.tolist() if not is_null(value)]
         if any(abs(value) > EXACT for value in known) and all(value == int(value) for value in known):
-            return np.array([*(None if is_null(v) else int(v) for v in values.tolist()), None], dtype=object)[:-1]
+            return np.array([*(None if is_null(v) else int(v) for v in values.tolist()), None], dtype=object)[
+                :-1
+            ]
         return np.array([math.nan if is_null(value) else float(value) for value in values.tolist()])
     if isinstance(_first_known(values), datetime):
         # As libraries do whose columns are arrays: NumPy knows no zones.
@@ -379,7 +388,7 @@ def in_utc(time: Any) -> Any:
     """A time of a zone as that of UTC; anything else as it is."""
     if not isinstance(time, datetime) or time.tzinfo is None:
         return time
-    return time.astimezone(timezone.utc).replace(tzinfo=None)
+    return time.astimezone(UTC).replace(tzinfo=None)
 
 
 def _first_known(values: Array) -> Any:

@@ -1,6 +1,6 @@
 """Parquet files that are one table: their types are compared before a row is read, and widened where nothing is lost.
 
-Engines read every file with the types of the first one: 0.7 of a second file became 1 where the first held whole numbers.
+Engines read every file with the types of the first one, so that 0.7 becomes 1 where that one held whole numbers.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ Schema = Mapping[str, str]
 
 #: Other names of types of numbers.
 _ALIASES = {"halffloat": "float16", "float": "float32", "double": "float64"}
-_TEXT = re.compile(r"(large_)?string(_view)?|dictionary<values=(large_)?string.*|categorical.*|enum.*|str|utf8")
+_TEXT = re.compile(
+    r"(large_)?string(_view)?|dictionary<values=(large_)?string.*|categorical.*|enum.*|str|utf8"
+)
 _WHOLE, _DECIMAL = re.compile(r"(u?)int(\d+)"), re.compile(r"decimal\D*\d*\D+(\d+)\D+(\d+)\)")
 
 
-def common_types(
-    schemas: Mapping[str, Schema], largest: Callable[[str, str], float | None]
-) -> dict[str, str]:
+def common_types(schemas: Mapping[str, Schema], largest: Callable[[str, str], int | None]) -> dict[str, str]:
     """Types that hold what all files hold, of the columns whose types differ: "int64", "float64", "text", ...
 
     Parameters
@@ -111,8 +111,7 @@ def _wider_whole(one: re.Match[str], other: re.Match[str]) -> str | None:
 def stretches(schemas: Mapping[str, Schema], names: Sequence[str]) -> list[list[str]]:
     """Files one after the other that have the same types of these columns."""
     return [
-        list(files)
-        for _, files in groupby(schemas, key=lambda file: [schemas[file][name] for name in names])
+        list(files) for _, files in groupby(schemas, key=lambda file: [schemas[file][name] for name in names])
     ]
 
 
@@ -131,9 +130,7 @@ def arrow_schemas(files: Sequence[str]) -> dict[str, dict[str, str]]:
     """The types of every file, by PyArrow."""
     from pyarrow import parquet
 
-    return {
-        file: {field.name: str(field.type) for field in parquet.read_schema(file)} for file in files
-    }
+    return {file: {field.name: str(field.type) for field in parquet.read_schema(file)} for file in files}
 
 
 def refuse_casts(dataset: Any) -> None:
@@ -148,7 +145,7 @@ def refuse_casts(dataset: Any) -> None:
                 raise _different(field.name, "the dataset", kind, where, held)
 
 
-def arrow_largest(file: str, name: str) -> float | None:
+def arrow_largest(file: str, name: str) -> int | None:
     """The largest size of a column of whole numbers, as the file itself says it; None if it does not."""
     from pyarrow import parquet
 
@@ -160,4 +157,4 @@ def arrow_largest(file: str, name: str) -> float | None:
         if known is None or not (known.has_min_max or known.null_count == described.row_group(i).num_rows):
             return None
         sizes += [abs(known.min), abs(known.max)] if known.has_min_max else []
-    return float(max(sizes))
+    return max(sizes)

@@ -105,10 +105,12 @@ def open_parquet(files: list[str]) -> Engine:
             dtype = types[holder(schemas, name, kind)][name]
         casts.append(pl.col(name).cast(dtype))
     parts = [pl.scan_parquet(some, glob=False) for some in stretches(schemas, list(changed))]
-    return PolarsEngine(pl.concat([part.with_columns(casts).select(types[files[0]].names()) for part in parts]))
+    return PolarsEngine(
+        pl.concat([part.with_columns(casts).select(types[files[0]].names()) for part in parts])
+    )
 
 
-def _largest(file: str, name: str) -> float | None:
+def _largest(file: str, name: str) -> int | None:
     """The largest size of a column of whole numbers."""
     import polars as pl
 

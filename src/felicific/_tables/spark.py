@@ -30,7 +30,13 @@ from felicific.exceptions import DataError, EngineError
 T = TypeVar("T")
 
 #: Names of types.
-_TYPES = {"bool": "boolean", "whole": "bigint", "unsigned": "decimal(20, 0)", "real": "double", "text": "string"}
+_TYPES = {
+    "bool": "boolean",
+    "whole": "bigint",
+    "unsigned": "decimal(20, 0)",
+    "real": "double",
+    "text": "string",
+}
 
 
 class SparkDialect(Dialect):

@@ -1,7 +1,7 @@
 """Random tables of many types, asked the same on every engine: all agree, or all refuse.
 
-The tests take a few tables (``test_fuzz.py``); ``python tests/tables/fuzz.py 400`` takes as many as it says, and
-``python tests/tables/fuzz.py 400 1000`` begins with the seed 1000.
+The test takes a few tables; ``python tests/tables/test_fuzz.py 400`` takes as many as it says, and
+``python tests/tables/test_fuzz.py 400 1000`` begins with the seed 1000.
 """
 
 import datetime as dt
@@ -18,6 +18,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
+import pytest
 
 from felicific import audit, moments, solve
 from felicific.exceptions import FelicificError
@@ -26,8 +27,29 @@ from felicific.exceptions import FelicificError
 APART = 1e-9
 
 DAYS = [dt.date(2020, 2, 29), dt.date(1969, 12, 31), dt.date(2020, 3, 1)]
-TIMES = [dt.datetime(2020, 2, 29, 12), dt.datetime(1969, 12, 31, 23, 59, 59, 999_999), dt.datetime(2020, 3, 1)]
-TEXTS = ["", "a", "a ", "A", "é", "e\u0301", "ａ", "01", "1", "t", "True", "x & y", "\\", "𝔘", "nan", "NULL"]
+TIMES = [
+    dt.datetime(2020, 2, 29, 12),
+    dt.datetime(1969, 12, 31, 23, 59, 59, 999_999),
+    dt.datetime(2020, 3, 1),
+]
+TEXTS = [
+    "",
+    "a",
+    "a ",
+    "A",
+    "é",
+    "e\u0301",
+    "\uff41",
+    "01",
+    "1",
+    "t",
+    "True",
+    "x & y",
+    "\\",
+    "\U0001d518",
+    "nan",
+    "NULL",
+]
 
 #: Values that a column of groups or labels may hold, by type.
 VALUES = {
@@ -46,8 +68,8 @@ VALUES = {
     "date": DAYS,
     "timestamp": TIMES,
     "timestamp_ns": TIMES,
-    "timestamp_utc": [time.replace(tzinfo=dt.timezone.utc) for time in TIMES],
-    "timestamp_zone": [time.replace(tzinfo=dt.timezone.utc) for time in TIMES],
+    "timestamp_utc": [time.replace(tzinfo=dt.UTC) for time in TIMES],
+    "timestamp_zone": [time.replace(tzinfo=dt.UTC) for time in TIMES],
 }
 
 #: Types that are no types of Arrow by their own name.
@@ -66,7 +88,10 @@ ARROW = {
 #: Types of classes; and of numbers that happiness looks at.
 CLASSES = ("int8", "uint8", "int64", "uint64", "bool", "string", "dictionary", "float64", "decimal")
 NUMBERS = {
-    **{name: VALUES[name] for name in ("int8", "int16", "int32", "uint8", "uint16", "uint32", "bool", "decimal")},
+    **{
+        name: VALUES[name]
+        for name in ("int8", "int16", "int32", "uint8", "uint16", "uint32", "bool", "decimal")
+    },
     "int64": [0, 3, -7, 3_000_000_000, 4_000_000_001, -(2**31), 2**53],
     "uint64": [0, 3, 7, 3_000_000_000, 2**53, 2**63 + 2**20],
     "float64": [-0.0, 0.25, 1e6, -3.5, 1e15],
@@ -113,7 +138,9 @@ class Case:
             "u": list(NUMBERS)[rng.integers(len(NUMBERS))],
             "t": ("string", "dictionary")[rng.integers(2)],
             "w": ("int64", "float64", "decimal", "uint8")[rng.integers(4)],
-            "id": ("int64", "uint64", "string", "int32", "float64", "dictionary")[rng.choice(6, p=[0.3, 0.2, 0.2, 0.1, 0.1, 0.1])],
+            "id": ("int64", "uint64", "string", "int32", "float64", "dictionary")[
+                rng.choice(6, p=[0.3, 0.2, 0.2, 0.1, 0.1, 0.1])
+            ],
             "p": ("float64", "float32", "decimal")[rng.choice(3, p=[0.6, 0.2, 0.2])],
         }
         self.classes = self._some(VALUES[self.types["y"]], 2)
@@ -130,7 +157,11 @@ class Case:
 
     def __repr__(self):
         group, weight = ("g and h" if self.several else "g"), (", weights" if self.weighted else "")
-        happiness = self.happiness if isinstance(self.happiness, str) else f"function {HAPPINESS.index(self.happiness)}"
+        happiness = (
+            self.happiness
+            if isinstance(self.happiness, str)
+            else f"function {HAPPINESS.index(self.happiness)}"
+        )
         return f"{self.types}, groups {group}{weight}, {happiness}, {self.policy}"
 
     def _some(self, values, most):
@@ -148,7 +179,9 @@ class Case:
     def _table(self):
         groups = {name: self._some(VALUES[self.types[name]], 2 + (name == "g")) for name in ("g", "h")}
         score = np.round(self.rng.random(self.n) * 64) / 64
-        proba = [Decimal(str(p)).quantize(Decimal("0.01")) if self.types["p"] == "decimal" else p for p in score]
+        proba = [
+            Decimal(str(p)).quantize(Decimal("0.01")) if self.types["p"] == "decimal" else p for p in score
+        ]
         first, second = (1 - np.array(proba)), np.array(proba)
         keys = {
             "float64": [float(i) for i in range(self.n)],
@@ -156,12 +189,17 @@ class Case:
             "dictionary": [f"person {i}" for i in range(self.n)],
             "uint64": [2**63 + i for i in range(self.n)],
         }.get(self.types["id"], list(range(self.n)))
-        weights = [Decimal(int(w)) if self.types["w"] == "decimal" else int(w) for w in self.rng.integers(0, 4, self.n)]
+        weights = [
+            Decimal(int(w)) if self.types["w"] == "decimal" else int(w)
+            for w in self.rng.integers(0, 4, self.n)
+        ]
         columns = {
             "g": self._column("g", groups["g"]),
             "h": self._column("h", groups["h"]),
             "y": self._column("y", self.classes),
-            "d": pa.array([self.classes[i] for i in self.rng.integers(0, 2, self.n)], type=arrow_type(self.types["y"])),
+            "d": pa.array(
+                [self.classes[i] for i in self.rng.integers(0, 2, self.n)], type=arrow_type(self.types["y"])
+            ),
             "v": self._column("v", NUMBERS[self.types["v"]]),
             "u": self._column("u", NUMBERS[self.types["u"]]),
             "t": self._column("t", TEXTS),
@@ -186,7 +224,13 @@ class Case:
         """Means, gaps and loss of what was decided."""
         weight = {"sample_weight": "w"} if self.weighted else {}
         found = audit(
-            "d", table, "y", happiness=self.happiness, sensitive_features=self.group, classes=list(self.named), **weight
+            "d",
+            table,
+            "y",
+            happiness=self.happiness,
+            sensitive_features=self.group,
+            classes=list(self.named),
+            **weight,
         )
         means = {
             (part.component.name, group): (interval.estimate, interval.low, interval.high)
@@ -207,7 +251,11 @@ class Case:
         found = moments(table, **self.asked())
         origin = found.value + found.origin * found.among[:, :, None, :]
         sums = {"groups": found.groups, "mass": found.mass.sum(axis=1), "rows": found.rows}
-        sums |= {"loss": found.loss.sum(axis=1), "value": origin.sum(axis=1), "among": found.among.sum(axis=1)}
+        sums |= {
+            "loss": found.loss.sum(axis=1),
+            "value": origin.sum(axis=1),
+            "among": found.among.sum(axis=1),
+        }
         try:
             policy = solve(found, gap=float(np.abs(origin.sum()) + 1), random_state=0)
         except FelicificError as error:
@@ -239,7 +287,12 @@ class Case:
 
     def retyped(self):
         """The table with its groups in another type, as a column of another system may have them."""
-        changed = {"string": lambda v: _other_text(v), "float64": _number_of, "int64": _number_of, "bool": _truth_of}
+        changed = {
+            "string": lambda v: _other_text(v),
+            "float64": _number_of,
+            "int64": _number_of,
+            "bool": _truth_of,
+        }
         kind = list(changed)[self.rng.integers(len(changed))]
         table = self.table
         for name in ("g", "h"):
@@ -276,7 +329,10 @@ def _decisions(table):
         table = table.compute()
     if hasattr(table, "to_arrow"):
         table = table.to_arrow()
-    ids, decided = (table[name].to_pylist() if hasattr(table[name], "to_pylist") else table[name].tolist() for name in ("id", "decision"))
+    ids, decided = (
+        table[name].to_pylist() if hasattr(table[name], "to_pylist") else table[name].tolist()
+        for name in ("id", "decision")
+    )
     return dict(zip(ids, decided, strict=True))
 
 
@@ -297,7 +353,9 @@ def places(table, folder, with_dask):
         "pandas nullable": table.to_pandas(types_mapper=_nullable),
         "polars": pl.from_arrow(table),
         "arrow": table,
-        "dict": {name: _values(column) for name, column in zip(table.column_names, table.columns, strict=True)},
+        "dict": {
+            name: _values(column) for name, column in zip(table.column_names, table.columns, strict=True)
+        },
         "polars lazy": pl.from_arrow(table).lazy(),
         "polars scan": pl.scan_parquet(path),
         "duckdb": duckdb.connect().from_arrow(table),
@@ -312,6 +370,8 @@ def places(table, folder, with_dask):
 
 
 def _values(column):
+    if pa.types.is_dictionary(column.type):  # of which PyArrow gives another value for a missing one
+        return np.array([*column.to_pylist(), None], dtype=object)[:-1]
     return column.to_numpy(zero_copy_only=False)
 
 
@@ -372,7 +432,9 @@ def same(left, right):
         return isinstance(right, tuple) and list(map(_plain, left)) == list(map(_plain, right))
     if isinstance(left, float | np.floating | np.ndarray | tuple):
         a, b = np.asarray(left, dtype=float), np.asarray(right, dtype=float)
-        return a.shape == b.shape and bool(np.allclose(a, b, rtol=APART, atol=APART * max(1.0, _size(a)), equal_nan=True))
+        return a.shape == b.shape and bool(
+            np.allclose(a, b, rtol=APART, atol=APART * max(1.0, _size(a)), equal_nan=True)
+        )
     return _plain(left) == _plain(right)
 
 
@@ -436,6 +498,25 @@ def disagreements(seed, with_dask=False):
 
 def _short(answer):
     return " ".join((str(answer)[-200:] if isinstance(answer, str) else repr(answer)[:200]).split())
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_engines_agree_or_all_refuse(seed):
+    """Audits, moments, policies and SQL say the same in memory and on every engine, or refuse."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert disagreements(seed) == []
+
+
+def test_the_test_of_engines_sees_other_answers():
+    """Other numbers, other groups, truth beside a number and an answer beside a refusal are all seen."""
+    refused = Refused(ValueError("felicific: no"))
+    assert same({"a": 1.0}, {"a": 1.0 + 1e-12})
+    assert not same({"a": 1.0}, {"a": 1.0 + 1e-6})
+    assert not same({"a": 1.0}, {"b": 1.0})
+    assert not same((True, "a"), (1, "a"))
+    assert not same({"a": 1.0}, refused)
+    assert same(refused, refused)
 
 
 if __name__ == "__main__":

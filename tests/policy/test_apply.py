@@ -474,3 +474,15 @@ def test_predictions_of_another_type_are_refused(lay):
     text = np.array([f"0{label}" for label in own], dtype=object)
     with pytest.raises(Exception, match=r"prediction|classes"):
         collected(policy.apply(lay(table | {"own": text}), **roles))
+
+
+@pytest.mark.parametrize("collation", ["NOCASE", "NOACCENT", "NFC"])
+def test_text_that_is_compared_by_other_rules_is_refused(collation):
+    """A column by whose collation A is a, or E is its accented letter, is not decided about."""
+    table = people(300)
+    policy = solved(table)
+    connection = duckdb.connect()
+    connection.register("plain", as_arrow(table))
+    folded = connection.sql(f"SELECT * REPLACE (z COLLATE {collation} AS z) FROM plain")
+    with pytest.raises(duckdb.Error, match=r"felicific: .*another type"):
+        collected(policy.apply(folded, **ROLES))

@@ -76,7 +76,7 @@ class Dialect(ABC):
         return f"CAST({column} AS {self.text})"
 
     def holds_other(self, column: str, kinds: Sequence[str]) -> str:
-        """The condition that a column is of no type that holds these kinds ("bool", "whole", "real", "text")."""
+        """The condition that a column holds none of these kinds ("bool", "whole", "real", "text") as Python does."""
         pattern = "|".join(self.types[kind] for kind in kinds)
         return f"NOT {self.matching}(typeof({column}), '^({pattern})$')"
 

@@ -73,9 +73,9 @@ class Batch:
         return len(self.group)
 
     @cached_property
-    def may_wrap(self) -> bool:
-        """Whether arithmetic on some of their whole numbers could wrap around."""
-        return may_wrap(self.x, self.y, self.group)
+    def wrapping(self) -> frozenset[str]:
+        """Which of ``x``, ``y`` and ``group`` hold whole numbers that could wrap around."""
+        return frozenset(name for name in ("x", "y", "group") if may_wrap(getattr(self, name)))
 
     def row(self, position: int) -> str:
         """Name one row and its group in a message."""
@@ -260,8 +260,8 @@ def _numbers(
     given = {name: offered[name] for name in asked}
     with np.errstate(all="ignore"):  # what is not finite is refused by name
         numbers = _returned(function, case, given)
-        whole = batch.may_wrap or may_wrap(np.asarray(decision))
-        if whole and asked - {"decision"} and not isinstance(function, Expression):
+        large = asked & batch.wrapping or (asked - {"decision"} and may_wrap(np.asarray(decision)))
+        if large and not isinstance(function, Expression):
             numbers = unwrapped(partial(_returned, function, case), given, numbers, case)
     n = len(batch.group)
     if numbers.shape not in {(), (n,)}:

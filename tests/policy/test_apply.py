@@ -231,7 +231,7 @@ def test_the_expression_reads_as_thresholds():
     assert text.startswith("CASE\n  WHEN ")
     assert text.endswith("END")
     assert "\"z\" = 'a'" in text
-    assert len(text.splitlines()) < 16
+    assert len(text.splitlines()) < 18
 
 
 BAD_ROWS = {
@@ -366,3 +366,123 @@ def test_what_is_no_table(given, refuses):
     """What has no rows is an error that says what a table is."""
     with refuses(DataError, "no table", remedy="dataframe"):
         moments(given, **asked())
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Types that a database would cast
+
+
+OTHER_TYPES = {
+    "number as text": ([1, 2, 3], ["01", "02", "03"]),
+    "text as number": (["01", "02", "03"], [1, 2, 3]),
+    "truth as text": ([False, True, True], ["f", "t", "t"]),
+    "text as truth": (["f", "t", "t"], [False, True, True]),
+    "large as float": ([2**53 + 1, 1, 2], [2.0**53, 1.0, 2.0]),
+    "time as text": (
+        ["2020-01-01", "2020-01-02", "2020-01-03"],
+        np.array(["2020-01-01", "2020-01-02"], "M8[D]")[[0, 1, 1]],
+    ),
+}
+EQUAL_TYPES = {
+    "number as float": ([1, 2, 3], [1.0, 2.0, 3.0]),
+    "truth as number": ([False, True], [0, 1]),
+    "number as truth": ([0, 1], [False, True]),
+    "infinite": ([1.0, np.inf], [1.0, np.inf]),
+}
+
+
+def retyped(fitted, other, n=600):
+    """A policy of groups, and the same people with groups of another type."""
+    table = people(n)
+    place = np.arange(n) % len(fitted)
+    policy = solved(table | {"z": np.array(fitted)[place]})
+    return policy, table | {"z": np.array(other)[place]}
+
+
+@pytest.mark.parametrize("types", OTHER_TYPES)
+def test_groups_of_another_type_are_refused(lay, types):
+    """No engine decides about people whom Python refuses, because it casts 01 to 1 or t to True."""
+    policy, table = retyped(*OTHER_TYPES[types])
+    with pytest.raises(Exception, match="never fitted"):
+        collected(policy.apply(lay(table), **ROLES))
+
+
+@pytest.mark.parametrize("types", EQUAL_TYPES)
+def test_groups_that_python_takes_for_equal_are_decided(lay, types):
+    """Numbers that are equal are the same group, on every engine, as True is 1 in Python."""
+    fitted, other = EQUAL_TYPES[types]
+    policy, table = retyped(fitted, other)
+    same = np.array(fitted)[np.arange(600) % len(fitted)]
+    proba = np.column_stack([table[f"p{k}"] for k in range(3)])
+    found = collected(policy.apply(lay(table), **ROLES))
+    assert found["decision"] == policy.decide(proba, same, table["id"]).tolist()
+
+
+def decide_in_sql(policy, table, **roles):
+    """Decisions of the exported text about a table in DuckDB."""
+    connection = duckdb.connect()
+    connection.register("people", as_arrow(table))
+    text = policy.to_sql("duckdb", **ROLES | roles)
+    return [row[0] for row in connection.sql(f"SELECT {text} FROM people ORDER BY id").fetchall()]
+
+
+@pytest.mark.parametrize("types", OTHER_TYPES)
+def test_exported_sql_refuses_groups_of_another_type(types):
+    """The text itself looks at the type of the column, whatever database table it is run on."""
+    policy, table = retyped(*OTHER_TYPES[types])
+    with pytest.raises(duckdb.Error, match=r"(?s)felicific: .*group.*another type.*Cast"):
+        decide_in_sql(policy, table)
+
+
+@pytest.mark.parametrize("missing", ["z", "sex"])
+@pytest.mark.parametrize("exported", [True, False])
+def test_a_group_column_that_is_missing_among_several(lay, missing, exported):
+    """NULL in one of several group columns is no empty text: such a person gets no decision."""
+    table = people(600)
+    table["z"] = np.where(table["z"] == "a", "", table["z"]).astype(object)
+    table["sex"] = np.where(table["sex"] == "F", "", table["sex"]).astype(object)
+    policy = solved(table, sensitive_features=["z", "sex"])
+    assert " & " in policy.groups
+    table[missing][17] = None
+    roles = {"sensitive_features": ["z", "sex"]}
+    with pytest.raises(Exception, match=r"roup is missing"):
+        _ = (
+            decide_in_sql(policy, table, **roles)
+            if exported
+            else collected(policy.apply(lay(table), **ROLES | roles))
+        )
+
+
+@pytest.mark.parametrize("column", ["p1", "id"])
+def test_exported_sql_refuses_scores_and_keys_of_another_type(column):
+    """Probabilities as text and keys that are floats are refused in a database, as they are in Python."""
+    table = people(600)
+    policy = solved(table)
+    other = table["p1"].astype(str) if column == "p1" else table["id"].astype(float)
+    with pytest.raises(duckdb.Error, match=r"felicific: .*another type"):
+        decide_in_sql(policy, table | {column: other})
+
+
+def test_predictions_of_another_type_are_refused(lay):
+    """The text 01 is not the label 1."""
+    table = people(600)
+    policy = solved(table, "label")
+    roles = {"predicted": "own", "sensitive_features": "z", "key": "id"}
+    own = table["y"]
+    found = collected(policy.apply(lay(table | {"own": own}), **roles))
+    assert found["decision"] == policy.decide(own, table["z"], table["id"]).tolist()
+    text = np.array([f"0{label}" for label in own], dtype=object)
+    with pytest.raises(Exception, match=r"prediction|classes"):
+        collected(policy.apply(lay(table | {"own": text}), **roles))
+
+
+@pytest.mark.parametrize("collation", ["NOCASE", "NOACCENT", "NFC"])
+def test_text_that_is_compared_by_other_rules_is_refused(collation):
+    """A column by whose collation A is a, or E is its accented letter, is not decided about."""
+    table = people(300)
+    policy = solved(table)
+    connection = duckdb.connect()
+    connection.register("plain", as_arrow(table))
+    folded = connection.sql(f"SELECT * REPLACE (z COLLATE {collation} AS z) FROM plain")
+    with pytest.raises(duckdb.Error, match=r"felicific: .*another type"):
+        collected(policy.apply(folded, **ROLES))

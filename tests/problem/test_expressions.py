@@ -475,3 +475,27 @@ def test_a_file_cannot_smuggle_in_code(people, tmp_path):
         content["functions"][0]["expression"] = evil
         with pytest.raises(ValueError, match="This is no policy file"):
             Policy.from_json(write_document(content))
+
+
+def wide(text):
+    """The same letters in full width, which Python's parser reads as the usual ones."""
+    return "".join(chr(ord(letter) + 0xFEE0) for letter in text)
+
+
+def test_names_are_read_as_they_are_written():
+    """Python reads other letters for those of a name (NFKC); a full-width name is another column, and no function."""
+    x = {"age": np.array([1.0, 2.0]), wide("age"): np.array([10.0, 20.0])}
+    assert Expression(f"({wide('age')}) + 0 * age")(x=x).tolist() == [10.0, 20.0]
+    assert Expression(wide("age")).columns == {wide("age")}
+    assert Expression(f"{wide('decision')} * age").columns == {"age", wide("decision")}
+    with pytest.raises(ExpressionError, match="no column '\ufb01'"):
+        Expression("\ufb01 * age")(x=x | {"fi": x["age"]})
+    with pytest.raises(ExpressionError, match="no such function"):
+        Expression(f"{wide('max')}(age, 1)")
+
+
+def test_a_number_with_more_digits_than_floats_have_is_refused():
+    """Two whole numbers that are one float are not taken for each other."""
+    with pytest.raises(ExpressionError, match="all of these digits"):
+        Expression("group == 9007199254740993")
+    assert Expression("9007199254740992")() == 2.0**53

@@ -2,6 +2,7 @@
 
 import sys
 import warnings
+from datetime import UTC
 from decimal import Decimal
 
 import numpy as np
@@ -415,16 +416,21 @@ def test_numbers_of_every_type_neither_wrap_nor_round(lay, table, numbers):
     )
     if numbers != "half":  # DuckDB has none
         assert_same(moments(lay(table | {"loan": column}), **asked(happiness=happiness)), expected)
-    if numbers != "large":  # those wrap around in a library of dataframes
-        for lay_in_memory in (as_arrow, as_polars):
-            found = moments(lay_in_memory(table | {"loan": column}), **asked(happiness=happiness))
-            assert_same(found, expected)
+    for lay_in_memory in (as_arrow, as_polars):
+        found = moments(lay_in_memory(table | {"loan": column}), **asked(happiness=happiness))
+        assert_same(found, expected)
 
 
 @pytest.mark.parametrize(
     "column",
-    [np.uint64(2**63) + np.arange(3, dtype=np.uint64), np.array([Decimal(1), Decimal(2), Decimal(3)])],
-    ids=["unsigned", "decimal"],
+    [
+        np.uint64(2**63) + np.arange(3, dtype=np.uint64),
+        np.array([2**63 - 1, 2**63, 2**63 + 1], dtype=np.uint64),
+        2**53 + np.arange(3),
+        np.array([Decimal(1), Decimal(2), Decimal(3)]),
+        np.array([Decimal(2**53), Decimal(2**53 + 1), Decimal(2**64 + 1)]),
+    ],
+    ids=["unsigned", "on both sides of 2**63", "beyond 2**53", "decimal", "large decimal"],
 )
 def test_groups_of_large_and_decimal_numbers(lay, table, column):
     """Groups that are large unsigned numbers do not become one, and decimals are the same everywhere."""
@@ -640,3 +646,206 @@ def test_batches_that_end_early_are_an_error(monkeypatch, refuses, table):
     )
     with refuses(EngineError, "Polars", "before the last row"), pytest.warns(BatchWarning):
         moments(as_lazy(table), **ask)
+
+
+LARGE = {"a": np.arange(60) + 3_000_000_000, "b": np.arange(60) + 4_000_000_001}
+LARGE |= {"u": np.arange(60, dtype=np.uint64) + np.uint64(2**63), "three": np.arange(60) % 3}
+WRAPPING = {
+    "product": (lambda decision, x: decision * x["a"] * x["b"], lambda row: row["a"] * row["b"]),
+    "negative": (lambda decision, x: -x["u"] * decision, lambda row: -row["u"]),
+    "cube": (lambda decision, x: decision * x["a"] ** 3, lambda row: row["a"] ** 3),
+    "inside": (
+        lambda decision, x: decision * np.sqrt(x["a"] * x["b"]),
+        lambda row: (row["a"] * row["b"]) ** 0.5,
+    ),
+    "remainder": (lambda decision, x: decision * (x["u"] % 7), lambda row: row["u"] % 7),
+}
+
+
+@pytest.mark.parametrize("name", WRAPPING)
+@pytest.mark.parametrize("place", [*ENGINES, "pandas", "polars eager", "arrow", "dict"])
+def test_whole_numbers_do_not_wrap_around(name, place, tmp_path):
+    """Products of large whole numbers and the negative of unsigned ones are those of Python's own numbers."""
+    function, exactly = WRAPPING[name]
+    plain = people(60, classes=2) | LARGE
+    here = {"pandas": as_pandas, "polars eager": as_polars, "arrow": as_arrow, "dict": dict}
+    table = here[place](plain) if place in here else ENGINES[place](plain, tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BatchWarning)
+        found = moments(table, **asked(2, happiness={"h": function}, policy="label"))
+    rows = [{key: int(plain[key][i]) for key in ("a", "b", "u")} for i in range(60)]
+    totals = [
+        float(sum(exactly(row) for row, z in zip(rows, plain["z"], strict=True) if z == g)) for g in "abc"
+    ]
+    sums = (found.value + found.origin * found.among[:, :, None, :])[:, :, 1, 0].sum(axis=1)
+    assert sums == pytest.approx(totals, rel=1e-9)
+
+
+def test_whole_numbers_that_are_text_stay_whole():
+    """A function that writes whole numbers as text, or looks at their bits, gets them as they are."""
+    plain = people(60, classes=2) | LARGE
+    for function in (
+        lambda decision, x: decision * (x["a"].astype(str).str.len() == 10) * 1.0,
+        lambda decision, x: decision * (x["a"] & 1),
+    ):
+        found = moments(as_pandas(plain), **asked(2, happiness={"h": function}, policy="label"))
+        assert np.isfinite(found.value).all()
+    wrapping = lambda decision, x: decision * (x["a"] * x["b"] > 0) * x["a"].astype(str).str.len()  # noqa: E731
+    with pytest.raises(HappinessError, match="wrap around"):
+        moments(as_pandas(plain), **asked(2, happiness={"h": wrapping}, policy="label"))
+
+
+def test_labels_beyond_floats_are_told_apart(lay):
+    """Two labels that are one float are two labels."""
+    table = people(400, classes=2)
+    table["y"] = np.array([2**63, 2**63 + 1], dtype=np.uint64)[table["y"]]
+    ask = asked(proba=["p0", "p1"], happiness="equal_opportunity")
+    found = moments(lay(table), **ask)
+    assert found.classes.tolist() == [2**63, 2**63 + 1]
+    assert_same(found, moments(as_pandas(table), **ask))
+
+
+def test_a_gap_in_large_numbers_costs_no_digits(lay, table):
+    """Where one person of weight 0 has no group, the large numbers of the others are still told apart."""
+    groups = pyarrow.array([None, *(2**53 + np.arange(2999) % 2).tolist()], type=pyarrow.int64())
+    table = as_arrow(table | {"w": np.minimum(np.arange(3000.0), 1.0)})
+    table = table.set_column(table.column_names.index("z"), "z", groups)
+    ask = asked(happiness="statistical_parity", sample_weight="w")
+    for found in (moments(table, **ask), moments(pl.from_arrow(table).lazy(), **ask)):
+        assert found.groups == (2**53, 2**53 + 1)
+
+
+def test_a_missing_category_is_missing(table, refuses):
+    """A gap in a dictionary of Arrow is a gap, and not some category."""
+    column = pyarrow.array([None, *table["z"][1:].tolist()]).dictionary_encode()
+    arrow = as_arrow(table)
+    with refuses(DataError, "'z'", "1 of 3000"):
+        moments(
+            arrow.set_column(arrow.column_names.index("z"), "z", column),
+            **asked(happiness="statistical_parity"),
+        )
+
+
+TIME = pyarrow.array(
+    [1_500_000_000_000_000, 1_600_000_000_000_000], type=pyarrow.timestamp("us", tz="Asia/Tokyo")
+)
+
+
+@pytest.mark.parametrize("unit", ["zone", "nanoseconds"])
+def test_times_are_the_same_groups_everywhere(unit, table):
+    """Times of a zone, and those kept to the nanosecond, are Python's times, as of UTC."""
+    from datetime import datetime
+
+    times = TIME if unit == "zone" else TIME.cast(pyarrow.timestamp("ns"))
+    arrow = as_arrow(table)
+    arrow = arrow.set_column(
+        arrow.column_names.index("z"), "z", times.take(pyarrow.array(np.arange(3000) % 2))
+    )
+    expected = tuple(datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None) for seconds in (1.5e9, 1.6e9))
+    duck = __import__("duckdb").connect().from_arrow(arrow)
+    for place in (arrow, arrow.to_pandas(), pl.from_arrow(arrow), pl.from_arrow(arrow).lazy(), duck):
+        assert moments(place, **asked(happiness="statistical_parity")).groups == expected
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Files of different types
+
+
+READERS = {"duckdb": (), "polars": ("duckdb",), "pyarrow": ("duckdb", "polars")}
+
+
+def write_parts(folder, first, second):
+    """Two files whose column v is of these types; the second has its columns in another order."""
+    n = len(first)
+    rest = {"y": [0, 1] * (n // 2), "g": ["a", "a", "b", "b"] * (n // 4), "p": [0.3, 0.7] * (n // 2)}
+    write_parquet({"v": first, **rest}, folder / "a.parquet")
+    write_parquet({**rest, "v": second}, folder / "b.parquet")
+
+
+@pytest.fixture(params=READERS)
+def reader(request, monkeypatch):
+    """Only one of the libraries that read Parquet is installed."""
+    for module in READERS[request.param]:
+        monkeypatch.setitem(sys.modules, module, None)
+
+
+V = {
+    "whole": pyarrow.array([1, 0, 3, 4]),
+    "narrow": pyarrow.array([1, -1, 3, 4], type=pyarrow.int8()),
+    "unsigned": pyarrow.array([1, 200, 3, 4], type=pyarrow.uint8()),
+    "real": pyarrow.array([0.7, 0.2, 1.5, 1e9]),
+    "single": pyarrow.array([0.5, 0.25, 1.5, 2.0], type=pyarrow.float32()),
+    "missing": pyarrow.nulls(4),
+    "decimal": pyarrow.array([Decimal("0.75"), Decimal("1.25"), Decimal("2.50"), Decimal("3.00")]),
+    "fine": pyarrow.array([Decimal("0.755"), Decimal("1.250"), Decimal("2.500"), Decimal("3.000")]),
+    "text": pyarrow.array(["01", "1", "2", "3"]),
+    "truth": pyarrow.array([True, False, True, True]),
+    "large": pyarrow.array([2**53 + 1, 1, 2, 3]),
+    "long": pyarrow.array([2**63, 1, 2, 3], type=pyarrow.uint64()),
+}
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        "whole real",
+        "real whole",
+        "narrow unsigned",
+        "whole single",
+        "narrow whole",
+        "single real",
+        "decimal fine",
+    ],
+)
+def test_files_of_different_types_are_widened(reader, kinds, tmp_path):
+    """What a later file holds is not cast to the type of the first: 0.7 stays 0.7, whoever reads it."""
+    first, second = (V[kind] for kind in kinds.split())
+    write_parts(tmp_path, first, second)
+    found = moments(
+        tmp_path, y="y", proba="p", sensitive_features="g", happiness="decision * v", policy="label"
+    )
+    numbers = [float(value) for value in (*first.to_pylist(), *second.to_pylist())]
+    sums = (found.value + found.origin * found.among[:, :, None, :])[:, :, 1, 0].sum(axis=1)
+    assert sums == pytest.approx([sum(numbers[0:2] + numbers[4:6]), sum(numbers[2:4] + numbers[6:8])])
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        "whole text",
+        "text whole",
+        "truth whole",
+        "text truth",
+        "large real",
+        "real large",
+        "long whole",
+        "decimal real",
+    ],
+)
+def test_files_of_types_that_nothing_holds_are_refused(reader, kinds, tmp_path, refuses):
+    """Types that no type holds without loss are named, with their files, before a row is read."""
+    first, second = (V[kind] for kind in kinds.split())
+    write_parts(tmp_path, first, second)
+    with refuses(DataError, "'v'", "a.parquet", "b.parquet", remedy="same types"):
+        moments(tmp_path, y="y", proba="p", sensitive_features="g", happiness="decision * v")
+
+
+def test_a_file_without_a_value_has_any_type(reader, tmp_path, refuses):
+    """Where a file holds nothing, the others say what the column holds."""
+    write_parts(tmp_path, V["text"], V["missing"])
+    ask = {"y": "y", "proba": "p", "sensitive_features": "g", "happiness": "decision * (v == '01')"}
+    with refuses(DataError, "'v'", "4 of 8"):
+        moments(tmp_path, **ask)
+
+
+def test_a_dataset_that_reads_text_as_numbers_is_refused(tmp_path, refuses):
+    """PyArrow would read the text 01 of a second file as the number 1 of the first."""
+    write_parts(tmp_path, V["whole"], V["text"])
+    with refuses(DataError, "'v'", "b.parquet"):
+        moments(
+            pyarrow.dataset.dataset(tmp_path),
+            y="y",
+            proba="p",
+            sensitive_features="g",
+            happiness="decision * v",
+        )

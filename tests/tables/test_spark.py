@@ -208,6 +208,41 @@ def test_lottery_vectors(lay, whole):
         assert as_lists(found, "z", "decision") == [expected]
 
 
+OTHER_TYPES = {
+    "number as text": ([1, 2], ["01", "02"]),
+    "text as number": (["01", "02"], [1, 2]),
+    "truth as text": ([False, True], ["f", "t"]),
+}
+
+
+@pytest.mark.parametrize("types", OTHER_TYPES)
+def test_groups_of_another_type_are_refused(lay, spark, types):
+    """Spark does not decide about people whom Python refuses, by ``apply`` or by the exported text."""
+    fitted, other = OTHER_TYPES[types]
+    table, place = people(300, classes=2), np.arange(300) % 2
+    ask = asked(2, policy="label", happiness="statistical_parity")
+    sums = moments(as_pandas(table | {"z": np.array(fitted)[place]}), **ask)
+    policy = solve(sums, gap=0.0, random_state=7)
+    roles = {"proba": {0: "p0", 1: "p1"}, "sensitive_features": "z", "key": "id"}
+    laid = lay(table | {"z": np.array(other)[place]})
+    with pytest.raises(Exception, match="never fitted"):
+        policy.apply(laid, **roles).collect()
+    laid.createOrReplaceTempView("retyped")
+    with pytest.raises(Exception, match=r"felicific: .*another type"):
+        spark.sql(f"SELECT {policy.to_sql('spark', **roles)} FROM retyped").collect()
+
+
+def test_a_group_column_that_is_missing_among_several(lay, spark):
+    """NULL in one of several group columns is no empty text."""
+    table = people(300, classes=2)
+    table["sex"][17] = None
+    ask = asked(2, policy="label", happiness="statistical_parity", sensitive_features=["z", "sex"])
+    policy = solve(moments(as_pandas({n: c[18:] for n, c in table.items()}), **ask), gap=0.0, random_state=7)
+    roles = {"proba": {0: "p0", 1: "p1"}, "sensitive_features": ["z", "sex"], "key": "id"}
+    with pytest.raises(Exception, match="roup is missing"):
+        policy.apply(lay(table), **roles).collect()
+
+
 def test_a_module_that_workers_lack_is_named(lay, table, refuses):
     """A function out of a module that the workers do not have says which, not how Spark came across it."""
     module = types.ModuleType("only_here")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from felicific._tables.memory import as_objects, as_vector, distinct, null_rows, select_columns
+from felicific._tables.memory import as_objects, as_vector, distinct, exact_array, null_rows, select_columns
 from felicific._typing import Array, Table
 from felicific.exceptions import DataError
 
@@ -53,10 +53,11 @@ def find_classes(array: Array, y: Array | None, classes: Any = None) -> Array:
                 f"The decisions are {held.dtype} and the labels {y.dtype}.",
                 "Use the same values for both, or pass classes=.",
             )
-        known = distinct(held if y is None else np.concatenate([held, y]))
+        several = [held] if y is None else [held, y]
+        known = distinct(exact_array([value for values in several for value in distinct(values)]))
     if len(known) < 2 or len(set(known)) < len(known):
         raise DataError(f"The classes are {known}.", "Name at least two different ones: pass classes=.")
-    made = np.asarray(known)
+    made = exact_array(known)
     return made if made.dtype.kind != "U" or array.dtype.kind != "O" else made.astype(object)
 
 

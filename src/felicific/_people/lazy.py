@@ -207,7 +207,7 @@ def distinct_labels(engine: Engine, y: str, weight: str | None, purpose: str) ->
     if weight is not None:
         check_kind(engine, weight, "sample_weight")
     if isinstance(engine, QueryEngine):
-        column = engine.column(y, "y").expr.alias("y")
+        column = engine.key(y, "y").expr.alias("y")
         frame = engine.frame()
         if weight is not None:
             frame = frame.filter(engine.column(weight, "sample_weight").astype(float).expr != 0.0)

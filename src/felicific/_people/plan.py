@@ -114,7 +114,7 @@ def _group_columns(
     engine: Engine, columns: dict[Any, Column], wanted: Columns, used: list[str]
 ) -> tuple[Column, ...]:
     if not callable(wanted.group):
-        return tuple(_key(engine, columns, name) for name in wanted.group_names)
+        return tuple(engine.key(name, "the groups") for name in wanted.group_names)
     what, x = "The callable sensitive_features", ColumnTable(columns, "the groups")
     try:
         made = wanted.group(x)
@@ -127,14 +127,6 @@ def _group_columns(
         raise _Unwritable(what, error) from error
     finally:
         used.extend(name for name in x.used if name not in used)
-
-
-def _key(engine: Engine, columns: dict[Any, Column], name: str) -> Column:
-    """A column to group by. Unsigned numbers stay as they are: of large ones, two could be one float."""
-    import narwhals as nw
-
-    i = engine.names.index(name)
-    return Column(nw.col(f"c{i}"), "whole", repr(name)) if engine.dtypes[i] == nw.UInt64 else columns[name]
 
 
 def _component(

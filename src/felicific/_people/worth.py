@@ -13,11 +13,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
+from felicific._people.wrapping import may_wrap, unwrapped
 from felicific._problem.expressions import Expression
 from felicific._problem.happiness import ARGUMENTS, Happiness, arguments_of
 from felicific._problem.problem import Problem
@@ -70,6 +71,11 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.group)
+
+    @cached_property
+    def wrapping(self) -> frozenset[str]:
+        """Which of ``x``, ``y`` and ``group`` hold whole numbers that could wrap around."""
+        return frozenset(name for name in ("x", "y", "group") if may_wrap(getattr(self, name)))
 
     def row(self, position: int) -> str:
         """Name one row and its group in a message."""
@@ -274,12 +280,12 @@ def _numbers(
 ) -> Floats:
     """One finite real number per row."""
     offered = {"decision": decision, "x": batch.x, "y": batch.y, "group": batch.group}
+    given = {name: offered[name] for name in asked}
     with np.errstate(all="ignore"):  # what is not finite is refused by name
-        result = _call(function, case, {name: offered[name] for name in asked})
-    if result is None:
-        raise HappinessError(f"{case} returned None.", "Return one number per row; is a `return` missing?")
-    array = result.to_numpy() if hasattr(result, "to_numpy") else np.asarray(result)
-    numbers = _as_numbers(array, case)
+        numbers = _returned(function, case, given)
+        large = asked & batch.wrapping or (asked - {"decision"} and may_wrap(np.asarray(decision)))
+        if large and not isinstance(function, Expression):
+            numbers = unwrapped(partial(_returned, function, case), given, numbers, case)
     n = len(batch.group)
     if numbers.shape not in {(), (n,)}:
         raise HappinessError(
@@ -297,6 +303,17 @@ def _numbers(
             "Repair that row of the table, or leave such people out with `among`.",
         )
     return numbers
+
+
+def _returned(function: Callable[..., Any], case: str, given: dict[str, Any]) -> Floats:
+    """What a function of the user's returns, as numbers."""
+    result = _call(function, case, given)
+    if result is None:
+        raise HappinessError(f"{case} returned None.", "Return one number per row; is a `return` missing?")
+    if "Int128" in str(getattr(result, "dtype", "")):  # which NumPy has not
+        result = np.array(result.to_list(), dtype=object)
+    array = result.to_numpy() if hasattr(result, "to_numpy") else np.asarray(result)
+    return _as_numbers(array, case)
 
 
 def _call(function: Callable[..., Any], case: str, arguments: dict[str, Any]) -> Any:

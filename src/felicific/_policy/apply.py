@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from felicific._people.columns import ordered_columns
-from felicific._policy.sql import Names
-from felicific._tables.dialect import Dialect
+from felicific._policy.sql import SEVERAL, Names
+from felicific._tables.dialect import Dialect, kinds_alike
 from felicific._tables.engine import Decisions, Engine, find_engine
 from felicific._tables.groups import resolve_groups
 from felicific._tables.memory import add_column, column_names, refuse_missing_columns, take_column
@@ -57,6 +57,15 @@ class Roles:
         single = [name for name in (self.predicted, self.key) if name is not None]
         return [*(self.proba or ()), *single, *self.group]
 
+    def kinds(self, policy: Policy) -> dict[str, tuple[str, ...]]:
+        """What the columns must hold for SQL to mean the same as Python."""
+        groups = kinds_alike(policy.groups) if len(self.group) == 1 else SEVERAL
+        if self.predicted is None or policy.needs_proba:
+            seen: dict[str, tuple[str, ...]] = dict.fromkeys(self.proba or (), ("whole", "real"))
+        else:
+            seen = {self.predicted: kinds_alike(policy.classes.tolist())}
+        return seen | dict.fromkeys(self.group, groups)
+
     def placed(self, place: Callable[[str], str]) -> Names:
         """The columns as SQL text."""
         return Names(
@@ -102,9 +111,12 @@ class _PolicyDecisions(Decisions):
             return np.asarray(policy.classes[policy.odds(scores, group, rows).argmax(axis=1)])
         return np.asarray(policy.decide(scores, group, take_column(rows, str(roles.key), "key"), rows))
 
-    def sql(self, dialect: Dialect, place: Callable[[str], str]) -> str | None:
+    def sql(self, engine: Engine, dialect: Dialect, place: Callable[[str], str]) -> str | None:
         write = self.policy.sql_writer()
-        return None if write is None else write(dialect, self.roles.placed(place))
+        wanted = self.roles.kinds(self.policy)
+        if write is None or not all(engine.kind(name, "the policy") in wanted[name] for name in wanted):
+            return None
+        return write(dialect, self.roles.placed(place))
 
     def columns(self, engine: Engine) -> tuple[str, ...] | None:
         seen = self.policy.columns_seen(engine, self.roles.group)
@@ -141,9 +153,3 @@ def _check_kinds(engine: Engine, roles: Roles) -> None:
             f"The keys in {roles.key!r} are neither strings nor integers.",
             "Floats change their text from one system to the next: use the person's identifier.",
         )
-    for name in roles.group if len(roles.group) > 1 else ():
-        if engine.kind(name, "the groups") not in ("whole", "text"):
-            raise DataError(
-                f"The group column {name!r} is neither text nor whole numbers.",
-                "Of several group columns, each must be; write it as text first.",
-            )

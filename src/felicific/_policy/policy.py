@@ -364,9 +364,10 @@ class Policy(ABC):
         """Write the policy as one SQL ``CASE`` expression that draws the same lots, for DuckDB or Spark.
 
         ``SELECT *, <the expression> AS decision FROM people``. The arguments name columns as in :meth:`apply`; names
-        and values are quoted, whatever they hold. A row about which nothing may be decided (an unknown group,
-        impossible probabilities, no key) raises inside the database. Several group columns must be text or whole
-        numbers. Only for policies that see a signal.
+        and values are quoted, whatever they hold. A row about which nothing may be decided (an unknown or missing
+        group, impossible probabilities, no key) raises inside the database, and so does a column of another type than
+        that of the fitted groups or classes, which a database would cast to compare them. Several group columns must
+        be text or whole numbers. Only for policies that see a signal.
         """
         write = self.sql_writer()
         if write is None:

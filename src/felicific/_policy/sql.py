@@ -6,6 +6,7 @@ and both sides are exact. The lottery is the same hash, so the same person gets 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,12 +14,19 @@ import numpy as np
 
 from felicific._people.checks import PROBABILITY_TOLERANCE
 from felicific._policy.lottery import cumulate
-from felicific._tables.dialect import Dialect, write_number
+from felicific._tables.dialect import Dialect, kinds_alike, write_number
 from felicific._typing import Floats
 from felicific.exceptions import DataError
 
 if TYPE_CHECKING:
     from felicific._policy.cells import CellPolicy
+
+
+#: What each of several columns of groups must hold to be written in SQL as Python writes it.
+SEVERAL = ("whole", "text")
+
+#: What messages call what a column holds.
+WORDS = {"bool": "truth values", "whole": "whole numbers", "real": "numbers", "text": "text"}
 
 
 @dataclass(frozen=True)
@@ -95,10 +103,18 @@ class _Case:
 
     def _guards(self) -> list[tuple[str, str]]:
         """Rows about which nothing may be decided."""
-        found = []
+        found = self._type_guards()
+        remedy = "Fill it in, give those people a group of their own, or leave the rows out."
+        if self.policy.see_group and len(self.names.group) > 1:
+            # One alone that is missing equals no group; text that is joined with it may.
+            found += [
+                (f"{name} IS NULL", self._raise("The group is missing: ", name, remedy))
+                for name in self.names.group
+            ]
         if self._uses_proba():
             proba = self.names.proba or ()
-            right = [f"{p} >= 0" for p in proba] + ([f"{proba[0]} <= 1"] if len(proba) == 1 else [])
+            numbers = [f"CAST({p} AS DOUBLE)" for p in proba]
+            right = [f"{p} >= 0" for p in numbers] + ([f"{numbers[0]} <= 1"] if len(proba) == 1 else [])
             right.append(f"abs({self._total()} - 1) <= {PROBABILITY_TOLERANCE!r}")
             shown = proba[0] if len(proba) == 1 else proba[1]
             found.append(
@@ -122,6 +138,40 @@ class _Case:
                 (f"{self.names.key} IS NULL", self._raise("The key is missing: ", self.names.key, remedy))
             )
         return found
+
+    def _type_guards(self) -> list[tuple[str, str]]:
+        """Columns of other types than Python takes: a database would cast them, and 1 be the group '01'."""
+        names, groups = self.names, self.policy.groups
+        used: list[tuple[tuple[str, ...], tuple[str, ...], str]] = []
+        if self._uses_proba():
+            used.append((names.proba or (), ("whole", "real"), "probability"))
+        elif names.predicted is not None:
+            used.append(((names.predicted,), self._kinds(self.classes, "class"), "prediction"))
+        if self.policy.see_group:
+            kinds = self._kinds(groups, "group") if len(names.group) == 1 else SEVERAL
+            used.append((names.group, kinds, "group"))
+        if names.key is not None and self.policy.randomize:
+            used.append(((names.key,), ("whole", "text"), "key"))
+        return [
+            (
+                " OR ".join(self.dialect.holds_other(name, kinds) for name in columns),
+                self._raise(
+                    f"The {what} is of another type than it was fitted with: ",
+                    columns[0],
+                    f"Cast the column; it must hold {' or '.join(WORDS[kind] for kind in kinds)}.",
+                ),
+            )
+            for columns, kinds, what in used
+        ]
+
+    def _kinds(self, values: Sequence[object], what: str) -> tuple[str, ...]:
+        kinds = kinds_alike(values)
+        if not kinds:
+            raise DataError(
+                f"Some {what} of {list(values)[:5]} has no SQL literal here, or they are of different types.",
+                "Use strings, integers, finite floats or booleans as classes and groups.",
+            )
+        return kinds
 
     def _raise(self, words: str, shown: str, remedy: str) -> str:
         """An error that shows a value, and the key of the person it is the value of."""

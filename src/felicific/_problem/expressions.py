@@ -165,9 +165,18 @@ def _read(text: str) -> ast.Expression:
         raise _unreadable(text, error) from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise ExpressionError(f"The expression {text[:80]!r} cannot be read: {error}.", GRAMMAR) from None
+    _name_as_written(tree, _line(text))
     _check_size(tree.body)
     _check(tree.body, text)
     return tree
+
+
+def _name_as_written(tree: ast.Expression, line: str) -> None:
+    """Undo that Python reads other letters for those of a name (NFKC): ``ａｇｅ`` and ``age`` are two columns."""
+    encoded = line.encode()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            node.id = encoded[node.col_offset : node.end_col_offset].decode()
 
 
 @lru_cache(maxsize=256)
@@ -317,6 +326,10 @@ def _check_number(node: ast.Constant, text: str) -> None:
         raise _wrong(text, node, "Text can only be compared:", TEXT)
     if not isinstance(node.value, bool | int | float):
         raise _wrong(text, node, "This is no real number:")
+    if isinstance(node.value, int) and abs(node.value) < 2**1023 and int(float(node.value)) != node.value:
+        raise _wrong(
+            text, node, "No 64-bit number has all of these digits:", "Write it rounded, as 1e18 say."
+        )
 
 
 def _check_constant(node: ast.expr, text: str) -> None:

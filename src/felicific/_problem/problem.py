@@ -24,6 +24,7 @@ from felicific._problem.requirements import (
     resolve_gap,
 )
 from felicific._problem.rows import Requirement
+from felicific._tables.memory import exact_array
 from felicific._typing import Array
 from felicific.exceptions import DataError, HappinessError
 
@@ -158,7 +159,7 @@ class Problem:
 
 def as_classes(classes: Iterable[Any], *, text_as_objects: bool = True) -> Array:
     """The classes as an array of at least two different values, of text as the table keeps it."""
-    known = np.asarray(classes if isinstance(classes, np.ndarray) else list(classes))
+    known = exact_array(classes if isinstance(classes, np.ndarray) else list(classes))
     if known.dtype.kind == "U" and text_as_objects:
         known = known.astype(object)
     if len(known) < 2 or len(set(known.tolist())) < len(known):

@@ -28,12 +28,9 @@ from felicific._program.summing import sum_people
 from felicific._tables.column import Column
 from felicific._tables.engine import QueryEngine, as_floats, as_list
 from felicific._tables.groups import encode_groups, find_groups, name_groups, refuse_identifiers
-from felicific._tables.memory import as_objects
+from felicific._tables.memory import EXACT, as_objects
 from felicific._typing import Array, Codes, Floats
 from felicific.exceptions import DataError, EngineError, FelicificError, HappinessError
-
-#: Floats tell whole numbers below it apart.
-EXACT = 2.0**53
 
 
 def sum_lazily(people: LazyPeople, signal: Signal) -> Moments:
@@ -174,10 +171,10 @@ class Query:
         for i, name in enumerate(engine.names):
             if name in used and engine.dtypes[i].is_float():
                 wrong.append(nw.col(f"c{i}").is_nan())
-            long = engine.dtypes[i] in (nw.Int64, nw.UInt64, nw.Int128, nw.UInt128)
-            if long and name in used and name not in self.columns.named:
+            long = engine.dtypes[i] in (nw.Int64, nw.UInt64, nw.Int128, nw.UInt128, nw.Decimal)
+            if long and name in used:
                 # Rows in memory do not lose them.
-                wrong.append(engine.column(name, "x").astype(float).expr.abs() >= EXACT)
+                wrong.append(engine.column(name, "x").astype(float).expr.abs() >= float(EXACT))
         return wrong
 
     def _with_shares(self, frame: Any, wrong: list[Any]) -> Any:

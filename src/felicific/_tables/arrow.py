@@ -7,6 +7,14 @@ from typing import Any
 
 from felicific._tables.duckdb import DuckEngine
 from felicific._tables.engine import BatchEngine, Decisions, Engine, in_memory
+from felicific._tables.parquet import (
+    arrow_largest,
+    arrow_schemas,
+    common_types,
+    digits_of,
+    holder,
+    refuse_casts,
+)
 from felicific._typing import Table
 from felicific.exceptions import DataError
 
@@ -16,6 +24,10 @@ class ArrowEngine(BatchEngine):
 
     label = "PyArrow"
     ignores_case = True
+
+    def __init__(self, table: Table) -> None:
+        super().__init__(table)
+        refuse_casts(table)
 
     def _schema(self) -> tuple[list[Any], list[Any]]:
         import narwhals as nw
@@ -48,7 +60,19 @@ class ArrowEngine(BatchEngine):
 
 
 def open_parquet(files: list[str]) -> Engine:
-    """Parquet files as one table."""
+    """Parquet files as one table, whose types hold what every file holds."""
+    import pyarrow as pa
     import pyarrow.dataset as ds
 
-    return ArrowEngine(ds.dataset(files, format="parquet"))
+    schemas = arrow_schemas(files)
+    schema = ds.dataset(files[:1], format="parquet").schema
+    for name, kind in common_types(schemas, arrow_largest).items():
+        digits = digits_of(kind)
+        if digits is not None:
+            dtype = pa.decimal128(*digits)
+        elif kind == "text" or kind.startswith(("int", "uint", "float")):
+            dtype = pa.type_for_alias("string" if kind == "text" else kind)
+        else:
+            dtype = ds.dataset(holder(schemas, name, kind), format="parquet").schema.field(name).type
+        schema = schema.set(schema.get_field_index(name), pa.field(name, dtype))
+    return ArrowEngine(ds.dataset(files, format="parquet", schema=schema))

@@ -5,17 +5,33 @@ from __future__ import annotations
 import glob
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from typing import Any, TypeVar
 
 from felicific._tables.dialect import Dialect, write_number
 from felicific._tables.engine import BatchEngine, Decisions, Engine, QueryEngine, has_pandas, in_memory
+from felicific._tables.parquet import (
+    arrow_largest,
+    arrow_schemas,
+    common_types,
+    digits_of,
+    holder,
+    stretches,
+)
 from felicific._typing import Table
 
 T = TypeVar("T")
 
 #: Names of types.
-_TYPES = {"bool": "BOOLEAN", "whole": "BIGINT", "real": "DOUBLE", "text": "VARCHAR"}
+_TYPES = {"bool": "BOOLEAN", "whole": "BIGINT", "unsigned": "UBIGINT", "real": "DOUBLE", "text": "VARCHAR"}
+
+
+#: Names of types that several files may have in common.
+_PARQUET = {"float16": "FLOAT", "float32": "FLOAT", "float64": "DOUBLE", "text": "VARCHAR"} | {
+    f"{sign}int{bits}": f"{sign.upper()}{name}"
+    for sign in ("", "u")
+    for bits, name in ((8, "TINYINT"), (16, "SMALLINT"), (32, "INTEGER"), (64, "BIGINT"))
+}
 
 
 class DuckDialect(Dialect):
@@ -25,6 +41,21 @@ class DuckDialect(Dialect):
     text = _TYPES["text"]
     mark = '"'
     raising = "error"
+    matching = "regexp_matches"
+    types = {  # noqa: RUF012  # as it is declared
+        "bool": "BOOLEAN",
+        "whole": "U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER",
+        "real": "FLOAT|DOUBLE|DECIMAL.*",
+        "text": "VARCHAR|ENUM.*",
+    }
+
+    def holds_other(self, column: str, kinds: Sequence[str]) -> str:
+        """Text with a collation too, by which A is a, or accents do not count: its type does not show it."""
+        condition = super().holds_other(column, kinds)
+        if "text" not in kinds:
+            return condition
+        letter = f"(CASE WHEN {column} IS NULL THEN {self.as_text(column)} ELSE chr(201) END)"
+        return f"{condition} OR {letter} IN ('E', chr(233), concat('E', chr(769)))"
 
     def uniform(self, salt: str, key: str) -> str:
         """Hexadecimal digits become a whole number by a cast."""
@@ -91,7 +122,7 @@ class DuckEngine(QueryEngine, BatchEngine):
         """By an expression where there is one; else the rows flow through Python, as often as they are read."""
         import duckdb
 
-        text = decisions.sql(self.dialect, self._place)
+        text = decisions.sql(self, self.dialect, self._place)
         if text is None:
             # Python code cannot be a part of somebody else's relation.
             return duckdb.connect().from_arrow(_DecidedStream(self, decisions, column))
@@ -120,7 +151,8 @@ class _DecidedStream:
         import pyarrow as pa
 
         before = self.engine.table.limit(0).to_arrow_table().schema
-        schema = before.append(pa.field(self.column, pa.array(self.decisions.classes.tolist()[:1]).type))
+        kinds = {"bool": pa.bool_(), "whole": pa.int64(), "unsigned": pa.uint64(), "real": pa.float64()}
+        schema = before.append(pa.field(self.column, kinds.get(self.decisions.kind, pa.string())))
         reader = pa.RecordBatchReader.from_batches(schema, self._batches(schema))
         return reader.__arrow_c_stream__(requested_schema)
 
@@ -142,4 +174,45 @@ def open_parquet(files: list[str]) -> Engine:
     connection = duckdb.connect()
     # Count how much is done, and leave showing it to us.
     connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
-    return DuckEngine(connection.from_parquet([glob.escape(file) for file in files]), connection)
+    return DuckEngine(read_parquet(connection, files), connection)
+
+
+def read_parquet(connection: Any, files: Sequence[str]) -> Any:
+    """Parquet files as one relation, whose types hold what every file holds."""
+    schemas = arrow_schemas(files)
+    changed = common_types(schemas, arrow_largest)
+
+    def opened(some: Sequence[str]) -> Any:
+        return connection.from_parquet([glob.escape(file) for file in some])
+
+    if not changed:
+        return opened(files)
+    types = {}
+    for name, kind in changed.items():
+        digits = digits_of(kind)
+        if digits is not None:
+            types[name] = f"DECIMAL{digits}"
+        elif kind in _PARQUET:
+            types[name] = _PARQUET[kind]
+        else:
+            other = opened([holder(schemas, name, kind)])
+            types[name] = str(other.types[other.columns.index(name)])
+    names = opened(files[:1]).columns
+    parts = [opened(some).project(_cast(names, types)) for some in stretches(schemas, list(changed))]
+    # Side by side and not one in the other: there may be many.
+    while len(parts) > 1:
+        parts = [reduce(_union, parts[i : i + 2]) for i in range(0, len(parts), 2)]
+    return parts[0]
+
+
+def _union(left: Any, right: Any) -> Any:
+    return left.union(right)
+
+
+def _cast(names: Sequence[str], types: dict[str, str]) -> str:
+    """All columns, some of them as other types."""
+    quote = DuckDialect().quote_name
+    return ", ".join(
+        f"CAST({quote(name)} AS {types[name]}) AS {quote(name)}" if name in types else quote(name)
+        for name in names
+    )

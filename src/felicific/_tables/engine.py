@@ -24,7 +24,7 @@ import numpy as np
 
 from felicific._tables.column import Column
 from felicific._tables.dialect import Dialect
-from felicific._tables.memory import count_rows, refuse_missing_columns
+from felicific._tables.memory import count_rows, in_utc, refuse_missing_columns, take_column
 from felicific._tables.progress import attend, shown
 from felicific._typing import Array, Floats, Table
 from felicific.exceptions import DataError, EngineError, FelicificError
@@ -64,8 +64,11 @@ class Decisions(ABC):
         """Decide about rows in memory."""
 
     @abstractmethod
-    def sql(self, dialect: Dialect, place: Callable[[str], str]) -> str | None:
-        """The decision as an expression, ``place`` saying how a column is written; None when there is none."""
+    def sql(self, engine: Engine, dialect: Dialect, place: Callable[[str], str]) -> str | None:
+        """The decision as an expression, ``place`` saying how a column is written; None when there is none.
+
+        There is none either where a column is of a type that SQL compares otherwise than Python.
+        """
 
     @abstractmethod
     def columns(self, engine: Engine) -> tuple[str, ...] | None:
@@ -73,8 +76,13 @@ class Decisions(ABC):
 
     @property
     def kind(self) -> str:
-        """What the column holds: "bool", "whole", "real" or "text"."""
-        return {"b": "bool", "i": "whole", "u": "whole", "f": "real"}.get(self.classes.dtype.kind, "text")
+        """What the column holds: "bool", "whole", "unsigned" (whole numbers beyond 63 bits), "real" or "text"."""
+        values = self.classes.tolist()
+        if all(isinstance(value, bool) for value in values):
+            return "bool"
+        if all(isinstance(value, int) for value in values):
+            return "unsigned" if max(values) >= 2**63 else "whole"
+        return "real" if all(isinstance(value, int | float) for value in values) else "text"
 
     def decide_batch(self, rows: Table) -> Array:
         """Decide about some rows; engines make an exception of their own out of the text of what is raised."""
@@ -132,6 +140,14 @@ class Engine(ABC):
         """One column as an expression of columns called c0, c1, ..."""
         i = self.index(name, purpose)
         return _base(f"c{i}", self.dtypes[i], repr(name))
+
+    def key(self, name: Hashable, purpose: str) -> Column:
+        """One column to tell people apart by. Large whole numbers stay as they are: two could be one float."""
+        import narwhals as nw
+
+        column, i = self.column(name, purpose), self.index(name, purpose)
+        large = column.kind == "whole" and column.floating
+        return Column(nw.col(f"c{i}"), "whole", column.name) if large else column
 
     def kind(self, name: Hashable, purpose: str) -> str:
         """What the column holds."""
@@ -248,9 +264,17 @@ def in_memory(batch: Any, names: Sequence[Hashable]) -> Table:
 
     table = pa.Table.from_batches([batch]).rename_columns([str(name) for name in names])
     for i, field in enumerate(table.schema):
-        if pa.types.is_decimal(field.type):  # pandas would hold Python objects
+        # pandas would hold Python objects; of whole ones, such as DuckDB's sums, every digit may count.
+        if pa.types.is_decimal(field.type) and field.type.scale:
             table = table.set_column(i, field.name, table.column(i).cast(pa.float64()))
-    return table.to_pandas() if has_pandas() else table
+    if not has_pandas():
+        return table
+    frame = table.to_pandas()
+    for field in table.schema:
+        gaps = field.type in (pa.int64(), pa.uint64()) and table[field.name].null_count
+        if gaps or pa.types.is_decimal(field.type):  # of gaps pandas would make floats
+            frame[field.name] = take_column(table, field.name, "x")
+    return frame
 
 
 def has_pandas() -> bool:
@@ -263,8 +287,8 @@ def has_pandas() -> bool:
 
 
 def as_list(frame: Any, name: str) -> list[Any]:
-    """A column of a small result as Python values."""
-    return list(frame.get_column(name).to_list())
+    """A column of a small result as Python values; times of a zone as those of UTC, as NumPy has them."""
+    return [in_utc(value) for value in frame.get_column(name).to_list()]
 
 
 def as_floats(frame: Any, name: str) -> Floats:

@@ -11,6 +11,7 @@ import importlib
 import math
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import repeat
 from typing import Any, Literal, TypeAlias
@@ -28,6 +29,9 @@ Form = Literal["auto", "pandas", "polars", False]
 
 #: Up to so many columns or values, a loop over them beats NumPy's general ways.
 FEW = 8
+
+#: Floats tell whole numbers up to it apart.
+EXACT = 2**53
 
 #: Whole numbers less far apart than this are looked up in a list of them all.
 DENSE = 4096
@@ -83,8 +87,7 @@ class ArrayRows:
         return count_rows(self._table)
 
     def __getitem__(self, name: Any) -> Array:
-        column = self._table.column(name) if is_arrow(self._table) else self._table.get_column(name)
-        return np.asarray(column.to_numpy())
+        return take_column(self._table, name, "x")
 
 
 class Values(np.ndarray):
@@ -160,6 +163,11 @@ def widener(table: Table) -> Callable[[Table], Table]:
     }
     frame = _eager(table)
     columns = [(name, wider[type(dtype)]) for name, dtype in frame.schema.items() if type(dtype) in wider]
+    columns += [  # pandas keeps decimal numbers as objects
+        (name, nw.Float64)
+        for name, dtype in frame.schema.items()
+        if dtype == nw.Object and _holds_decimals(frame.get_column(name).to_numpy())
+    ]
     columns += [
         (name, nw.Int64)
         for name, dtype in frame.schema.items()
@@ -175,6 +183,43 @@ def widener(table: Table) -> Callable[[Table], Table]:
     return widen
 
 
+def whole_extremes(table: Table) -> list[int]:
+    """The largest size of the numbers in every column of 64-bit whole numbers; an array is one column."""
+    if not is_frame(table):
+        return _extremes(table)
+    if is_mapping(table):
+        return [largest for column in table.values() for largest in _extremes(column)]
+    frame = _eager(table)
+    chosen = [frame.get_column(name) for name in _whole_names(frame)]
+    return [max(-int(column.min()), int(column.max())) for column in chosen if column.count()]
+
+
+def _extremes(column: Any) -> list[int]:
+    if not isinstance(column, np.ndarray) or column.dtype.kind not in "iu" or not column.size:
+        return []
+    return [max(-int(column.min()), int(column.max()))]
+
+
+def cast_whole(table: Table) -> Table:
+    """The same rows, or the same array, with floats for 64-bit whole numbers."""
+    if isinstance(table, np.ndarray):
+        return table.astype(np.float64) if table.dtype.kind in "iu" else table
+    if is_mapping(table):
+        return {name: cast_whole(column) for name, column in table.items()}
+    if is_arrow(table):  # which refuses to round
+        return {name: cast_whole(take_column(table, name, "x")) for name in column_names(table)}
+    import narwhals as nw
+
+    frame = _eager(table)
+    return frame.with_columns(frame.get_column(n).cast(nw.Float64) for n in _whole_names(frame)).to_native()
+
+
+def _whole_names(frame: Any) -> list[str]:
+    import narwhals as nw
+
+    return [name for name, dtype in frame.schema.items() if dtype in (nw.Int64, nw.UInt64)]
+
+
 def _as_it_is(rows: Table) -> Table:
     return rows
 
@@ -182,6 +227,12 @@ def _as_it_is(rows: Table) -> Table:
 def _wide(column: Any) -> type | None:
     """The 64-bit type of a narrow column, or one without negative numbers; None for any other."""
     dtype = getattr(column, "dtype", None)
+    if (
+        getattr(dtype, "kind", "") == "O"
+        and getattr(column, "ndim", 1) == 1
+        and _holds_decimals(np.asarray(column))
+    ):
+        return np.float64
     if not isinstance(dtype, np.dtype) or dtype.kind not in "iuf":
         return None
     if dtype.itemsize >= 8:
@@ -246,9 +297,23 @@ def take_column(table: Table, name: Hashable, purpose: str) -> Array:
     if is_mapping(table):
         return as_vector(table[name], purpose)
     if is_frame(table):
-        return as_vector(_eager(table).get_column(name).to_numpy(), purpose)
+        return as_vector(_exact_values(_eager(table).get_column(name)), purpose)
     column = table[:, [name]] if hasattr(table, "tocsr") else table[:, name]
     return as_vector(column.toarray() if hasattr(column, "tocsr") else column, purpose)
+
+
+def _exact_values(series: Any) -> Array:
+    """A column as an array, as exactly as NumPy can."""
+    import narwhals as nw
+
+    if series.dtype in (nw.Categorical, nw.Enum) and series.null_count():
+        # PyArrow would give another value for a missing one.
+        return np.array([*series.cast(nw.String).to_list(), None], dtype=object)[:-1]
+    whole = series.dtype in (nw.Int64, nw.UInt64) and 0 < series.null_count() < len(series)
+    # Of whole numbers where one is missing NumPy would make floats, and lose their digits.
+    if whole and max(-int(series.min()), int(series.max())) > EXACT:
+        return np.array([*series.to_list(), None], dtype=object)[:-1]
+    return np.asarray(series.to_numpy())
 
 
 def select_columns(table: Table, names: Sequence[Hashable], purpose: str) -> Table:
@@ -272,30 +337,45 @@ def add_column(table: Table, name: str, values: Array) -> Table:
     import narwhals as nw
 
     frame = _eager(table)
-    series = nw.new_series(name, values.tolist(), backend=frame.implementation)
+    plain = values.tolist()
+    large = all(isinstance(value, int) for value in plain) and max(plain, default=0) >= 2**63
+    series = nw.new_series(name, plain, nw.UInt64 if large else None, backend=frame.implementation)
     return frame.with_columns(series).to_native()
 
 
 def as_objects(values: Sequence[Any]) -> Array:
     """Python values as an array: of their own type when they share one, else of objects."""
     if len({type(value) for value in values}) == 1 and not isinstance(values[0], str):
-        return np.asarray(values)
+        return exact_array(values)
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
 
 
+def exact_array(values: Any) -> Array:
+    """As NumPy makes an array of it; but whole numbers too large for one type, of which it makes floats, stay whole."""
+    array = np.asarray(values)
+    rounded = array.dtype.kind == "f" and isinstance(values, list | tuple) and array.ndim == 1
+    if rounded and all(isinstance(value, int | np.integer) for value in values):
+        return np.array([*map(int, values), None], dtype=object)[:-1]
+    return array
+
+
 def as_vector(values: Any, what: str) -> Array:
     """``values`` as a 1-D NumPy array (a column of shape (n, 1) is flattened)."""
-    array = np.asarray(values)
+    array = exact_array(values)
     if array.dtype.kind == "U" and isinstance(values, list | tuple) and array.ndim == 1:
         # NumPy turns a NaN among strings into the string "nan"; a missing value must stay one.
         strings = all(isinstance(value, str) for value in values)
         array = array if strings else np.array([*values, None], dtype=object)[:-1]
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
-    if array.dtype.kind == "O" and array.ndim == 1 and _holds_decimals(array):
-        array = np.array([math.nan if is_null(value) else float(value) for value in array.tolist()])
+    if array.dtype.kind in "mM" and np.datetime_data(array.dtype)[0] == "ns":
+        # Of nanoseconds NumPy makes plain numbers where Python's own times are asked for.
+        coarse = array.astype(f"{array.dtype.kind}8[us]")
+        array = coarse if (coarse.astype(array.dtype) == array)[~np.isnat(array)].all() else array
+    if array.dtype.kind == "O" and array.ndim == 1:
+        array = _plain_objects(array)
     if array.ndim != 1:
         raise DataError(
             f"The {what} has shape {array.shape}, not one value per row.", "Pass a one-dimensional array."
@@ -303,10 +383,36 @@ def as_vector(values: Any, what: str) -> Array:
     return array
 
 
+def _plain_objects(values: Array) -> Array:
+    """Decimal numbers as floats, or whole ones that floats do not tell apart; times of a zone as those of UTC."""
+    if _holds_decimals(values):
+        known = [value for value in values.tolist() if not is_null(value)]
+        if any(abs(value) > EXACT for value in known) and all(value == int(value) for value in known):
+            return np.array([*(None if is_null(v) else int(v) for v in values.tolist()), None], dtype=object)[
+                :-1
+            ]
+        return np.array([math.nan if is_null(value) else float(value) for value in values.tolist()])
+    if isinstance(_first_known(values), datetime):
+        # As libraries do whose columns are arrays: NumPy knows no zones.
+        plain = [None if is_null(value) else in_utc(value) for value in values.tolist()]
+        return np.array([*plain, None], dtype=object)[:-1]
+    return values
+
+
+def in_utc(time: Any) -> Any:
+    """A time of a zone as that of UTC; anything else as it is."""
+    if not isinstance(time, datetime) or time.tzinfo is None:
+        return time
+    return time.astimezone(UTC).replace(tzinfo=None)
+
+
+def _first_known(values: Array) -> Any:
+    return next((value for value in values if not is_null(value)), None)
+
+
 def _holds_decimals(values: Array) -> bool:
     """Whether these are decimal numbers, some perhaps missing; what is not missing first of all decides quickly."""
-    first = next((value for value in values if not is_null(value)), None)
-    return isinstance(first, Decimal) and all(
+    return isinstance(_first_known(values), Decimal) and all(
         isinstance(value, Decimal) or is_null(value) for value in values.tolist()
     )
 

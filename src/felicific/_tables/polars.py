@@ -8,11 +8,12 @@ from typing import Any
 
 from felicific._tables.engine import BatchEngine, Decisions, Engine, QueryEngine
 from felicific._tables.memory import Values, take_column
+from felicific._tables.parquet import common_types, digits_of, holder, stretches
 from felicific._typing import Table
 from felicific.exceptions import EngineError
 
 #: Names of types.
-_TYPES = {"bool": "Boolean", "whole": "Int64", "real": "Float64", "text": "String"}
+_TYPES = {"bool": "Boolean", "whole": "Int64", "unsigned": "UInt64", "real": "Float64", "text": "String"}
 
 
 class PolarsEngine(QueryEngine, BatchEngine):
@@ -84,7 +85,35 @@ def _decide_struct(decisions: Decisions, names: tuple[str, ...], dtype: str, arr
 
 
 def open_parquet(files: list[str]) -> Engine:
-    """Parquet files as one table."""
+    """Parquet files as one table, whose types hold what every file holds."""
     import polars as pl
 
-    return PolarsEngine(pl.scan_parquet(files, glob=False))
+    types = {file: pl.read_parquet_schema(file) for file in files}
+    schemas = {file: {name: str(dtype) for name, dtype in known.items()} for file, known in types.items()}
+    changed = common_types(schemas, _largest)
+    if not changed:
+        return PolarsEngine(pl.scan_parquet(files, glob=False))
+    casts = []
+    for name, kind in changed.items():
+        digits = digits_of(kind)
+        if digits is not None:
+            dtype: Any = pl.Decimal(*digits)
+        elif kind == "text" or kind.startswith(("int", "uint", "float")):
+            plain = kind.replace("u", "U").replace("int", "Int").replace("float", "Float")
+            dtype = pl.String if kind == "text" else getattr(pl, plain)
+        else:
+            dtype = types[holder(schemas, name, kind)][name]
+        casts.append(pl.col(name).cast(dtype))
+    parts = [pl.scan_parquet(some, glob=False) for some in stretches(schemas, list(changed))]
+    return PolarsEngine(
+        pl.concat([part.with_columns(casts).select(types[files[0]].names()) for part in parts])
+    )
+
+
+def _largest(file: str, name: str) -> int | None:
+    """The largest size of a column of whole numbers."""
+    import polars as pl
+
+    column = pl.col(name)
+    found = pl.scan_parquet(file, glob=False).select(low=column.min(), high=column.max()).collect().row(0)
+    return max((abs(value) for value in found if value is not None), default=0)

@@ -30,7 +30,13 @@ from felicific.exceptions import DataError, EngineError
 T = TypeVar("T")
 
 #: Names of types.
-_TYPES = {"bool": "boolean", "whole": "bigint", "real": "double", "text": "string"}
+_TYPES = {
+    "bool": "boolean",
+    "whole": "bigint",
+    "unsigned": "decimal(20, 0)",
+    "real": "double",
+    "text": "string",
+}
 
 
 class SparkDialect(Dialect):
@@ -40,6 +46,13 @@ class SparkDialect(Dialect):
     text = "STRING"
     mark = "`"
     raising = "raise_error"
+    matching = "regexp_like"
+    types = {  # noqa: RUF012  # as it is declared
+        "bool": "boolean",
+        "whole": "tinyint|smallint|int|bigint",
+        "real": "float|double|decimal.*",
+        "text": "string|char.*|varchar.*",
+    }
 
     def quote_name(self, name: str) -> str:
         """In backticks, where Spark still replaces variables."""
@@ -128,7 +141,7 @@ class SparkEngine(QueryEngine):
         from pyspark.sql import functions
 
         renamed, kind = self._renamed(), _TYPES[decisions.kind]
-        text = decisions.sql(self.dialect, self._place)
+        text = decisions.sql(self, self.dialect, self._place)
         if text is not None:
             decided = renamed.withColumn("decided", functions.expr(f"CAST({text} AS {kind})"))
             return decided.toDF(*self.names, column)

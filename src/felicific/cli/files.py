@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from felicific._tables.duckdb import read_parquet
 from felicific._tables.memory import check_columns
 from felicific.exceptions import DataError
 
@@ -104,15 +106,15 @@ def open_source(path: str, table: str | None = None, text: Sequence[str] = ()) -
         return Source(path, _find_table(connection, path, table), connection)
     connection = duckdb.connect()
     if kind == "parquet":
-        return Source(path, connection.read_parquet(path), connection)
+        return Source(path, read_parquet(connection, _names(path)), connection)
     return Source(path, _read_csv(connection, path, text), connection)
 
 
 #: What must hold of every value for DuckDB's guess of a column's type, made from the first rows, to be right. Without
-#: it 2.5 in a late row would be rounded to an integer, and a group F or a label "no" would be False.
+#: it 2.5 in a late row would be rounded to an integer, 01 would be 1, and a group F or a label "no" would be False.
 _GUESSES = {
-    "BIGINT": "try_cast({0} as bigint) = try_cast({0} as double)",
-    "DOUBLE": "try_cast({0} as double) is not null",
+    "BIGINT": "try_cast({0} as bigint) = try_cast({0} as double) and not regexp_matches({0}, '^[-+]?0[0-9]')",
+    "DOUBLE": "try_cast({0} as double) is not null and not regexp_matches({0}, '^[-+]?0[0-9]')",
     "BOOLEAN": "lower({0}) in ('true', 'false')",
 }
 
@@ -122,22 +124,24 @@ def _read_csv(connection: Any, path: str, text: Sequence[str]) -> Any:
     import duckdb
 
     try:
-        guess = connection.read_csv(path, header=True)
+        options = {"header": True, "union_by_name": _check_headers(connection, path)}
+        guess = connection.read_csv(path, **options)
         _check_split(path, guess.columns)
-        _check_names(connection, path)
         types = dict(zip(guess.columns, map(str, guess.types), strict=True))
         doubtful = [name for name, kind in types.items() if kind in _GUESSES and name not in text]
         changed = {name: "VARCHAR" for name in text if name in types}
+        # Of numbers beyond 64 bits every digit counts: they are no amounts.
+        changed |= {name: "VARCHAR" for name, kind in types.items() if kind in ("HUGEINT", "UHUGEINT")}
         if doubtful:
-            written = connection.read_csv(path, header=True, dtype=dict.fromkeys(types, "VARCHAR"))
+            written = connection.read_csv(path, **options, dtype=dict.fromkeys(types, "VARCHAR"))
             tests = [_exceptions(name, kind) for name in doubtful for kind in (types[name], "DOUBLE")]
             found = iter(written.aggregate(", ".join(tests)).fetchall()[0])
             for name, wrong, no_number in zip(doubtful, found, found, strict=True):
                 if wrong:
                     changed[name] = "VARCHAR" if no_number else "DOUBLE"
-        return connection.read_csv(path, header=True, dtype=changed) if changed else guess
+        return connection.read_csv(path, **options, dtype=changed) if changed else guess
     except duckdb.InvalidInputException as error:
-        if "utf-8" not in str(error):
+        if not re.search("not utf-8|invalid unicode", str(error), re.IGNORECASE):
             raise
         raise DataError(
             f"{path!r} is not written in UTF-8.",
@@ -159,9 +163,23 @@ def _check_split(path: str, columns: Sequence[str]) -> None:
         )
 
 
-def _check_names(connection: Any, path: str) -> None:
-    """Refuse a name that two columns have: DuckDB would call the second one otherwise."""
-    header = connection.read_csv(path, header=False, all_varchar=True).limit(1).fetchall()
+def _check_headers(connection: Any, path: str) -> bool:
+    """Refuse files of which one lacks a column of the first; whether columns stand in another order in some file."""
+    headers = {file: _header(connection, file) for file in _names(path)}
+    first, names = next(iter(headers.items()))
+    for file, others in headers.items():
+        missing = [name for name in names if name not in others] or [n for n in others if n not in names]
+        if missing:
+            raise DataError(
+                f"Of {first!r} and {file!r}, one has no column {missing[0]!r}.",
+                "Give all files the same columns.",
+            )
+    return any(others != names for others in headers.values())
+
+
+def _header(connection: Any, path: str) -> list[str]:
+    """Names of the columns of a file. One that two have is refused: DuckDB would call the second one otherwise."""
+    header = connection.read_csv(glob.escape(path), header=False, all_varchar=True).limit(1).fetchall()
     names = [str(name) for name in (header[0] if header else ()) if name is not None]
     folded = [name.casefold() for name in names]
     twice = [name for name, same in zip(names, folded, strict=True) if folded.count(same) > 1]
@@ -171,11 +189,17 @@ def _check_names(connection: Any, path: str) -> None:
             f"Columns of {path!r} have the same name: {listed}.",
             "Give each a name of its own; upper and lower case are not told apart.",
         )
+    return names
+
+
+def _names(path: str) -> list[str]:
+    """The files that a path or a pattern names."""
+    return sorted(glob.glob(path)) if glob.has_magic(path) and not os.path.exists(path) else [path]
 
 
 def _kind(path: str) -> str:
     """What a file holds, by its first bytes."""
-    names = sorted(glob.glob(path)) if glob.has_magic(path) and not os.path.exists(path) else [path]
+    names = _names(path)
     if not names:
         raise DataError(f"No file is called {path!r}.", "Check the pattern.")
     if os.path.isdir(names[0]):

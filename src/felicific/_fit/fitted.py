@@ -13,7 +13,7 @@ import numpy as np
 from felicific._audit.persons import Persons, persons_of
 from felicific._capabilities import remedy
 from felicific._fit.certificate import Certificate
-from felicific._fit.safety import certify
+from felicific._fit.safety import Test, certify
 from felicific._frontier.breakpoints import Closing
 from felicific._frontier.frontier import Frontier
 from felicific._people.people import People
@@ -107,21 +107,17 @@ class Fitted(ABC):
         """A policy of the frontier with the salt of this one, decided as this one is."""
         return replace(policy, salt=self.policy.salt, randomize=self.policy.randomize)
 
-    def certified(self, people: People, others: People, confidence: float) -> Self:
+    def certified(self, people: People, others: People, confidence: float, method: str) -> Self:
         """The loosest policy of the frontier that is shown on ``others`` to meet the gap; ``people`` were fitted on."""
         problem = self.problem
 
         def measured(whom: People) -> Callable[[Policy], Persons]:
             return lambda policy: persons_of(replace(whom, odds=policy.odds_of(whom)), problem)
 
-        policy, certificate = certify(
-            self.frontier,
-            problem.widths,
-            measured(others),
-            measured(people)(self.policy),
-            confidence,
-            self.finished,
-        )
+        # As it was written: 1 - 0.95 is 0.05.
+        gamma = float(f"{1.0 - confidence:.12g}")
+        test = Test(method, gamma, problem.widths, measured(people)(self.policy))
+        policy, certificate = certify(self.frontier, test, measured(others), self.finished)
         return replace(self, certificate=certificate)._with(policy, self.frontier)
 
     def recalibration(self, kept: str) -> dict[str, str]:

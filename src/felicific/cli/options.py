@@ -27,6 +27,7 @@ PANELS = (PEOPLE, MEASURED, ASKED, OUTPUT)
 
 PolicyKind = Literal["score", "individual", "label", "soft-label"]
 Method = Literal["auto", "t", "hall", "exact", "bernstein", "betting"]
+Test = Literal["auto", "t", "betting"]
 WeightKind = Literal["frequency", "sampling"]
 
 
@@ -221,6 +222,15 @@ class Fitted(Traced, Limited):
             rich_help_panel=ASKED,
         ),
     ] = None
+    method: Annotated[
+        Test,
+        typer.Option(
+            metavar="METHOD",
+            help="The test behind --confidence: betting, which holds for any distribution within known bounds, t by "
+            "large samples, or auto: betting wherever bounds are known.",
+            rich_help_panel=ASKED,
+        ),
+    ] = "auto"
     seed: Annotated[
         int | None,
         typer.Option(

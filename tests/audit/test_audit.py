@@ -321,7 +321,7 @@ def test_bad_input(people, decided):
         audit(decided, table, people.y, happiness=funding, sensitive_features=np.zeros(400))
     with refused(HappinessError, "method='betting'", "range", remedy="bounds"):
         audit(decided, table, people.y, method="betting", **asked)
-    with refused(HappinessError, "not all 0 or 1"):
+    with refused(HappinessError, "not declared to be 0 or 1"):
         audit(decided, table, people.y, method="exact", **asked)
     with refused(DataError, "sampling weights"):
         audit(

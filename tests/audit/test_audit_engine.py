@@ -61,12 +61,14 @@ def test_large_sample_intervals_are_those_in_memory(table, lay, weights):
 
 
 def test_rates_are_exact_and_skewness_is_corrected(table, lay):
-    """Clopper-Pearson for what is 0 or 1, the corrected interval for what is skewed, chosen as in memory."""
+    """Clopper-Pearson for a declared rate, the corrected interval for what is skewed, chosen as in memory."""
     skewed = Happiness(lambda decision, x: decision * x["loan"] ** 6, name="skewed")
-    rate = Happiness(lambda decision: float(decision == 1), name="approved")
+    rate = Happiness(lambda decision: float(decision == 1), name="approved", rate=True)
     found, expected = both(table, lay, "auto", happiness=[skewed, rate, HAPPINESS[2]])
     assert_alike(found, expected)
     assert found.components[0].corrected.keys() == expected.components[0].corrected.keys() != set()
+    methods = [next(iter(part.means.values())).method for part in found.components]
+    assert ["exact" in method for method in methods] == [False, True, False]  # the last was not declared
 
 
 def test_known_bounds_give_bernstein_intervals(table, lay):
@@ -128,7 +130,7 @@ def test_a_policy_is_audited_by_its_odds(table, lay, policies, kind, weight):
     policy, frame = policies[kind], as_pandas(table)
     q = policy.odds(frame[[*PROBA.values()]], frame["z"], frame)
     assert ((q > 0) & (q < 1)).any()
-    ask = {"sensitive_features": "z", "happiness": HAPPINESS[:3], "gap": 1.0}
+    ask = {"sensitive_features": "z", "happiness": HAPPINESS[:3], "gap": 1.0, "method": "t"}
     found = audit(policy, lay(table), "y", proba=PROBA, sample_weight=weight, **ask)
     weights = None if weight is None else table["w"]
     expected = audit(q, frame, table["y"], classes=[0, 1, 2], sample_weight=weights, **ask)
@@ -140,7 +142,7 @@ def test_a_policy_of_labels_is_audited_by_predictions(table, lay, policies):
     """A label policy needs no probabilities where the model's own decisions are named."""
     own = np.column_stack([table[name] for name in PROBA.values()]).argmax(axis=1)
     table = table | {"own": own}
-    ask = {"sensitive_features": "z", "happiness": HAPPINESS[:1], "gap": 1.0}
+    ask = {"sensitive_features": "z", "happiness": HAPPINESS[:1], "gap": 1.0, "method": "t"}
     q = policies["label"].odds(own, table["z"])
     expected = audit(q, as_pandas(table), table["y"], classes=[0, 1, 2], **ask)
     for people_of in (lay, as_pandas):

@@ -34,8 +34,21 @@ def audits(people, *decisions, happiness=funding, **more):
     ]
 
 
-def test_means_are_paired_t_intervals(two):
-    """Changes of group means are those of SciPy's paired test, far narrower than unpaired ones."""
+def naive_limits(changes, reach):
+    """The wider of t and Hall's limits of changes, with one person added who gains as much as another loses."""
+    values = np.append(changes, [reach, -reach])
+    n, mean, sd = len(values), values.mean(), values.std(ddof=1)
+    t, g = stats.t.ppf(0.975, n - 1), stats.skew(values) / math.sqrt(n)
+
+    def inverse(x):
+        return 3.0 / g * (np.cbrt(1.0 + g * (x - g / 6.0)) - 1.0) if g else x
+
+    low, high = max(t, inverse(t)), max(t, -inverse(-t))
+    return mean - low * sd / math.sqrt(n), mean + high * sd / math.sqrt(n)
+
+
+def test_means_are_paired_intervals(two):
+    """Changes of group means are paired, nearly SciPy's paired test, and far narrower than unpaired ones."""
     people, before, after = two
     one, other = audits(people, before, after)
     found = compare(one, other)
@@ -45,8 +58,11 @@ def test_means_are_paired_t_intervals(two):
         test = stats.ttest_rel(values[1], values[0])
         interval = test.confidence_interval(0.95)
         change = found["funding"].means[z]
-        expected = (values[1].mean() - values[0].mean(), interval.low, interval.high)
-        assert (change.estimate, change.low, change.high) == pytest.approx(expected, rel=1e-9)
+        reach = math.sqrt((people["loan"][rows] ** 2).mean())
+        assert change.estimate == pytest.approx(values[1].mean() - values[0].mean(), rel=1e-9)
+        limits = naive_limits(values[1] - values[0], reach)
+        assert (change.low, change.high) == pytest.approx(limits, rel=1e-9)
+        assert change.high - change.low < 1.1 * (interval.high - interval.low)
         mean = other["funding"].means[z]
         assert change.high - change.low < 0.7 * (mean.high - mean.low)
     assert found["funding"].gap.estimate == pytest.approx(other.gaps["funding"] - one.gaps["funding"])
@@ -57,15 +73,69 @@ def test_means_are_paired_t_intervals(two):
 
 
 def test_nothing_changed(two):
-    """Without a change nothing is claimed, and with bounds the interval is narrow around zero."""
+    """Without a change the interval is narrow around zero and not zero itself: others may be changed."""
     people, before, _ = two
     (one,) = audits(people, before)
-    assert compare(one, one)["funding"].means[0].high == math.inf
+    change = compare(one, one)["funding"].means[0]
+    rows = people["group"] == 0
+    limits = naive_limits(np.zeros(rows.sum()), math.sqrt((people["loan"][rows] ** 2).mean()) + 1e-12)
+    assert (change.low, change.high) == pytest.approx(limits, rel=1e-6)
+    assert -3.0 < change.low < 0.0 < change.high < 3.0
     bounded = Happiness(funding, bounds=(0, 50))
     (one,) = audits(people, before, happiness=bounded)
     change = compare(one, one)["funding"].means[0]
     assert change.estimate == 0.0
     assert -3.0 < change.low < 0.0 < change.high < 3.0
+
+
+def test_a_group_that_no_decision_changes_is_known():
+    """Where the happiness is the same whatever is decided, the change is 0, and the gap's follows the other group's."""
+    rng = np.random.default_rng(4)
+    group, loan = np.repeat(["f", "m"], 500), rng.lognormal(size=1000)
+    before, after = (rng.random(1000) < 0.5).astype(int), (rng.random(1000) < 0.6).astype(int)
+    asked = {"happiness": '(decision if group == "f" else 1) * loan', "sensitive_features": group}
+    found = compare(*(audit(d, {"loan": loan}, **asked) for d in (before, after))).components[0]
+    mean = found.means["m"]
+    assert (mean.low, mean.estimate, mean.high) == (0.0, 0.0, 0.0)
+    assert "no decision changes" in mean.method
+    women = found.means["f"]
+    assert women.low < women.estimate < women.high
+    assert found.gap.high - found.gap.low < 1.5 * (women.high - women.low)
+
+
+def test_one_group_unchanged_is_as_narrow_as_a_paired_bootstrap():
+    """Where only women's decisions change, the gap's change is as open as theirs, and not as the gap itself."""
+    rng = np.random.default_rng(3)
+    group = np.repeat(["f", "m"], 1000)
+    before = np.where(group == "f", rng.random(2000) < 0.3, rng.random(2000) < 0.6).astype(int)
+    after = np.where((group == "f") & (rng.random(2000) < 0.1), 1, before)
+    asked = {"happiness": "decision == 1", "sensitive_features": group, "classes": [0, 1]}
+    found = compare(*(audit(d, **asked) for d in (before, after))).components[0]
+    change = (after - before)[group == "f"]
+    drawn = [change[rng.integers(0, 1000, 1000)].mean() for _ in range(2000)]
+    width = np.ptp(np.quantile(drawn, [0.025, 0.975]))
+    assert found.gap.low < -change.mean() < found.gap.high
+    assert found.gap.high - found.gap.low < 1.6 * width
+    assert np.ptp([found.means["m"].low, found.means["m"].high]) < 0.03
+
+
+def test_rare_changes_are_covered():
+    """One person in a hundred changes, and a group may show none of them: limits hold all the same."""
+    rng = np.random.default_rng(5)
+    missed, runs = np.zeros(2), 300
+    group = np.repeat(["f", "m"], 40)
+    for _ in range(runs):
+        before = rng.integers(0, 2, 80)
+        after = np.where((group == "m") & (rng.random(80) < 0.03), 1, before)
+        loan = rng.lognormal(0.0, 0.5, 80)
+        asked = {"sensitive_features": group, "classes": [0, 1]}
+        for k, happiness in enumerate(("decision == 1", "decision * loan")):
+            found = compare(
+                *(audit(d, {"loan": loan}, happiness=happiness, **asked) for d in (before, after))
+            )
+            mean = found.components[0].means["m"]
+            missed[k] += not mean.low <= 0.015 * (1.0 if k == 0 else math.exp(0.125)) <= mean.high
+    assert (missed / runs <= 0.07).all()
 
 
 def test_outputs(two):

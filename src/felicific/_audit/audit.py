@@ -205,7 +205,7 @@ def _by_decisions(decisions: Any, X: Table, columns: Columns, asked: _Asked) -> 
     decides = not isinstance(decisions, str) and hasattr(decisions, "predict")
     if decides and X is None:
         raise DataError("A classifier is audited on people, and X is None.", "Pass X.")
-    passed, fair = asked.sensitive_features, False
+    passed, fair, settings = asked.sensitive_features, False, decisions
     if decides:
         settings = decisions[-1] if hasattr(decisions, "steps") else decisions
         asked.classes = settings.classes_ if asked.classes is None else asked.classes
@@ -233,7 +233,8 @@ def _by_decisions(decisions: Any, X: Table, columns: Columns, asked: _Asked) -> 
     problem = asked.problem(find_classes(array, y, asked.classes))
     if X is None:
         problem.refuse_x()
-    return People.of(table, problem, group=group, y=y, decided=array, weight=weight, rows=rows), problem
+    people = People.of(table, problem, group=group, y=y, decided=array, weight=weight, rows=rows)
+    return (replace(people, drawn=settings.policy_.draws) if fair else people), problem
 
 
 def _by_policy(policy: Policy, X: Table, columns: Columns, asked: _Asked) -> tuple[People, Problem]:
@@ -242,7 +243,7 @@ def _by_policy(policy: Policy, X: Table, columns: Columns, asked: _Asked) -> tup
     classes = columns.classes_in(X, policy.classes.tolist(), weight)
     problem = asked.problem(classes)
     people = People.of(X, problem, **columns.read(X, classes, weight))
-    return replace(people, odds=policy.odds_of(people)), problem
+    return policy.decided(people), problem
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -265,7 +266,7 @@ def measure(
     components = tuple(
         _audit_component(persons, j, method, apart, together, allowed[j]) for j in range(n_components)
     )
-    loss = measure_loss(persons)
+    loss = measure_loss(persons, method)
     return Audit(
         components=components,
         loss=None if loss is None else loss.intervals(alpha)[0],

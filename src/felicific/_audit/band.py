@@ -8,7 +8,7 @@ at these very people, its gap has a valid bound.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -175,7 +175,7 @@ def band(
     ).with_scores
 
     def find(policy: Policy) -> EachPerson:
-        return persons_of(replace(people, odds=policy.odds_of(people)), problem)
+        return persons_of(policy.decided(people), problem)
 
     return band_of(line, find, confidence)
 

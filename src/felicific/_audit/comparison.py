@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from felicific._audit.methods import BETTING_ROWS, Measure, measure_component, measure_loss
-from felicific._audit.persons import EachPerson, Persons
+from felicific._audit.persons import EachPerson
 from felicific._audit.result import (
     Audit,
     Interval,
@@ -27,8 +27,9 @@ from felicific._audit.result import (
 from felicific._capabilities import remedy
 from felicific._problem.happiness import Component
 from felicific._statistics.gaps import change_interval
-from felicific._statistics.intervals import check_confidence
+from felicific._statistics.intervals import check_confidence, with_changed
 from felicific._tables.memory import table_maker
+from felicific._typing import Floats
 from felicific.exceptions import DataError
 
 
@@ -151,6 +152,10 @@ class Comparison:
 
 HEADER = ("group", "n", "change", "low", "high", "method")
 
+#: Methods of mean changes in words.
+ADDED = "t with two changed people added, widened for skewness (large sample)"
+KNOWN_ZERO = "known: no decision changes anything for these people"
+
 
 def compare(before: Audit, after: Audit, *, confidence: float | None = None) -> Comparison:
     """Compare two ways of deciding about the same people, person by person.
@@ -186,7 +191,7 @@ def compare(before: Audit, after: Audit, *, confidence: float | None = None) -> 
     if one.inside is not None:
         change = np.where(one.inside, change, 0.0)
     paired = replace(
-        other, values=change, origin=np.zeros(len(shift)), binary=np.zeros(len(shift), dtype=bool)
+        other, values=change, origin=np.zeros(len(shift)), rates=np.zeros(len(shift), dtype=bool)
     )
     alpha = 1.0 - level
     return Comparison(
@@ -221,31 +226,46 @@ def _one_by_one(audit: Audit) -> EachPerson:
     return audit.persons
 
 
-def _by_span(found: Measure, span: float | None, countable: bool) -> Measure:
-    """Changes lie between minus and plus the span of what changes; the best method for that."""
-    if span is None or not countable:
-        return replace(found, method="t", bounds=None)
-    method = "betting" if found.sample.n.max() <= BETTING_ROWS else "bernstein"
-    return replace(found, method=method, bounds=(-span, span))
+def _intervals(
+    found: Measure, reach: Floats, span: float | None, countable: bool, alpha: float
+) -> list[Interval]:
+    """Intervals of mean changes, which lie between minus and plus the span of what changes, if that is known."""
+    if span and countable:
+        method = "betting" if found.sample.n.max() <= BETTING_ROWS else "bernstein"
+        made = replace(found, method=method, bounds=(-span, span)).intervals(alpha)
+    else:
+        added = replace(found, sample=with_changed(found.sample, reach), method="hall", bounds=None)
+        made = [
+            replace(interval, estimate=estimate, n=n, method=ADDED)
+            for interval, estimate, n in zip(
+                added.intervals(alpha), found.sample.mean.tolist(), found.sample.n.tolist(), strict=True
+            )
+        ]
+    return [
+        Interval(0.0, 0.0, 0.0, interval.n, KNOWN_ZERO) if far == 0.0 else interval
+        for interval, far in zip(made, reach.tolist(), strict=True)
+    ]
 
 
-def _change(paired: Persons, audits: tuple[Audit, Audit], j: int, alpha: float) -> Change:
+def _change(paired: EachPerson, audits: tuple[Audit, Audit], j: int, alpha: float) -> Change:
     component = paired.components[j]
     span = _width(component.bounds)
-    found = _by_span(measure_component(paired, j, "t"), span, paired.countable)
+    assert paired.reach is not None, "people who are compared were audited"
+    reach = paired.reach[:-1, j]
+    found = measure_component(paired, j, "t")
+    means = _intervals(found, reach, span, paired.countable, alpha)
     one, other = (measure_component(audit.persons, j, "t").pairs for audit in audits)
-    change = paired.sample.take(j)
-    low, high = change_interval(one, other, change, alpha)
+    low, high = change_interval(one, other, with_changed(found.sample, reach), alpha)
     before, after = (audit.components[j] for audit in audits)
     widest = math.inf if span is None else span
     return Change(
         component=component,
-        means=dict(zip(paired.groups, found.intervals(alpha), strict=True)),
+        means=dict(zip(paired.groups, means, strict=True)),
         gap=Interval(
             after.gap.estimate - before.gap.estimate,
             max(low, -widest),
             min(high, widest),
-            float(change.n.min()),
+            float(found.sample.n.min()),
             "all pairs of groups together, widened for skewness (large sample)",
         ),
         before={group: mean.estimate for group, mean in before.means.items()},
@@ -260,6 +280,7 @@ def _width(bounds: tuple[float, float] | None) -> float | None:
 def _loss_change(one: EachPerson, other: EachPerson, alpha: float) -> Interval | None:
     if one.losses is None or other.losses is None:
         return None
-    change = measure_loss(replace(one, losses=other.losses - one.losses, loss_bounds=None))
+    change = measure_loss(replace(one, losses=other.losses - one.losses, loss_rate=False, loss_bounds=None))
     assert change is not None, "the losses are known"
-    return _by_span(change, _width(other.loss_bounds), one.countable).intervals(alpha)[0]
+    assert one.reach is not None, "people who are compared were audited"
+    return _intervals(change, one.reach[-1:, -1], _width(other.loss_bounds), one.countable, alpha)[0]

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from felicific._audit.persons import SummedPersons, check_persons, expected_value
+from felicific._audit.persons import SummedPersons, check_persons, expected_value, rates_of
 from felicific._people.lazy import LazyPeople, no_rows
 from felicific._people.people import People
 from felicific._people.worth import Worth, typical, worth_of
@@ -45,7 +45,6 @@ class _Part:
     mean: Floats
     second: Floats
     third: Floats
-    odd: Floats
     largest: Floats
     whole: bool
 
@@ -74,7 +73,6 @@ class _Part:
             + b.third
             + apart**3 * product * (a.weight - b.weight) / held
             + 3.0 * apart * (a.weight * b.second - b.weight * a.second) / held,
-            odd=a.odd + b.odd,
             largest=np.maximum(a.largest, b.largest),
             whole=a.whole and b.whole,
         )
@@ -91,7 +89,7 @@ class _Part:
         shift = self.origin - origin
         largest = self.largest + np.where(self.weight.any(axis=0), np.abs(shift), 0.0)
         moved = replace(self, mean=self.mean + shift, origin=origin, groups=groups, largest=largest)
-        names = ("rows", "total", "weight", "squares", "mean", "second", "third", "odd")
+        names = ("rows", "total", "weight", "squares", "mean", "second", "third")
         wide: dict[str, Any] = {name: spread(getattr(moved, name)) for name in names}
         return replace(moved, **wide)
 
@@ -112,7 +110,7 @@ def sum_persons(people: LazyPeople, sampling: bool, policy: Policy | None = None
     sums: _Part = people.fold(partial(_part_of, problem, policy), _Part.__add__)
     if not sums.rows.sum():
         raise no_rows(people.columns.weight)
-    j = len(problem.happiness)
+    j, drawn = len(problem.happiness), policy is not None and policy.draws
     knows_loss = people.columns.y is not None or not problem.loss.looks_at_y
     sample, loss = _sample(sums, sampling), None
     if knows_loss:
@@ -122,12 +120,12 @@ def sum_persons(people: LazyPeople, sampling: bool, policy: Policy | None = None
         groups=sums.groups,
         components=problem.components,
         origin=sums.origin[:j],
-        binary=sums.odd[:, :j].sum(axis=0) == 0,
+        rates=rates_of(problem, drawn=drawn),
+        loss_rate=problem.loss.is_rate and not drawn,
         loss_bounds=problem.loss.bounds,
         sampling=sampling,
         sample=Sample(*(array[:, :j] for array in (sample.n, sample.mean, sample.sd, sample.skewness))),
         loss_sample=loss,
-        loss_is_rate=bool(sums.odd[:, j].sum() == 0),
         rows=int(sums.rows.sum()),
         sizes=sums.total,
         weighted=people.columns.weight is not None,
@@ -156,7 +154,7 @@ def _everyone(part: _Part) -> _Part:
     """All groups as one."""
     together = None
     for z in range(len(part.groups)):
-        names = ("rows", "total", "weight", "squares", "mean", "second", "third", "odd")
+        names = ("rows", "total", "weight", "squares", "mean", "second", "third")
         one: dict[str, Any] = {name: getattr(part, name)[z : z + 1] for name in names}
         here = replace(part, groups=("everyone",), **one)
         together = here if together is None else together + here
@@ -199,7 +197,7 @@ def _values(worth: Worth, odds: Floats) -> list[_Value]:
 
 
 def _nobody(groups: tuple[Any, ...], n: int) -> _Part:
-    names = ("weight", "squares", "mean", "second", "third", "odd")
+    names = ("weight", "squares", "mean", "second", "third")
     empty: dict[str, Any] = {name: np.zeros((len(groups), n)) for name in names}
     empty |= {name: np.zeros(len(groups)) for name in ("rows", "total")}
     return _Part(groups=groups, origin=np.zeros(n), largest=np.zeros(n), whole=True, **empty)
@@ -222,9 +220,7 @@ def _summed(
     for j, value in enumerate(values):
         w = weight if value.counted is None else weight * value.counted
         away = np.where(w > 0, value.away, 0.0)
-        raw = away + value.origin
         part.origin[j], part.largest[j] = value.origin, np.abs(away).max(initial=0.0)
-        part.odd[:, j] = add((w > 0) & (raw != 0.0) & (raw != 1.0))
         part.weight[:, j], part.squares[:, j] = add(w), add(w * w)
         part.mean[:, j] = add(w * away) / np.where(part.weight[:, j] > 0, part.weight[:, j], 1.0)
         away = away - part.mean[:, j][codes]

@@ -42,7 +42,7 @@ class Measure:
     values : callable
         The values of a group, relative to the origin, as often as there are people.
     rate : bool
-        Whether all values are 0 or 1; the origin is then 0.
+        Whether all values are 0 or 1, by declaration; the origin is then 0.
     """
 
     sample: Sample
@@ -130,7 +130,7 @@ def _measured(persons: Persons, j: int, sample: Sample, method: str) -> Measure:
         return kept[z]
 
     origin = float(persons.origin[j])
-    chosen, rate = _choose(method, persons, j, sample.n), bool(persons.binary[j])
+    chosen, rate = _choose(method, persons, j, sample.n), bool(persons.rates[j])
     if not rate:
         return Measure(sample, origin, chosen, bounds_of(persons, j), values)
     # Of a rate the origin is 0, 1 or one half, so nothing is lost by adding it.
@@ -139,20 +139,33 @@ def _measured(persons: Persons, j: int, sample: Sample, method: str) -> Measure:
     return Measure(sample, 0.0, chosen, (0.0, 1.0), lambda z: values(z) + origin, rate)
 
 
-def measure_loss(persons: Persons) -> Measure | None:
-    """The loss of all people together: Clopper-Pearson for a rate of errors, else t; None when it is not known."""
+def measure_loss(persons: Persons, method: str = "auto") -> Measure | None:
+    """The loss of all people together, by the best method there is; None when it is not known.
+
+    A large-sample method, or Bernstein's, that is asked for takes the place of another that is not exact.
+    """
     sample = persons.loss_sample
-    if sample is None:
-        return None
-    rate = persons.countable and persons.loss_is_rate
-    return _measured_loss(persons, sample, rate)
+    return None if sample is None else _measured_loss(persons, sample, method)
 
 
-def _measured_loss(persons: Persons, sample: Sample, rate: bool) -> Measure:
+def _measured_loss(persons: Persons, sample: Sample, asked: str = "auto") -> Measure:
     def values(_: int) -> Floats:
         return persons.loss_values()
 
-    return Measure(sample, 0.0, "exact" if rate else "t", persons.loss_bounds, values)
+    bounds = persons.loss_bounds if persons.loss_bounds is None or np.ptp(persons.loss_bounds) else None
+    method = _best(persons, persons.loss_rate, bounds, sample.n)
+    if (asked in ("t", "hall") and method != "exact") or (asked == "bernstein" and method == "betting"):
+        method = asked
+    return Measure(sample, 0.0, method, bounds, values)
+
+
+def _best(persons: Persons, rate: bool, bounds: tuple[float, float] | None, n: Floats) -> str:
+    """The most that can be said: exactly of rates, of any distribution within bounds, else by large samples."""
+    if persons.countable and rate:
+        return "exact"
+    if bounds is None or not persons.countable:
+        return "t"
+    return "betting" if n.max() <= BETTING_ROWS and persons.one_by_one else "bernstein"
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -196,9 +209,12 @@ def cautious_limits(ways: Sequence[EachPerson], tail: float) -> Known:
 
 def _alike(ways: Sequence[EachPerson], j: int) -> list[Codes]:
     """Ways of deciding whose limits of a component can be found together: rates, and others; with bets each alone."""
-    rate = np.array([way.binary[j] for way in ways])
+    return _together(np.array([way.rates[j] for way in ways]), ways[0].components[j].bounds)
+
+
+def _together(rate: Truths, bounds: tuple[float, float] | None) -> list[Codes]:
     parts = [np.flatnonzero(rate), np.flatnonzero(~rate)]
-    if ways[0].components[j].bounds is not None:
+    if bounds is not None:
         parts = [parts[0], *parts[1].reshape(-1, 1)]
     return [part for part in parts if len(part)]
 
@@ -216,24 +232,19 @@ def _loss_limits(ways: Sequence[EachPerson], tail: float) -> tuple[Floats, Float
     if len(losses) < len(ways):
         return np.full(len(ways), np.nan), low, high
     every = np.stack(losses)
-    rate = one.countable & ((every == 0.0) | (every == 1.0)).all(axis=1)
     together = np.zeros(every.shape[1], dtype=np.intp)
     sample = summarise(every.T, together, 1, None, one.weight, sampling=one.sampling)
-    for part in (np.flatnonzero(rate), np.flatnonzero(~rate)):
-        if len(part):
-            measured = _measured_loss(one, _columns(sample, part), bool(rate[part[0]]))
-            low[part], high[part] = (limits[0] for limits in measured.cautious(tail))
+    rate = np.array([way.loss_rate for way in ways])
+    for part in _together(rate, one.loss_bounds):
+        measured = _measured_loss(ways[part[0]], _columns(sample, part))
+        low[part], high[part] = (limits[0] for limits in measured.cautious(tail))
     return sample.mean[0], low, high
 
 
 def _choose(method: str, persons: Persons, j: int, n: Floats) -> str:
     component, bounds = persons.components[j], persons.components[j].bounds
     if method == "auto":
-        if persons.countable and persons.binary[j]:
-            return "exact"
-        if bounds is None or not persons.countable:
-            return "t"
-        return "betting" if n.max() <= BETTING_ROWS and persons.one_by_one else "bernstein"
+        return _best(persons, bool(persons.rates[j]), bounds, n)
     if method in ("exact", "bernstein", "betting") and not persons.countable:
         raise DataError(
             f"method={method!r} counts people, and the weights are "
@@ -242,10 +253,11 @@ def _choose(method: str, persons: Persons, j: int, n: Floats) -> str:
         )
     if method == "betting" and not persons.one_by_one:
         raise not_one_by_one()
-    if method == "exact" and not persons.binary[j]:
+    if method == "exact" and not persons.rates[j]:
         raise HappinessError(
-            f"The values of {component.name!r} are not all 0 or 1, so method='exact' does not apply.",
-            "Use method='betting' with bounds, or method='t'.",
+            f"The values of {component.name!r} are not declared to be 0 or 1, or some decisions are drawn by lot, so "
+            "method='exact' does not apply.",
+            "Say Happiness(..., rate=True) if they can be nothing else; or use method='betting' with bounds, or 't'.",
         )
     if method in ("bernstein", "betting") and bounds is None:
         raise HappinessError(

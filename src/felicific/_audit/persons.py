@@ -64,8 +64,10 @@ class EachPerson:
     components : tuple of Component
     origin : array of shape (components,)
         A typical value of every component; values and samples are relative to it.
-    binary : bool array of shape (components,)
-        Whether all values of the component are 0 or 1.
+    rates : bool array of shape (components,)
+        Which components can be nothing but 0 and 1 for anybody: declared rates of decisions that are not drawn.
+    loss_rate : bool
+        Likewise for the loss.
     loss_bounds : (low, high) or None
         The range of the loss, when it is known.
     sampling : bool
@@ -79,6 +81,9 @@ class EachPerson:
     losses : array of shape (n,), or None
         Loss of each person; None when it cannot be known.
     weight : array of shape (n,), or None
+    reach : array of shape (groups + 1, components + 1), or None
+        Mean square of how far apart the decisions leave a person: by group and component; of everybody, last, by loss.
+        None where two ways of deciding are not compared.
     checksum : int
         Of who these people are and what every decision would be worth to them, whatever was decided.
     """
@@ -86,7 +91,8 @@ class EachPerson:
     groups: tuple[Any, ...]
     components: tuple[Component, ...]
     origin: Floats
-    binary: Truths
+    rates: Truths
+    loss_rate: bool
     loss_bounds: tuple[float, float] | None
     sampling: bool
     codes: Codes
@@ -94,6 +100,7 @@ class EachPerson:
     inside: Truths | None
     losses: Floats | None
     weight: Floats | None
+    reach: Floats | None
     checksum: int
 
     @property
@@ -138,11 +145,6 @@ class EachPerson:
             return None
         everyone = np.zeros(len(self.losses), dtype=np.intp)
         return summarise(self.losses[:, None], everyone, 1, None, self.weight, sampling=self.sampling).take(0)
-
-    @property
-    def loss_is_rate(self) -> bool:
-        """Whether every loss is 0 or 1."""
-        return self.losses is not None and bool(((self.losses == 0.0) | (self.losses == 1.0)).all())
 
     @property
     def one_by_one(self) -> bool:
@@ -192,8 +194,6 @@ class SummedPersons:
     ----------
     sample, loss_sample : Sample
         Of shape (groups, components), relative to the origin; of all people together, of shape (1,).
-    loss_is_rate : bool
-        Whether every loss is 0 or 1.
     rows : int
     sizes : array of shape (groups,)
         Weight of every group.
@@ -208,12 +208,12 @@ class SummedPersons:
     groups: tuple[Any, ...]
     components: tuple[Component, ...]
     origin: Floats
-    binary: Truths
+    rates: Truths
+    loss_rate: bool
     loss_bounds: tuple[float, float] | None
     sampling: bool
     sample: Sample
     loss_sample: Sample | None
-    loss_is_rate: bool
     rows: int
     sizes: Floats
     weighted: bool
@@ -258,15 +258,16 @@ def persons_of(people: People, problem: Problem, *, sampling: bool = False) -> E
     values = np.zeros((j, n)).T
     inside = np.ones((j, n), dtype=bool).T if any(h.among is not None for h in problem.happiness) else None
     losses = np.zeros(n) if people.labels is not None or not problem.loss.looks_at_y else None
-    memory = _Memory(len(problem.happiness))
+    memory = _Memory(len(problem.happiness), len(people.groups))
     for part, batch in people.batches(4):  # nothing is summed by cell here, so more fit into the cache
-        worth, q = worth_of(problem, batch), odds[part]
+        worth, q, who = worth_of(problem, batch), odds[part], (people.codes[part], people.weights[part])
         for c in range(j):
-            values[part, c], counted = memory.happiness_of(c, worth, q)
+            values[part, c], counted = memory.happiness_of(c, worth, q, *who)
             if counted is not None and inside is not None:
                 inside[part, c] = counted
         if losses is not None:
             losses[part] = np.einsum("id,di->i", q, worth.cost)
+            memory.reach_of(j, worth.cost, *who)
     checksum = memory.checksum
     for array in (people.codes, people.labels, people.weight):
         checksum = checksum if array is None else _checksum(array, checksum)
@@ -274,7 +275,8 @@ def persons_of(people: People, problem: Problem, *, sampling: bool = False) -> E
         groups=people.groups,
         components=problem.components,
         origin=np.array([origin or 0.0 for origin in memory.origin]),
-        binary=memory.binary,
+        rates=rates_of(problem, drawn=people.drawn),
+        loss_rate=problem.loss.is_rate and not people.drawn,
         loss_bounds=problem.loss.bounds,
         sampling=sampling,
         codes=people.codes,
@@ -282,10 +284,16 @@ def persons_of(people: People, problem: Problem, *, sampling: bool = False) -> E
         inside=inside,
         losses=losses,
         weight=people.weight,
+        reach=memory.reach,
         checksum=checksum,
     )
     check_persons(persons)
     return persons
+
+
+def rates_of(problem: Problem, *, drawn: bool) -> Truths:
+    """Components of which everybody gets 0 or 1, by declaration; what a lottery lets expect may be anything between."""
+    return np.array([bool(happiness.rate) and not drawn for happiness in problem.happiness])
 
 
 def _checksum(array: Array, before: int) -> int:
@@ -293,16 +301,32 @@ def _checksum(array: Array, before: int) -> int:
 
 
 class _Memory:
-    """The part of :func:`persons_of` that remembers: origins, a checksum, which components are rates."""
+    """The part of :func:`persons_of` that remembers: origins, a checksum, how much decisions can change."""
 
-    def __init__(self, n_components: int) -> None:
+    def __init__(self, n_components: int, n_groups: int) -> None:
         self.origin: list[float | None] = [None] * n_components
-        self.binary = np.ones(n_components, dtype=bool)
         self.checksum = 0
+        self._squares, self._mass = (np.zeros((n_components + 1, n_groups)) for _ in range(2))
 
-    def happiness_of(self, j: int, worth: Worth, q: Floats) -> tuple[Floats, Truths | None]:
+    def reach_of(self, j: int, values: Floats, codes: Codes, weight: Floats) -> None:
+        """Add how far apart values of shape (D, n) leave every person, by group."""
+        far, g = np.ptp(values, axis=0), self._mass.shape[1]
+        with np.errstate(over="ignore"):  # numbers as large as that are refused by name in the end
+            self._squares[j] += np.bincount(codes, weight * far**2, minlength=g)
+        self._mass[j] += np.bincount(codes, weight, minlength=g)
+
+    @property
+    def reach(self) -> Floats:
+        """Means of what was added: of every group, then of everybody."""
+        squares, mass = (np.column_stack([part, part.sum(axis=1)]).T for part in (self._squares, self._mass))
+        return np.asarray(squares / np.where(mass > 0, mass, 1.0))
+
+    def happiness_of(
+        self, j: int, worth: Worth, q: Floats, codes: Codes, weight: Floats
+    ) -> tuple[Floats, Truths | None]:
         """Value of every person relative to the component's origin, and who is counted (None: everybody)."""
         values, counted = worth.values(j)
+        self.reach_of(j, values, codes, weight if counted is None else weight * counted)
         self.checksum = _checksum(values, self.checksum)
         if self.origin[j] is None:
             self.origin[j] = typical(values, counted)
@@ -310,9 +334,6 @@ class _Memory:
         expected = expected_value(values, q, origin)
         if counted is not None:
             expected[~counted] = 0.0
-        if self.binary[j]:
-            raw = (expected if counted is None else expected[counted]) + origin
-            self.binary[j] = bool(((raw == 0.0) | (raw == 1.0)).all())
         return expected, counted
 
 

@@ -112,7 +112,7 @@ class Fitted(ABC):
         problem = self.problem
 
         def measured(whom: People) -> Callable[[Policy], Persons]:
-            return lambda policy: persons_of(replace(whom, odds=policy.odds_of(whom)), problem)
+            return lambda policy: persons_of(policy.decided(whom), problem)
 
         # As it was written: 1 - 0.95 is 0.05.
         gamma = float(f"{1.0 - confidence:.12g}")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from felicific._audit.persons import EachPerson, check_persons
+from felicific._audit.persons import EachPerson, check_persons, rates_of
 from felicific._fit.fitted import achieved
 from felicific._people.people import People
 from felicific._policy.ledger import find_origin, real_ledger
@@ -66,17 +66,14 @@ class Tryout:
 
     def persons(self, policy: Policy) -> EachPerson:
         """What a policy does to each person."""
-        return self.measured(self.odds(policy))
+        return self.measured(self.odds(policy), drawn=policy.draws)
 
-    def measured(self, odds: Floats) -> EachPerson:
-        """What decision probabilities do to each person."""
-        (ledger, origin), everyone, values = self._ledger, self._everyone, self._values(odds)
-        raw = values + origin
-        whole = (raw == 0.0) | (raw == 1.0)
-        if everyone.inside is not None:
-            whole |= ~everyone.inside
-        losses = np.asarray(np.einsum("id,id->i", odds, ledger.cost))
-        persons = replace(everyone, binary=np.asarray(whole.all(axis=0)), values=values, losses=losses)
+    def measured(self, odds: Floats, *, drawn: bool) -> EachPerson:
+        """What decision probabilities, which may be ``drawn`` by lot, do to each person."""
+        values = self._values(odds)
+        losses = np.asarray(np.einsum("id,id->i", odds, self._ledger[0].cost))
+        rates, loss_rate = rates_of(self.problem, drawn=drawn), self.problem.loss.is_rate and not drawn
+        persons = replace(self._everyone, rates=rates, loss_rate=loss_rate, values=values, losses=losses)
         check_persons(persons)
         return persons
 
@@ -96,8 +93,9 @@ class Tryout:
         """
         left = len(policies)
         for part in self._odds_along(policies):
+            here = policies[len(policies) - left :]
             left -= len(part)
-            ways = [self.measured(odds) for odds in part]
+            ways = [self.measured(odds, drawn=one.draws) for odds, one in zip(part, here, strict=False)]
             yield ways if left or last is None else [*ways, last]
 
     def _odds_along(self, policies: Sequence[Policy]) -> Iterator[Floats]:
@@ -169,7 +167,8 @@ class Tryout:
             groups=people.groups,
             components=problem.components,
             origin=origin,
-            binary=np.zeros(len(origin), dtype=bool),
+            rates=np.zeros(len(origin), dtype=bool),
+            loss_rate=False,
             loss_bounds=problem.loss.bounds,
             sampling=False,
             codes=people.codes,
@@ -177,6 +176,7 @@ class Tryout:
             inside=None if inside.all() else inside,
             losses=None,
             weight=people.weight,
+            reach=None,
             checksum=0,
         )
 

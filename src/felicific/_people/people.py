@@ -40,6 +40,8 @@ class People:
         Positions of the label that the model predicts, where it says so itself, and of what is decided today.
     odds : array of shape (n, D), or None
         Probability of each decision, where the decisions themselves are measured.
+    drawn : bool
+        Whether some of these may be drawn by lot, of these people or of others.
     joint : array of shape (n, L, groups), or None
         p(label, group given x), for individual policies that do not see the group.
     checked : bool
@@ -58,6 +60,7 @@ class People:
     predicted: Codes | None = None
     today: Codes | None = None
     odds: Floats | None = None
+    drawn: bool = False
     joint: Floats | None = None
     checked: bool = False
 
@@ -130,7 +133,7 @@ class People:
             column = given[what]
             return None if column is None else encode_labels(column, classes, name, rows)
 
-        odds = given["decisions"]
+        odds, flat = given["decisions"], True
         if odds is not None:
             flat = odds.ndim == 1
             odds = one_hot(odds, decisions, rows) if flat else check_proba(odds, len(decisions), rows)
@@ -151,6 +154,7 @@ class People:
             predicted=coded("predictions", truths, "prediction"),
             today=coded("decisions of today", decisions, "decision of today"),
             odds=odds,
+            drawn=not flat,
             joint=joint,
         )
 

@@ -142,17 +142,27 @@ class Worth:
             return
         low, high = happiness.bounds
         slack = SLACK * (high - low)
-        if values.min() >= low - slack and values.max() <= high + slack:
+        if happiness.rate:
+            wrong = (values != low) & (values != high)
+        elif values.min() >= low - slack and values.max() <= high + slack:
             return
-        wrong = (values < low - slack) | (values > high + slack)
+        else:
+            wrong = (values < low - slack) | (values > high + slack)
         if counted is not None:
             wrong &= counted
         if wrong.any():
             d, i = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
             raise HappinessError(
                 f"The happiness {happiness.name!r} of the decision {self.problem.decisions.tolist()[d]!r} is "
-                f"{values[d, i]:.6g} in {self.batch.row(int(i))}, outside its bounds {low:.6g} to {high:.6g}.",
-                "Widen bounds=, or leave it out: what relies on wrong bounds is wrong.",
+                f"{values[d, i]:.6g} in {self.batch.row(int(i))}, "
+                + (
+                    "and a rate is 0 or 1."
+                    if happiness.rate
+                    else f"outside its bounds {low:.6g} to {high:.6g}."
+                ),
+                "Leave rate= out, or return True and False."
+                if happiness.rate
+                else "Widen bounds=, or leave it out: what relies on wrong bounds is wrong.",
             )
 
 

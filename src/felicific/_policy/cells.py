@@ -67,6 +67,12 @@ class CellPolicy(Policy):
         cells = faces_lottery(self.q.reshape(-1, self.q.shape[2]))
         return float(np.average(cells, weights=self.mass.ravel()))
 
+    @property
+    def draws(self) -> bool:
+        """Whether some cell leaves more than one decision open, or a person's signal is drawn by lot."""
+        table = self.q.reshape(-1, self.q.shape[2])
+        return self.randomize and (self.signal.drawn or bool(faces_lottery(table).any()))
+
     def _mixed(self, scores: Array, group: Codes | None, x: Table) -> Floats:
         rows, k = np.arange(len(scores)), len(self.classes)
         labels = scores.ndim == 1 and not self.signal.needs_proba

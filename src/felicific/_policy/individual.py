@@ -15,6 +15,7 @@ from felicific._people.people import People
 from felicific._people.plan import columns_seen
 from felicific._policy.calibration import Calibration
 from felicific._policy.ledger import expected_ledger
+from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import Policy, Wording
 from felicific._problem.expressions import Expression
 from felicific._problem.happiness import (
@@ -107,6 +108,11 @@ class IndividualPolicy(Policy):
     def sees_x(self) -> bool:
         """Yes."""
         return True
+
+    @property
+    def draws(self) -> bool:
+        """Whether some group follows more than one policy."""
+        return self.randomize and bool(faces_lottery(self.mixture.share).any())
 
     def columns_seen(self, engine: Engine, group: Any) -> tuple[str, ...] | None:
         """Columns that its functions look at."""

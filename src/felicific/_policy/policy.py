@@ -6,7 +6,7 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -142,6 +142,15 @@ class Policy(ABC):
     def share_drawn(self) -> float | None:
         """Share of the fitted people who face a lottery; None when it cannot be told without them."""
         return None
+
+    @property
+    @abstractmethod
+    def draws(self) -> bool:
+        """Whether it may decide about anybody by lottery."""
+
+    def decided(self, people: People) -> People:
+        """The people with what it decides about each."""
+        return replace(people, odds=self.odds_of(people), drawn=self.draws)
 
     def columns_seen(self, engine: Engine, group: Any) -> tuple[str, ...] | None:
         """Columns of x that it looks at; None when it must see the library's own rows."""

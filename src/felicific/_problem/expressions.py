@@ -89,6 +89,11 @@ class Expression:
         return frozenset(_names(tree) - {*OWN_NAMES, "x"} | quoted)
 
     @property
+    def is_test(self) -> bool:
+        """Whether it is made of comparisons, joined by and, or, not: whatever the columns hold, it is 0 or 1."""
+        return _is_test(_read(self.text).body)
+
+    @property
     def __signature__(self) -> inspect.Signature:
         by_name = inspect.Parameter.KEYWORD_ONLY
         return inspect.Signature([inspect.Parameter(name, by_name) for name in _arguments(self.text)])
@@ -98,6 +103,15 @@ class Expression:
         with np.errstate(all="ignore"):  # what is not finite is refused with its row by whoever asked
             found = _Walk(self.text, given).value(_read(self.text).body)
         return float(found) if isinstance(found, _NUMBERS) else found
+
+
+def _is_test(node: ast.expr) -> bool:
+    if isinstance(node, ast.IfExp):
+        return _is_test(node.body) and _is_test(node.orelse)
+    if isinstance(node, ast.Constant):
+        return node.value in (0, 1)
+    negated = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+    return negated or isinstance(node, ast.Compare | ast.BoolOp)
 
 
 def is_name(text: str) -> bool:

@@ -76,6 +76,15 @@ def written(number: float, digits: int = 5) -> str:
     return f"{number:,.0f}" if 10**digits <= abs(rounded) < 1e15 else f"{rounded:,.{digits}g}"
 
 
+#: The range of a rate.
+SHARE = (0.0, 1.0)
+
+
+def is_rate(function: Any) -> bool:
+    """Whether a function can return nothing but 0 and 1, by what it is."""
+    return isinstance(function, Decided | Correct) or (isinstance(function, Expression) and function.is_test)
+
+
 #: What a component of a criterion is called after the criterion's own name.
 _PART = re.compile(r"\(decision=(.+?)(?:, label=(.+))?\)", re.DOTALL)
 
@@ -150,6 +159,10 @@ class Happiness:
         For messages and reports. The name defaults to the function's.
     bounds : (low, high), optional
         The range that the values are known to lie in.
+    rate : bool, optional
+        Whether every value is 0 or 1, now and of anybody: other values are then refused, and intervals are exact. By
+        default it is so for criteria and for expressions that are comparisons (joined by and, or, not); never because
+        the rows at hand happen to hold nothing else.
     family : str, optional
         The name under which a gap may be set for several components at once.
 
@@ -170,6 +183,7 @@ class Happiness:
     unit: str | None = None
     bounds: tuple[float, float] | None = None
     family: str | None = None
+    rate: bool | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.function, str):
@@ -181,8 +195,17 @@ class Happiness:
         asked = arguments_of(self.function, f"The happiness {name!r}", ARGUMENTS)
         if self.among is not None:
             asked |= arguments_of(self.among, f"`among` of the happiness {name!r}", ARGUMENTS[1:])
+        rate = is_rate(self.function) if self.rate is None else bool(self.rate)
         if self.bounds is not None:
             object.__setattr__(self, "bounds", _range(self.bounds, name))
+        if rate:
+            if self.rate and self.bounds not in (None, SHARE):
+                raise HappinessError(
+                    f"The happiness {name!r} is a rate and has the bounds {self.bounds}.",
+                    "A rate is 0 or 1: leave bounds= or rate= out.",
+                )
+            object.__setattr__(self, "bounds", SHARE)
+        object.__setattr__(self, "rate", rate)
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "unit", self.unit if self.unit is not None else "")
         object.__setattr__(self, "family", self.family if self.family is not None else name)
@@ -282,7 +305,6 @@ def _rate(name: str, part: Part) -> Happiness:
         among=part.among,
         name=name + part.suffix,
         unit="share",
-        bounds=(0.0, 1.0),
         family=name,
     )
 
@@ -318,6 +340,8 @@ def function_to_json(happiness: Happiness) -> dict[str, Any] | None:
             pass
         case _:
             return None
+    if happiness.rate and not is_rate(happiness.function):
+        content["rate"] = True
     match happiness.among:
         case Labelled(label, same):
             content["label"] = [*plain([label], "class"), same]
@@ -341,7 +365,7 @@ def function_from_json(component: Component, content: dict[str, Any]) -> Happine
     if "among" in content:
         among = Expression(content["among"])
     rest = {name: getattr(component, name) for name in ("name", "unit", "bounds", "family")}
-    return Happiness(function, among, **rest)
+    return Happiness(function, among, rate=content.get("rate"), **rest)
 
 
 def check_classes(happiness: Happiness, decisions: Sequence[Any], labels: Sequence[Any]) -> None:

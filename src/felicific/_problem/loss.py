@@ -78,9 +78,18 @@ class Loss:
         return "y" in self.asks
 
     @property
+    def is_rate(self) -> bool:
+        """Whether it can be nothing but 0 and 1, by what it is."""
+        if self.matrix is not None:
+            return bool(np.isin(self.matrix, (0.0, 1.0)).all())
+        return isinstance(self.function, Expression) and self.function.is_test
+
+    @property
     def bounds(self) -> tuple[float, float] | None:
         """The range of its values, when it is known."""
-        return None if self.matrix is None else (float(self.matrix.min()), float(self.matrix.max()))
+        if self.matrix is None:
+            return (0.0, 1.0) if self.is_rate else None
+        return float(self.matrix.min()), float(self.matrix.max())
 
 
 def _matrix(loss: Any, shape: tuple[int, int]) -> Floats:

@@ -209,7 +209,11 @@ class Query:
             (low, high), slack = happiness.bounds, SLACK * (happiness.bounds[1] - happiness.bounds[0])
             for value in values:
                 number = value.astype(float).expr
-                beyond = (number < low - slack) | (number > high + slack)
+                beyond = (
+                    (number != low) & (number != high)
+                    if happiness.rate
+                    else (number < low - slack) | (number > high + slack)
+                )
                 found.append(
                     beyond if inside is None else nw.when(inside.expr).then(beyond).otherwise(nw.lit(False))
                 )

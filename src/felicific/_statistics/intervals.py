@@ -141,6 +141,29 @@ def with_added(sample: Sample, added: float) -> Sample:
     return Sample(n, mean, np.sqrt(variance * n / (n - 1.0)), (1.0 - 2.0 * mean) / np.sqrt(variance))
 
 
+def with_changed(sample: Sample, reach: Floats) -> Sample:
+    """Changes with two people added to each group, one of whom gains and one loses, by the root of ``reach``.
+
+    Those whom another way of deciding leaves as they are may be all that were seen, and are not all that there are. Of
+    rates it is the interval of Bonett and Price (2012), and of anything else the same with what decisions can change:
+    ``reach`` is its mean square. Where that is 0, no decision changes anything, and nothing is left open.
+    """
+    n, variance = sample.n + 2.0, sample.sd**2 * np.maximum(sample.n - 1.0, 0.0) / np.maximum(sample.n, 1.0)
+    share, old = sample.n / n, sample.mean
+    mean = share * old
+    second = share * (variance + old**2) + 2.0 * reach / n
+    third = share * (sample.skewness * variance**1.5 + 3.0 * old * variance + old**3)
+    spread = np.maximum(second - mean**2, 0.0)
+    sd = np.where(reach > 0, np.sqrt(spread * n / (n - 1.0)), KNOWN)
+    safe = np.where(spread > 0, spread, 1.0)
+    skewness = np.where(spread > 0, (third - 3.0 * mean * spread - mean**3) / safe**1.5, 0.0)
+    return Sample(n, mean, sd, skewness)
+
+
+#: The spread of what is known: too small to be seen, and not none at all, which would say nothing.
+KNOWN = 1e-150
+
+
 # ---------------------------------------------------------------------------------------------------------
 # Large samples
 

@@ -69,9 +69,9 @@ def describe_choice(
     """
     problem = tried.problem
     wording, widths = _wording(policy), problem.widths
-    before = measure(tried.measured(tried.odds_today), widths, confidence=confidence)
+    before = measure(tried.measured(tried.odds_today, drawn=False), widths, confidence=confidence)
     odds = tried.odds(policy)
-    persons = tried.measured(odds)
+    persons = tried.measured(odds, drawn=policy.draws)
     after = measure(persons, widths, confidence=confidence)
     proposed = _Proposed(policy, _sentences([policy], wording)[0], tried.tried(odds), persons)
     today = before.to_dict()

@@ -13,7 +13,7 @@ import numpy as np
 from felicific._audit.persons import Persons, persons_of
 from felicific._capabilities import remedy
 from felicific._fit.certificate import Certificate
-from felicific._fit.safety import Test, certify
+from felicific._fit.safety import Trial, certify
 from felicific._frontier.breakpoints import Closing
 from felicific._frontier.frontier import Frontier
 from felicific._people.people import People
@@ -114,10 +114,8 @@ class Fitted(ABC):
         def measured(whom: People) -> Callable[[Policy], Persons]:
             return lambda policy: persons_of(policy.decided(whom), problem)
 
-        # As it was written: 1 - 0.95 is 0.05.
-        gamma = float(f"{1.0 - confidence:.12g}")
-        test = Test(method, gamma, problem.widths, measured(people)(self.policy))
-        policy, certificate = certify(self.frontier, test, measured(others), self.finished)
+        trial = Trial(method, confidence, problem.widths, measured(people)(self.policy))
+        policy, certificate = certify(self.frontier, trial, measured(others), self.finished)
         return replace(self, certificate=certificate)._with(policy, self.frontier)
 
     def recalibration(self, kept: str) -> dict[str, str]:

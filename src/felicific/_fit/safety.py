@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from felicific._audit.methods import BETTING_ROWS, Measure, measure_component, measure_loss
+from felicific._audit.methods import Measure, measure_component, measure_loss
 from felicific._audit.persons import Persons
 from felicific._fit.certificate import Certificate, tested
 from felicific._frontier.frontier import Frontier
@@ -42,7 +42,7 @@ LOSS_SHARE = 0.1
 #: In the place of a method.
 TOO_SKEWED = "too skewed"
 
-#: Share of the rows that are held out.
+#: Share of every group that is held out; half and three quarters return fewer policies (docs/statistics.md).
 HELD_OUT = 0.6
 
 
@@ -127,15 +127,15 @@ class Shown:
 
 
 @dataclass(frozen=True)
-class Test:
+class Trial:
     """How gaps are tested on people held out.
 
     Attributes
     ----------
     method : {"auto", "t", "betting"}
         By bets on pairs of people, by large samples, or by bets where bounds are known.
-    gamma : float
-        Probability of returning a policy that violates a gap or the stated loss.
+    confidence : float
+        One minus the probability of returning a policy that violates a gap or the stated loss.
     allowed : list of float
         Gap to be shown, by component; infinite for one that is not asked about.
     fitted : Persons
@@ -144,9 +144,14 @@ class Test:
     """
 
     method: str
-    gamma: float
+    confidence: float
     allowed: list[float]
     fitted: Persons
+
+    @property
+    def gamma(self) -> float:
+        """That probability, as it was written: 1 - 0.95 is 0.05."""
+        return float(f"{1.0 - self.confidence:.12g}")
 
     @property
     def level(self) -> float:
@@ -158,16 +163,12 @@ class Test:
         """Components that are tested."""
         return [j for j, width in enumerate(self.allowed) if math.isfinite(width)]
 
-    def by_bets(self, bounds: tuple[float, float] | None) -> bool:
-        """Whether values within these bounds are tested for any distribution."""
-        return bounds is not None and self.method != "t"
-
     def shows(self, persons: Persons, salt: str) -> list[Shown]:
         """What is shown of every component that is asked about, all at one level."""
         return [self._shows(persons, j, salt) for j in self.asked]
 
     def _shows(self, persons: Persons, j: int, salt: str) -> Shown:
-        betting = self.by_bets(persons.components[j].bounds)
+        betting = self.method != "t" and persons.components[j].bounds is not None
         found = measure_component(persons, j, "auto" if betting else "t")
         part = found.pairs
         gap = float(part.mean.max() - part.mean.min())
@@ -192,18 +193,16 @@ class Test:
 
     def loss_bound(self, persons: Persons, candidates: int) -> tuple[float | None, bool]:
         """Upper limit of the mean loss of whichever candidate was chosen; and whether it is by large samples."""
-        loss = measure_loss(persons)
+        loss = measure_loss(persons, "t" if self.method == "t" else "auto")
         if loss is None:
             return None, False
-        if loss.method == "t" and self.by_bets(loss.bounds):
-            loss = loss.by("betting" if loss.sample.n[0] <= BETTING_ROWS else "bernstein")
         high = float(loss.cautious(LOSS_SHARE * self.gamma / candidates)[1][0])
         return (high, loss.method == "t") if math.isfinite(high) else (None, False)
 
 
 def certify(
     line: Frontier,
-    test: Test,
+    trial: Trial,
     persons_of: Callable[[Policy], Persons],
     finish: Callable[[Policy], Policy],
 ) -> tuple[Policy, Certificate]:
@@ -213,72 +212,72 @@ def certify(
     ----------
     line : Frontier
         Of the rows that were fitted on.
-    test : Test
+    trial : Trial
     persons_of : callable
         What a policy does to the people held out.
     finish : callable
         Makes a policy of the frontier the one that will decide (its salt, its rounding).
     """
-    taus = _sequence(line, test)
+    taus = _sequence(line, trial)
     chosen: tuple[Policy, list[Shown], Persons] | None = None
     for tau in taus:
         limits = {c.name: tau * r for c, r in zip(line.components, line.ray, strict=True) if r < math.inf}
         policy = finish(line.at(gap=limits))
         persons = persons_of(policy)
-        shown = test.shows(persons, policy.salt)
+        shown = trial.shows(persons, policy.salt)
         if not all(part.passed for part in shown):
             if chosen is None:
-                raise _refused(line, test, tau, shown, persons)
+                raise _refused(line, trial, tau, shown, persons)
             break
         chosen = policy, shown, persons
     assert chosen is not None, "the sequence is never empty"
     policy, shown, persons = chosen
-    loss, roughly = test.loss_bound(persons, len(taus))
-    names = {j: policy.components[j].name for j in test.asked}
+    loss, roughly = trial.loss_bound(persons, len(taus))
+    names = {j: policy.components[j].name for j in trial.asked}
     certificate = tested(
         policy.components,
-        {names[j]: test.allowed[j] for j in test.asked},
+        {names[j]: trial.allowed[j] for j in trial.asked},
         loss,
-        1.0 - test.gamma,
+        trial.confidence,
         int(persons.sizes.sum()),
-        int(persons.sample.n[:, test.asked].min()),
+        int(persons.sample.n[:, trial.asked].min()),
         list(dict.fromkeys(part.method for part in shown)),
         (*(names[part.j] for part in shown if part.method != PAIRS), *(["loss"] if roughly else [])),
     )
     return policy, certificate
 
 
-def _sequence(line: Frontier, test: Test) -> list[float]:
+def _sequence(line: Frontier, trial: Trial) -> list[float]:
     """Places on the frontier, tightest first, where the test is expected to begin to fail.
 
     They depend on the rows fitted on alone: how much values vary there, and how many rows there are.
     """
-    allowed, spread = test.allowed, test.fitted.sample
-    asked = [j for j in test.asked if line.ray[j] > 0]
+    allowed, spread = trial.allowed, trial.fitted.sample
+    asked = [j for j in trial.asked if line.ray[j] > 0]
     least, last = float(line.tau[0]), float(line.tau[-1])
     top = min((allowed[j] / line.ray[j] for j in asked), default=last)
     top = max(least, min(top, last))
     error = spread.sd / np.sqrt(np.maximum(spread.n * HELD_OUT / (1.0 - HELD_OUT), 1.0))
     widest = np.sqrt((np.sort(error, axis=0)[-2:] ** 2).sum(axis=0))
-    margin = max((_quantile(test) * float(widest[j] / line.ray[j]) for j in asked), default=0.0)
+    margin = max((_quantile(trial) * float(widest[j] / line.ray[j]) for j in asked), default=0.0)
     start = max(least, top - REACH * margin)
     return sorted(set(np.linspace(start, top, STEPS).tolist()))
 
 
-def _quantile(test: Test) -> float:
+def _quantile(trial: Trial) -> float:
     """How many standard errors below the gap allowed a test passes in half of all cases; of bets a little more."""
-    return range_quantile(2.0 * test.gamma, 2, math.inf) / math.sqrt(2.0)
+    return range_quantile(2.0 * trial.gamma, 2, math.inf) / math.sqrt(2.0)
 
 
 def _refused(
-    line: Frontier, test: Test, tau: float, shown: list[Shown], persons: Persons
+    line: Frontier, trial: Trial, tau: float, shown: list[Shown], persons: Persons
 ) -> CertificateError:
     """Say what was found on the tightest policy, how many rows would do, and which gap could have been shown."""
-    z = _quantile(test)
+    z = _quantile(trial)
     failed = [part for part in shown if not part.passed]
-    worst = max(failed, key=lambda part: (part.gap + z * part.error) / test.allowed[part.j])
+    worst = max(failed, key=lambda part: (part.gap + z * part.error) / trial.allowed[part.j])
     j, gap, error = worst.j, worst.gap, worst.error
-    component, width = line.components[j], test.allowed[j]
+    component, width = line.components[j], trial.allowed[j]
     smallest = int(persons.sizes.min())
     problem = (
         f"No policy could be shown to keep the gap of {component.name!r} at most {component.quantity(width)}: "
@@ -302,7 +301,7 @@ def _refused(
     # However little values vary, a bet wins no more than what is allowed, measured by what a pair may lose.
     counted = float(persons.sample.n[:, j].min())
     span = component.bounds[1] - component.bounds[0] if betting and component.bounds else 0.0
-    goal = math.log(1.0 / test.level)
+    goal = math.log(1.0 / trial.level)
     could = component.quantity(float(f"{gap + max((z + 0.4) * error, goal * span / (counted + goal)):.3g}"))
     if room <= 0:
         return CertificateError(

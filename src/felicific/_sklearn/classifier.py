@@ -86,7 +86,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         The decision that people hope for; the last class by default.
     confidence : float, optional
         Returns only a policy whose gap is shown, with this confidence, to be at most ``gap`` for people like these:
-        half of every group is held out to test it on. Raises when nothing can be shown. A gap of 0 never can.
+        60 % of every group are held out to test it on. Raises when nothing can be shown. A gap of 0 never can.
     method : {"auto", "t", "betting"}, default="auto"
         The test behind ``confidence``: bets on pairs of people, which hold for any distribution within known bounds
         (shares have them, a happiness by ``bounds=``); or by large samples, Welch's t widened for skewness. "auto"

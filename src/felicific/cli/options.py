@@ -218,7 +218,7 @@ class Fitted(Traced, Limited):
         typer.Option(
             metavar="NUMBER",
             help="Return only a policy whose gap is shown, with this confidence, to be at most --gap for people "
-            "like these: half of every group is held out to test it on.",
+            "like these: 60 % of every group are held out to test it on.",
             rich_help_panel=ASKED,
         ),
     ] = None

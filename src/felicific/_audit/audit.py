@@ -28,7 +28,6 @@ from felicific._statistics.gaps import (
     limits_p_values,
     range_interval,
     range_name,
-    range_p_values,
     spread_of,
 )
 from felicific._statistics.intervals import check_confidence
@@ -307,7 +306,7 @@ def _audit_component(
     test = None
     if math.isfinite(allowed):
         p = (
-            range_p_values(found.pairs, allowed)
+            found.p_values(allowed)
             if by_range
             else limits_p_values(found.limits, n_groups, allowed, together)
         )
@@ -348,7 +347,7 @@ def _notes(persons: Persons, components: tuple[ComponentAudit, ...]) -> list[str
     if doubtful:
         notes.append(
             f"The values of {', '.join(map(repr, doubtful))} are so skewed that t intervals hold the truth less often "
-            "than stated; corrected ones are given beside them."
+            "than stated; corrected ones are given beside them, and tests rest on Chebyshev's inequality."
         )
     if any(found.test is not None and found.test.at_most == 0.0 for found in components):
         notes.append("A gap of exactly 0 can be refuted and never shown.")

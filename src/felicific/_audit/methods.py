@@ -11,6 +11,7 @@ import numpy as np
 
 from felicific._audit.persons import EachPerson, Persons, bounds_of, not_one_by_one
 from felicific._audit.result import Interval, make_intervals
+from felicific._statistics.gaps import range_p_values
 from felicific._statistics.intervals import METHODS, Limits, Sample, mean_limits, summarise, with_added
 from felicific._typing import Codes, Floats, Truths
 from felicific.exceptions import DataError, HappinessError
@@ -20,9 +21,6 @@ BETTING_ROWS = 100_000
 
 #: With fewer successes or failures than this in some group, a rate is not treated as normal.
 FEWEST = 5
-
-#: Cochran's (1977) rule: a t interval may be trusted from 25 times the squared skewness on.
-COCHRAN = 25.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,8 +80,11 @@ class Measure:
     @cached_property
     def skewed(self) -> Truths:
         """Groups whose t interval covers too rarely because of skewness, by Cochran's rule."""
-        sample = self.sample
-        return np.asarray(~self._silent & (sample.n < COCHRAN * sample.skewness**2))
+        return self.sample.skewed
+
+    def p_values(self, at_most: float) -> tuple[float, float]:
+        """By the studentised range, that the gap is at most this, and that it is more."""
+        return range_p_values(self.pairs, at_most, trusted=self.rate)
 
     @property
     def normal(self) -> bool:

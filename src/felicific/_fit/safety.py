@@ -28,7 +28,7 @@ from felicific._fit.certificate import Certificate, tested
 from felicific._frontier.frontier import Frontier
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import Component
-from felicific._statistics.gaps import range_name, range_p_values, range_quantile
+from felicific._statistics.gaps import range_name, range_quantile
 from felicific._statistics.pairs import PAIRS, shown_by_pairs
 from felicific._typing import Codes, Floats
 from felicific.exceptions import CertificateError, ConstraintError, DataError, HappinessError
@@ -189,7 +189,7 @@ class Trial:
         before = measure_component(self.fitted, j, "t")
         if not found.normal or (before.skewed.any() and not before.rate):
             return False, TOO_SKEWED
-        return range_p_values(found.pairs, self.allowed[j])[1] <= self.level, range_name(2, rate=found.rate)
+        return found.p_values(self.allowed[j])[1] <= self.level, range_name(2, rate=found.rate)
 
     def loss_bound(self, persons: Persons, candidates: int) -> tuple[float | None, bool]:
         """Upper limit of the mean loss of whichever candidate was chosen; and whether it is by large samples."""

@@ -141,23 +141,32 @@ def range_interval(sample: Sample, alpha: float, *, corrected: bool = False) -> 
     return np.maximum(low.max(axis=-1), 0.0), high.max(axis=-1)
 
 
-def range_p_values(sample: Sample, at_most: float) -> tuple[float, float]:
+def range_p_values(sample: Sample, at_most: float, *, trusted: bool = False) -> tuple[float, float]:
     """p-values of "the gap is at most this" (small: it is more) and of "it is more" (small: it is at most this).
 
-    The second needs no correction for the number of pairs, since all of them have to pass. For each it is the larger of
-    Welch's and of the one after Hall's correction for skewness, so that a skewed group does not make it too small.
+    The second needs no correction for the number of pairs, since all of them have to pass. Both are the larger of
+    Welch's and of the one after Hall's correction for skewness. Where groups are too skewed even for that, and the
+    sample is not ``trusted`` (a rate with enough successes and failures is), they are Chebyshev's and Cantelli's
+    inequality: few people of a skewed group mostly show neither its mean nor its spread.
     """
     from scipy.special import stdtr
 
+    n_groups = len(sample.n)
     difference, error, df, fewest = _pairs(sample)
     known = np.isfinite(error)
     t = np.where(known, difference - at_most, 0.0) / np.where(known, error, 1.0)
-    excess = float(t[known].max(initial=-math.inf))
-    more = range_tail(math.sqrt(2.0) * excess, len(sample.n), float(fewest)) if excess > 0 else 1.0
     g = _pair_skewness(sample, np.where(known, error, math.inf))
     corrected = t + g / 3.0 * t**2 + g**2 / 27.0 * t**3 + g / 6.0
-    within = np.where(known, stdtr(df, np.maximum(t, corrected)), 1.0)
-    return more, float(within.max())
+    skewed = np.zeros_like(sample.skewed) if trusted else sample.skewed
+    least, most = np.minimum(t, corrected), np.maximum(t, corrected)
+    excess = float(least[known].max(initial=-math.inf))
+    more = range_tail(math.sqrt(2.0) * excess, n_groups, float(fewest)) if excess > 0 else 1.0
+    if skewed.any() and excess > 0:
+        more = max(more, min(1.0, n_groups * (n_groups - 1) / 2.0 / excess**2))
+    within = np.where(known, stdtr(df, most), 1.0)
+    one, other = _ordered(n_groups)
+    cantelli = np.where(most < 0, 1.0 / (1.0 + most**2), 1.0)
+    return more, float(np.where(skewed[one] | skewed[other], np.maximum(within, cantelli), within).max())
 
 
 def _pair_skewness(sample: Sample, error: Floats) -> Floats:

@@ -51,6 +51,10 @@ def check_confidence(confidence: Any) -> float:
 # Samples
 
 
+#: Cochran's (1977) rule: a t interval may be trusted from 25 times the squared skewness on.
+COCHRAN = 25.0
+
+
 @dataclass(frozen=True, eq=False)
 class Sample:
     """What large-sample intervals need to know of some values: arrays of shape (groups, components).
@@ -72,6 +76,11 @@ class Sample:
     def silent(self) -> NDArray[np.bool_]:
         """Where the values say nothing of their spread: fewer than two of them, or all alike."""
         return np.asarray((self.n < 2) | (self.sd == 0.0))
+
+    @property
+    def skewed(self) -> NDArray[np.bool_]:
+        """Where large-sample limits hold less often than stated because of skewness, by Cochran's rule."""
+        return np.asarray(~self.silent & (self.n < COCHRAN * self.skewness**2))
 
     @property
     def error(self) -> Floats:

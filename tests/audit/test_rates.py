@@ -74,6 +74,15 @@ def test_who_is_a_rate(nobody, happiness, exact):
         assert (found.component.bounds == (0.0, 1.0)) == exact
 
 
+def test_what_looks_like_a_rate_is_asked_about(nobody):
+    """Values that are all 0 or 1 and not declared get a hint; others and declared ones do not."""
+    table = nobody | {"approved": np.tile([0, 1, 1], 20)}
+    for happiness, hint in (("decision", True), ("decision == 1", False), ("decision * loan", False)):
+        for lay in (dict, as_lazy):
+            found = audit("approved", lay(table), happiness=happiness, **ASKED)
+            assert any("all 0 or 1 here" in note for note in found.notes) == hint
+
+
 def test_other_values_of_a_rate_are_refused(nobody):
     """By row, in memory and on engines; and bounds that say otherwise."""
     wrong = Happiness("decision * loan", rate=True)

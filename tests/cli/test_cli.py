@@ -136,7 +136,8 @@ def test_audits_of_files_keep_no_rows(folder, works, scores, monkeypatch, asked,
     works(f"{FIT} --gap 200")
     weighted = scores.assign(times=np.arange(len(scores)) % 3)
     weighted.to_parquet("s.parquet", row_group_size=100)
-    asked = asked.replace("odds", "odds --method t") if "policy" in decided else asked
+    if "policy" in decided and "--method" not in asked:
+        asked += " --method t"  # bets go person by person
     line = f"audit s.parquet {decided} --group sex {asked}"
     with monkeypatch.context() as patch:
         patch.setattr(sys.modules["felicific.cli.audit"], "_needs_rows", lambda *rest: True)
@@ -514,7 +515,10 @@ MISTAKES = {
     ),
     AUDIT.replace("scores.csv", "alike.csv") + " --class 1 --class 2": (1, "Add --class 0."),
     AUDIT.replace("scores.csv", "alike.csv") + " --class 0 --class 1 --class no": (1, "--class no"),
-    f"{AUDIT} --method exact": (1, "Use --method betting with bounds, or --method t."),
+    f"{AUDIT} --method exact": (
+        1,
+        "write it as a comparison; or use --method betting with bounds, or --method t.",
+    ),
     f"{AUDIT} --method betting": (1, "Say --bounds LOW,HIGH, or use --method t."),
     f"{AUDIT} --bounds 0,1": (1, "Widen --bounds,"),
     f"{FIT} --gap 5000 --method t": (1, "Give --confidence with it, or leave it out."),

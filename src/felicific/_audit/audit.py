@@ -34,7 +34,7 @@ from felicific._statistics.intervals import check_confidence
 from felicific._tables.engine import Engine, find_engine
 from felicific._tables.groups import groups_of_present
 from felicific._tables.memory import count_rows, take_rows
-from felicific._typing import Array, GapLike, LossLike, Table
+from felicific._typing import Array, GapLike, LossLike, Table, Truths
 from felicific.exceptions import DataError
 
 #: What ``method=`` may say.
@@ -349,6 +349,21 @@ def _notes(persons: Persons, components: tuple[ComponentAudit, ...]) -> list[str
             f"The values of {', '.join(map(repr, doubtful))} are so skewed that t intervals hold the truth less often "
             "than stated; corrected ones are given beside them, and tests rest on Chebyshev's inequality."
         )
+    likely = [c.name for c, looks in zip(persons.components, _look_like_rates(persons), strict=True) if looks]
+    if likely:
+        notes.append(
+            f"The values of {', '.join(map(repr, likely))} are all 0 or 1 here. If they can be nothing else, say "
+            "Happiness(..., rate=True): intervals are then exact."
+        )
     if any(found.test is not None and found.test.at_most == 0.0 for found in components):
         notes.append("A gap of exactly 0 can be refuted and never shown.")
     return notes
+
+
+def _look_like_rates(persons: Persons) -> Truths:
+    """Components of unknown range whose squares have the mean of the values, as those of 0 and 1 do."""
+    sample, unknown = persons.sample, np.array([component.bounds is None for component in persons.components])
+    mean = sample.mean + persons.origin
+    variance = sample.sd**2 * (sample.n - 1.0) / np.maximum(sample.n, 1.0)
+    alike = (np.abs(variance - mean * (1.0 - mean)) <= 1e-9).all(axis=0)
+    return np.asarray(alike & (variance > 0).any(axis=0) & unknown)

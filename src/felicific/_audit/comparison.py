@@ -250,7 +250,6 @@ def _intervals(
 def _change(paired: EachPerson, audits: tuple[Audit, Audit], j: int, alpha: float) -> Change:
     component = paired.components[j]
     span = _width(component.bounds)
-    assert paired.reach is not None, "people who are compared were audited"
     reach = paired.reach[:-1, j]
     found = measure_component(paired, j, "t")
     means = _intervals(found, reach, span, paired.countable, alpha)
@@ -282,5 +281,4 @@ def _loss_change(one: EachPerson, other: EachPerson, alpha: float) -> Interval |
         return None
     change = measure_loss(replace(one, losses=other.losses - one.losses, loss_rate=False, loss_bounds=None))
     assert change is not None, "the losses are known"
-    assert one.reach is not None, "people who are compared were audited"
     return _intervals(change, one.reach[-1:, -1], _width(other.loss_bounds), one.countable, alpha)[0]

@@ -258,7 +258,8 @@ def _choose(method: str, persons: Persons, j: int, n: Floats) -> str:
         raise HappinessError(
             f"The values of {component.name!r} are not declared to be 0 or 1, or some decisions are drawn by lot, so "
             "method='exact' does not apply.",
-            "Say Happiness(..., rate=True) if they can be nothing else; or use method='betting' with bounds, or 't'.",
+            "If they can be nothing else, say Happiness(..., rate=True); or use method='betting' with bounds, or "
+            "method='t'.",
         )
     if method in ("bernstein", "betting") and bounds is None:
         raise HappinessError(

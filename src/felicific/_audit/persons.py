@@ -81,9 +81,8 @@ class EachPerson:
     losses : array of shape (n,), or None
         Loss of each person; None when it cannot be known.
     weight : array of shape (n,), or None
-    reach : array of shape (groups + 1, components + 1), or None
+    reach : array of shape (groups + 1, components + 1)
         Mean square of how far apart the decisions leave a person: by group and component; of everybody, last, by loss.
-        None where two ways of deciding are not compared.
     checksum : int
         Of who these people are and what every decision would be worth to them, whatever was decided.
     """
@@ -100,7 +99,7 @@ class EachPerson:
     inside: Truths | None
     losses: Floats | None
     weight: Floats | None
-    reach: Floats | None
+    reach: Floats
     checksum: int
 
     @property

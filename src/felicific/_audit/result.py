@@ -131,10 +131,10 @@ class Audit:
     --------
     >>> from felicific import audit
     >>> people = {"sex": ["f", "m"] * 50, "approved": [0, 1, 1, 1] * 25}
-    >>> result = audit("approved", people, happiness="decision", sensitive_features="sex", gap=0.1)
+    >>> result = audit("approved", people, happiness={"yes": "decision == 1"}, sensitive_features="sex", gap=0.1)
     >>> result.gap, result.means
-    (0.5, {'decision': {'f': 0.5, 'm': 1.0}})
-    >>> result["decision"].test.verdict  # what is shown of "the gap is at most 0.1"
+    (0.5, {'yes': {'f': 0.5, 'm': 1.0}})
+    >>> result["yes"].test.verdict  # what is shown of "the gap is at most 0.1"
     'more'
     """
 

@@ -176,9 +176,19 @@ class Tryout:
             inside=None if inside.all() else inside,
             losses=None,
             weight=people.weight,
-            reach=None,
+            reach=self._reach,
             checksum=0,
         )
+
+    @property
+    def _reach(self) -> Floats:
+        """Mean square of how far apart decisions leave a person: by group and component; of everybody by loss."""
+        ledger, weight = self._ledger[0], self._weights
+        reach = np.zeros((self._counted.shape[0] + 1, self._counted.shape[1] + 1))
+        far = np.ptp(ledger.value[:, :, 0], axis=1) * ledger.among[:, 0]
+        reach[:-1, :-1] = self._per_group(far**2) / self._counted
+        reach[-1, -1] = np.average(np.ptp(ledger.cost, axis=1) ** 2, weights=weight)
+        return reach
 
     def _values(self, odds: Floats) -> Floats:
         """What every person may expect, relative to the origin."""

@@ -170,7 +170,7 @@ def with_changed(sample: Sample, reach: Floats) -> Sample:
 
 
 #: The spread of what is known: too small to be seen, and not none at all, which would say nothing.
-KNOWN = 1e-150
+KNOWN = 1e-90
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -87,6 +87,7 @@ def run(arguments: list[str]) -> int:
 
 #: What the library's messages ask for in Python, and how a command line says it.
 IN_THE_SHELL = {
+    r"say Happiness\(\.\.\., rate=True\)": "write it as a comparison",
     r"Happiness\(\.\.\., bounds=\(low, high\)\)": "--bounds LOW,HIGH",
     r"proba=\{class: column\}": "--proba CLASS=COLUMN",
     r"sensitive_features='sex'": "--group sex",

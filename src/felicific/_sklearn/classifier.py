@@ -315,7 +315,10 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         people = self._score_rows(fitting, problem, kind, parts_of(fit_params, places, len(rows.y)))
         self._keep(self._fit_policy(problem, people, kind, salt))
         others = self._people(held.x, held.group, held.y, held.weight, numbers=held.numbers)
-        self._keep(self._fitted.certified(people, others, check_confidence(self.confidence), self.method))
+        # What decisions are worth to people is asked once, and not for every policy that is tried on them.
+        fitted, held_out = (Tryout(problem, part.with_scores).persons for part in (people, others))
+        sure = check_confidence(self.confidence)
+        self._keep(self._fitted.certified(fitted(self.policy_), held_out, sure, self.method))
 
     def _score_rows(
         self, rows: Rows, problem: Problem, kind: Signal | Individual, fit_params: dict[str, Any]

@@ -94,15 +94,17 @@ def _wins(
         rows = np.arange(n[p])
         shaped[p, rows // length[p], rows % length[p]] = gain
     guess = spread[one] ** 2 * n / sizes[one] + spread[other] ** 2 * n / sizes[other] + width**2
+    # Before every step: pairs seen, and the squares that those left are expected to add up to.
+    seen = np.minimum(np.arange(steps)[:, None] * length, n)
+    squares = np.cumsum(np.concatenate([[GUESSED * guess], (shaped**2).sum(axis=2).T[:-1]]), axis=0)
+    ahead = np.maximum(n - seen, 1.0) * squares / (GUESSED + seen)
     goal, fortune = math.log(1.0 / level), np.zeros(len(n))
-    seen, squares = np.zeros(len(n)), GUESSED * guess
     for step in range(steps):
-        missing, left = np.maximum(goal - fortune, 0.0), np.maximum(n - seen, 1.0)
-        stake = np.sqrt(2.0 * missing / (left * squares / (GUESSED + seen)))
-        part = shaped[:, step]
-        fortune += np.log1p(np.minimum(stake, BOLDNESS / loss)[:, None] * part).sum(axis=1)
-        seen = np.minimum(seen + length, n)
-        squares += (part * part).sum(axis=1)
+        missing = np.maximum(goal - fortune, 0.0)
+        if not missing.any():
+            break
+        stake = np.minimum(np.sqrt(2.0 * missing / ahead[step]), BOLDNESS / loss)
+        fortune += np.log1p(stake[:, None] * shaped[:, step]).sum(axis=1)
     return np.asarray(fortune >= goal)
 
 

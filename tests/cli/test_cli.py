@@ -780,7 +780,7 @@ def option_name(parameter):
 #: Options whose meaning, not only their value, is a command's own.
 OWN_MEANING = {
     "apply": {"--group", "--happiness", "--policy"},  # an argument there: the file of the policy
-    "audit": {"--confidence", "--label"},
+    "audit": {"--confidence", "--label", "--method"},
     "demo": {"--rows", "--seed"},
     "reproduce": {"--group", "--rows"},
     "sample-size": {"--among", "--confidence", "--rows"},

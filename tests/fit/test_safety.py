@@ -1,5 +1,6 @@
 """Safe fits: what is returned was shown on rows held out, certificates say what holds, and the rest is refused."""
 
+import contextlib
 import math
 import pickle
 from types import SimpleNamespace
@@ -428,3 +429,15 @@ def test_people_are_paired_by_lot():
         sorted_ += shown_by_pairs(groups, np.full(2, 0.49), 1.0, 0.2, level)
     assert by_lot <= runs * level + 3 * math.sqrt(runs * level * (1 - level))
     assert sorted_ > 2 * runs * level  # else the test could not fail
+
+
+def test_what_is_said_twice_is_shown_once(crowd, monkeypatch):
+    """Parity of those decided 1 and of those decided 0 is one statement: both pass, or neither does."""
+    seen, plain = [], Trial.shows
+    monkeypatch.setattr(Trial, "shows", lambda *asked: seen.append(plain(*asked)) or seen[-1])
+    for seed in range(8):
+        with contextlib.suppress(CertificateError):
+            fitted(crowd, rows=slice(0, 1500), gap=0.1, confidence=0.9, policy="label", random_state=seed)
+    passed = [[part.passed for part in shown] for shown in seen]
+    assert all(len(flags) == 2 and len(set(flags)) == 1 for flags in passed)
+    assert {flags[0] for flags in passed} == {True, False}

@@ -178,8 +178,9 @@ class Trial:
 
     def _bets(self, found: Measure, j: int, salt: str) -> tuple[bool, str]:
         assert found.bounds is not None, "bets need bounds"
-        # Rows may stand in an order that has to do with their values, so people are paired by lot.
-        lot = np.random.default_rng([int(salt, 16), j])
+        # Rows may stand in an order that has to do with their values, so people are paired by lot: the same for every
+        # component, since some say the same twice (who is decided 1, who is decided 0).
+        lot = np.random.default_rng([int(salt, 16), 0])
         groups = [lot.permutation(found.values(z)) for z in range(len(found.sample.n))]
         span, spread = found.bounds[1] - found.bounds[0], self.fitted.sample.sd[:, j]
         return shown_by_pairs(groups, spread, span, self.allowed[j], self.level), PAIRS
@@ -302,7 +303,8 @@ def _refused(
     counted = float(persons.sample.n[:, j].min())
     span = component.bounds[1] - component.bounds[0] if betting and component.bounds else 0.0
     goal = math.log(1.0 / trial.level)
-    could = component.quantity(float(f"{gap + max((z + 0.4) * error, goal * span / (counted + goal)):.3g}"))
+    wide = max(gap + max((z + 0.4) * error, goal * span / (counted + goal)), 1.1 * width)
+    could = component.quantity(float(f"{wide:.3g}"))
     if room <= 0:
         return CertificateError(
             problem, f"No number of rows would do for policies of this kind; a gap of {could} could be shown."

@@ -22,9 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 
-from felicific import Happiness
 from felicific._audit.methods import FEWEST
 from felicific._statistics.gaps import range_interval, spread_of
 from felicific._statistics.intervals import (
@@ -231,100 +229,6 @@ def width_ratio(rng: np.random.Generator) -> float:
 
 
 # ---------------------------------------------------------------------------------------------------------
-# Safe fits
-
-
-def population(kind: str, n: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """People of two groups, or of six of which the smallest is a tenth of the others, with a model's score."""
-    shares = [0.02, *[0.196] * 5] if kind.endswith("six groups") else [0.5, 0.5]
-    group = rng.choice(len(shares), n, p=shares)
-    score = rng.normal(size=n) + 0.4 * (group > 0)
-    return {
-        "group": group,
-        "p": (score > 0.3).astype(int),
-        "y": (score + rng.normal(size=n) > 0.3).astype(int),
-        "loan": rng.lognormal(0.0, 1.0 if "sigma 1" in kind else 0.5, n),
-    }
-
-
-def funding(decision: int, x: Any) -> Any:
-    return decision * x["loan"]
-
-
-def capped(decision: int, x: Any) -> Any:
-    return decision * np.minimum(x["loan"], 20.0)
-
-
-def unchanged(decision: int, x: Any) -> Any:
-    return x["loan"] + 0.3 * x["group"]
-
-
-#: Happiness, gap allowed (None: a millionth less than the true one) and rows.
-SAFE = {
-    "the worst case: no decision changes a gap just too wide": (unchanged, None, 2_000),
-    "statistical parity": ("statistical_parity", 0.08, 2_000),
-    "equal opportunity": ("equal_opportunity", 0.09, 2_000),
-    "dollars, lognormal, sigma 0.5": (funding, 0.13, 2_000),
-    "dollars, lognormal, sigma 1": (funding, 0.12, 8_000),
-    "dollars, lognormal, sigma 1, capped at 20": (Happiness(capped, bounds=(0, 20)), 0.25, 4_000),
-    "statistical parity, six groups": ("statistical_parity", 0.2, 8_000),
-    "dollars, lognormal, sigma 0.5, six groups": (funding, 0.35, 8_000),
-}
-
-
-class Predicted(ClassifierMixin, BaseEstimator):
-    """A model that was fitted elsewhere: its prediction is a column."""
-
-    def fit(self, X: Any, y: Any) -> Any:
-        """Nothing to learn."""
-        self.classes_ = np.array([0, 1])
-        return self
-
-    def predict(self, X: Any) -> Any:
-        """The column."""
-        return X["p"].to_numpy()
-
-
-def safe_fits(runs: int, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
-    import pandas as pd
-    from sklearn.frozen import FrozenEstimator
-
-    from felicific import FairClassifier, moments
-    from felicific.exceptions import CertificateError, InfeasibleError
-
-    model = FrozenEstimator(Predicted().fit(None, None))
-    for name, (happiness, gap, rows) in SAFE.items():
-        everyone = population(name, 400_000, rng)
-        table = pd.DataFrame(everyone)
-        settings = {"happiness": happiness, "sensitive_features": "group"}
-        truth = moments(table, predicted="p", y="y", policy="label", **settings)
-        gap = float(truth.today.gaps[0]) * (1 - 1e-6) if gap is None else gap
-        returned = violated = wrong_loss = 0
-        for run in range(runs):
-            sample = table.iloc[rng.integers(0, len(table), rows)]
-            fair = FairClassifier(
-                model, gap=gap, confidence=0.95, policy="label", random_state=run, **settings
-            )
-            try:
-                fair.fit(sample, sample["y"].to_numpy())
-            except (CertificateError, InfeasibleError):
-                continue
-            returned += 1
-            outcome = truth.evaluate(fair.policy_.q)
-            violated += bool((outcome.gaps > gap).any())
-            wrong_loss += outcome.loss > fair.certificate_.loss
-        yield {
-            "values": name,
-            "smallest": rows,
-            "gap": gap,
-            "runs": runs,
-            "returned": returned / runs,
-            "returned and violating": violated / runs,
-            "returned and loss above": wrong_loss / runs,
-        }
-
-
-# ---------------------------------------------------------------------------------------------------------
 # Speed
 
 
@@ -411,26 +315,12 @@ def bounded_table(rows: Rows) -> str:
     return "\n".join(lines)
 
 
-def safe_table(rows: Rows) -> str:
-    lines = [
-        "| happiness | rows | gap allowed | fits | returned | returned and violating | loss above the stated one |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        lines.append(
-            f"| {row['values']} | {row['smallest']:,} | {row['gap']:.3g} | {row['runs']:,} | "
-            f"{percent(row['returned'])} | {percent(row['returned and violating'])} | "
-            f"{percent(row['returned and loss above'])} |"
-        )
-    return "\n".join(lines)
-
-
 def margin(target: float, runs: int) -> float:
     """Three binomial standard deviations."""
     return 3 * math.sqrt(target * (1 - target) / runs)
 
 
-def broken(rates: Rows, logs: Rows, within: Rows, safe: Rows, ratio: float) -> list[str]:
+def broken(rates: Rows, logs: Rows, within: Rows, ratio: float) -> list[str]:
     """Promises that the numbers break, beyond what chance explains."""
     found = []
     for row in rates + logs + within:
@@ -450,9 +340,6 @@ def broken(rates: Rows, logs: Rows, within: Rows, safe: Rows, ratio: float) -> l
         for measure in ("mean, t", "gap, studentised range"):
             if enough and row[measure] < 0.94 - margin(0.94, row["runs"]):
                 found.append(f"{measure} covers {row[measure]:.4f}: {row}")
-    for row in safe:
-        if row["returned and violating"] > 0.05 + margin(0.05, row["runs"]):
-            found.append(f"a safe fit violates: {row}")
     if ratio > 1 / 3:
         found.append(f"betting is {ratio:.2f} of Hoeffding's width")
     return found
@@ -483,7 +370,6 @@ def write_csv(path: Path, rows: Rows) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=10_000)
-    parser.add_argument("--safe-runs", type=int, default=500)
     parser.add_argument("--out", type=Path, default=ROOT / "docs")
     asked, start = parser.parse_args(), time.perf_counter()
     rng, page = np.random.default_rng(2024), asked.out / "statistics.md"
@@ -497,8 +383,6 @@ def main() -> int:
     ratio = width_ratio(rng)
     sentence = f"At a standard deviation of .1 and 1,000 people, betting is {ratio:.2f} of Hoeffding's width."
     fill(page, "bounded", f"{bounded_table(within)}\n\n{sentence}")
-    safe = list(safe_fits(asked.safe_runs, rng))
-    fill(page, "safe", safe_table(safe))
     fast = speed()
     fill(
         page,
@@ -507,8 +391,8 @@ def main() -> int:
         f"bootstraps and 4 metrics took {fast['fairlearn']:.1f} s for {fast['fairlearn rows']:,} rows: "
         f"{fast['times']:,.0f} times as long per row.",
     )
-    write_csv(asked.out / "coverage.csv", found_rates + logs + within + safe)
-    faults = broken(found_rates, logs, within, safe, ratio)
+    write_csv(asked.out / "coverage.csv", found_rates + logs + within)
+    faults = broken(found_rates, logs, within, ratio)
     print(*faults, sep="\n")
     print(f"{time.perf_counter() - start:.0f} s in all, {len(faults)} promises broken")
     return 1 if faults else 0

@@ -344,6 +344,8 @@ def test_confidence(folder, works, felicific, scores):
     found = json.loads(works(f"{FIT} --gap 5000 --confidence 0.9 --json"))
     assert found["certificate"]["basis"] == "held-out test"
     assert found["certificate"]["gaps"][FUNDING] <= 5000
+    assert found["certificate"]["large_samples"] == [FUNDING]
+    assert "by large samples" in found["certificate"]["sentence"]
     assert Policy.load("policy.json").gap <= 5000
     works(
         FIT.replace("--proba score", "--predicted approved") + " --gap 5000 --confidence 0.9 --out label.json"
@@ -597,6 +599,9 @@ MISTAKES = {
     ),
     f"{AUDIT} --method betting": (1, "Say --bounds LOW,HIGH, or use --method t."),
     f"{AUDIT} --bounds 0,1": (1, "Widen --bounds,"),
+    f"{FIT} --gap 5000 --method t": (1, "Give --confidence with it, or leave it out."),
+    f"{FIT} --gap 5000 --confidence 0.9 --method betting": (1, "Say --bounds LOW,HIGH, or use --method t."),
+    f"{FIT} --gap 5000 --confidence 0.9 --method exact": (2, "'exact' is not one of 'auto', 't', 'betting'"),
     f"{FIT} --gap 0 --confidence 0.9": (
         1,
         "with --confidence, such as what chance alone shows (felicific audit",
@@ -922,7 +927,7 @@ def option_name(parameter):
 #: Options whose meaning, not only their value, is a command's own.
 OWN_MEANING = {
     "apply": {"--group", "--happiness", "--policy"},  # an argument there: the file of the policy
-    "audit": {"--confidence", "--label"},
+    "audit": {"--confidence", "--label", "--method"},
     "demo": {"--rows", "--seed"},
     "reproduce": {"--group", "--rows"},
     "sample-size": {"--among", "--confidence", "--rows"},

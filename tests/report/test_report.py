@@ -491,3 +491,13 @@ def test_a_recalibrated_classifier_has_a_report(fair, people):
     again = fair.recalibrate(people.table("pandas"))
     view = make_view(again.report(people.table("pandas"), people.y).to_dict())
     assert "recalibrated on people without labels" in view["caveats"][-1]
+
+
+def test_a_certificate_by_large_samples_says_so(people):
+    """On the page twice: in the certificate and as a caveat; one that holds for any distribution has neither."""
+    for settings, rough in (({"gap": 5.0}, True), ({"gap": 0.9, "happiness": "statistical_parity"}, False)):
+        fair = fitted(people, confidence=0.8, **settings)
+        assert fair.certificate_.basis == "held-out test"
+        view = make_view(fair.report(people.table("pandas"), people.y).content)
+        assert ("by large samples" in view["certificate"]) == rough
+        assert any("holds by large samples" in text for text in view["caveats"]) == rough

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,9 @@ class Certificate:
         The mean loss is at most this, at the group mix of the rows.
     smallest : int
         People in the smallest group that it rests on.
+    large_samples : tuple of str
+        Of what is stated, what holds by large samples only: names of components, and "loss". Everything else holds
+        for any distribution of values within their bounds.
     sentence : str
         All of it in one sentence.
     """
@@ -43,6 +46,7 @@ class Certificate:
     gaps: dict[str, float] = field(default_factory=dict)
     loss: float | None = None
     smallest: int = 0
+    large_samples: tuple[str, ...] = ()
     sentence: str = ""
 
     def __str__(self) -> str:
@@ -56,6 +60,7 @@ class Certificate:
             "gaps": dict(self.gaps),
             "loss": self.loss,
             "smallest": self.smallest,
+            "large_samples": list(self.large_samples),
             "sentence": self.sentence,
         }
 
@@ -137,9 +142,10 @@ def tested(
     smallest: int,
     methods: list[str],
     loss_name: str,
+    large_samples: tuple[str, ...],
 ) -> Certificate:
     """The certificate of a policy that passed a test on rows held out."""
-    found = Certificate(confidence, "held-out test", gaps, loss, smallest)
+    found = Certificate(confidence, "held-out test", gaps, loss, smallest, large_samples)
     ways = ", ".join(method_words(method, smallest) for method in methods)
     how = f"tested on {rows:,} rows held out, {smallest:,} in the smallest group; {ways}"
     return _worded(found, components, how, [], loss_name)
@@ -159,8 +165,22 @@ def _worded(
         parts.append(f"the loss at most {written(found.loss, 6)}")
     listed = ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + parts[-1]
     sentence = (
-        f"With confidence {found.confidence:.6g}, {listed} for people like these, at their group mix ({how})."
+        f"With confidence {found.confidence:.6g}{_condition(found)}, {listed} for people like these, at their group "
+        f"mix ({how})."
     )
     if silent:
         sentence += f" Nothing can be promised of the rest: {'; '.join(silent)}."
-    return Certificate(found.confidence, found.basis, found.gaps, found.loss, found.smallest, sentence)
+    return replace(found, sentence=sentence)
+
+
+def _condition(found: Certificate) -> str:
+    """What the confidence rests on, if it is not for any distribution."""
+    rough = found.large_samples
+    if not rough:
+        return ""
+    every = [*found.gaps, *(["loss"] if found.loss is not None else [])]
+    if len(rough) == len(every):
+        return " by large samples"
+    return (
+        f" ({' and '.join('the loss' if name == 'loss' else repr(name) for name in rough)} by large samples)"
+    )

@@ -10,10 +10,10 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from felicific._audit.persons import Persons, persons_of
+from felicific._audit.persons import Persons
 from felicific._capabilities import remedy
 from felicific._fit.certificate import Certificate
-from felicific._fit.safety import certify
+from felicific._fit.safety import Trial, certify
 from felicific._frontier.breakpoints import Closing
 from felicific._frontier.frontier import Frontier
 from felicific._people.people import People
@@ -107,21 +107,15 @@ class Fitted(ABC):
         """A policy of the frontier with the salt of this one, decided as this one is."""
         return replace(policy, salt=self.policy.salt, randomize=self.policy.randomize)
 
-    def certified(self, people: People, others: People, confidence: float) -> Self:
-        """The loosest policy of the frontier that is shown on ``others`` to meet the gap; ``people`` were fitted on."""
-        problem = self.problem
+    def certified(
+        self, fitted: Persons, held_out: Callable[[Policy], Persons], confidence: float, method: str
+    ) -> Self:
+        """The loosest policy of the frontier that is shown to meet the gap.
 
-        def measured(whom: People) -> Callable[[Policy], Persons]:
-            return lambda policy: persons_of(policy.decided(whom), problem)
-
-        policy, certificate = certify(
-            self.frontier,
-            problem.widths,
-            measured(others),
-            measured(people)(self.policy),
-            confidence,
-            self.finished,
-        )
+        ``fitted`` is what this one does to those it was fitted on, ``held_out`` what any policy does to others.
+        """
+        trial = Trial(method, confidence, self.problem.widths, fitted)
+        policy, certificate = certify(self.frontier, trial, held_out, self.finished)
         return replace(self, certificate=certificate)._with(policy, self.frontier)
 
     def recalibration(self, kept: str) -> dict[str, str]:

@@ -8,6 +8,9 @@ then the first violating policy in the sequence has passed, which has probabilit
 
 however many candidates there are. That a gap is at most :math:`\epsilon` says so of every pair of groups in every
 component, and each of these tests has to reject at level :math:`\gamma`: no correction is needed for their number.
+
+Within known bounds (a share has them) each test is by bets on pairs of people and holds for any distribution. Without
+bounds no test can: it is by large samples, and what it shows is said to be.
 """
 
 from __future__ import annotations
@@ -24,10 +27,11 @@ from felicific._audit.persons import Persons
 from felicific._fit.certificate import Certificate, tested
 from felicific._frontier.frontier import Frontier
 from felicific._policy.policy import Policy
-from felicific._statistics.gaps import limits_name, range_name, range_quantile, spread_of
-from felicific._statistics.intervals import Sample
+from felicific._problem.happiness import Component
+from felicific._statistics.gaps import range_name, range_quantile
+from felicific._statistics.pairs import PAIRS, shown_by_pairs
 from felicific._typing import Codes, Floats, Truths
-from felicific.exceptions import CertificateError, ConstraintError
+from felicific.exceptions import CertificateError, ConstraintError, DataError, HappinessError
 
 #: Candidates in the sequence, and how many margins below the gap that was asked for it starts.
 STEPS, REACH = 21, 3.0
@@ -38,11 +42,15 @@ LOSS_SHARE = 0.1
 #: In the place of a method.
 TOO_SKEWED = "too skewed"
 
-#: Share of the rows that are held out.
-HELD_OUT = 0.5
+#: Share of every group that is held out; half and three quarters return fewer policies (docs/statistics.md).
+HELD_OUT = 0.6
 
 
-def check_certifiable(gap: Any, widths: list[float]) -> None:
+#: What ``method=`` of a safe fit may say.
+TESTS = ("auto", "t", "betting")
+
+
+def check_certifiable(gap: Any, widths: list[float], components: tuple[Component, ...], method: str) -> None:
     """Refuse at once what no number of rows could show."""
     if not any(math.isfinite(width) for width in widths):
         raise ConstraintError(
@@ -53,6 +61,25 @@ def check_certifiable(gap: Any, widths: list[float]) -> None:
         raise ConstraintError(
             "A gap of 0 can never be shown, with any number of rows: sampling error is always left.",
             "Allow a small gap with confidence=, such as what chance alone shows (audit(...) states it as the bias).",
+        )
+    for component, width in zip(components, widths, strict=True):
+        if method == "betting" and math.isfinite(width) and component.bounds is None:
+            raise HappinessError(
+                f"method='betting' needs to know the range of {component.name!r}.",
+                "Say Happiness(..., bounds=(low, high)), or use method='t'.",
+            )
+
+
+def check_method(method: Any, confidence: float | None) -> None:
+    """Refuse a test that is none, or one that nothing is tested by."""
+    if method not in TESTS:
+        raise DataError(
+            f"There is no test by method={method!r}.", f"Choose one of {', '.join(map(repr, TESTS))}."
+        )
+    if method != "auto" and confidence is None:
+        raise DataError(
+            f"method={method!r} says how a gap is shown, and nothing is to be shown.",
+            "Give confidence= with it, or leave it out.",
         )
 
 
@@ -65,7 +92,7 @@ def split(
     sampling: bool = False,
     cluster: Codes | None = None,
 ) -> tuple[Floats, Floats]:
-    """How many people of every row are fitted on, and how many held out: half of each group, by lot.
+    """How many people of every row are fitted on, and how many held out: the same share of each group, by lot.
 
     A row of frequency 5 is five people, who may come to lie on both sides. With ``sampling`` weights a row is one
     person; with a ``cluster`` for every row, whole clusters are held out.
@@ -83,7 +110,7 @@ def split(
         out = int(count.sum() * HELD_OUT)
         if out < 2:
             raise CertificateError(
-                f"The group {group!r} has {count.sum()} people, of whom half are to be held out.",
+                f"The group {group!r} has {count.sum()} people, of whom {HELD_OUT:.0%} are to be held out.",
                 "Pass more rows of it, merge it with another, or leave confidence out.",
             )
         if (count == 1).all():
@@ -96,7 +123,7 @@ def split(
 def _held_units(
     units: Codes, codes: Codes, groups: tuple[Any, ...], people: Floats, rng: np.random.Generator
 ) -> Truths:
-    """Which units are held out: of those that belong to a group more than to others a half, by lot."""
+    """Which units are held out: of those that belong to a group more than to others the same share, by lot."""
     size = np.zeros((int(units.max()) + 1, len(groups)))
     np.add.at(size, (units, codes), people)
     home, held = size.argmax(axis=1), np.zeros(len(size), dtype=bool)
@@ -107,179 +134,222 @@ def _held_units(
         out, left = (int(np.count_nonzero(size[rows, z])) for rows in (held, ~held))
         if out < 2 or left < 1:
             raise CertificateError(
-                f"The group {group!r} has {out + left} clusters or weighted rows, of which half are to be held out.",
+                f"The group {group!r} has {out + left} clusters or weighted rows, of which a part is to be held out.",
                 "Pass more rows of it, merge it with another, or leave confidence out.",
             )
     return held
 
 
 @dataclass(frozen=True)
-class Trial:
-    """How a candidate fared: whether it passed, how far apart the groups were, and by which methods."""
+class Shown:
+    """What the rows held out say of one component under a candidate.
 
+    ``gap`` and ``error`` are how far apart the groups are there, and the standard error of that.
+    """
+
+    j: int
     passed: bool
-    gaps: list[float]
-    error: list[float]
-    methods: list[str]
-    loss: float | None
+    gap: float
+    error: float
+    method: str
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How gaps are tested on people held out.
+
+    Attributes
+    ----------
+    method : {"auto", "t", "betting"}
+        By bets on pairs of people, by large samples, or by bets where bounds are known.
+    confidence : float
+        One minus the probability of returning a policy that violates a gap or the stated loss.
+    allowed : list of float
+        Gap to be shown, by component; infinite for one that is not asked about.
+    fitted : Persons
+        What the policy that was asked for does to the people fitted on: how much values vary, which shapes stakes and
+        the candidates, and never what a test says is true.
+    """
+
+    method: str
+    confidence: float
+    allowed: list[float]
+    fitted: Persons
+
+    @property
+    def gamma(self) -> float:
+        """That probability, as it was written: 1 - 0.95 is 0.05."""
+        return float(f"{1.0 - self.confidence:.12g}")
+
+    @property
+    def level(self) -> float:
+        """Of every test of a gap."""
+        return (1.0 - LOSS_SHARE) * self.gamma
+
+    @property
+    def asked(self) -> list[int]:
+        """Components that are tested."""
+        return [j for j, width in enumerate(self.allowed) if math.isfinite(width)]
+
+    def shows(self, persons: Persons, salt: str) -> list[Shown]:
+        """What is shown of every component that is asked about, all at one level."""
+        return [self._shows(persons, j, salt) for j in self.asked]
+
+    def _shows(self, persons: Persons, j: int, salt: str) -> Shown:
+        betting = self.method != "t" and persons.components[j].bounds is not None and persons.countable
+        if self.method == "betting" and not betting:
+            raise DataError(
+                "method='betting' bets on people one by one, and weights or clusters leave none.",
+                "Use method='t', or rows that are people of their own.",
+            )
+        found = measure_component(persons, j, "auto" if betting else "t")
+        part = found.pairs
+        gap = float(part.mean.max() - part.mean.min())
+        error = float(np.sqrt(np.sort(part.error**2)[-2:].sum()))
+        passed, method = (self._bets if betting else self._by_large_samples)(found, j, salt)
+        return Shown(j, passed, gap, error, method)
+
+    def _bets(self, found: Measure, j: int, salt: str) -> tuple[bool, str]:
+        assert found.bounds is not None, "bets need bounds"
+        # Rows may stand in an order that has to do with their values, so people are paired by lot: the same for every
+        # component, since some say the same twice (who is decided 1, who is decided 0).
+        lot = np.random.default_rng([int(salt[-32:], 16), 0])
+        groups = [lot.permutation(found.values(z)) for z in range(len(found.sample.n))]
+        span, spread = found.bounds[1] - found.bounds[0], self.fitted.sample.sd[:, j]
+        return shown_by_pairs(groups, spread, span, self.allowed[j], self.level), PAIRS
+
+    def _by_large_samples(self, found: Measure, j: int, salt: str) -> tuple[bool, str]:
+        # What is rare may be missing among those held out: those fitted on are looked at too.
+        before = measure_component(self.fitted, j, "t")
+        if not found.normal or (before.skewed.any() and not before.rate):
+            return False, TOO_SKEWED
+        return found.p_values(self.allowed[j])[1] <= self.level, range_name(2, rate=found.rate)
+
+    def loss_bound(self, persons: Persons, candidates: int) -> tuple[float | None, bool]:
+        """Upper limit of the mean loss of whichever candidate was chosen; and whether it is by large samples."""
+        loss = measure_loss(persons, "t" if self.method == "t" else "auto")
+        if loss is None:
+            return None, False
+        high = float(loss.cautious(LOSS_SHARE * self.gamma / candidates)[1][0])
+        return (high, loss.method == "t") if math.isfinite(high) else (None, False)
 
 
 def certify(
     line: Frontier,
-    allowed: list[float],
+    trial: Trial,
     persons_of: Callable[[Policy], Persons],
-    fitted: Persons,
-    confidence: float,
     finish: Callable[[Policy], Policy],
 ) -> tuple[Policy, Certificate]:
-    """The loosest policy of the frontier that is shown to keep every gap at most ``allowed``.
+    """The loosest policy of the frontier that is shown to keep every gap at most what is allowed.
 
     Parameters
     ----------
     line : Frontier
         Of the rows that were fitted on.
-    allowed : list of float
-        Gap to be shown, by component; infinite for one that is not asked about.
+    trial : Trial
     persons_of : callable
         What a policy does to the people held out.
-    fitted : Persons
-        What the policy that was asked for does to the people fitted on, of whom there are as many: how much values
-        vary.
-    confidence : float
-        One minus the probability of returning a policy that violates a gap or the stated loss.
     finish : callable
         Makes a policy of the frontier the one that will decide (its salt, its rounding).
     """
-    gamma = 1.0 - confidence
-    taus = _sequence(line, allowed, fitted.sample, gamma)
-    chosen: tuple[Policy, Trial, Persons] | None = None
+    taus = _sequence(line, trial)
+    chosen: tuple[Policy, list[Shown], Persons] | None = None
     for tau in taus:
         limits = {c.name: tau * r for c, r in zip(line.components, line.ray, strict=True) if r < math.inf}
         policy = finish(line.at(gap=limits))
         persons = persons_of(policy)
-        trial = _try(persons, allowed, gamma, len(taus))
-        if not trial.passed:
+        shown = trial.shows(persons, policy.salt)
+        if not all(part.passed for part in shown):
             if chosen is None:
-                raise _refused(line, allowed, tau, trial, persons, gamma)
+                raise _refused(line, trial, tau, shown, persons)
             break
-        chosen = policy, trial, persons
+        chosen = policy, shown, persons
     assert chosen is not None, "the sequence is never empty"
-    policy, trial, persons = chosen
-    gaps = {
-        component.name: width
-        for component, width in zip(policy.components, allowed, strict=True)
-        if math.isfinite(width)
-    }
-    n = persons.sample.n[:, np.isfinite(allowed)]
+    policy, shown, persons = chosen
+    loss, roughly = trial.loss_bound(persons, len(taus))
+    names = {j: policy.components[j].name for j in trial.asked}
     certificate = tested(
         policy.components,
-        gaps,
-        trial.loss,
-        confidence,
+        {names[j]: trial.allowed[j] for j in trial.asked},
+        loss,
+        trial.confidence,
         int(persons.seen.sum()),
-        int(n.min()),
-        list(dict.fromkeys(trial.methods)),
+        int(persons.sample.n[:, trial.asked].min()),
+        list(dict.fromkeys(part.method for part in shown)),
         line.loss_name,
+        (*(names[part.j] for part in shown if part.method != PAIRS), *(["loss"] if roughly else [])),
     )
     return policy, certificate
 
 
-def _sequence(line: Frontier, allowed: list[float], spread: Sample, gamma: float) -> list[float]:
+def _sequence(line: Frontier, trial: Trial) -> list[float]:
     """Places on the frontier, tightest first, where the test is expected to begin to fail.
 
-    They depend on the rows fitted on alone: how much values vary there, and how many rows there are, since as many are
-    held out.
+    They depend on the rows fitted on alone: how much values vary there, and how many rows there are.
     """
-    asked = [j for j, width in enumerate(allowed) if math.isfinite(width) and line.ray[j] > 0]
+    allowed, spread = trial.allowed, trial.fitted.sample
+    asked = [j for j in trial.asked if line.ray[j] > 0]
     least, last = float(line.tau[0]), float(line.tau[-1])
     top = min((allowed[j] / line.ray[j] for j in asked), default=last)
     top = max(least, min(top, last))
-    z = range_quantile(2.0 * gamma, 2, math.inf) / math.sqrt(2.0)
-    error = spread.sd / np.sqrt(np.maximum(spread.n, 1.0))
+    error = spread.sd / np.sqrt(np.maximum(spread.n * HELD_OUT / (1.0 - HELD_OUT), 1.0))
     widest = np.sqrt((np.sort(error, axis=0)[-2:] ** 2).sum(axis=0))
-    margin = max((z * float(widest[j] / line.ray[j]) for j in asked), default=0.0)
+    margin = max((_quantile(trial) * float(widest[j] / line.ray[j]) for j in asked), default=0.0)
     start = max(least, top - REACH * margin)
     return sorted(set(np.linspace(start, top, STEPS).tolist()))
 
 
-def _try(persons: Persons, allowed: list[float], gamma: float, candidates: int) -> Trial:
-    """Test one candidate."""
-    level = (1.0 - LOSS_SHARE) * gamma
-    passed, gaps, errors, methods = True, [], [], []
-    for j, width in enumerate(allowed):
-        if not math.isfinite(width):
-            continue
-        found = measure_component(persons, j)
-        part = found.pairs
-        shown, method = shown_at_most(found, width, level)
-        passed = passed and shown
-        gaps.append(float(part.mean.max() - part.mean.min()))
-        errors.append(float(np.sqrt(np.sort(part.error**2)[-2:].sum())))
-        methods.append(method)
-    return Trial(passed, gaps, errors, methods, _loss_bound(persons, LOSS_SHARE * gamma / candidates))
-
-
-def shown_at_most(found: Measure, width: float, level: float) -> tuple[bool, str]:
-    """Whether a gap is shown, at this level, to be at most so wide; and by which method.
-
-    By large samples where these are trustworthy, else by exact or distribution-free limits where they can be had.
-    Values that are too skewed, without known bounds, show nothing.
-    """
-    if found.method == "t" and not found.normal:
-        return False, TOO_SKEWED
-    if found.normal:
-        return found.p_values(width)[1] <= level, range_name(2, rate=found.rate)
-    return bool(spread_of(found.limits(level / 2.0))[1] <= width), limits_name(found.words)
-
-
-def _loss_bound(persons: Persons, tail: float) -> float | None:
-    """Upper limit of the mean loss."""
-    loss = measure_loss(persons)
-    if loss is None:
-        return None
-    high = loss.cautious(tail)[1]
-    return float(high[0]) if math.isfinite(high[0]) else None
+def _quantile(trial: Trial) -> float:
+    """How many standard errors below the gap allowed a test passes in half of all cases; of bets a little more."""
+    return range_quantile(2.0 * trial.gamma, 2, math.inf) / math.sqrt(2.0)
 
 
 def _refused(
-    line: Frontier, allowed: list[float], tau: float, trial: Trial, persons: Persons, gamma: float
+    line: Frontier, trial: Trial, tau: float, shown: list[Shown], persons: Persons
 ) -> CertificateError:
     """Say what was found on the tightest policy, how many rows would do, and which gap could have been shown."""
-    z = range_quantile(2.0 * gamma, 2, math.inf) / math.sqrt(2.0)
-    asked = [j for j, width in enumerate(allowed) if math.isfinite(width)]
-    worst = max(range(len(asked)), key=lambda i: (trial.gaps[i] + z * trial.error[i]) / allowed[asked[i]])
-    j = asked[worst]
-    component, width = line.components[j], allowed[j]
-    gap, error = trial.gaps[worst], trial.error[worst]
+    z = _quantile(trial)
+    failed = [part for part in shown if not part.passed]
+    worst = max(failed, key=lambda part: (part.gap + z * part.error) / trial.allowed[part.j])
+    j, gap, error = worst.j, worst.gap, worst.error
+    component, width = line.components[j], trial.allowed[j]
     smallest = int(persons.seen.min())
     problem = (
         f"No policy could be shown to keep the gap of {component.name!r} at most {component.quantity(width)}: "
         f"the tightest one, tested on rows held out ({smallest:,} in the smallest group), has a gap of "
         f"{component.quantity(float(f'{gap:.4g}'))}"
     )
-    room = width - (tau * float(line.ray[j]) if math.isfinite(line.ray[j]) else gap)
-    if not math.isfinite(error):
+    betting = worst.method == PAIRS
+    if not math.isfinite(error) and not betting:
         return CertificateError(
             f"{problem}, and nothing is known of how its values vary.",
             "Pass more rows of the smallest group, or bounds= of the happiness.",
         )
+    error = error if math.isfinite(error) else 0.0
     problem += f" with a standard error of {component.quantity(float(f'{error:.3g}'))}."
-    if trial.methods[worst] == TOO_SKEWED:
+    if worst.method == TOO_SKEWED:
         return CertificateError(
             f"{problem} The values are so skewed that a test by large samples cannot be trusted with so few.",
             "Pass more rows."
             if component.bounds
             else "Say Happiness(..., bounds=(low, high)), or pass more rows.",
         )
-    could = component.quantity(float(f"{gap + (z + 0.3) * error:.3g}"))
+    room = width - (tau * float(line.ray[j]) if math.isfinite(line.ray[j]) else gap)
+    # However little values vary, a bet wins no more than what is allowed, measured by what a pair may lose.
+    counted = float(persons.sample.n[:, j].min())
+    span = component.bounds[1] - component.bounds[0] if betting and component.bounds else 0.0
+    goal = math.log(1.0 / trial.level)
+    wide = max(gap + max((z + 0.4) * error, goal * span / (counted + goal)), 1.1 * width)
+    could = component.quantity(float(f"{wide:.3g}"))
     if room <= 0:
         return CertificateError(
             problem, f"No number of rows would do for policies of this kind; a gap of {could} could be shown."
         )
     # Enough to pass about nine times out of ten: the gap seen on the rows held out is off by the sampling error of
-    # both halves, on either side, so by less than 1.645 times the root of 2 standard errors in nine cases of ten.
-    rows = math.ceil(smallest / HELD_OUT * max(1.2, ((z + 2.33) * error / room) ** 2))
-    rows = int(float(f"{rows:.2g}"))
+    # both parts, on either side, so by less than 1.645 times their common standard error in nine cases of ten.
+    noise = 1.645 / math.sqrt(1.0 - HELD_OUT) * error
+    more = max(1.2, ((z * error + noise) / room) ** 2, 1.5 * goal * (span - width) / (room * counted))
+    rows = int(float(f"{math.ceil(smallest / HELD_OUT * more):.2g}"))
     return CertificateError(
         problem,
         f"About {rows:,} rows in the smallest group would do ({smallest / HELD_OUT:,.0f} were passed); with these, "

@@ -63,6 +63,9 @@ class _Result(NamedTuple):
 
 def _fitted(people: People, options: FitOptions) -> _Result:
     """Fit by the sums alone where they are enough, which works at any size."""
+    from felicific._fit.safety import check_method
+
+    check_method(options.method, options.confidence)
     task = people.task(options)
     if options.kind != "individual" and options.confidence is None:
         from felicific._policy.solve import solve
@@ -72,7 +75,8 @@ def _fitted(people: People, options: FitOptions) -> _Result:
     from felicific.cli.model import classifier
 
     rows = people.source.read(pandas=True)
-    fair = classifier(people, rows, people.kind(options.kind), confidence=options.confidence, **task)
+    kind, sure = people.kind(options.kind), {"confidence": options.confidence, "method": options.method}
+    fair = classifier(people, rows, kind, **sure, **task)
     return _Result(
         fair.policy_, fair.frontier_.today, None if options.confidence is None else fair.certificate_
     )

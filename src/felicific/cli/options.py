@@ -28,6 +28,7 @@ PANELS = (PEOPLE, MEASURED, ASKED, OUTPUT)
 
 PolicyKind = Literal["score", "individual", "label", "soft-label"]
 Method = Literal["auto", "t", "hall", "exact", "bernstein", "betting"]
+Test = Literal["auto", "t", "betting"]
 WeightKind = Literal["frequency", "sampling"]
 
 
@@ -243,10 +244,19 @@ class Fitted(Traced, Evidence, Limited):
         typer.Option(
             metavar="NUMBER",
             help="Return only a policy whose gap is shown, with this confidence, to be at most --gap for people "
-            "like these: half of every group is held out to test it on.",
+            "like these: 60 % of every group are held out to test it on.",
             rich_help_panel=ASKED,
         ),
     ] = None
+    method: Annotated[
+        Test,
+        typer.Option(
+            metavar="METHOD",
+            help="The test behind --confidence: betting, which holds for any distribution within known bounds, t by "
+            "large samples, or auto: betting wherever bounds are known.",
+            rich_help_panel=ASKED,
+        ),
+    ] = "auto"
     seed: Annotated[
         int | None,
         typer.Option(

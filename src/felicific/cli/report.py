@@ -53,9 +53,8 @@ def report(options: ReportOptions) -> None:
             rows, others = halves(rows, people.group, options.seed, people.cluster)
         else:
             others = People.find(replace(options, file=options.test)).source.read(pandas=True)
-        fair = classifier(
-            people, rows, options.kind or "score", confidence=options.confidence, **people.task(options)
-        )
+        sure = {"confidence": options.confidence, "method": options.method}
+        fair = classifier(people, rows, options.kind or "score", **sure, **people.task(options))
         words: dict[str, Any] = {"command": command_line(), "model": None}
         if options.title is not None:
             words["title"] = options.title

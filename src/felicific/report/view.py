@@ -287,4 +287,9 @@ def _caveats(content: Content, ways: list[Any], names: Names) -> list[str]:
         notes.append(
             "The policy carries no certificate. " + clean(_said(content, certificate["sentence"]), 600)
         )
+    if certificate is not None and certificate.get("large_samples"):
+        notes.append(
+            "The certificate holds by large samples: where rare people have much larger values than any in the "
+            "sample, it may not. With known bounds of happiness it would hold for any distribution."
+        )
     return list(dict.fromkeys([*found, *notes]))

@@ -443,7 +443,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         Group means and loss are straight lines between breakpoints; gaps are computed from them, with the kinks where
         groups change places. ``sample_weight`` as in ``fit``.
         """
-        tried, line = self._tryout(X, y, sensitive_features, sample_weight, Columns()), self.frontier_
+        tried, line = self._tryout(X, y, sensitive_features, sample_weight), self.frontier_
         outcomes = [tried.outcome(tried.odds(policy)) for policy in line.policies]
         return curve(line.components, line.groups, line.tau, outcomes, tried.today)
 
@@ -464,23 +464,27 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         ``fit``; ``weight_kind`` and ``cluster`` as for :func:`felicific.audit`.
         """
         said = Columns(cluster=cluster, weight_kind=weight_kind)
-        warn_repeated(self._intake.keys(X), cluster)
         tried = self._tryout(X, y, sensitive_features, sample_weight, said)
         return band_of(self.frontier_, tried.persons, confidence)
 
-    def _tryout(self, X: Table, y: Any, sensitive_features: Any, sample_weight: Any, said: Columns) -> Tryout:
-        """Other people, with labels and weights, to try policies on."""
+    def _tryout(
+        self, X: Table, y: Any, sensitive_features: Any, sample_weight: Any, sure: Columns | None = None
+    ) -> Tryout:
+        """Other people, with labels and weights, to try policies on; ``sure`` where intervals are made of it."""
         check_is_fitted(self, "policy_")
         labels = as_vector(y, "y")
         n, weight = count_rows(X), check_weights(sample_weight, len(labels))
         if len(labels) != n:
             raise DataError(f"There are {len(labels)} labels y for {n} rows.", "Pass one for every row.")
         group = self._intake.groups(X, sensitive_features, weight)
+        said = Columns() if sure is None else sure
         now, cluster = said.column(X, "today"), said.column(X, "cluster")
         refuse_length(cluster, n)
         rows = Rows(X, labels, group, weight, now, np.arange(n), said.weight_kind, cluster)
         present = present_rows(weight)
         rows = rows if present is None else rows.take(present)
+        if sure is not None:
+            warn_repeated(self._intake.keys(rows.x), cluster)
         people = self._people(rows.x, rows.group, **rows.known)
         return Tryout(self._fitted.problem, people.with_scores)
 
@@ -532,7 +536,6 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         }
         make: Callable[..., Report] = import_module("felicific.report").choice_report
         said = Columns(today=today, cluster=cluster, weight_kind=weight_kind)
-        warn_repeated(self._intake.keys(X), cluster)
         tried = self._tryout(X, y, sensitive_features, sample_weight, said)
         return make(tried, self.frontier_, self.policy_, **(about | options))
 

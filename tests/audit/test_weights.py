@@ -239,6 +239,9 @@ def test_repeated_keys_are_warned_about(crowd):
         door(twice, y, cluster="id")
     once = np.where(np.arange(400) % 2 == 0, 1.0, 0.0)
     fair_of(crowd, key="id").fit(twice, y, sample_weight=once)
+    fair.frontier_band(twice, y, sample_weight=once)
+    audit(fair, twice, y, sample_weight=once)
+    fair.frontier_on(twice, y)
 
 
 def test_moments_know_the_kind_of_weights(crowd):

@@ -37,7 +37,7 @@ from felicific._statistics.gaps import (
 from felicific._statistics.intervals import check_confidence
 from felicific._tables.engine import Engine, find_engine
 from felicific._tables.groups import groups_of_present
-from felicific._tables.memory import count_rows, take_column, take_rows
+from felicific._tables.memory import column_names, count_rows, take_column, take_rows
 from felicific._typing import Array, Floats, GapLike, LossLike, Table, Truths
 from felicific.exceptions import DataError
 
@@ -289,7 +289,7 @@ def _by_decisions(
     problem = asked.problem(find_classes(array, y, asked.classes))
     if X is None:
         problem.refuse_x()
-    if fair and settings.key is not None:
+    if fair and settings.key in column_names(table):  # a pipeline may make it later
         warn_repeated(take_column(table, settings.key, "key"), cluster)
     people = People.of(
         table,

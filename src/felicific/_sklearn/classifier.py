@@ -477,7 +477,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         Group means and loss are straight lines between breakpoints; gaps are computed from them, with the kinks where
         groups change places. ``sample_weight`` as in ``fit``.
         """
-        tried, line = self._tryout(X, y, sensitive_features, sample_weight, Columns()), self.frontier_
+        tried, line = self._tryout(X, y, sensitive_features, sample_weight), self.frontier_
         outcomes = [tried.outcome(tried.odds(policy)) for policy in line.policies]
         return curve(line.components, line.groups, line.tau, outcomes, tried.today)
 
@@ -498,7 +498,6 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         ``fit``; ``weight_kind`` and ``cluster`` as for :func:`felicific.audit`.
         """
         said = Columns(cluster=cluster, weight_kind=weight_kind)
-        warn_repeated(self._intake.keys(X), cluster)
         tried = self._tryout(X, y, sensitive_features, sample_weight, said)
         self._note_fitted(X)
         return band_of(self.frontier_, tried.persons, confidence)
@@ -508,19 +507,24 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         fitted, *recalibrated = (seen.share(X) for seen in self._seen)
         return fitted_notes(fitted, sum(recalibrated), self.policy_.basis.out_of_fold)
 
-    def _tryout(self, X: Table, y: Any, sensitive_features: Any, sample_weight: Any, said: Columns) -> Tryout:
-        """Other people, with labels and weights, to try policies on."""
+    def _tryout(
+        self, X: Table, y: Any, sensitive_features: Any, sample_weight: Any, sure: Columns | None = None
+    ) -> Tryout:
+        """Other people, with labels and weights, to try policies on; ``sure`` where intervals are made of it."""
         check_is_fitted(self, "policy_")
         n, labels = count_rows(X), np.asarray(Columns(y=y).column(X, "y"))
         weight = check_weights(sample_weight, len(labels))
         if len(labels) != n:
             raise DataError(f"There are {len(labels)} labels y for {n} rows.", "Pass one for every row.")
         group = self._intake.groups(X, sensitive_features, weight)
+        said = Columns() if sure is None else sure
         now, cluster = said.column(X, "today"), said.column(X, "cluster")
         refuse_length(cluster, n)
         rows = Rows(X, labels, group, weight, now, np.arange(n), said.weight_kind, cluster)
         present = present_rows(weight)
         rows = rows if present is None else rows.take(present)
+        if sure is not None:
+            warn_repeated(self._intake.keys(rows.x), cluster)
         people = self._people(rows.x, rows.group, **rows.known)
         return Tryout(self._fitted.problem, people.with_scores)
 
@@ -580,7 +584,6 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             )
         make: Callable[..., Report] = import_module("felicific.report").choice_report
         said = Columns(today=today, cluster=cluster, weight_kind=weight_kind)
-        warn_repeated(self._intake.keys(X), cluster)
         tried = self._tryout(X, y, sensitive_features, sample_weight, said)
         about["notes"] = self._note_fitted(X)
         return make(tried, self.frontier_, self.policy_, **(about | options))

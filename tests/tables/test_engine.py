@@ -651,6 +651,7 @@ def test_batches_that_end_early_are_an_error(monkeypatch, refuses, table):
 LARGE = {"a": np.arange(60) + 3_000_000_000, "b": np.arange(60) + 4_000_000_001}
 LARGE |= {"u": np.arange(60, dtype=np.uint64) + np.uint64(2**63), "three": np.arange(60) % 3}
 WRAPPING = {
+    "expression": ("decision * a * b", lambda row: row["a"] * row["b"]),
     "product": (lambda decision, x: decision * x["a"] * x["b"], lambda row: row["a"] * row["b"]),
     "negative": (lambda decision, x: -x["u"] * decision, lambda row: -row["u"]),
     "cube": (lambda decision, x: decision * x["a"] ** 3, lambda row: row["a"] ** 3),

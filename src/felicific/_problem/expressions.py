@@ -451,7 +451,7 @@ class _Walk:
                 return _tidy(take_column(x, name, "this expression"))
             except DataError as error:
                 raise _wrong(self.text, node, error.problem, error.remedy) from error
-        return x[name]
+        return _tidy(x[name])
 
     def number(self, node: ast.expr) -> Any:
         """A value that arithmetic can be done with."""

@@ -441,3 +441,11 @@ def test_what_is_said_twice_is_shown_once(crowd, monkeypatch):
     passed = [[part.passed for part in shown] for shown in seen]
     assert all(len(flags) == 2 and len(set(flags)) == 1 for flags in passed)
     assert {flags[0] for flags in passed} == {True, False}
+
+
+def test_very_many_people_are_not_paired(crowd):
+    """Frequencies that add up to tens of millions: limits from sums, for any distribution still, and at once."""
+    found = fitted(crowd, gap=0.2, confidence=0.9, weight=np.full(4000, 10_000)).certificate_
+    assert found.large_samples == ()
+    assert "limits of all group means together, empirical Bernstein (distribution-free)" in str(found)
+    assert found.smallest > 1e7

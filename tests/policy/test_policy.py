@@ -324,7 +324,6 @@ def test_version_is_a_whole_number(version):
         ({"loss": 10**400}, "loss is no array"),
         ({"q": "1"}, "q holds '1', which is no number"),
     ],
-    ids=str,
 )
 def test_wrong_parts_are_named(changes, words):
     """Whatever the checksum says, empty lists, doubled names, negative gaps and odd salts are refused by name."""

@@ -28,7 +28,7 @@ from felicific._fit.certificate import Certificate, tested
 from felicific._frontier.frontier import Frontier
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import Component
-from felicific._statistics.gaps import range_name, range_quantile
+from felicific._statistics.gaps import limits_name, range_name, range_quantile, spread_of
 from felicific._statistics.pairs import PAIRS, shown_by_pairs
 from felicific._typing import Codes, Floats, Truths
 from felicific.exceptions import CertificateError, ConstraintError, DataError, HappinessError
@@ -38,6 +38,9 @@ STEPS, REACH = 21, 3.0
 
 #: Share of the error probability that is spent on the statement about the loss.
 LOSS_SHARE = 0.1
+
+#: Above so many people nobody is paired: limits of the means are nearly as narrow, and need sums only.
+PAIRED = 5_000_000
 
 #: In the place of a method.
 TOO_SKEWED = "too skewed"
@@ -144,7 +147,8 @@ def _held_units(
 class Shown:
     """What the rows held out say of one component under a candidate.
 
-    ``gap`` and ``error`` are how far apart the groups are there, and the standard error of that.
+    ``gap`` and ``error`` are how far apart the groups are there, and the standard error of that; ``surely`` whether the
+    test holds for any distribution.
     """
 
     j: int
@@ -152,6 +156,7 @@ class Shown:
     gap: float
     error: float
     method: str
+    surely: bool
 
 
 @dataclass(frozen=True)
@@ -207,10 +212,15 @@ class Trial:
         gap = float(part.mean.max() - part.mean.min())
         error = float(np.sqrt(np.sort(part.error**2)[-2:].sum()))
         passed, method = (self._bets if betting else self._by_large_samples)(found, j, salt)
-        return Shown(j, passed, gap, error, method)
+        return Shown(j, passed, gap, error, method, betting)
 
     def _bets(self, found: Measure, j: int, salt: str) -> tuple[bool, str]:
         assert found.bounds is not None, "bets need bounds"
+        if found.sample.n.sum() > PAIRED:
+            limits = found.by("bernstein")
+            return bool(spread_of(limits.limits(self.level / 2.0))[1] <= self.allowed[j]), limits_name(
+                limits.words
+            )
         # Rows may stand in an order that has to do with their values, so people are paired by lot: the same for every
         # component, since some say the same twice (who is decided 1, who is decided 0).
         lot = np.random.default_rng([int(salt[-32:], 16), 0])
@@ -277,7 +287,7 @@ def certify(
         int(persons.sample.n[:, trial.asked].min()),
         list(dict.fromkeys(part.method for part in shown)),
         line.loss_name,
-        (*(names[part.j] for part in shown if part.method != PAIRS), *(["loss"] if roughly else [])),
+        (*(names[part.j] for part in shown if not part.surely), *(["loss"] if roughly else [])),
     )
     return policy, certificate
 
@@ -296,7 +306,8 @@ def _sequence(line: Frontier, trial: Trial) -> list[float]:
     widest = np.sqrt((np.sort(error, axis=0)[-2:] ** 2).sum(axis=0))
     margin = max((_quantile(trial) * float(widest[j] / line.ray[j]) for j in asked), default=0.0)
     start = max(least, top - REACH * margin)
-    return sorted(set(np.linspace(start, top, STEPS).tolist()))
+    # First the tightest there is, in case that the margin is too small a guess.
+    return sorted({least, *np.linspace(start, top, STEPS).tolist()})
 
 
 def _quantile(trial: Trial) -> float:
@@ -319,8 +330,7 @@ def _refused(
         f"the tightest one, tested on rows held out ({smallest:,} in the smallest group), has a gap of "
         f"{component.quantity(float(f'{gap:.4g}'))}"
     )
-    betting = worst.method == PAIRS
-    if not math.isfinite(error) and not betting:
+    if not math.isfinite(error) and not worst.surely:
         return CertificateError(
             f"{problem}, and nothing is known of how its values vary.",
             "Pass more rows of the smallest group, or bounds= of the happiness.",
@@ -337,7 +347,7 @@ def _refused(
     room = width - (tau * float(line.ray[j]) if math.isfinite(line.ray[j]) else gap)
     # However little values vary, a bet wins no more than what is allowed, measured by what a pair may lose.
     counted = float(persons.sample.n[:, j].min())
-    span = component.bounds[1] - component.bounds[0] if betting and component.bounds else 0.0
+    span = component.bounds[1] - component.bounds[0] if worst.surely and component.bounds else 0.0
     goal = math.log(1.0 / trial.level)
     wide = max(gap + max((z + 0.4) * error, goal * span / (counted + goal)), 1.1 * width)
     could = component.quantity(float(f"{wide:.3g}"))

@@ -4,7 +4,7 @@
 
 Each world is a sample of a population whose truth is known; the table replaces what stands between the markers of
 ``statistics.md`` in the folder ``--out``. Exits with an error when a test that holds for any distribution breaks its
-promise. ``--shares`` measures instead how much of the rows had best be held out.
+promise. ``--shares`` measures instead how much of every group had best be held out.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ PAIRED = 5_000_000
 #: In the place of a method.
 TOO_SKEWED = "too skewed"
 
-#: Share of every group that is held out; half and three quarters return fewer policies (docs/statistics.md).
+#: Share of every group that is held out; measured in docs/statistics.md: fewer or more return fewer policies.
 HELD_OUT = 0.6
 
 

@@ -317,7 +317,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             favourable=self.favourable,
             see_group=bool(self.group_at_predict),
         )
-        check_method(self.method, self.confidence)
+        if self.method != "auto":
+            check_method(self.method, self.confidence)
         if self.confidence is not None:
             check_confidence(self.confidence)
             check_certifiable(self.gap, problem.widths, problem.components, self.method)

@@ -26,7 +26,7 @@ try:
           policy=sys.argv[1], gap=0.1)
 except ValueError as error:
     print(type(error).__name__, error, sep="\\n")
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """
 
 

@@ -66,6 +66,7 @@ def losing(texts):
 # Every group loses
 
 
+@pytest.mark.filterwarnings("ignore:The salt of this policy comes from a seed")
 def test_every_output_says_that_every_group_loses(loans, tmp_path):
     """Fit, its file, an audit, a comparison and the report say it, of their own people; if it is not so none does."""
     fair = poorer(loans)

@@ -24,12 +24,13 @@ from felicific.cli.options import PANELS
 from felicific.exceptions import FittedRowsWarning
 
 #: Policies of tests are saved with the salt of a seed, so that their lots are the same again.
-pytestmark = pytest.mark.filterwarnings("ignore:The salt of this policy comes from a seed")
-
 FUNDING = "decision * loan"
 
 # A warning is a note on standard error, as it is outside of tests.
-pytestmark = pytest.mark.filterwarnings("always::felicific.exceptions.FittedRowsWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:The salt of this policy comes from a seed"),
+    pytest.mark.filterwarnings("always::felicific.exceptions.FittedRowsWarning"),
+]
 
 
 def make_scores(n=600, seed=0):
@@ -556,7 +557,7 @@ MISTAKES = {
         for line in (AUDIT, FIT, FRONTIER, REPORT)
     },
     **{
-        f"{line.replace(FUNDING, 'decision')} --bounds 0,1 --gap 5": (1, "no gap of it is larger than 1")
+        f"{line.replace(FUNDING, 'decision')} --bounds 0,1 --gap 5": (1, "no gap of it is larger than $1")
         for line in (AUDIT, FIT, REPORT)
     },
     "audit scores.csv --decision approved --group sex --happiness equalised_odds": (1, "'equalized_odds'?"),

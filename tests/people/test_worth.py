@@ -259,7 +259,7 @@ def test_achieved_and_tryouts_agree_with_audits(case):
     odds = people.proba
     tried = Tryout(problem, people)
     sums, tries = achieved(problem, people, odds), tried.outcome(odds)
-    persons = tried.measured(odds)
+    persons = tried.measured(odds, drawn=True)
     every = np.column_stack([case.columns[f"p{k}"] for k in range(len(case.classes))])
     found = audit(every, dict(case.columns), **asked_of_audits(case))
 

@@ -179,7 +179,7 @@ def test_units_bounds_and_prices_come_back():
     policy = make_policy(
         happiness=[happy, "equalized_odds"],
         gap={happy.name: 500.0},
-        constraints=[Floor(happy.name, 100.0), Budget(happy.name, at_most=1e9)],
+        constraints=[Floor(happy.name, 100.0), Budget(happy.name, at_most=10_999.0)],
     )
     back = reload(policy)
     assert same(policy, back)

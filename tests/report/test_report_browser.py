@@ -45,7 +45,11 @@ def reports(fair, people, tmp_path_factory):
     """Three pages: a usual one, one of hostile names, one of many groups, classes and components."""
     folder = tmp_path_factory.mktemp("reports")
     hostile, x, y, group = many(
-        5, 2, {name: Happiness(lambda decision: float(decision), unit=name) for name in HOSTILE[:3]}, HOSTILE
+        5,
+        2,
+        {name: Happiness(lambda decision: float(decision), unit=name) for name in HOSTILE[:3]},
+        HOSTILE,
+        gap=dict.fromkeys(HOSTILE[:3], 0.1),
     )
     found = {
         "usual": fair.report(people.table("pandas"), people.y, command="felicific demo"),

@@ -24,6 +24,8 @@ from felicific.exceptions import (
     MomentsError,
 )
 
+pytestmark = pytest.mark.filterwarnings("ignore::felicific.exceptions.FittedRowsWarning")
+
 PEOPLE = make_people(300, 3)
 NAMES = ["score", "wealth", "loan", "group", "id"]
 MODELS = {

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from felicific._people.wrapping import may_wrap, unwrapped
+from felicific._people.wrapping import SMALL, may_wrap, unwrapped
 from felicific._problem.expressions import Expression
 from felicific._problem.happiness import ARGUMENTS, Happiness, arguments_of
 from felicific._problem.problem import Problem
@@ -75,7 +75,7 @@ class Batch:
     @cached_property
     def wrapping(self) -> frozenset[str]:
         """Which of ``x``, ``y`` and ``group`` hold whole numbers that could wrap around."""
-        return frozenset(name for name in ("x", "y", "group") if may_wrap(getattr(self, name)))
+        return may_wrap({"x": self.x, "y": self.y, "group": self.group})
 
     def row(self, position: int) -> str:
         """Name one row and its group in a message."""
@@ -283,8 +283,8 @@ def _numbers(
     given = {name: offered[name] for name in asked}
     with np.errstate(all="ignore"):  # what is not finite is refused by name
         numbers = _returned(function, case, given)
-        large = asked & batch.wrapping or (asked - {"decision"} and may_wrap(np.asarray(decision)))
-        if large and not isinstance(function, Expression):
+        large = isinstance(decision, int) and abs(decision) >= SMALL and asked - {"decision"}
+        if not isinstance(function, Expression) and (large or asked & batch.wrapping):
             numbers = unwrapped(partial(_returned, function, case), given, numbers, case)
     n = len(batch.group)
     if numbers.shape not in {(), (n,)}:

@@ -35,9 +35,10 @@ ALIKE = 1e-9
 Arguments = dict[str, Any]
 
 
-def may_wrap(table: Table) -> bool:
-    """Whether an array, or some column, holds whole numbers so large that arithmetic on them could wrap around."""
-    return table is not None and any(largest >= SMALL for largest in whole_extremes(table))
+def may_wrap(tables: dict[str, Table]) -> frozenset[str]:
+    """Which arrays or tables hold whole numbers so large that arithmetic on them could wrap around."""
+    given = {name: table for name, table in tables.items() if table is not None}
+    return frozenset(name for name, table in given.items() if max(whole_extremes(table), default=0) >= SMALL)
 
 
 def unwrapped(call: Callable[[Arguments], Floats], given: Arguments, numbers: Floats, case: str) -> Floats:

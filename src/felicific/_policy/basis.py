@@ -68,7 +68,7 @@ class Basis:
         }
 
     @classmethod
-    def from_json(cls, content: Any, shape: tuple[int, int]) -> Basis:
+    def from_json(cls, content: Any, shape: tuple[int, ...]) -> Basis:
         """Read what :meth:`to_json` wrote, for means of this shape."""
         if content is None:
             return cls()  # files of 0.1.0 do not say it

@@ -533,5 +533,5 @@ def _common(content: dict[str, Any]) -> dict[str, Any]:
         "randomize": content["randomize"],
         "see_group": content["see_group"],
         "expected": content["expected"],
-        "basis": Basis.from_json(content.get("basis"), (len(content["groups"]), len(components))),
+        "basis": Basis.from_json(content.get("basis"), means.shape),
     }

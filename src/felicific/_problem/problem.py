@@ -85,16 +85,14 @@ class Problem:
         checked = check_constraints(constraints)
         every = own + _constrained(checked, own, decisions.tolist(), favourable)
         components = tuple(part.component for part in every)
+        names = tuple(str(component.name) for component in own)
+        made = cls(decisions, truths, every, Loss.of(loss, decisions, truths), (), see_group, names)
+        made._refuse_unknown("decision", decisions.tolist(), "decision", "classes")
+        made._refuse_unknown("y", truths.tolist(), "label", "classes")
         check_gaps(asked, checked, components)
         if asked is not gap:
             check_one_unit(gap, "gap", components[: len(own)])
-        requirements = requirements_of(asked, checked, components)
-        names = tuple(str(component.name) for component in own)
-        cost = Loss.of(loss, decisions, truths)
-        made = cls(decisions, truths, every, cost, requirements, see_group, names)
-        made._refuse_unknown("decision", decisions.tolist(), "decision", "classes")
-        made._refuse_unknown("y", truths.tolist(), "label", "classes")
-        return made
+        return replace(made, requirements=requirements_of(asked, checked, components))
 
     @cached_property
     def components(self) -> tuple[Component, ...]:

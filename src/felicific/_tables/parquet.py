@@ -130,7 +130,13 @@ def arrow_schemas(files: Sequence[str]) -> dict[str, dict[str, str]]:
     """The types of every file, by PyArrow."""
     from pyarrow import parquet
 
-    return {file: {field.name: str(field.type) for field in parquet.read_schema(file)} for file in files}
+    found = {}
+    for file in files:
+        try:
+            found[file] = {field.name: str(field.type) for field in parquet.read_schema(file)}
+        except ValueError as error:  # PyArrow's errors of files that are none
+            raise DataError(f"{file} cannot be read as Parquet: {error}", "Write the file again.") from error
+    return found
 
 
 def refuse_casts(dataset: Any) -> None:

@@ -384,7 +384,8 @@ def _audit_component(
         )
         test = GapTest(allowed, *p, _verdict(*p, together))
     means = dict(zip(persons.groups, found.intervals(apart), strict=True))
-    bias = min(chance_gap(found.pairs), widest)
+    bias = chance_gap(found.pairs)
+    bias = min(bias, widest) if math.isfinite(bias) else bias
     part = ComponentAudit(persons.components[j], means, gap, bias, test)
     if found.method != "t" or not found.skewed.any():
         return part

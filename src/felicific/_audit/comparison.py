@@ -276,11 +276,15 @@ def _intervals(
         made = replace(found, method=method, bounds=(-span, span)).intervals(alpha)
     else:
         added = replace(found, sample=with_changed(found.sample, reach), method="hall", bounds=None)
+        columns = (
+            added.intervals(alpha),
+            added.by("t").notes(),
+            found.sample.mean.tolist(),
+            found.sample.n.tolist(),
+        )
         made = [
-            replace(interval, estimate=estimate, n=n, method=ADDED)
-            for interval, estimate, n in zip(
-                added.intervals(alpha), found.sample.mean.tolist(), found.sample.n.tolist(), strict=True
-            )
+            replace(interval, estimate=estimate, n=n, method=ADDED, note=note)
+            for interval, note, estimate, n in zip(*columns, strict=True)
         ]
     return [
         Interval(0.0, 0.0, 0.0, interval.n, KNOWN_ZERO) if far == 0.0 else interval

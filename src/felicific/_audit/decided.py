@@ -42,7 +42,8 @@ def find_classes(array: Array, y: Array | None, classes: Any = None) -> Array:
     else:
         held = np.delete(array, null_rows(array))  # missing ones are refused by row later
         held = as_objects(held.tolist()) if held.dtype.kind == "O" else held
-        y = as_objects(y.tolist()) if y is not None and y.dtype.kind == "O" else y
+        if y is not None and y.dtype.kind == "O":
+            y = exact_array(np.delete(y, null_rows(y)).tolist())
         if held.dtype.kind == "f" and bool((held != np.rint(held)).any()):
             raise DataError(
                 "The decisions are fractions.",

@@ -116,7 +116,7 @@ class Measure:
                 note = "all values are equal, so nothing is known of their spread"
                 note += "; bounds= would help" if self.bounds is None and sample.df is None else ""
             elif self.method == "added" and sample.df is not None and self.hits[z] < FEWEST:
-                note = f"as uncertain as {self.hits[z]:.1f} people among others: too few to rely on"
+                note = "too few successes or failures, counted as independent people, to rely on it"
             elif self.method == "t" and self.skewed[z]:
                 note = f"skewness {sample.skewness[z]:.1f}: holds the truth less often than stated"
             notes.append(note)

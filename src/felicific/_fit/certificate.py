@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from felicific._people.weights import SAY, unclear
+from felicific._people.weights import unclear, what_to_say
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import Component, written
 from felicific._problem.loss import Loss, is_accuracy
@@ -87,7 +87,7 @@ def a_priori(policy: Policy, moments: Moments | None, loss: Loss, confidence: fl
         return no_certificate(f"the bound counts people, and sampling weights do not. {AUDIT}", confidence)
     if not moments.counts:
         why = unclear(moments.whole, moments.total, int(moments.rows.sum()))
-        return no_certificate(f"{why[:1].lower()}{why[1:]} {SAY}", confidence)
+        return no_certificate(f"{why[:1].lower()}{why[1:]} {what_to_say(moments.whole)}", confidence)
     if not policy.randomize and moments.signal.drawn:
         return no_certificate(f"a rounded soft label is no policy of its signal. {AUDIT}", confidence)
     means, counted = policy.outcome.means, moments.counted

@@ -20,6 +20,7 @@ from felicific._people.people import People
 from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
+from felicific._problem.requirements import gaps_asked
 from felicific._program.moments import Moments, Outcome
 from felicific._program.signals import SoftLabel
 from felicific._program.summing import sum_people
@@ -116,7 +117,13 @@ class Fitted(ABC):
         """
         trial = Trial(method, confidence, self.problem.widths, fitted)
         policy, certificate = certify(self.frontier, trial, held_out, self.finished)
-        return replace(self, certificate=certificate)._with(policy, self.frontier)
+        found = replace(self, certificate=certificate)._with(policy, self.frontier)
+        # What was asked for is the gap that was shown, not the one at this place of the frontier.
+        asked = gaps_asked(self.problem.requirements, self.problem.components)
+        stated = replace(found.policy, basis=replace(found.policy.basis, asked=asked))
+        fresh = replace(found, policy=stated)
+        vars(fresh)["frontier"] = self.frontier
+        return fresh
 
     def recalibration(self, kept: str) -> dict[str, str]:
         """How each component was brought to people without labels; ``kept`` for those that look at them."""

@@ -241,7 +241,7 @@ class Trial:
         if loss is None:
             return None, False
         high = float(loss.cautious(LOSS_SHARE * self.gamma / candidates)[1][0])
-        return (high, loss.method == "t") if math.isfinite(high) else (None, False)
+        return (high, loss.method in ("t", "added")) if math.isfinite(high) else (None, False)
 
 
 def certify(
@@ -284,7 +284,7 @@ def certify(
         loss,
         trial.confidence,
         int(persons.seen.sum()),
-        int(persons.sample.n[:, trial.asked].min()),
+        int((persons.sample.n if persons.countable else persons.counted)[:, trial.asked].min()),
         list(dict.fromkeys(part.method for part in shown)),
         line.loss_name,
         (*(names[part.j] for part in shown if not part.surely), *(["loss"] if roughly else [])),
@@ -315,6 +315,18 @@ def _quantile(trial: Trial) -> float:
     return range_quantile(2.0 * trial.gamma, 2, math.inf) / math.sqrt(2.0)
 
 
+def _more_people(persons: Persons, component: Component) -> str:
+    """What helps where nothing can be shown: bounds only where people count one by one and none are known yet."""
+    more = (
+        "more rows of the smallest group"
+        if persons.clusters is None
+        else "more clusters of the smallest group"
+    )
+    if persons.countable and component.bounds is None:
+        return f"Say Happiness(..., bounds=(low, high)), or pass {more}."
+    return f"Pass {more}."
+
+
 def _refused(
     line: Frontier, trial: Trial, tau: float, shown: list[Shown], persons: Persons
 ) -> CertificateError:
@@ -333,16 +345,14 @@ def _refused(
     if not math.isfinite(error) and not worst.surely:
         return CertificateError(
             f"{problem}, and nothing is known of how its values vary.",
-            "Pass more rows of the smallest group, or bounds= of the happiness.",
+            _more_people(persons, component),
         )
     error = error if math.isfinite(error) else 0.0
     problem += f" with a standard error of {component.quantity(float(f'{error:.3g}'))}."
     if worst.method == TOO_SKEWED:
         return CertificateError(
             f"{problem} The values are so skewed that a test by large samples cannot be trusted with so few.",
-            "Pass more rows."
-            if component.bounds
-            else "Say Happiness(..., bounds=(low, high)), or pass more rows.",
+            _more_people(persons, component),
         )
     room = width - (tau * float(line.ray[j]) if math.isfinite(line.ray[j]) else gap)
     # However little values vary, a bet wins no more than what is allowed, measured by what a pair may lose.

@@ -39,14 +39,14 @@ def are_sampling(kind: WeightKind, whole: bool, total: float, rows: int) -> bool
             "The weights are said to be frequencies, and some are no whole numbers.",
             "Say weight_kind='sampling' if a row stands for people who were not seen, or pass counts of people.",
         )
-    raise DataError(unclear(whole, total, rows), SAY)
+    raise DataError(unclear(whole, total, rows), what_to_say(whole))
 
 
-#: What to do about weights of which it is not clear what they are.
-SAY = (
-    "Say weight_kind='sampling' if a row is one person who stands for so many, or weight_kind='frequency' if so many "
-    "people were seen."
-)
+def what_to_say(whole: bool) -> str:
+    """What to do about weights of which it is not clear what they are."""
+    sampling = "Say weight_kind='sampling' if a row is one person who stands for so many"
+    frequency = "weight_kind='frequency' if so many people were seen" if whole else "pass counts of people"
+    return f"{sampling}, or {frequency}."
 
 
 def unclear(whole: bool, total: float, rows: int) -> str:

@@ -102,9 +102,8 @@ class Expression:
         """
         for node in _equated(_read(self.text), name):
             value = _constant(node)
-            # Text that meets numbers, or the other way round, is told when the two are compared.
             alike = [one for one in known if isinstance(one, str) == isinstance(value, str)]
-            if value is None or not alike or value in alike:
+            if value is None or not known or value in alike:
                 continue
             near = difflib.get_close_matches(str(value), [one for one in alike if isinstance(one, str)], n=1)
             shown = f"{str(list(known[:20]))[:-1]}, ...]" if len(known) > 20 else str(list(known))

@@ -222,6 +222,8 @@ class Happiness:
         asked = arguments_of(self.function, f"The happiness {name!r}", ARGUMENTS)
         if self.among is not None:
             asked |= arguments_of(self.among, f"`among` of the happiness {name!r}", ARGUMENTS[1:])
+        if self.rate not in (None, True, False):
+            raise HappinessError(f"rate is {self.rate!r} of the happiness {name!r}.", "Say True or False.")
         rate = is_rate(self.function) if self.rate is None else bool(self.rate)
         if self.bounds is not None:
             object.__setattr__(self, "bounds", _range(self.bounds, name))

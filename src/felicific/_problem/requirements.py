@@ -447,8 +447,14 @@ def gaps_asked(requirements: Sequence[Requirement], components: tuple[Component,
 
 
 def check_one_unit(number: float, what: str, components: Sequence[Component]) -> None:
-    """Refuse one number, but for 0, of components in different units; what has no unit is not known to differ."""
-    units = sorted({component.unit for component in components if component.unit})
+    """Refuse one number, but for 0, of components in different units; what has no unit is not known to differ.
+
+    What lies between 0 and 1 is a share, whatever it is called.
+    """
+    counted = {
+        component.unit or ("share" if component.bounds == (0.0, 1.0) else "") for component in components
+    }
+    units = sorted(counted - {""})
     if len(units) > 1 and 0 < number < math.inf:
         named = ", ".join(f"{component.name!r}: ..." for component in components)
         raise ConstraintError(

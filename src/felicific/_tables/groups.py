@@ -136,7 +136,7 @@ def find_groups(group: Array) -> tuple[Any, ...]:
 
 
 #: From so many groups on, fewer than so many people in each on average mean that a column says who somebody is.
-MANY, FEW = 50, 2
+MANY, FEW = 50, 5
 
 
 def refuse_identifiers(groups: Sequence[Any], rows: int, weight: float | None = None) -> None:

@@ -271,8 +271,8 @@ def _caveats(content: Content, ways: list[Any], names: Names) -> list[str]:
     notes = [clean(_said(content, note), 600) for _, found in ways for note in found["notes"]]
     notes = [note for note in [*content.get("notes", ()), *notes] if note not in _remarks(content)]
     found = [
-        "Intervals speak of people like these: independent of each other, and not those on whom the model or the "
-        "policy was fitted.",
+        "Intervals speak of people like these, and not of those on whom the model or the policy was fitted; rows, or "
+        "clusters of them where some are named, are taken to be independent of each other.",
         "Group means are compared, not lives: inside a group some people may be worse off.",
         "Whether this is the right measure of happiness, and who is missing from the data, no computation can say.",
     ]
@@ -290,6 +290,6 @@ def _caveats(content: Content, ways: list[Any], names: Names) -> list[str]:
     if certificate is not None and certificate.get("large_samples"):
         notes.append(
             "The certificate holds by large samples: where rare people have much larger values than any in the "
-            "sample, it may not. With known bounds of happiness it would hold for any distribution."
+            "sample, it may not."
         )
     return list(dict.fromkeys([*found, *notes]))

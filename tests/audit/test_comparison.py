@@ -227,3 +227,14 @@ def test_only_the_same_people_are_compared(two):
         compare(one, *audits(people, after, sample_weight=np.arange(1, 601), weight_kind="frequency"))
     with refused(DataError, "confidence"):
         compare(one, other, confidence=95)
+
+
+def test_skewed_changes_are_noted():
+    """Where even the corrected interval of a change holds less often than stated, its note says so."""
+    rng = np.random.default_rng(6)
+    group, loan = np.repeat(["f", "m"], 100), rng.lognormal(0.0, 2.0, 200)
+    before = rng.integers(0, 2, 200)
+    after = np.where(rng.random(200) < 0.2, 1 - before, before)
+    asked = {"happiness": "decision * loan", "sensitive_features": group}
+    found = compare(*(audit(d, {"loan": loan}, **asked) for d in (before, after))).components[0]
+    assert all("less often than stated" in mean.note for mean in found.means.values())

@@ -47,6 +47,15 @@ def test_dollars_that_nobody_got_are_no_rate(nobody):
         assert all(mean.high == math.inf for mean in found.means.values())
 
 
+def test_nothing_is_said_of_chance_where_nothing_varies(nobody):
+    """How large a gap chance shows is not known where all values are alike, whatever their bounds."""
+    bounded = Happiness(funding, bounds=(0, 50_000), unit="$")
+    found = audit("approved", nobody, happiness=bounded, **ASKED)
+    assert found.components[0].bias == math.inf
+    assert "chance alone" not in str(found)
+    assert found.to_dict()["components"][0]["gap"]["bias"] is None
+
+
 @pytest.mark.parametrize(
     ("happiness", "exact"),
     [

@@ -451,3 +451,26 @@ def test_very_many_people_are_not_paired(crowd):
     assert found.large_samples == ()
     assert "limits of all group means together, empirical Bernstein (distribution-free)" in str(found)
     assert found.smallest > 1e7
+
+
+def test_a_loss_of_clusters_is_by_large_samples(crowd):
+    """Certain decisions make the loss a rate, and rows of one cluster leave no exact limit of it."""
+    table = crowd.table("pandas").assign(person=np.arange(4000) // 4)
+    fair = FairClassifier(crowd.frozen("pandas"), **(PARITY | {"gap": 0.9, "confidence": 0.9, "policy": "label"}),
+                          randomize=False)  # fmt: skip
+    fair.fit(table, crowd.y, cluster="person")
+    assert "loss" in fair.certificate_.large_samples
+
+
+def test_what_was_asked_for_is_what_was_asked(crowd):
+    """A safe fit returns a policy of a smaller gap, and is measured by the one that was asked for."""
+    asked = fitted(crowd, gap=0.9, confidence=0.9).policy_.basis.asked
+    assert set(asked.values()) == {0.9}
+
+
+def test_remedies_can_be_followed(crowd):
+    """Bounds are asked for where they would help: not of shares, and not where there are too few clusters."""
+    table = crowd.table("pandas").assign(branch=np.arange(4000) % 8)
+    fair = FairClassifier(crowd.frozen("pandas"), **(PARITY | {"gap": 0.02, "confidence": 0.99}))
+    with refused(CertificateError, remedy="clusters"):
+        fair.fit(table, crowd.y, cluster="branch")

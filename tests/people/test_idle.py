@@ -171,7 +171,7 @@ def test_text_that_is_no_class(refuses):
         audit("d", people, happiness="decision == 'approved'", **asked)
     with refuses(ExpressionError, "'god' is no decision", remedy="Did you mean 'good'?"):
         audit("d", people, happiness="decision == 'god'", **asked)
-    with refuses(ExpressionError, "This is a number"):
+    with refuses(ExpressionError, "1 is no decision", "['bad', 'good']"):
         audit("d", people, happiness="decision == 1", **asked)
     with refuses(ExpressionError, "'maybe' is no decision"):
         audit("d", people, happiness="decision == 'maybe'", **asked)

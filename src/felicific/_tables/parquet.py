@@ -135,7 +135,9 @@ def arrow_schemas(files: Sequence[str]) -> dict[str, dict[str, str]]:
         try:
             found[file] = {field.name: str(field.type) for field in parquet.read_schema(file)}
         except ValueError as error:  # PyArrow's errors of files that are none
-            raise DataError(f"{file} cannot be read as Parquet: {error}", "Write the file again.") from error
+            raise EngineError(
+                f"{file} cannot be read as Parquet: {error}", "Write the file again."
+            ) from error
     return found
 
 

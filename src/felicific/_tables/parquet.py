@@ -136,7 +136,7 @@ def arrow_schemas(files: Sequence[str]) -> dict[str, dict[str, str]]:
             found[file] = {field.name: str(field.type) for field in parquet.read_schema(file)}
         except ValueError as error:  # PyArrow's errors of files that are none
             raise EngineError(
-                f"{file} cannot be read as Parquet: {error}", "Write the file again."
+                f"{file} cannot be read as Parquet: {error}", "Is it cut? Write it again."
             ) from error
     return found
 

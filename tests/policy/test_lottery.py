@@ -23,6 +23,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from felicific import FairClassifier, moments, solve
 from felicific._policy.lottery import (
+    chance_in_words,
     check_keys,
     content_keys,
     draw,
@@ -491,3 +492,10 @@ def test_the_seed_decides():
     first, same, other = (make_policy(seed).decide([0] * 300, ["a"] * 300, keys) for seed in (1, 1, 2))
     assert (first == same).all()
     assert (first != other).any()
+
+
+def test_a_chance_is_never_written_as_none_or_all():
+    """A lot of one in a million is no certainty, and does not read like one."""
+    assert chance_in_words(0.25) == "25.00%"
+    assert chance_in_words(1e-6) == "less than 0.01%"
+    assert chance_in_words(1 - 1e-6) == "more than 99.99%"

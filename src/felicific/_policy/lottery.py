@@ -93,6 +93,18 @@ def faces_lottery(proba: Floats) -> NDArray[np.bool_]:
     return np.asarray(possible > 1)
 
 
+def chance_in_words(chance: float) -> str:
+    """The chance of a lot for reading; one that is neither none nor all is not written as if it were.
+
+    Examples
+    --------
+    >>> chance_in_words(0.5), chance_in_words(1e-9), chance_in_words(1 - 1e-9)
+    ('50.00%', 'less than 0.01%', 'more than 99.99%')
+    """
+    shown = f"{chance:.2%}"
+    return {"0.00%": "less than 0.01%", "100.00%": "more than 99.99%"}.get(shown, shown)
+
+
 def cumulate(proba: Floats) -> Floats:
     """Cumulative probabilities that end at exactly one, so that a decision of probability 0 is never drawn."""
     cumulative = proba.cumsum(axis=1)

@@ -36,7 +36,7 @@ AREAS = {
         ["_statistics/intervals.py", "_statistics/units.py", "_statistics/gaps.py"],
         ["tests/statistics", "tests/audit"],
     ),
-    "lottery": (["_policy/lottery.py"], ["tests/policy", "tests/sklearn"]),
+    "lottery": (["_policy/lottery.py"], ["tests/policy/test_lottery.py", "tests/policy", "tests/sklearn"]),
 }
 PATIENCE = 900
 

@@ -349,7 +349,7 @@ def places(table, folder, with_dask):
     pq.write_table(table.slice(0, 20), halves / "a.parquet")
     pq.write_table(table.slice(20), halves / "b.parquet")
     found = {
-        "pandas": table.to_pandas(),
+        "pandas": table.to_pandas(integer_object_nulls=any(map(_too_large_for_floats, table.columns))),
         "pandas nullable": table.to_pandas(types_mapper=_nullable),
         "polars": pl.from_arrow(table),
         "arrow": table,
@@ -369,8 +369,16 @@ def places(table, folder, with_dask):
     return found
 
 
+def _too_large_for_floats(column):
+    """Whether PyArrow would make floats of whole numbers with a gap that floats cannot hold: other numbers, then."""
+    if not pa.types.is_integer(column.type) or not column.null_count:
+        return False
+    return max((abs(value) for value in column.to_pylist() if value is not None), default=0) > 2**53
+
+
 def _values(column):
-    if pa.types.is_dictionary(column.type):  # of which PyArrow gives another value for a missing one
+    # Of dictionaries PyArrow gives another value for a missing one.
+    if pa.types.is_dictionary(column.type) or _too_large_for_floats(column):
         return np.array([*column.to_pylist(), None], dtype=object)[:-1]
     return column.to_numpy(zero_copy_only=False)
 

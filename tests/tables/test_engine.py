@@ -850,3 +850,20 @@ def test_a_dataset_that_reads_text_as_numbers_is_refused(tmp_path, refuses):
             sensitive_features="g",
             happiness="decision * v",
         )
+
+
+def test_small_unsigned_numbers_beside_large_ones_do_not_wrap(tmp_path):
+    """In a batch that happens to hold small ones only, the negative of an unsigned number is negative all the same."""
+    n = 40
+    u = np.arange(1, n + 1, dtype=np.uint64)
+    u[0] = 2**63
+    table = {"g": np.tile(["a", "b"], n // 2), "d": np.tile([0, 1, 1, 0], n // 4), "u": u}
+    happiness = Happiness(lambda decision, x: -x["u"] * decision, name="less")
+    asked = {"happiness": happiness, "sensitive_features": "g", "classes": [0, 1]}
+    expected = {z: -float((u.astype(float) * table["d"])[table["g"] == z].mean()) for z in "ab"}
+    halves = tmp_path / "halves"
+    halves.mkdir()
+    for name, some in (("a", slice(0, 20)), ("b", slice(20, n))):
+        write_parquet({column: values[some] for column, values in table.items()}, halves / f"{name}.parquet")
+    for rows in (as_pandas(table), as_lazy(table), str(halves)):
+        assert audit("d", rows, **asked).means["less"] == pytest.approx(expected, rel=1e-9)

@@ -184,20 +184,31 @@ def widener(table: Table) -> Callable[[Table], Table]:
 
 
 def whole_extremes(table: Table) -> list[int]:
-    """The largest size of the numbers in every column of 64-bit whole numbers; an array is one column."""
+    """The largest size of the numbers in every column of 64-bit whole numbers; an array is one column.
+
+    Unsigned ones count as large whatever they hold: the negative of 3 wraps around already.
+    """
     if not is_frame(table):
         return _extremes(table)
     if is_mapping(table):
         return [largest for column in table.values() for largest in _extremes(column)]
     frame = _eager(table)
     chosen = [frame.get_column(name) for name in _whole_names(frame)]
-    return [max(-int(column.min()), int(column.max())) for column in chosen if column.count()]
+    return [
+        UNSIGNED if column.dtype.is_unsigned_integer() else max(-int(column.min()), int(column.max()))
+        for column in chosen
+        if column.count()
+    ]
+
+
+#: What unsigned whole numbers count as.
+UNSIGNED = 2**63
 
 
 def _extremes(column: Any) -> list[int]:
     if not isinstance(column, np.ndarray) or column.dtype.kind not in "iu" or not column.size:
         return []
-    return [max(-int(column.min()), int(column.max()))]
+    return [UNSIGNED if column.dtype.kind == "u" else max(-int(column.min()), int(column.max()))]
 
 
 def cast_whole(table: Table) -> Table:

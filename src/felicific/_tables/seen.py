@@ -85,7 +85,7 @@ class SeenRows:
         if len(hashes) == self.rows and _ordered(hashes) == self.ordered:
             return 1.0
         looked_at = hashes[hashes <= np.uint64(self.limit)]
-        same = int(np.isin(looked_at, self.kept).sum())
+        same = int(np.isin(looked_at, self.kept, kind="sort").sum())
         if same < FEWEST or self.once < max(UNIQUE, self.again):
             return 0.0
         found = same / len(looked_at)

@@ -23,7 +23,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 from felicific import FairClassifier, moments, solve
 from felicific._policy.lottery import (
-    chance_in_words,
     check_keys,
     content_keys,
     draw,
@@ -496,6 +495,10 @@ def test_the_seed_decides():
 
 def test_a_chance_is_never_written_as_none_or_all():
     """A lot of one in a million is no certainty, and does not read like one."""
-    assert chance_in_words(0.25) == "25.00%"
-    assert chance_in_words(1e-6) == "less than 0.01%"
-    assert chance_in_words(1 - 1e-6) == "more than 99.99%"
+    policy = make_policy()
+    q = policy.q.copy()
+    q[:, 0], q[:, 1] = [1e-6, 1 - 1e-6], [0.25, 0.75]
+    text = " ".join(replace(policy, q=q).rules())
+    assert "with probability less than 0.01% and" in text
+    assert "with probability more than 99.99%, by lottery" in text
+    assert "with probability 25.00%" in text

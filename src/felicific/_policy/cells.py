@@ -14,7 +14,7 @@ from felicific._documents import check_shape, read_numbers, refused
 from felicific._people.checks import CHUNK, check_proba, encode_labels
 from felicific._people.people import People
 from felicific._policy.basis import Basis
-from felicific._policy.lottery import chance_in_words, faces_lottery
+from felicific._policy.lottery import NEARLY, faces_lottery
 from felicific._policy.policy import Policy, Stretches, Wording
 from felicific._policy.sql import Names, case_expression
 from felicific._problem.requirements import gaps_asked
@@ -175,7 +175,12 @@ class CellPolicy(Policy):
             d = int(q.argmax())
             note = ", not as the label says" if (today != d).all() else ""
             return f"is always decided {classes[d]}{note}"
-        odds = [f"{classes[d]} with probability {chance_in_words(q[d])}" for d in np.flatnonzero(q).tolist()]
+        open_to = np.flatnonzero(q).tolist()
+        chances = (f"{q[d]:.2%}" for d in open_to)
+        odds = [
+            f"{classes[d]} with probability {NEARLY.get(chance, chance)}"
+            for d, chance in zip(open_to, chances, strict=True)
+        ]
         how = "by lottery" if self.randomize else "rounded to the most probable one"
         return f"is decided {' and '.join(odds)}, {how}"
 

@@ -15,7 +15,7 @@ from felicific._people.people import People
 from felicific._people.plan import columns_seen
 from felicific._policy.calibration import Calibration
 from felicific._policy.ledger import expected_ledger
-from felicific._policy.lottery import chance_in_words, faces_lottery
+from felicific._policy.lottery import NEARLY, faces_lottery
 from felicific._policy.policy import Policy, Wording
 from felicific._problem.expressions import Expression
 from felicific._problem.happiness import (
@@ -192,11 +192,9 @@ class IndividualPolicy(Policy):
             who = f"In group {names.groups[z]}" if self.see_group else "In any group"
             shares = self.mixture.share[z]
             for m in np.flatnonzero(shares).tolist():
-                often = (
-                    "always"
-                    if shares[m] == 1
-                    else f"with probability {chance_in_words(shares[m])}, by lottery,"
-                )
+                chance = f"{shares[m]:.2%}"
+                lot = f"with probability {NEARLY.get(chance, chance)}, by lottery,"
+                often = "always" if shares[m] == 1 else lot
                 fixed = int(self.mixture.fixed[m])
                 if fixed != CHOOSES:
                     likeliest = fixed == LIKELY

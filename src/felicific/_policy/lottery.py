@@ -93,16 +93,8 @@ def faces_lottery(proba: Floats) -> NDArray[np.bool_]:
     return np.asarray(possible > 1)
 
 
-def chance_in_words(chance: float) -> str:
-    """The chance of a lot for reading; one that is neither none nor all is not written as if it were.
-
-    Examples
-    --------
-    >>> chance_in_words(0.5), chance_in_words(1e-9), chance_in_words(1 - 1e-9)
-    ('50.00%', 'less than 0.01%', 'more than 99.99%')
-    """
-    shown = f"{chance:.2%}"
-    return {"0.00%": "less than 0.01%", "100.00%": "more than 99.99%"}.get(shown, shown)
+#: What the chance of a lot reads as that is neither none nor all, and would be rounded to it.
+NEARLY = {"0.00%": "less than 0.01%", "100.00%": "more than 99.99%"}
 
 
 def cumulate(proba: Floats) -> Floats:

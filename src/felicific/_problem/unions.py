@@ -1,0 +1,103 @@
+"""Unions of groups: everybody of one sex, say, where the groups are the intersections of sex and race."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from felicific._typing import Floats
+from felicific.exceptions import ConstraintError
+
+#: An attribute of people that groups are made of: a column's name, or its position where there is none.
+Attribute: TypeAlias = str | int
+
+#: What ``between=`` takes: None for the groups as they are, an attribute, or several for their intersections.
+Between: TypeAlias = Attribute | Sequence[Attribute] | None
+
+
+@dataclass(frozen=True)
+class Union:
+    """People of some groups together.
+
+    Attributes
+    ----------
+    name : group, or text
+        What they have in common; a group of its own keeps its own name.
+    members : tuple of int
+        Positions of the groups.
+    """
+
+    name: Any
+    members: tuple[int, ...]
+
+    def shares(self, counted: Floats) -> Floats:
+        """How much of each group's mean stands in the mean of all of them, for weights of shape (groups,)."""
+        inside = np.zeros(len(counted))
+        inside[list(self.members)] = counted[list(self.members)]
+        return inside / inside.sum()
+
+
+def unions_of(
+    groups: Sequence[Any], attributes: Sequence[Attribute], between: Between = None
+) -> tuple[Union, ...]:
+    """Who is compared: the groups as they are, or what they have in common in some attributes.
+
+    Groups of several attributes are called "Black & Female", as :func:`felicific._tables.groups.name_groups` writes
+    them, in the order of the attributes.
+    """
+    places = places_of(attributes, between)
+    if places is None or places == list(range(len(attributes))):
+        return tuple(Union(group, (z,)) for z, group in enumerate(groups))
+    members: dict[str, list[int]] = {}
+    for z, group in enumerate(groups):
+        parts = str(group).split(" & ")
+        members.setdefault(" & ".join(parts[place] for place in places), []).append(z)
+    return tuple(Union(_shown(name, len(places)), tuple(found)) for name, found in members.items())
+
+
+def places_of(attributes: Sequence[Attribute], between: Between) -> list[int] | None:
+    """Positions of the attributes that are named, in their own order; None for the groups as they are."""
+    if between is None:
+        return None
+    named = list(between) if isinstance(between, list | tuple) else [between]
+    for name in named:
+        if name not in attributes or isinstance(name, bool):
+            known = ", ".join(map(repr, attributes)) if attributes else "not named"
+            raise ConstraintError(
+                f"between is {between!r}, and the attributes of the groups are {known}.",
+                "Name one of them, or several in a list; leave it out to compare all groups.",
+            )
+    if not named or len(set(named)) < len(named):
+        raise ConstraintError(f"between is {between!r}.", "Name each attribute once.")
+    return [place for place, attribute in enumerate(attributes) if attribute in named]
+
+
+def large_enough(unions: Sequence[Union], people: Floats, min_people: float) -> tuple[bool, ...]:
+    """Which of them are compared: those of at least so many people, or of such a share of all, below 1.
+
+    ``people`` is the weight of every group, of shape (groups,).
+    """
+    least = min_people * float(people.sum()) if min_people < 1 else min_people
+    return tuple(float(people[list(union.members)].sum()) >= least * (1 - 1e-12) for union in unions)
+
+
+def check_min_people(min_people: Any) -> float:
+    """Insist on a number of people, or a share of all of them."""
+    try:
+        number = float(min_people)
+    except (TypeError, ValueError):
+        number = math.nan
+    if isinstance(min_people, str | bool) or not 0 <= number < math.inf:
+        raise ConstraintError(
+            f"min_people is {min_people!r}.", "Give a number of people, or a share of all of them below 1."
+        )
+    return number
+
+
+def _shown(name: str, parts: int) -> str:
+    """A value as it was written; of several, their combination as groups are called."""
+    return name if parts > 1 else name.replace("\\&", "&").replace("\\\\", "\\")

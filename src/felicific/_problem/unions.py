@@ -38,7 +38,7 @@ class Union:
         """How much of each group's mean stands in the mean of all of them, for weights of shape (groups,)."""
         inside = np.zeros(len(counted))
         inside[list(self.members)] = counted[list(self.members)]
-        return inside / inside.sum()
+        return np.asarray(inside / inside.sum())
 
 
 def unions_of(

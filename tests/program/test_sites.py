@@ -13,7 +13,7 @@ from felicific import Happiness, Moments, Score, moments, solve
 from felicific._program.signals import Label, SoftLabel
 from felicific.exceptions import GroupError, MomentsError
 
-SUMS = ("mass", "loss", "value", "among", "today_loss", "today_value")
+SUMS = ("mass", "loss", "value", "among", "today_loss", "today_value", "today_mass", "square")
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_the_file_holds_sums_only(tmp_path, some):
     content = json.loads(some.to_json())
     assert set(content) == {
         *SUMS, "format", "version", "sha256", "classes", "groups", "components", "signal", "loss_name", "origin",
-        "rows", "weight_kind", "whole", "changed", "cells",
+        "rows", "weight_kind", "whole", "changed", "cells", "folds",
     }  # fmt: skip
     assert "lambda" not in some.to_json()
 

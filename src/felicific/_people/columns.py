@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from felicific._people.checks import check_weights
+from felicific._people.folds import folds_by_content, folds_by_key
 from felicific._people.weights import WeightKind, check_weight_kind
 from felicific._problem.problem import as_classes
 from felicific._tables.groups import groups_of_present
@@ -26,6 +27,7 @@ PURPOSES = {
     "decided": "the decisions",
     "weight": "sample_weight",
     "cluster": "cluster",
+    "key": "key",
 }
 
 
@@ -49,6 +51,10 @@ class Columns:
         Whether a list of groups names columns, whatever its length.
     weight_kind : {"frequency", "sampling"}, or None
         What weights are; None where nobody said.
+    key : column name or array
+        Who somebody is, where people are summed up in ``folds``; by default the row's content says it.
+    folds : int
+        In how many parts people are summed up; 0 for none.
     """
 
     group: Any = None
@@ -61,6 +67,8 @@ class Columns:
     cluster: Any = None
     columns_only: bool = False
     weight_kind: WeightKind = None
+    key: Any = None
+    folds: int = 0
 
     def __post_init__(self) -> None:
         check_weight_kind(self.weight_kind)
@@ -139,14 +147,27 @@ class Columns:
             "weight_kind": self.weight_kind,
             "cluster": self.column(table, "cluster"),
             "group": groups_of_present(table, self.group, weight, self.columns_only),
+            **self.read_folds(table),
         }
+
+    def read_folds(self, table: Table) -> dict[str, Any]:
+        """The fold of every row, for :meth:`People.of`; nothing where people are not divided."""
+        if not self.folds:
+            return {}
+        keys = self.column(table, "key")
+        if keys is None:
+            known = frozenset(name for name, role in self.named.items() if role not in ("proba", "predicted"))
+            fold = folds_by_content(table, self.folds, known)
+        else:
+            fold = folds_by_key(keys, self.folds)
+        return {"fold": fold, "n_folds": self.folds}
 
     # -----------------------------------------------------------------------------------------------------
     # A table that is not in memory
 
     def names_only(self) -> Columns:
         """The same, when every role is the name of a column; else an error that says which is not."""
-        for role in ("y", "predicted", "today", "decided", "weight", "cluster"):
+        for role in ("y", "predicted", "today", "decided", "weight", "cluster", "key"):
             value = getattr(self, role)
             if value is not None and not isinstance(value, str):
                 what = PURPOSES[role]
@@ -154,6 +175,11 @@ class Columns:
                     f"{what} is a {type(value).__name__}, and the table is not in memory.",
                     f"Name a column of the table in {what}=, or collect the table first.",
                 )
+        if self.folds and self.key is None:
+            raise DataError(
+                "People of a table that is not in memory are divided into folds, and nothing says who they are.",
+                "Name the column that identifies people in key=, or collect the table first.",
+            )
         group = self.group
         several = isinstance(group, list | tuple) and group and all(isinstance(name, str) for name in group)
         if not (isinstance(group, str) or callable(group) or several):

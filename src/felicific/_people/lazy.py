@@ -107,6 +107,8 @@ class LazyPeople:
             cluster=None if columns.cluster is None else none,
             groups=self.groups,
             first_row=0,
+            fold=None if not columns.folds else np.empty(0, dtype=np.intp),
+            n_folds=columns.folds,
         )
 
 
@@ -147,6 +149,7 @@ class Reader:
             cluster=columns.column(table, "cluster"),
             groups=self.groups,
             first_row=place.start,
+            **columns.read_folds(table),
         )
 
 

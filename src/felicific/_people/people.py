@@ -57,6 +57,11 @@ class People:
         p(label, group given x), for individual policies that do not see the group.
     checked : bool
         Whether all of ``proba`` is checked.
+    decisions : array of shape (D,), or None
+        What may be decided, where some function asks for what is decided today.
+    fold, n_folds : array of shape (n,), or None, and int
+        Which of so many parts each belongs to when a choice is tried on people it was not made for; see
+        :mod:`felicific._people.folds`.
     """
 
     x: Table
@@ -76,6 +81,9 @@ class People:
     drawn: bool = False
     joint: Floats | None = None
     checked: bool = False
+    decisions: Array | None = None
+    fold: Codes | None = None
+    n_folds: int = 0
 
     @classmethod
     def of(
@@ -96,6 +104,8 @@ class People:
         first_row: int | None = None,
         joint: Floats | None = None,
         rows: Codes | None = None,
+        fold: Codes | None = None,
+        n_folds: int = 0,
     ) -> People:
         """Check everything that is said about some rows.
 
@@ -119,6 +129,8 @@ class People:
             When these rows are a part of a larger table: what messages call the first of them.
         rows : array of shape (n,), optional
             Or what messages call each of them, where rows of weight 0 were left out, and weights checked, before.
+        fold, n_folds :
+            As in the class.
         """
         n = count_rows(x)
         given = {
@@ -140,6 +152,7 @@ class People:
             x, rows, checked = take_rows(x, present), rows[present], checked[present]
             given = {what: None if column is None else column[present] for what, column in given.items()}
             joint = None if joint is None else joint[present]
+            fold = None if fold is None else fold[present]
             if given["probabilities"] is not None and given["probabilities"].dtype.kind == "O":
                 # Numbers again, where only a missing one, in an absent row, made them objects.
                 given["probabilities"] = np.array(given["probabilities"].tolist())
@@ -181,6 +194,9 @@ class People:
             odds=odds,
             drawn=not flat,
             joint=joint,
+            decisions=decisions if problem.looks_at_today else None,
+            fold=fold,
+            n_folds=n_folds,
         )
 
     def __len__(self) -> int:
@@ -190,6 +206,11 @@ class People:
     def weights(self) -> Floats:
         """One weight per row."""
         return np.ones(len(self)) if self.weight is None else self.weight
+
+    @property
+    def folds(self) -> int:
+        """In how many parts they are summed up; 0 for none."""
+        return 0 if self.fold is None else self.n_folds
 
     def take(self, rows: Codes) -> People:
         """Some of them."""
@@ -206,6 +227,7 @@ class People:
             "today",
             "odds",
             "joint",
+            "fold",
         )
         parts: dict[str, Any] = {
             name: None if getattr(self, name) is None else getattr(self, name)[rows] for name in names
@@ -266,7 +288,14 @@ class People:
             table = wide(slice_rows(self.x, part.start, part.stop))
             y = None if self.y is None else self.y[part]
             labels = None if self.labels is None else self.labels[part]
-            yield part, Batch(table, y, labels, self.group[part], self.rows[part])
+            yield part, Batch(table, y, labels, self.group[part], self.rows[part], self.today_of(part))
+
+    def today_of(self, part: slice) -> Array | None:
+        """What is decided today about some of them, where somebody asks and it is known."""
+        unknown = self.today is None and self.predicted is None and self.proba is None
+        if self.decisions is None or unknown:
+            return None
+        return np.asarray(self.decisions[self.decisions_today(part)])
 
 
 #: What is known of a component: nobody is counted, nobody is changed, somebody is.

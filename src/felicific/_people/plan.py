@@ -37,13 +37,15 @@ class Plan:
         """Call every function with columns; ``label`` stands for labels that are supposed, not known."""
         columns = {name: engine.column(name, "x") for name in engine.names}
         label = label if wanted.y is None else columns[wanted.y]
+        now = wanted.today if wanted.today is not None else wanted.predicted
+        today = None if now is None else columns[now]
         used = list(wanted.named)
 
         def call(function: Callable[..., Any], what: str, decision: Any) -> Column:
             x = ColumnTable(columns, what)
             named = wanted.group_names
             one = columns[named[0]] if len(named) == 1 else None if named else group[0]
-            offered = {"decision": decision, "x": x, "y": label, "group": one}
+            offered = {"decision": decision, "x": x, "y": label, "group": one, "today": today}
             asked = arguments_of(function, what, ARGUMENTS if decision is not None else ARGUMENTS[1:])
             if "y" in asked and label is None:
                 raise HappinessError(
@@ -52,6 +54,8 @@ class Plan:
             try:
                 if "group" in asked and one is None:
                     raise NotAColumn("the group is made of several columns")
+                if "today" in asked and today is None:
+                    raise NotAColumn("what is decided today is in no column: name it in today= or predicted=")
                 return _returned(function(**{name: offered[name] for name in asked}), what)
             except FelicificError:
                 raise

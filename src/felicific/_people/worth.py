@@ -58,6 +58,8 @@ class Batch:
         Groups.
     rows : array of shape (n,)
         Numbers in the user's table, for messages.
+    today : array of shape (n,), or None
+        What is decided today, where somebody asks for it.
     supposed : set of str
         Which of ``y`` and ``group`` are supposed, and not known: bounds speak of real people.
     """
@@ -67,6 +69,7 @@ class Batch:
     labels: Codes | None
     group: Array
     rows: Codes
+    today: Array | None = None
     supposed: frozenset[str] = frozenset()
 
     def __len__(self) -> int:
@@ -74,8 +77,8 @@ class Batch:
 
     @cached_property
     def wrapping(self) -> frozenset[str]:
-        """Which of ``x``, ``y`` and ``group`` hold whole numbers that could wrap around."""
-        return may_wrap({"x": self.x, "y": self.y, "group": self.group})
+        """Which of ``x``, ``y``, ``group`` and ``today`` hold whole numbers that could wrap around."""
+        return may_wrap({"x": self.x, "y": self.y, "group": self.group, "today": self.today})
 
     def row(self, position: int) -> str:
         """Name one row and its group in a message."""
@@ -86,7 +89,8 @@ class Batch:
         x = None if self.x is None else slice_rows(self.x, some.start, some.stop)
         y = None if self.y is None else self.y[some]
         labels = None if self.labels is None else self.labels[some]
-        return Batch(x, y, labels, self.group[some], self.rows[some], self.supposed)
+        today = None if self.today is None else self.today[some]
+        return Batch(x, y, labels, self.group[some], self.rows[some], today, self.supposed)
 
 
 @dataclass(frozen=True)
@@ -242,6 +246,11 @@ def evaluate(
     asked = arguments_of(function, what, allowed)
     if "y" in asked and batch.y is None:
         raise HappinessError(f"{what} looks at the label y, and there is none.", "Pass y.")
+    if "today" in asked and batch.today is None:
+        raise HappinessError(
+            f"{what} looks at what is decided today, and nobody said what that is.",
+            "Pass today=, or what the model says about these people.",
+        )
     case = what if decision is None else f"{what}, for the decision {decision!r},"
     numbers = _numbers(function, case, asked, batch, decision, counted)
     n = len(numbers)
@@ -279,7 +288,13 @@ def _numbers(
     counted: Truths | None,
 ) -> Floats:
     """One finite real number per row."""
-    offered = {"decision": decision, "x": batch.x, "y": batch.y, "group": batch.group}
+    offered = {
+        "decision": decision,
+        "x": batch.x,
+        "y": batch.y,
+        "group": batch.group,
+        "today": batch.today,
+    }
     given = {name: offered[name] for name in asked}
     with np.errstate(all="ignore"):  # what is not finite is refused by name
         numbers = _returned(function, case, given)

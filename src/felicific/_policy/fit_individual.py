@@ -15,7 +15,7 @@ from felicific._problem.problem import Problem
 from felicific._program.generation import Crowd, Generated, Ledgers, generate, likeliest
 from felicific._program.signals import Individual
 from felicific._typing import Array, Codes, Floats
-from felicific.exceptions import DataError
+from felicific.exceptions import DataError, HappinessError
 
 
 def fit_individual(
@@ -72,14 +72,20 @@ def ground_of(
         belief = _independent(scores, codes, len(groups)) if people.joint is None else people.joint
     if origin is None:
         origin = find_origin(problem, people)
-    plug_in = known = expected_ledger(problem, groups, people.x, belief, seen, origin, people.rows)
+    if problem.looks_at_today and people.today is not None:
+        raise HappinessError(
+            "Happiness looks at what is decided today, which an individual policy would have to know of everybody.",
+            "Leave today= out, so that it is what the model predicts, or use policy='score'.",
+        )
+    now = people.today_of(slice(None))
+    plug_in = known = expected_ledger(problem, groups, people.x, belief, seen, origin, people.rows, now)
     if people.labels is not None:
         known = real_ledger(problem, people, origin)
     else:
         refuse_large(problem, people, plug_in)
     if people.labels is None and not problem.see_group:
         known = expected_ledger(
-            problem, groups, people.x, _given_group(belief, codes), None, origin, people.rows
+            problem, groups, people.x, _given_group(belief, codes), None, origin, people.rows, now
         )
     crowd = Crowd(
         classes=problem.decisions,

@@ -149,8 +149,9 @@ class IndividualPolicy(Policy):
             belief = self.calibration.apply(scores, np.asarray(group))
         else:
             belief = check_proba(scores, k * g, rows).reshape(len(rows), k, g)
-        ledger = expected_ledger(self.problem, self.groups, x, belief, names, self.origin, rows)
         likely = likeliest(scores.reshape(len(rows), k, -1).sum(axis=2))
+        now = self.problem.decisions[likely] if self.problem.looks_at_today else None
+        ledger = expected_ledger(self.problem, self.groups, x, belief, names, self.origin, rows, now)
         return Seen(ledger, likely, np.zeros(len(rows), dtype=np.intp) if group is None else group)
 
     @classmethod

@@ -39,11 +39,13 @@ def expected_ledger(
     group: Array | None,
     origin: Floats,
     rows: Codes,
+    today: Array | None,
 ) -> Ledger:
     """Expected values under a belief about what is not seen.
 
     ``belief`` is p(label) of shape (n, L) when the group is seen, else p(label, group) of shape (n, L, groups).
-    ``rows`` are the numbers of the rows in the user's table, for messages.
+    ``rows`` are the numbers of the rows in the user's table, for messages; ``today`` what is decided today, where
+    somebody asks.
     """
     supposed = frozenset({"y"} if problem.see_group else {"y", "group"})
     labels = tuple(problem.labels.tolist())
@@ -65,7 +67,7 @@ def expected_ledger(
                 yield _Case(None, None, names, weight, slot, supposed)
 
     slots = 1 if problem.see_group else len(groups)
-    return _ledger(problem, slots, x, rows, cases, origin)
+    return _ledger(problem, slots, x, rows, cases, origin, today)
 
 
 def real_ledger(problem: Problem, people: People, origin: Floats) -> Ledger:
@@ -80,7 +82,7 @@ def real_ledger(problem: Problem, people: People, origin: Floats) -> Ledger:
         yield _Case(known, labels[rows], people.group[rows], np.ones(len(codes)), slot, frozenset())
 
     slots = 1 if problem.see_group else len(people.groups)
-    ledger = _ledger(problem, slots, people.x, people.rows, cases, origin)
+    ledger = _ledger(problem, slots, people.x, people.rows, cases, origin, people.today_of(slice(None)))
     refuse_large(problem, people, ledger)
     return ledger
 
@@ -112,6 +114,7 @@ def find_origin(problem: Problem, people: People) -> Floats:
                 codes,
                 batch.group,
                 batch.rows,
+                batch.today,
                 frozenset({"y"}),
             )
         worth = worth_of(problem, batch)
@@ -129,7 +132,9 @@ def _filled(n: int, value: Any, known: tuple[Any, ...]) -> Array:
     return filled
 
 
-def _ledger(problem: Problem, slots: int, x: Table, rows: Codes, cases: _Cases, origin: Floats) -> Ledger:
+def _ledger(
+    problem: Problem, slots: int, x: Table, rows: Codes, cases: _Cases, origin: Floats, today: Array | None
+) -> Ledger:
     """Add up the cases, batch by batch; sums are term by term, so they do not depend on the batch."""
     n, k, j = len(rows), len(problem.decisions), len(problem.happiness)
     check_room(
@@ -144,13 +149,14 @@ def _ledger(problem: Problem, slots: int, x: Table, rows: Codes, cases: _Cases, 
     for start in range(0, n, BATCH):
         part = slice(start, min(start + BATCH, n))
         places, table = everyone[part], wide(slice_rows(x, start, part.stop))
+        now = None if today is None else today[part]
         for look_at_y in (True, False):
             looking = [c for c, h in enumerate(problem.happiness) if h.looks_at_y == look_at_y]
             losing = problem.loss.looks_at_y == look_at_y
             if not looking and not losing:
                 continue
             for case in cases(part, look_at_y):
-                batch = Batch(table, case.y, case.labels, case.group, rows[part], case.supposed)
+                batch = Batch(table, case.y, case.labels, case.group, rows[part], now, case.supposed)
                 worth = worth_of(problem, batch)
                 if losing:
                     cost[part] += case.weight[:, None] * worth.cost.T

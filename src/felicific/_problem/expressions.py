@@ -1,8 +1,8 @@
 """Expressions: ``"decision * loan_requested"`` as a happiness function, read by a whitelist and never executed.
 
 The text is parsed to a tree, every node of which must be on the list; the tree is then walked over whole columns. The
-names ``decision``, ``y`` and ``group`` mean what they mean in a happiness function; any other name is a column of
-``x``, and ``x["Odd name"]`` is one whose name is no identifier.
+names ``decision``, ``y``, ``group`` and ``today`` mean what they mean in a happiness function; any other name is a
+column of ``x``, and ``x["Odd name"]`` is one whose name is no identifier.
 """
 
 from __future__ import annotations
@@ -51,19 +51,19 @@ FUNCTIONS: dict[str, tuple[Any, int, float]] = {
     "exp": (np.exp, 1, 1),
     "sqrt": (np.sqrt, 1, 1),
 }
-OWN_NAMES = ("decision", "y", "group")
+OWN_NAMES = ("decision", "y", "group", "today")
 _NUMBERS = (bool, int, float, np.number, np.bool_)
 
 TEXT = 'Write decision == "yes", column != "no", or column in ("a", "b").'
 GRAMMAR = (
-    "An expression is made of numbers, column names, decision, y, group, + - * / **, comparisons, in, and, or, not, "
-    f'`a if test else b`, {", ".join(FUNCTIONS)}; x["Odd name"] names any column.'
+    "An expression is made of numbers, column names, decision, y, group, today, + - * / **, comparisons, in, and, or, "
+    f'not, `a if test else b`, {", ".join(FUNCTIONS)}; x["Odd name"] names any column.'
 )
 
 
 @dataclass(frozen=True)
 class Expression:
-    """A function of those of ``decision``, ``x``, ``y`` and ``group`` that its text names.
+    """A function of those of ``decision``, ``x``, ``y``, ``group`` and ``today`` that its text names.
 
     Comparisons and ``and``, ``or``, ``not`` are 1 or 0; where a value that they look at is missing, so are they.
 
@@ -90,11 +90,11 @@ class Expression:
         return frozenset(_names(tree) - {*OWN_NAMES, "x"} | quoted)
 
     def refuse_unknown(self, name: str, known: Sequence[Any], what: str, others: str) -> None:
-        """Refuse text or a number that ``decision``, ``y`` or ``group`` is compared with and can never be.
+        """Refuse text or a number that ``decision``, ``y``, ``group`` or ``today`` is compared with and can never be.
 
         Parameters
         ----------
-        name : {"decision", "y", "group"}
+        name : {"decision", "y", "group", "today"}
         known : sequence
             All values there are.
         what, others : str
@@ -182,7 +182,7 @@ def _name_as_written(tree: ast.Expression, line: str) -> None:
 def _arguments(text: str) -> tuple[str, ...]:
     names = _names(_read(text))
     wanted = names & set(OWN_NAMES) | ({"x"} if names - set(OWN_NAMES) else set())
-    return tuple(name for name in ("decision", "x", "y", "group") if name in wanted)
+    return tuple(name for name in ("decision", "x", "y", "group", "today") if name in wanted)
 
 
 def _names(tree: ast.AST) -> set[str]:

@@ -25,7 +25,7 @@ from felicific._problem.expressions import GRAMMAR, Expression, is_name
 from felicific._tables.memory import nearest
 from felicific.exceptions import HappinessError
 
-ARGUMENTS = ("decision", "x", "y", "group")
+ARGUMENTS = ("decision", "x", "y", "group", "today")
 
 
 def arguments_of(function: Callable[..., Any], what: str, allowed: Sequence[str]) -> frozenset[str]:
@@ -177,10 +177,11 @@ class Happiness:
     ----------
     function : callable or expression
         Names the arguments it needs, out of ``decision`` (one class, a Python scalar), ``x`` (rows of the
-        user's own table), ``y`` (labels) and ``group``; returns one number per row, or one number. Or text such
-        as ``"decision * loan_requested"``; see :mod:`felicific._problem.expressions`.
+        user's own table), ``y`` (labels), ``group`` and ``today`` (what is decided today); returns one number per
+        row, or one number. Or text such as ``"decision * loan_requested"``; see
+        :mod:`felicific._problem.expressions`.
     among : callable or expression, optional
-        A function of ``x``, ``y``, ``group`` that says who is counted; never of the decision, so the mean
+        A function of ``x``, ``y``, ``group``, ``today`` that says who is counted; never of the decision, so the mean
         over those people stays linear in the policy. By default everybody is counted.
     name, unit : str, optional
         For messages and reports. The name defaults to the function's.
@@ -249,6 +250,11 @@ class Happiness:
     def looks_at_y(self) -> bool:
         """Whether the function or its ``among`` asks for the label."""
         return "y" in self.asks
+
+    @property
+    def looks_at_today(self) -> bool:
+        """Whether the function or its ``among`` asks for what is decided today."""
+        return "today" in self.asks
 
     @property
     def component(self) -> Component:

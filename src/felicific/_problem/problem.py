@@ -89,6 +89,7 @@ class Problem:
         made = cls(decisions, truths, every, Loss.of(loss, decisions, truths), (), see_group, names)
         made._refuse_unknown("decision", decisions.tolist(), "decision", "classes")
         made._refuse_unknown("y", truths.tolist(), "label", "classes")
+        made._refuse_unknown("today", decisions.tolist(), "decision", "classes")
         check_gaps(asked, checked, components)
         if asked is not gap:
             check_one_unit(gap, "gap", components[: len(own)])
@@ -122,6 +123,11 @@ class Problem:
     def looks_at_x(self) -> bool:
         """Whether a function looks at the people themselves."""
         return "x" in self.loss.asks or any("x" in happiness.asks for happiness in self.happiness)
+
+    @property
+    def looks_at_today(self) -> bool:
+        """Whether a function looks at what is decided today."""
+        return "today" in self.loss.asks or any(happiness.looks_at_today for happiness in self.happiness)
 
     @property
     def lossless(self) -> Problem:

@@ -70,6 +70,12 @@ class Moments:
     The origin :math:`o_j` is a typical value of component j. Gaps do not depend on it; keeping the sums
     relative to it means that a large constant inside a happiness costs no digits.
 
+    Besides them, where they are known (None where not, as in files that others wrote):
+    :math:`\mathrm{today}_{zsd}`, the weight of those about whom d is decided today, and
+    :math:`\mathrm{square}_{zsdj} = \sum w_i W_{is} a_j(i) (\eta_j(d; i) - o_j)^2`; with ``folds`` also the sums of
+    mass, loss and today in each of so many parts of the people, ``fold_mass[z, s, f]``, ``fold_loss[z, s, f, d]`` and
+    ``fold_today[z, s, f, d]``.
+
     ``weight_kind`` is what was said of the weights, and ``whole`` whether all of them are whole numbers: what can be
     promised depends on it, and no sum does.
 
@@ -105,6 +111,21 @@ class Moments:
     weight_kind: WeightKind = None
     whole: bool = True
     changed: tuple[bool, ...] | None = None
+    today_mass: Floats | None = None
+    square: Floats | None = None
+    fold_mass: Floats | None = None
+    fold_loss: Floats | None = None
+    fold_today: Floats | None = None
+
+    @property
+    def folds(self) -> int:
+        """In how many parts the people were summed up; 0 where they were not."""
+        return 0 if self.fold_mass is None else int(self.fold_mass.shape[2])
+
+    @property
+    def _known(self) -> dict[str, Floats]:
+        """The sums that stand in cells, by name."""
+        return {name: getattr(self, name) for name in SUMS if getattr(self, name) is not None}
 
     @cached_property
     def moves(self) -> tuple[bool, ...]:
@@ -131,7 +152,7 @@ class Moments:
     def __add__(self, other: Moments) -> Moments:
         if not isinstance(other, Moments):
             return NotImplemented
-        for what in ("classes", "groups", "components", "signal", "loss_name", "weight_kind"):
+        for what in ("classes", "groups", "components", "signal", "loss_name", "weight_kind", "folds"):
             mine, theirs = getattr(self, what), getattr(other, what)
             same = np.array_equal(mine, theirs) if what == "classes" else mine == theirs
             if not same:
@@ -142,18 +163,14 @@ class Moments:
         # Without anybody counted there is no origin to speak of.
         origin = np.where(self.counted.sum(axis=0) > 0, self.origin, other.origin)
         other = other._around(origin)
+        sums: dict[str, Any] = {name: _added(getattr(self, name), getattr(other, name)) for name in SUMS}
         return replace(
             self,
             origin=origin,
-            mass=self.mass + other.mass,
-            loss=self.loss + other.loss,
-            value=self.value + other.value,
-            among=self.among + other.among,
-            today_loss=self.today_loss + other.today_loss,
-            today_value=self.today_value + other.today_value,
             rows=self.rows + other.rows,
             whole=self.whole and other.whole,
             changed=tuple(np.logical_or(self.moves, other.moves).tolist()),
+            **sums,
         )
 
     def __radd__(self, other: object) -> Moments:
@@ -161,9 +178,17 @@ class Moments:
 
     def _around(self, origin: Floats) -> Moments:
         """The same moments relative to another origin."""
-        shift = (self.origin - origin) * self.among
+        by = self.origin - origin
+        shift = by * self.among
+        square = self.square
+        if square is not None:
+            square = square + 2.0 * by * self.value + (by * shift)[:, :, None, :]
         return replace(
-            self, origin=origin, value=self.value + shift[:, :, None, :], today_value=self.today_value + shift
+            self,
+            origin=origin,
+            value=self.value + shift[:, :, None, :],
+            today_value=self.today_value + shift,
+            square=square,
         )
 
     def check_complete(self) -> None:
@@ -211,16 +236,8 @@ class Moments:
         def add(array: Floats) -> Floats:
             return np.asarray(np.add.reduceat(array, starts, axis=1))
 
-        return replace(
-            self,
-            signal=signal,
-            mass=add(self.mass),
-            loss=add(self.loss),
-            value=add(self.value),
-            among=add(self.among),
-            today_loss=add(self.today_loss),
-            today_value=add(self.today_value),
-        )
+        sums: dict[str, Any] = {name: add(array) for name, array in self._known.items()}
+        return replace(self, signal=signal, **sums)
 
     def alike(self, see_group: bool) -> Codes | None:
         """The signal that stands for each in a group, where those of few people are treated alike; or None."""
@@ -236,7 +253,7 @@ class Moments:
             np.add.at(found, (np.arange(len(place))[:, None], place), array)
             return found
 
-        sums: dict[str, Any] = {name: move(getattr(self, name)) for name in _SUMS}
+        sums: dict[str, Any] = {name: move(array) for name, array in self._known.items()}
         return replace(self, **sums)
 
     # -----------------------------------------------------------------------------------------------------
@@ -276,7 +293,13 @@ class Moments:
 
         counted = self.counted.sum(axis=0)
         mean = self.origin + self.today_value.sum(axis=(0, 1)) / np.where(counted > 0, counted, 1.0)
-        return self._around(np.where(counted > 0, mean, 0.0)).moved(place)
+        merged = self._around(np.where(counted > 0, mean, 0.0)).moved(place)
+        # Parts of a cell may be fewer people: what tells them apart is left out.
+        now = merged.today_mass
+        few = now is not None and bool(((now > 0) & (now < least)).any())
+        return replace(
+            merged, today_mass=None if few else now, fold_mass=None, fold_loss=None, fold_today=None
+        )
 
     def to_json(self) -> str:
         """Write the moments as text that :meth:`from_json` reads: sums only, no row and no function."""
@@ -295,7 +318,8 @@ class Moments:
                 "whole": self.whole,
                 "changed": list(self.moves),
                 "cells": cells.tolist(),
-                **{name: getattr(self, name)[index].tolist() for name in _SUMS},
+                "folds": self.folds,
+                **{name: array[index].tolist() for name, array in self._known.items()},
             },
             _FORMAT,
             indent=None,
@@ -320,7 +344,7 @@ class Moments:
         try:
             content = read_document(text, _FORMAT)
             found = _parsed(content)
-            extra = set(content) - {*_SUMS, "cells", *(part.name for part in fields(found))}
+            extra = set(content) - {*SUMS, "cells", "folds", *(part.name for part in fields(found))}
         except PolicyFileError as error:
             raise MomentsError(
                 error.problem.replace("policy file", "file of moments"), error.remedy
@@ -338,10 +362,31 @@ class Moments:
         return Outcome(loss / self.total, relative + self.origin, gaps)
 
 
-#: The sums that stand in cells: arrays of shape (groups, signals, ...).
-_SUMS = ("mass", "loss", "value", "among", "today_loss", "today_value")
+#: The sums that stand in cells: arrays of shape (groups, signals, ...), by what the further axes are: folds (f),
+#: decisions (d) and components (j).
+SUMS = {
+    "mass": "",
+    "loss": "d",
+    "value": "dj",
+    "among": "j",
+    "today_loss": "",
+    "today_value": "j",
+    "today_mass": "d",
+    "square": "dj",
+    "fold_mass": "f",
+    "fold_loss": "fd",
+    "fold_today": "fd",
+}
+
+#: Those that moments may lack.
+OPTIONAL = ("today_mass", "square", "fold_mass", "fold_loss", "fold_today")
 
 _FORMAT = "felicific moments"
+
+
+def _added(one: Floats | None, other: Floats | None) -> Floats | None:
+    """The sum of both; None where one is not known."""
+    return None if one is None or other is None else one + other
 
 
 def check_size(groups: int, signals: int, decisions: int, components: int) -> None:
@@ -404,14 +449,21 @@ def _parsed(content: dict[str, Any]) -> Moments:
     if len(np.unique(cells, axis=0)) < len(cells) or (cells >= (g, size)).any():
         raise refused("a cell occurs twice, or is none")
     check_size(g, size, k, j)
-    sums = {}
-    for name, shape in zip(_SUMS, ((), (k,), (k, j), (j,), (), (j,)), strict=True):
+    sums, folds = {}, content.get("folds", 0)
+    if type(folds) is not int or folds < 0:
+        raise refused(f"its people are summed up in {folds!r} parts")
+    for name, axes in SUMS.items():
+        if name in OPTIONAL and name not in content:
+            continue
+        shape = tuple({"f": folds, "d": k, "j": j}[axis] for axis in axes)
         numbers = (
             read_numbers(content[name], name).reshape(-1, *shape) if len(cells) else np.zeros((0, *shape))
         )
         array = np.zeros((g, size, *shape))
         array[tuple(cells.T)] = check_shape(name, numbers, (len(cells), *shape))
         sums[name] = array
+    if len({*OPTIONAL[2:]} & {*sums}) != (3 if folds else 0):
+        raise refused("some sums of its parts are missing")
     rows = read_whole(check_shape("rows", read_numbers(content["rows"], "rows"), (g,)).tolist(), "rows")
     weight_kind, whole = content.get("weight_kind"), content.get("whole", False)
     if weight_kind not in (None, "frequency", "sampling") or type(whole) is not bool:
@@ -439,9 +491,22 @@ def _parsed(content: dict[str, Any]) -> Moments:
 
 def _check_sums(found: Moments) -> None:
     """Refuse sums that no people have: negative counts, or losses and values beyond their range."""
-    for name in ("mass", "among"):
-        if (getattr(found, name) < 0).any():
+    for name in ("mass", "among", "today_mass", "square", "fold_mass", "fold_today"):
+        sums = getattr(found, name)
+        if sums is not None and (sums < 0).any():
             raise refused(f"{name} is negative somewhere")
+    parts = (
+        (found.today_mass, found.mass),
+        (found.fold_mass, found.mass),
+        (found.fold_today, found.fold_mass),
+    )
+    for part, whole in parts:
+        if (
+            part is not None
+            and whole is not None
+            and not np.allclose(part.sum(axis=-1), whole, rtol=1e-9, atol=0.0)
+        ):
+            raise refused("its parts do not add up to the whole")
     if (found.among > found.mass[:, :, None] * (1 + 1e-9)).any():
         raise refused("more people are counted than there are")
     if ((found.mass.sum(axis=1) > 0) != (found.rows > 0)).any():
@@ -490,25 +555,21 @@ def reweighted(labelled: Moments, fresh: Moments, *, see_group: bool = True) -> 
     unit = _Means(labelled, alike)
     exact = {component.name: j for j, component in enumerate(fresh.components)}
     mass = fresh.mass
-    value, among = unit(labelled.value, mass), unit(labelled.among, mass)
-    today_value = unit(labelled.today_value, mass)
+    sums = {name: unit(array, mass) for name, array in labelled._known.items() if not name.startswith("fold")}
+    square = sums.get("square")
     for j, component in enumerate(labelled.components):
         if component.name in exact:
             i = exact[component.name]
             shift = fresh.origin[i] - labelled.origin[j]
-            among[..., j] = fresh.among[..., i]
-            value[..., j] = fresh.value[..., i] + shift * fresh.among[..., i][:, :, None]
-            today_value[..., j] = fresh.today_value[..., i] + shift * fresh.among[..., i]
-    return replace(
-        labelled,
-        mass=mass,
-        loss=unit(labelled.loss, mass),
-        value=value,
-        among=among,
-        today_loss=unit(labelled.today_loss, mass),
-        today_value=today_value,
-        rows=fresh.rows,
-    )
+            among = fresh.among[..., i]
+            sums["among"][..., j] = among
+            sums["value"][..., j] = fresh.value[..., i] + shift * among[:, :, None]
+            sums["today_value"][..., j] = fresh.today_value[..., i] + shift * among
+            if square is not None and fresh.square is not None:
+                moved = 2.0 * shift * fresh.value[..., i] + shift**2 * among[:, :, None]
+                square[..., j] = fresh.square[..., i] + moved
+    known: dict[str, Any] = dict.fromkeys(OPTIONAL) | sums | {"mass": mass, "today_mass": fresh.today_mass}
+    return replace(labelled, **known, rows=fresh.rows)
 
 
 class _Means:

@@ -22,7 +22,7 @@ from felicific._people.lazy import LazyPeople, no_rows
 from felicific._people.people import People
 from felicific._people.worth import SLACK, TYPICAL, Batch, Worth, refuse_overflow, typical, worth_of
 from felicific._problem.problem import Problem
-from felicific._program.moments import Moments, check_size
+from felicific._program.moments import SUMS, Moments, check_size
 from felicific._program.signals import Signal
 from felicific._program.summing import sum_people
 from felicific._tables.column import Column
@@ -36,8 +36,8 @@ from felicific.exceptions import DataError, EngineError, FelicificError, Happine
 def sum_lazily(people: LazyPeople, signal: Signal) -> Moments:
     """Moments by one query where everything can be written as expressions, else batch by batch."""
     engine = people.engine
-    if people.plan.reason is not None or not isinstance(engine, QueryEngine):
-        return _batchwise(people, signal)
+    if people.plan.reason is not None or not isinstance(engine, QueryEngine) or people.columns.folds:
+        return _batchwise(people, signal)  # of folds, because engines know no hash in common
     try:
         return Query(people, engine, signal).moments()
     except Exception as error:
@@ -88,7 +88,7 @@ def _regrouped(moments: Moments, groups: tuple[Any, ...]) -> Moments:
         wide[place] = array
         return wide
 
-    sums = ("mass", "loss", "value", "among", "today_loss", "today_value", "rows")
+    sums = [name for name in (*SUMS, "rows") if getattr(moments, name) is not None]
     return replace(moments, groups=groups, **{name: spread(getattr(moments, name)) for name in sums})
 
 
@@ -304,6 +304,9 @@ class Query:
                     if inside is not None:
                         value = nw.when(inside.expr).then(value).otherwise(nw.lit(0.0))
                 products[f"{name}_{s}"] = value if by is None else by * value
+                if name.startswith("v") and not self.problem.happiness[j].rate:
+                    square = value * value
+                    products[f"q{name[1:]}_{s}"] = square if by is None else by * square
         return products
 
     def _assembled(self, result: Any, origins: list[float | None], products: dict[str, Any]) -> Moments:
@@ -349,20 +352,24 @@ class _Keys:
         shape = (len(self.known), signal.size(n_labels))
         k, j = len(problem.decisions), len(problem.happiness)
         check_size(*shape, k, j)
-        batch = Batch(None, problem.labels[self.label], self.label, self.group, np.arange(len(self.z)))
+        now = problem.decisions[self.today] if problem.looks_at_today else None
+        batch = Batch(None, problem.labels[self.label], self.label, self.group, np.arange(len(self.z)), now)
         worth = worth_of(problem, batch)
         mass, loss, today_loss = np.zeros(shape), np.zeros((*shape, k)), np.zeros(shape)
-        value, among = np.zeros((*shape, k, j)), np.zeros((*shape, j))
-        today_value, origin = np.zeros((*shape, j)), list(origins)
+        value, among, square = np.zeros((*shape, k, j)), np.zeros((*shape, j)), np.zeros((*shape, k, j))
+        today_value, today_mass, origin = np.zeros((*shape, j)), np.zeros((*shape, k)), list(origins)
         for s, cell in enumerate(signal.of_key(self.cell, n_labels)):
             index = (self.z, cell)
             weight = self.sums.get(f"m_{s}", self.counts)
             np.add.at(mass, index, weight)
+            np.add.at(today_mass, (*index, self.today), weight)
             self._place(loss, today_loss, index, self._lost(worth, s, weight))
             for c in range(j):
-                inside, values = self._happy(worth, c, s, weight, origin)
+                inside, values, squares = self._happy(worth, c, s, weight, origin)
                 np.add.at(among[..., c], index, inside)
                 self._place(value[..., c], today_value[..., c], index, values)
+                for d, column in enumerate(squares):
+                    np.add.at(square[..., d, c], index, column)
         refuse_overflow(problem, value, loss)
         return Moments(
             classes=problem.decisions,
@@ -377,6 +384,8 @@ class _Keys:
             among=among,
             today_loss=today_loss,
             today_value=today_value,
+            today_mass=today_mass,
+            square=square,
             rows=np.bincount(self.z, self.counts, minlength=len(self.known)).astype(np.int64),
             weight_kind=self.query.columns.weight_kind,
             whole=not np.any(self.sums.get("parts", 0.0)),
@@ -396,19 +405,23 @@ class _Keys:
 
     def _happy(
         self, worth: Worth, j: int, s: int, weight: Floats, origin: list[float | None]
-    ) -> tuple[Floats, Floats]:
-        """Weight inside `among`, and happiness of every decision relative to the origin, key by key."""
+    ) -> tuple[Floats, Floats, Floats]:
+        """Weight inside `among`, happiness of every decision relative to the origin and its squares, key by key."""
         plan, decisions = self.query.plan, self.query.decisions
         if plan.values[j] is not None:
             what = f"The happiness {self.query.problem.happiness[j].name!r}"
             inside = weight if plan.inside[j] is None else self.sums[f"a{j}_{s}"]
             values = [self._finite(f"v{j}_{d}_{s}", what, choice) for d, choice in enumerate(decisions)]
-            return inside, np.stack(values)
+            if self.query.problem.happiness[j].rate:
+                return inside, np.stack(values), np.abs(values)
+            squares = [self._finite(f"q{j}_{d}_{s}", what, choice) for d, choice in enumerate(decisions)]
+            return inside, np.stack(values), np.stack(squares)
         numbers, counted = worth.values(j)
         if origin[j] is None:
             origin[j] = typical(numbers, counted) or 0.0
         inside = weight if counted is None else weight * counted
-        return inside, inside * (numbers - (origin[j] or 0.0))
+        away = numbers - (origin[j] or 0.0)
+        return inside, inside * away, inside * away**2
 
     def _finite(self, name: str, what: str, decision: Any) -> Floats:
         sums = self.sums[name]

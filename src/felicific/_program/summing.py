@@ -12,7 +12,7 @@ from felicific._people.people import CHANGED, People, changes, refuse_idle
 from felicific._people.weights import WeightKind
 from felicific._people.worth import BATCH, Batch, Worth, refuse_overflow, typical, worth_of
 from felicific._problem.problem import Problem
-from felicific._program.moments import Moments, check_size
+from felicific._program.moments import SUMS, Moments, check_size
 from felicific._program.signals import Signal, Spread
 from felicific._tables.memory import as_objects
 from felicific._typing import Codes, Floats
@@ -36,7 +36,7 @@ def sum_people(people: People, problem: Problem, signal: Signal) -> Moments:
         What the policy sees.
     """
     whole = people.weight is None or bool((people.weight == np.rint(people.weight)).all())
-    sums = _Sums(problem, people.groups, signal, people.weight_kind, whole)
+    sums = _Sums(problem, people.groups, signal, people.weight_kind, whole, people.folds)
     sums.rows += np.bincount(people.codes, minlength=len(people.groups))
     if people.labels is not None and sums.fits_keys:
         try:
@@ -44,7 +44,8 @@ def sum_people(people: People, problem: Problem, signal: Signal) -> Moments:
         except HappinessError:
             sums = sums.empty()  # once more, row by row, to name the row
     for part, batch in people.batches():
-        sums.add(worth_of(problem, batch), people.codes[part], *_seen(people, signal, part))
+        fold = None if people.fold is None else people.fold[part]
+        sums.add(worth_of(problem, batch), people.codes[part], *_seen(people, signal, part), fold)
     return sums.moments()
 
 
@@ -81,26 +82,32 @@ def _seen(people: People, signal: Signal, part: slice) -> tuple[Spread, Codes]:
 
 
 def _by_keys(sums: _Sums, people: People) -> Moments:
-    """Count the people of every (group, signal, decision today, label) and add them as if each were one weighted row.
+    """Count the people of every (group, signal, fold, decision today, label), each then as one weighted row.
 
     Without a function of x, all rows of such a key are alike.
     """
     problem, size = sums.problem, sums.mass.shape[1]
-    n_decisions, n_labels = len(problem.decisions), len(problem.labels)
-    counts = np.zeros(sums.mass.size * n_decisions * n_labels)
+    n_decisions, n_labels, n_folds = len(problem.decisions), len(problem.labels), max(people.folds, 1)
+    counts = np.zeros(sums.mass.size * n_folds * n_decisions * n_labels)
     for start in range(0, len(people), KEY_BATCH):
         part = slice(start, min(start + KEY_BATCH, len(people)))
         spread, today = _seen(people, sums.signal, part)
         labels = people.labels[part]  # type: ignore[index]  # there are labels
         for cell, share in spread:
-            index = ((people.codes[part] * size + cell) * n_decisions + today) * n_labels + labels
+            place = people.codes[part] * size + cell
+            if people.fold is not None:
+                place = place * n_folds + people.fold[part]
+            index = (place * n_decisions + today) * n_labels + labels
             counts += np.bincount(index, share, minlength=len(counts))
     held = np.flatnonzero(counts)
     label, today, place = held % n_labels, held // n_labels % n_decisions, held // (n_labels * n_decisions)
+    fold, place = place % n_folds, place // n_folds
     z = place // size
     group = as_objects(people.groups)[z]
-    batch = Batch(None, problem.labels[label], label, group, np.arange(len(held)))
-    sums.add(worth_of(problem, batch), z, [(place % size, counts[held])], today)
+    now = problem.decisions[today] if problem.looks_at_today else None
+    batch = Batch(None, problem.labels[label], label, group, np.arange(len(held)), now)
+    parts = None if people.fold is None else fold
+    sums.add(worth_of(problem, batch), z, [(place % size, counts[held])], today, parts)
     return sums.moments()
 
 
@@ -108,10 +115,16 @@ class _Sums:
     """The running sums of :func:`sum_people`."""
 
     def __init__(
-        self, problem: Problem, groups: tuple[Any, ...], signal: Signal, weight_kind: WeightKind, whole: bool
+        self,
+        problem: Problem,
+        groups: tuple[Any, ...],
+        signal: Signal,
+        weight_kind: WeightKind,
+        whole: bool,
+        folds: int,
     ) -> None:
         self.problem, self.groups, self.signal = problem, groups, signal
-        self.weight_kind, self.whole = weight_kind, whole
+        self.weight_kind, self.whole, self.folds = weight_kind, whole, folds
         g, d, j = len(groups), len(problem.decisions), len(problem.happiness)
         s = signal.size(len(problem.labels))
         check_size(g, s, d, j)
@@ -120,26 +133,31 @@ class _Sums:
         self.mass, self.loss = np.zeros((g, s)), np.zeros((d, g, s))
         self.value, self.among = np.zeros((d, j, g, s)), np.zeros((j, g, s))
         self.today_loss, self.today_value = np.zeros((g, s)), np.zeros((j, g, s))
+        self.today_mass, self.square = np.zeros((d, g, s)), np.zeros((d, j, g, s))
+        self.fold_mass = np.zeros((folds, g, s))
+        self.fold_loss, self.fold_today = np.zeros((folds, d, g, s)), np.zeros((folds, d, g, s))
         self.rows = np.zeros(g, dtype=np.int64)
 
     def empty(self) -> _Sums:
         """The same with no sums but the rows."""
-        fresh = _Sums(self.problem, self.groups, self.signal, self.weight_kind, self.whole)
+        fresh = _Sums(self.problem, self.groups, self.signal, self.weight_kind, self.whole, self.folds)
         fresh.rows = self.rows
         return fresh
 
     @property
     def fits_keys(self) -> bool:
         """Whether nothing looks at x, and there are few enough keys to count."""
-        keys = self.mass.size * len(self.problem.decisions) * len(self.problem.labels)
+        keys = self.mass.size * max(self.folds, 1) * len(self.problem.decisions) * len(self.problem.labels)
         return keys <= MOST_KEYS and not self.problem.looks_at_x
 
-    def add(self, worth: Worth, group: Codes, spread: Spread, today: Codes) -> None:
+    def add(
+        self, worth: Worth, group: Codes, spread: Spread, today: Codes, fold: Codes | None = None
+    ) -> None:
         """Add some people; ``spread`` are their signals, weights included."""
         with np.errstate(all="ignore"):  # what is not finite, or overflows, is refused by name
-            self._add(worth, group, spread, today)
+            self._add(worth, group, spread, today, fold)
 
-    def _add(self, worth: Worth, group: Codes, spread: Spread, today: Codes) -> None:
+    def _add(self, worth: Worth, group: Codes, spread: Spread, today: Codes, fold: Codes | None) -> None:
         g, s = self.mass.shape
         cells = [(group * s + cell, share) for cell, share in spread]
 
@@ -150,6 +168,10 @@ class _Sums:
         everyone = np.arange(len(group))
         mass = per_cell(None)
         self.mass += mass
+        for d in range(len(self.today_mass)):
+            self.today_mass[d] += per_cell((today == d).astype(np.float64))
+        for f in range(self.folds):
+            self._add_fold(f, np.asarray(fold == f, dtype=np.float64), worth, today, per_cell)
         if worth.batch.labels is not None:
             cost = worth.cost
             for d in range(len(cost)):
@@ -163,14 +185,34 @@ class _Sums:
             inside = None if counted is None else counted.astype(np.float64)
             self.among[j] += mass if inside is None else per_cell(inside)
             for d in range(len(values)):
-                self.value[d, j] += per_cell(_product(inside, values[d]))
+                counts = per_cell(_product(inside, values[d]))
+                self.value[d, j] += counts
+                # Of a rate, the origin is one of its two values: the others are all at the same side of it.
+                rate = self.problem.happiness[j].rate
+                self.square[d, j] += np.abs(counts) if rate else per_cell(_product(inside, values[d] ** 2))
             self.today_value[j] += per_cell(_product(inside, values[today, everyone]))
+
+    def _add_fold(
+        self, f: int, inside: Floats, worth: Worth, today: Codes, per_cell: Callable[[Floats], Floats]
+    ) -> None:
+        """Add mass, loss and what is decided today of those who are ``inside`` one fold."""
+        self.fold_mass[f] += per_cell(inside)
+        for d in range(len(self.loss)):
+            self.fold_today[f, d] += per_cell(inside * (today == d))
+            if worth.batch.labels is not None:
+                self.fold_loss[f, d] += per_cell(inside * worth.cost[d])
 
     def moments(self) -> Moments:
         """Return the sums so far, if they are finite."""
-        loss, among, today = (np.moveaxis(part, 0, -1) for part in (self.loss, self.among, self.today_value))
-        value = np.moveaxis(self.value, (0, 1), (-2, -1))
-        refuse_overflow(self.problem, value, loss)
+
+        def cells_first(name: str) -> Floats:
+            array: Floats = getattr(self, name)
+            return np.moveaxis(array, (-2, -1), (0, 1))
+
+        sums: dict[str, Any] = {
+            name: cells_first(name) for name, axes in SUMS.items() if "f" not in axes or self.folds
+        }
+        refuse_overflow(self.problem, sums["value"], sums["loss"])
         return Moments(
             classes=self.problem.decisions,
             groups=self.groups,
@@ -178,15 +220,10 @@ class _Sums:
             signal=self.signal,
             loss_name=self.problem.loss.name,
             origin=np.array([0.0 if origin is None else origin for origin in self.origin]),
-            mass=self.mass,
-            loss=loss,
-            value=value,
-            among=among,
-            today_loss=self.today_loss,
-            today_value=today,
             rows=self.rows,
             weight_kind=self.weight_kind,
             whole=self.whole,
+            **sums,
         )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from felicific._people.columns import Columns
 from felicific._people.find import labelled_people
+from felicific._people.folds import check_folds
 from felicific._people.lazy import LazyPeople
 from felicific._people.people import People, changes
 from felicific._people.weights import WeightKind
@@ -48,6 +49,8 @@ def moments(
     today: Any = None,
     sample_weight: Any = None,
     weight_kind: WeightKind = None,
+    folds: int = 0,
+    key: Any = None,
 ) -> Moments:
     """Sum up everything that the linear program needs to know of the people in a table.
 
@@ -81,6 +84,11 @@ def moments(
     weight_kind : {"frequency", "sampling"}, optional
         What the weights are, as for :func:`felicific.audit`. No sum depends on it; the moments remember it, and those
         of different kinds refuse to add.
+    folds : int
+        Divide the people into so many parts (5 are usual) and keep some sums of each, for ``change_cost="auto"``.
+    key : column name or array, optional
+        Who somebody is, which decides the fold; by default the content of the row but for its label does. A table that
+        is not in memory needs one.
 
     Returns
     -------
@@ -99,7 +107,15 @@ def moments(
     """
     signal = resolve_signal(policy if policy is not None else "label" if proba is None else "score")
     columns = Columns(
-        sensitive_features, y, proba, predicted, today, weight=sample_weight, weight_kind=weight_kind
+        sensitive_features,
+        y,
+        proba,
+        predicted,
+        today,
+        weight=sample_weight,
+        weight_kind=weight_kind,
+        key=key,
+        folds=check_folds(folds),
     )
 
     def asked(decisions: Array) -> Problem:

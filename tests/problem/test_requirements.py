@@ -31,7 +31,7 @@ from felicific import (
     moments,
     solve,
 )
-from felicific._problem.requirements import requirements_of, resolve_gap
+from felicific._problem.asked import requirements_of, resolve_gap
 from felicific._problem.rows import ModelRow, Requirement, rows_of
 from felicific.exceptions import ConstraintError, InfeasibleError
 
@@ -117,10 +117,10 @@ def test_each_requirement_equals_a_naive_formulation(population, data):
     wanted = [part for _, parts in drawn for part in parts]
     computed = moments_of(rows, loss)
     if feasible_by_oracle(exact, wanted):
-        assert_optimal(exact, wanted, solve(computed, gap=None, constraints=constraints))
+        assert_optimal(exact, wanted, solve(computed, gap={}, constraints=constraints))
     else:
         with pytest.raises(InfeasibleError):
-            solve(computed, gap=None, constraints=constraints)
+            solve(computed, gap={}, constraints=constraints)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ def test_gap_objects_equal_the_shorthand():
             row.words for row in rows_of((*sorted(objects, key=lambda gap: gap.happiness), floor), computed)
         ]
         one = solve(computed, gap=gap, constraints=[floor])
-        other = solve(computed, gap=None, constraints=[*objects, floor])
+        other = solve(computed, gap={}, constraints=[*objects, floor])
         assert (one.q.tobytes(), one.prices) == (other.q.tobytes(), other.prices)
 
 
@@ -175,7 +175,7 @@ def test_a_gap_may_be_of_a_criterion_a_function_or_a_happiness():
     assert resolve_gap(None, computed.components, [Gap("equalized_odds", 0.1)]) == [math.inf, *[0.1] * 4]
     assert resolve_gap(None, computed.components, [Gap(Happiness("decision * loan"), 5)])[0] == 5
     with pytest.raises(ConstraintError, match="A gap is set for 'funding', which is no component"):
-        solve(computed, gap=None, constraints=[Gap(funding, 5)])
+        solve(computed, gap={}, constraints=[Gap(funding, 5)])
 
 
 @pytest.mark.parametrize("policy", ["score", "individual"])
@@ -192,12 +192,12 @@ def test_a_classifier_takes_gaps_among_its_constraints(people, policy):
 
     short = fitted(gap={"statistical_parity": 0.1})
     name = next(iter(short.gaps_))
-    objects = fitted(gap=None, constraints=[Gap("statistical_parity", 0.1)])
+    objects = fitted(gap={}, constraints=[Gap("statistical_parity", 0.1)])
     assert (objects.loss_, objects.gaps_) == (short.loss_, short.gaps_)
     assert objects.gaps_[name] <= 0.1 + 1e-9
     assert objects.frontier_.tau.tolist() == short.frontier_.tau.tolist()
     # Moved along its frontier, it is what fitting with its own settings gives, not the old gap's.
-    other = fitted(gap=None, constraints=[Gap("equal_opportunity", 0.05)])
+    other = fitted(gap={}, constraints=[Gap("equal_opportunity", 0.05)])
     assert other.gaps_["equal_opportunity"] <= 0.05 + 1e-9
     moved = other.at(gap={"equal_opportunity": 0.02})
     again = fitted(gap=moved.gap, constraints=moved.constraints)
@@ -222,7 +222,7 @@ def test_individual_policies_of_tables_take_gaps_among_the_constraints():
     objects = solve(
         {"score": score},
         policy="individual",
-        gap=None,
+        gap={},
         constraints=[Gap("statistical_parity", 0.05)],
         **asked,
     )
@@ -363,7 +363,7 @@ def test_prices_equal_finite_differences(make, people):
         computed = moments_of(some_rows(seed))
 
         def solved(level, computed=computed):
-            return solve(computed, gap=None, constraints=[make(level, people)])
+            return solve(computed, gap={}, constraints=[make(level, people)])
 
         (price,) = solved(0.15).prices.values()
         step = 1e-5
@@ -462,7 +462,7 @@ def test_a_requirement_of_a_new_kind_needs_nothing_elsewhere(ratio, groups):
     for seed in range(5):
         rows = some_rows(seed, G=groups)
         exact, computed = Exact(rows), moments_of(rows)
-        policy = solve(computed, gap=None, constraints=[Ratio("eta0", ratio)])
+        policy = solve(computed, gap={}, constraints=[Ratio("eta0", ratio)])
         means = policy.outcome.means[:, 0]
         assert means.min() >= ratio * means.max() - 1e-9
         assert policy.loss == pytest.approx(least_loss_by_ratio(exact, ratio), abs=1e-9)
@@ -519,7 +519,7 @@ def wide(happiness, gap, **more):
     frame, y = pd.DataFrame(TABLE), np.array(TABLE["y"])
     fair = {"happiness": happiness, "sensitive_features": "g", "random_state": 0} | more
     model = FrozenEstimator(LogisticRegression().fit(frame[["s"]], y))
-    fitted = FairClassifier(model, **fair | {"gap": None, "constraints": ()}).fit(frame, y)
+    fitted = FairClassifier(model, **fair | {"gap": {}, "constraints": ()}).fit(frame, y)
     asked = {"happiness": happiness, "gap": gap}
     doors = {
         "fit": lambda: FairClassifier(model, **fair, gap=gap).fit(frame, y),
@@ -595,7 +595,7 @@ def test_one_number_for_several_units(refuses):
 
 def test_limits_that_every_policy_keeps(refuses):
     """A floor below all values, and a budget beyond them, ask for nothing, and that is said; their ends are fine."""
-    asked = {"gap": None, "happiness": "equal_opportunity"}
+    asked = {"gap": {}, "happiness": "equal_opportunity"}
     for limit in (
         Floor("equal_opportunity", -0.01),
         Budget("equal_opportunity", at_most=1.01),

@@ -19,8 +19,8 @@ from felicific._frontier.frontier import Frontier
 from felicific._people.people import People
 from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import Policy
+from felicific._problem.asked import gaps_asked
 from felicific._problem.problem import Problem
-from felicific._problem.requirements import gaps_asked
 from felicific._program.moments import Moments, Outcome
 from felicific._program.signals import SoftLabel
 from felicific._program.summing import sum_people

@@ -16,6 +16,7 @@ from felicific._policy.fit_individual import fit_individual, ground_of
 from felicific._policy.individual import IndividualPolicy
 from felicific._policy.lottery import make_salt
 from felicific._policy.solve import Kind, Said, check_sums
+from felicific._problem.asked import check_constraints
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem
 from felicific._problem.rows import Requirement
@@ -32,6 +33,7 @@ def frontier(
     *,
     gap: Mapping[str, float] | Sequence[str] | None = None,
     constraints: Iterable[Requirement] = (),
+    move: Requirement | None = None,
     group_at_predict: bool = True,
     random_state: RandomState = None,
     policy: Kind | None = None,
@@ -55,8 +57,11 @@ def frontier(
     gap : dict of component or criterion to number, or list of components or criteria; optional
         Which gaps are closed; by default those of all components. With several, their gaps shrink together: in the
         proportions of the numbers, or else of their gaps when nothing is asked of them.
-    constraints : sequence of Floor, Budget and Gap
-        Requirements that hold everywhere on the frontier; a Gap is closed as one of ``gap`` is.
+    constraints : sequence of Gap, Ratio, Floor and Budget
+        Requirements that hold everywhere on the frontier, but for those that move.
+    move : Gap or Ratio, one of the constraints; optional
+        What moves along the frontier, alone. By default every Gap, in the proportions of their numbers; without any,
+        the first Ratio.
     group_at_predict : bool
         False for policies that decide alike in all groups.
     random_state : None, int or NumPy generator
@@ -94,19 +99,19 @@ def frontier(
         today,
         sample_weight,
     )
-    salt = make_salt(random_state)
+    salt, listed = make_salt(random_state), check_constraints(constraints)
     if isinstance(source, Moments):
         said.refuse_beside_moments()
         check_sums(source)
         joined = source.joined()
-        closing = Closing.of(gap, constraints, joined.components)
+        closing = Closing.of(gap, listed, joined.components, move)
         return cell_frontier(joined, closing, see_group=group_at_predict, salt=salt)
     kind = said.kind(source, group_at_predict)
-    with said.people(source, constraints=constraints, see_group=group_at_predict) as (people, problem):
+    with said.people(source, constraints=listed, see_group=group_at_predict) as (people, problem):
         # All that is measured is closed, not what only a constraint speaks of.
-        everything = gap is None and problem.gaps is None
+        everything = gap is None and move is None and not any(one.replaces_gap for one in listed)
         closed = list(problem.closed) if everything else gap
-        closing = Closing.of(closed, problem.requirements, problem.components)
+        closing = Closing.of(closed, listed, problem.components, move)
         if kind.sees_x:
             return _individual(people, problem, cast(Individual, kind), salt, closing)
         joined = compute_moments(people, problem, cast(Signal, kind)).joined()

@@ -11,7 +11,7 @@ import numpy as np
 from felicific._people.checks import check_weights
 from felicific._people.weights import WeightKind, check_weight_kind
 from felicific._problem.problem import as_classes
-from felicific._tables.groups import check_missing_group, groups_of_present
+from felicific._tables.groups import attributes_of, check_missing_group, groups_of_present
 from felicific._tables.memory import as_vector, column_names, count_rows, distinct, is_frame, take_column
 from felicific._typing import Array, Floats, Table
 from felicific.exceptions import DataError, GroupError
@@ -78,6 +78,11 @@ class Columns:
         if self.group is None or callable(self.group):
             return []
         return list(self.group) if isinstance(self.group, list | tuple) else [self.group]
+
+    @property
+    def attributes(self) -> tuple[Any, ...]:
+        """What the groups of a table that is not in memory are made of."""
+        return tuple(self.group_names) or (0,)
 
     def _listed(self) -> list[tuple[Any, str]]:
         """Every name, or value, with its purpose."""
@@ -150,6 +155,8 @@ class Columns:
             "weight_kind": self.weight_kind,
             "cluster": self.column(table, "cluster"),
             "group": groups_of_present(table, self.group, weight, self.columns_only, self.missing_group),
+            "attributes": attributes_of(table, self.group, self.columns_only),
+            "unknown": self.missing_group,
         }
 
     # -----------------------------------------------------------------------------------------------------

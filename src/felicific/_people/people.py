@@ -19,6 +19,7 @@ from felicific._people.checks import (
 from felicific._people.weights import WeightKind, are_sampling, number_clusters, refuse_no_cluster
 from felicific._people.worth import BATCH, Batch, differs, idle, worth_of
 from felicific._problem.problem import Problem
+from felicific._problem.unions import Attribute
 from felicific._tables.groups import encode_groups, find_groups, refuse_identifiers
 from felicific._tables.memory import as_vector, count_rows, row_argmax, slice_rows, take_rows, widener
 from felicific._typing import Array, Codes, Floats, Table
@@ -57,6 +58,10 @@ class People:
         p(label, group given x), for individual policies that do not see the group.
     checked : bool
         Whether all of ``proba`` is checked.
+    attributes : tuple of str or int
+        What the groups are made of.
+    unknown : str, or None
+        What those are called whose group is missing.
     """
 
     x: Table
@@ -76,6 +81,8 @@ class People:
     drawn: bool = False
     joint: Floats | None = None
     checked: bool = False
+    attributes: tuple[Attribute, ...] = ()
+    unknown: str | None = None
 
     @classmethod
     def of(
@@ -96,6 +103,8 @@ class People:
         first_row: int | None = None,
         joint: Floats | None = None,
         rows: Codes | None = None,
+        attributes: tuple[Attribute, ...] = (),
+        unknown: str | None = None,
     ) -> People:
         """Check everything that is said about some rows.
 
@@ -115,6 +124,8 @@ class People:
             As in the class.
         groups : sequence, optional
             All groups there are; by default those that occur.
+        attributes, unknown :
+            As in the class.
         first_row : int, optional
             When these rows are a part of a larger table: what messages call the first of them.
         rows : array of shape (n,), optional
@@ -181,6 +192,8 @@ class People:
             odds=odds,
             drawn=not flat,
             joint=joint,
+            attributes=tuple(name if type(name) in (str, int) else str(name) for name in attributes),
+            unknown=unknown,
         )
 
     def __len__(self) -> int:

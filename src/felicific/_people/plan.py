@@ -52,6 +52,8 @@ class Plan:
             try:
                 if "group" in asked and one is None:
                     raise NotAColumn("the group is made of several columns")
+                if "group" in asked and wanted.missing_group is not None:
+                    raise NotAColumn("the group may be missing")
                 return _returned(function(**{name: offered[name] for name in asked}), what)
             except FelicificError:
                 raise

@@ -49,7 +49,7 @@ def resolve_groups(
             )
     if rows is not None:
         columns = [column[rows] for column in columns]
-    return name_groups([_without_null(column, missing_group) for column in columns])
+    return name_groups([without_null(column, missing_group) for column in columns])
 
 
 def attributes_of(table: Table, sensitive_features: Any, columns_only: bool = False) -> tuple[Any, ...]:
@@ -129,7 +129,7 @@ def check_missing_group(missing_group: Any) -> None:
         )
 
 
-def _without_null(column: Array, missing_group: str | None) -> Array:
+def without_null(column: Array, missing_group: str | None) -> Array:
     """A column whose missing values have a name."""
     missing = null_rows(column)
     if not len(missing):

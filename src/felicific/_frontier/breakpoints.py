@@ -213,7 +213,13 @@ class Moving:
 
 def moving_of(program: Program) -> list[Moving]:
     """Everything that moves along the ray."""
-    return [Moving(row.name, row.j, row.width) for row in program.rows if row.width is not None]
+    return [
+        Moving(
+            row.asked.opened().words if row.asked and row.name == row.words else row.name, row.j, row.width
+        )
+        for row in program.rows
+        if row.width is not None
+    ]
 
 
 def ray_of(moving: list[Moving], components: tuple[Component, ...]) -> Floats:

@@ -41,7 +41,7 @@ from felicific._problem.unions import Attribute, read_attributes
 from felicific._program.moments import Outcome
 from felicific._tables.dialect import Dialect
 from felicific._tables.engine import Engine, dialect_of, find_engine
-from felicific._tables.groups import encode_groups
+from felicific._tables.groups import encode_groups, without_null
 from felicific._tables.memory import as_vector
 from felicific._typing import Array, Codes, Floats, ProbaColumns, Table
 from felicific.exceptions import ConstraintError, DataError, GroupError, LotteryWarning, PolicyFileError
@@ -309,7 +309,8 @@ class Policy(ABC):
                     f"There are {len(vector)} groups for {len(array)} scores.",
                     "Pass one group for every row.",
                 )
-            codes = encode_groups(vector, self.groups)
+            known = vector if self.unknown is None else without_null(vector, self.unknown)
+            codes = encode_groups(known, self.groups)
         return self.rounded(self._mixed(array, codes, x))
 
     def apply(

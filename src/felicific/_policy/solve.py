@@ -50,6 +50,7 @@ def solve(
     predicted: Any = None,
     today: Any = None,
     sample_weight: Any = None,
+    missing_group: str | None = None,
 ) -> Policy:
     """Find the policy of least loss that meets every requirement: one linear program.
 
@@ -71,7 +72,7 @@ def solve(
     policy : {"score", "label", "soft-label", "individual"}, Score(...) or Individual(...)
         Of a table: what the policy sees besides the group; by default the score, or the label where there are no
         probabilities.
-    proba, y, sensitive_features, happiness, loss, classes, favourable, predicted, today, sample_weight :
+    proba, y, sensitive_features, happiness, loss, classes, favourable, predicted, today, sample_weight, missing_group :
         Of a table: as for :func:`felicific.moments`.
 
     Returns
@@ -109,6 +110,7 @@ def solve(
         predicted,
         today,
         sample_weight,
+        missing_group,
     )
     salt, listed = make_salt(random_state), check_constraints(constraints)
     gap = default_gap(gap, listed)
@@ -158,6 +160,7 @@ class Said:
     predicted: Any
     today: Any
     sample_weight: Any
+    missing_group: str | None
 
     def refuse_beside_moments(self) -> None:
         """Refuse what belongs to a table beside moments, which were summed up already."""
@@ -197,6 +200,7 @@ class Said:
             self.predicted,
             self.today,
             weight=self.sample_weight,
+            missing_group=self.missing_group,
         )
 
         def problem(decisions: Array) -> Problem:

@@ -90,8 +90,8 @@ class Gap(Requirement):
         return rows
 
     def opened(self) -> Gap:
-        """A gap that asks for nothing, and still names its happiness."""
-        return replace(self, at_most=math.inf)
+        """Of all groups, a gap that asks for nothing, and still names its happiness; another stays."""
+        return replace(self, at_most=math.inf) if self.is_plain_gap else self
 
     def components(self, components: tuple[Component, ...]) -> list[int]:
         """Positions of the components that it speaks of."""

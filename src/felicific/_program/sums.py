@@ -48,6 +48,7 @@ def moments(
     today: Any = None,
     sample_weight: Any = None,
     weight_kind: WeightKind = None,
+    missing_group: str | None = None,
 ) -> Moments:
     """Sum up everything that the linear program needs to know of the people in a table.
 
@@ -63,7 +64,8 @@ def moments(
     y, sample_weight : column name or array
         Labels; weights: 2 is the row twice in every sum, 0 the row absent.
     sensitive_features : column name(s), callable or array
-        The groups; several columns mean their intersections.
+        The groups; several columns mean their intersections, and ``between=`` of a requirement says which of them are
+        compared.
     happiness : function, Happiness, criterion name, expression, or list or dict of them
         What makes a person happy with a decision; an expression is text such as ``"decision * loan"``.
     policy : "score", "label", "soft-label", or Score(...)
@@ -81,6 +83,9 @@ def moments(
     weight_kind : {"frequency", "sampling"}, optional
         What the weights are, as for :func:`felicific.audit`. No sum depends on it; the moments remember it, and those
         of different kinds refuse to add.
+    missing_group : str, optional
+        What to call people whose group is missing: ``"unknown"``, say. They are counted and shown, and never compared
+        with others. By default a missing group is an error.
 
     Returns
     -------
@@ -99,7 +104,14 @@ def moments(
     """
     signal = resolve_signal(policy if policy is not None else "label" if proba is None else "score")
     columns = Columns(
-        sensitive_features, y, proba, predicted, today, weight=sample_weight, weight_kind=weight_kind
+        sensitive_features,
+        y,
+        proba,
+        predicted,
+        today,
+        weight=sample_weight,
+        weight_kind=weight_kind,
+        missing_group=missing_group,
     )
 
     def asked(decisions: Array) -> Problem:

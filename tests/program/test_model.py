@@ -370,11 +370,11 @@ def test_the_same_moments_give_the_same_policy_to_the_last_bit():
 
 
 def test_no_requirement_gives_the_least_loss():
-    """With gap None, or infinite, every cell is decided as cheaply as can be and nothing has a price."""
+    """With gaps of nothing, or infinite ones, every cell is decided as cheaply as can be and nothing has a price."""
     rows = some_rows(5, K=3, G=4, J=2, soft=True)
     exact = Exact(rows)
     computed = moments_of(rows)
-    for gap in (None, np.inf, {}, {"eta1": np.inf}):
+    for gap in (np.inf, {}, {"eta1": np.inf}):
         policy = solve(computed, gap=gap)
         assert policy.loss == pytest.approx(float(exact.least_loss), abs=1e-12)
         assert not any(policy.prices.values())

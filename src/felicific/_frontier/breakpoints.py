@@ -230,9 +230,17 @@ def ray_of(moving: list[Moving], components: tuple[Component, ...]) -> Floats:
 
 def point_of(program: Program, q: Floats) -> Point:
     """What some probabilities do, and how far along the ray that is."""
-    means = program.moments.relative_means(q)
-    taus = (row.reached(means[:, row.j]) / row.width for row in program.rows if row.width)
-    return Point(max(taus, default=0.0), program.moments.evaluate(q), q)
+    return Point(_place(program, program.moments.relative_means(q)), program.moments.evaluate(q), q)
+
+
+def today_at(program: Program) -> float:
+    """How far along the ray today's decisions are."""
+    return _place(program, program.moments.today_value.sum(axis=1) / program.counted)
+
+
+def _place(program: Program, means: Floats) -> float:
+    """How far along the ray group means are that are relative to the origin."""
+    return max((row.reached(means[:, row.j]) / row.width for row in program.rows if row.width), default=0.0)
 
 
 def tau_of(outcome: Outcome, ray: Floats) -> float:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from importlib import import_module  # for what stands above: bands and charts
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from felicific._frontier.breakpoints import (
     moving_of,
     ray_of,
     tau_rounding,
+    today_at,
 )
 from felicific._frontier.curve import Curve, curve, table_of
 from felicific._people.weights import WeightKind
@@ -68,6 +69,8 @@ class Line:
         The policy of some probabilities, given what they do.
     rounding : float
         How far apart two positions may be without being told from each other.
+    tau_today : float
+        Where today's decisions stand.
     """
 
     moving: list[Moving]
@@ -76,6 +79,7 @@ class Line:
     evaluate: Callable[[Sequence[Floats]], list[Outcome]]
     policy: Callable[[Floats, Outcome], Policy]
     rounding: float
+    tau_today: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,8 +148,21 @@ class Frontier:
         """What the model's own decisions do."""
         return self._line.today
 
+    #: What the shell says of it: from where to where, and what its places are called.
+    course: ClassVar[str] = "the least gap to the least loss"
+    places: ClassVar[str] = "breakpoints"
+
+    def place(self, i: int) -> str:
+        """What its i-th place is called."""
+        return f"breakpoint {i + 1}"
+
     def __len__(self) -> int:
         return len(self.points)
+
+    @property
+    def tau_today(self) -> float:
+        """Where today's decisions stand: how much of what moves would have to be allowed for them."""
+        return self._line.tau_today
 
     @property
     def tau(self) -> Floats:
@@ -453,6 +470,8 @@ def cell_frontier(
         )
 
         policy, rounding = partial(_followed, first), tau_rounding(program)
-        return Line(moving_of(program), points, joined.today, joined.evaluate_all, policy, rounding)
+        return Line(
+            moving_of(program), points, joined.today, joined.evaluate_all, policy, rounding, today_at(program)
+        )
 
     return Frontier(joined.components, joined.groups, joined.loss_name, EXACT, find)

@@ -22,6 +22,7 @@ from felicific._frontier.breakpoints import (
     moving_of,
     point_of,
     tau_rounding,
+    today_at,
     trace,
 )
 from felicific._frontier.frontier import Frontier, Line
@@ -173,7 +174,13 @@ def individual_frontier(
         mixed = partial(_mixed, replace(policy, basis=basis), policies, expected, search)
         rounding = tau_rounding(pool.program)
         return Line(
-            moving_of(pool.program), pool.points, moments.today, moments.evaluate_all, mixed, rounding
+            moving_of(pool.program),
+            pool.points,
+            moments.today,
+            moments.evaluate_all,
+            mixed,
+            rounding,
+            today_at(pool.program),
         )
 
     return Frontier(policy.components, policy.groups, problem.loss.name, TOLERANCE, find)

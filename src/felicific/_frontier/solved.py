@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields
 from functools import cached_property, partial
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -83,6 +83,18 @@ class SolvedFrontier(Frontier):
     def today(self) -> Outcome:
         """What the model's own decisions do."""
         return self.before
+
+    course: ClassVar[str] = "the tightest to what asks for nothing"
+    places: ClassVar[str] = "values"
+
+    def place(self, i: int) -> str:
+        """The value."""
+        return f"at least {self.tau[i]:g}"
+
+    @property
+    def tau_today(self) -> NoReturn:
+        """Refused: no gap moves."""
+        raise self._only_exact("tau_today")
 
     def __len__(self) -> int:
         return len(self._solved)

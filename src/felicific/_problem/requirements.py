@@ -95,18 +95,7 @@ class Gap(Requirement):
 
     def components(self, components: tuple[Component, ...]) -> list[int]:
         """Positions of the components that it speaks of."""
-        if isinstance(self.happiness, Component):
-            return [components.index(self.happiness)]
-        name = _gap_name(self.happiness)
-        positions = [
-            j for j, component in enumerate(components) if name in (component.name, component.family)
-        ]
-        if not positions:
-            raise ConstraintError(
-                f"A gap is set for {name!r}, which is no component.",
-                f"The components are {', '.join(repr(component.name) for component in components)}.",
-            )
-        return positions
+        return _positions(self.happiness, components, "A gap")
 
 
 @dataclass(frozen=True)
@@ -116,7 +105,8 @@ class Ratio(Requirement):
     Parameters
     ----------
     happiness : str, function or Happiness
-        A component by name, or a happiness of its own, whose means cannot be negative.
+        A component by name, a criterion (each of its components then), or a happiness of its own. Its means cannot be
+        negative.
     at_least : number above 0, at most 1, default=0.8
         The smallest mean divided by the largest.
     between, min_people :
@@ -163,8 +153,10 @@ class Ratio(Requirement):
         return replace(self, at_least=value)
 
     def rows(self, sums: Sums) -> list[Row]:
-        """One row, if no mean can be negative."""
-        j = component_of(sums, self.happiness)
+        """One row for each component that it speaks of, if no mean can be negative."""
+        return [self._row(sums, j) for j in _positions(self.happiness, sums.components, "A ratio")]
+
+    def _row(self, sums: Sums, j: int) -> RatioRow:
         component, origin = sums.components[j], float(sums.origin[j])
         who, size = words_of(self.between, self.min_people)
         words = f"mean {component.name!r} of every {who or 'group'}{size} at least {self.at_least:.6g} of the highest"
@@ -178,7 +170,7 @@ class Ratio(Requirement):
                 "nothing.",
                 "Ask for a Gap of it, or for a ratio of what cannot be negative, such as who is approved.",
             )
-        return [RatioRow(said, self.at_least, origin)]
+        return RatioRow(said, self.at_least, origin)
 
 
 @dataclass(frozen=True)
@@ -335,6 +327,20 @@ class Budget(Requirement):
                 people,
             )
         ]
+
+
+def _positions(happiness: Any, components: tuple[Component, ...], what: str) -> list[int]:
+    """Positions of the components that a requirement speaks of: one, or all of a criterion."""
+    if isinstance(happiness, Component):
+        return [components.index(happiness)]
+    name = _gap_name(happiness)
+    found = [j for j, component in enumerate(components) if name in (component.name, component.family)]
+    if not found:
+        raise ConstraintError(
+            f"{what} is set for {name!r}, which is no component.",
+            f"The components are {', '.join(repr(component.name) for component in components)}.",
+        )
+    return found
 
 
 def _check_compared(asked: Gap | Ratio) -> None:

@@ -109,8 +109,8 @@ def read_asked(options: Traced, happiness: Any, gap: Sequence[str] | None) -> tu
 
     Without a number for either, those who are to be compared are to have a gap of 0.
     """
-    whom = [_between(text, options.group) for text in options.between or ()]
-    compared = [(between, options.min_people) for between in whom or [None]]
+    whom: list[Any] = [_between(text, options.group) for text in options.between or ()] or [None]
+    compared = [(between, options.min_people) for between in whom]
     found = read_constraints(options, happiness)
     ratios = _named(options.ratio, "ratio", happiness, _number)
     found += [Ratio(name, level, *said) for name, level in ratios.items() for said in compared]
@@ -127,7 +127,8 @@ def read_asked(options: Traced, happiness: Any, gap: Sequence[str] | None) -> tu
 
 def _between(text: str, group: list[str]) -> str | list[str]:
     """A column of the group, or several."""
-    return text if text in group else [part.strip() for part in text.split(",")]
+    parts = [text] if text in group else [part.strip() for part in text.split(",")]
+    return parts if len(parts) > 1 else parts[0]
 
 
 def _every_name(happiness: Any) -> list[str]:

@@ -142,7 +142,7 @@ HAD = {
     ),
     ("groups", "engine"): lambda: solve(lazy(), **ROLES | {"sensitive_features": ["sex", "region"]}, gap=9.0),
     ("requirements", "sites"): lambda: solve(
-        moments(people(), **ROLES), gap=None, constraints=[Floor("decision * loan", at_least="today")]
+        moments(people(), **ROLES), gap={}, constraints=[Floor("decision * loan", at_least="today")]
     ),
     ("functions", "engine"): lambda: moments(lazy(), **ROLES | {"happiness": funding}),
     ("functions", "files"): lambda: read_back(solve(people(), **ROLES | {"happiness": funding})),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from felicific._policy.policy import Policy
     from felicific._policy.solve import solve
     from felicific._problem.happiness import Happiness
-    from felicific._problem.requirements import Budget, Floor, Gap
+    from felicific._problem.requirements import Budget, Floor, Gap, Ratio
     from felicific._program.moments import Moments
     from felicific._program.signals import Individual, Score
     from felicific._program.sums import moments
@@ -43,6 +43,7 @@ __all__ = [
     "InfeasibleError",
     "Moments",
     "Policy",
+    "Ratio",
     "Score",
     "Scorer",
     "audit",
@@ -65,7 +66,7 @@ _HOME = {
     "_policy.kinds": ["Policy"],  # so that files of every kind of policy can be read
     "_policy.solve": ["solve"],
     "_problem.happiness": ["Happiness"],
-    "_problem.requirements": ["Budget", "Floor", "Gap"],
+    "_problem.requirements": ["Budget", "Floor", "Gap", "Ratio"],
     "_program.moments": ["Moments"],
     "_program.signals": ["Individual", "Score"],
     "_program.sums": ["moments"],

@@ -16,7 +16,10 @@ from felicific._typing import Floats
 from felicific.exceptions import DataError, PolicyFileError
 
 FORMAT = "felicific policy"
-VERSION = 1
+VERSION = 2
+
+#: Versions that are read: files of the first say less.
+READ = (1, 2)
 
 
 def refused(reason: str) -> PolicyFileError:
@@ -43,9 +46,9 @@ def read_document(text: str, form: str = FORMAT) -> dict[str, Any]:
         content = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_each_once)
         if not isinstance(content, dict) or content.get("format") != form:
             raise refused(f"its format is not {form!r}")
-        if type(content.get("version")) is not int or content["version"] != VERSION:
+        if type(content.get("version")) is not int or content["version"] not in READ:
             raise PolicyFileError(
-                f"The policy file has version {content.get('version')!r}; this felicific reads version {VERSION}.",
+                f"The policy file has version {content.get('version')!r}; this felicific reads up to {VERSION}.",
                 "Install the felicific that wrote it, or fit the policy again.",
             )
         if content.get("sha256") != _digest(content):

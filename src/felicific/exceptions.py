@@ -87,7 +87,7 @@ class InfeasibleError(FelicificError):
     >>> from felicific import Budget, Floor, InfeasibleError, solve
     >>> people = {"sex": ["f", "m", "f", "m"], "score": [0.2, 0.4, 0.6, 0.8], "repaid": [0, 0, 1, 1]}
     >>> try:
-    ...     solve(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision", gap=None,
+    ...     solve(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision", gap={},
     ...           constraints=[Floor("decision", at_least=0.9, groups=["f"]), Budget("decision", at_most=0.3)])
     ... except InfeasibleError as error:
     ...     print(*error.conflict, sep="\n")

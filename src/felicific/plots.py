@@ -17,7 +17,6 @@ import numpy as np
 
 from felicific._audit.result import Audit
 from felicific._files import write_whole
-from felicific._frontier.breakpoints import tau_of
 from felicific._frontier.frontier import Frontier
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import Component
@@ -135,7 +134,7 @@ def frontier(
         {"gap": tau * unit, "loss": _good(loss, accuracy)}
         for tau, loss in zip(frontier.tau.tolist(), frontier.loss.tolist(), strict=True)
     ]
-    now = {"gap": tau_of(frontier.today, frontier.ray) * unit, "loss": _good(frontier.today.loss, accuracy)}
+    now = {"gap": frontier.tau_today * unit, "loss": _good(frontier.today.loss, accuracy)}
     reach = max(now["gap"], points[-1]["gap"]) or 1.0
     # Beyond the last breakpoint a larger gap buys nothing.
     flat = [*points, {"gap": 1.06 * reach, "loss": points[-1]["loss"]}]
@@ -422,14 +421,17 @@ def measure(component: Component) -> str:
 def _ray(frontier: Frontier, component: str | None) -> tuple[float, str]:
     """Size of one tau on the axis, and the axis' title."""
     names = [found.name for found in frontier.components]
+    ray = frontier.ray
+    if component is None and not np.isfinite(ray).any():
+        return 1.0, "allowed gaps, in proportion to what was asked"
     if component is None and len(names) > 1:
         return 1.0, "allowed gaps, all components in proportion"
     if component is not None and component not in names:
         raise _no_component(component, names)
     j = 0 if component is None else names.index(component)
-    if not 0 < frontier.ray[j] < math.inf:
+    if not 0 < ray[j] < math.inf:
         raise DataError(f"The gap of {names[j]!r} is not part of this frontier.", "Name another component.")
-    return float(frontier.ray[j]), f"allowed gap in {measure(frontier.components[j])}"
+    return float(ray[j]), f"allowed gap in {measure(frontier.components[j])}"
 
 
 def _no_component(component: str, names: list[str]) -> DataError:

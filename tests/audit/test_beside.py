@@ -150,7 +150,7 @@ def test_nothing_to_repair(loans):
         assert any("shown of people like these" in note for note in today.notes) == nothing
         remarks = compare(today, found).remarks
         assert any(text.startswith("Nothing to repair: before, shown") for text in remarks) == nothing
-    assert not any("Nothing to repair" in text for text in fitted(loans, gap=None).policy_.sentences())
+    assert not any("Nothing to repair" in text for text in fitted(loans, gap={}).policy_.sentences())
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -106,7 +106,7 @@ def test_gaps_of_any_policy_are_the_metric_of_its_decisions(criterion, data):
     rows, _ = data.draw(EVERY_LABEL)
     q = data.draw(policies(rows))
     computed = moments_of(rows, "error", happiness=criterion)
-    policy = replace(solve(computed, gap=None), q=q, outcome=computed.evaluate(q))
+    policy = replace(solve(computed, gap={}), q=q, outcome=computed.evaluate(q))
     decisions = policy.odds(scores_of(rows), rows.group)
     assert decisions.sum(axis=1) == pytest.approx(np.ones(len(decisions)), abs=1e-15)
     metric = METRICS[criterion](decisions, rows.label, rows.group, rows.weight)

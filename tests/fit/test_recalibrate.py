@@ -275,7 +275,7 @@ def test_recalibration_says_which_it_did():
     happiness = {"cash": funding, "ease": relief, "hit": "overall_accuracy", "yes": "statistical_parity"}
     exact = {"cash", "yes(decision=0)", "yes(decision=1)"}
     for policy in EVERY:
-        fair = fitted(table, y, policy=policy, happiness=happiness, gap=None)
+        fair = fitted(table, y, policy=policy, happiness=happiness, gap={})
         assert not hasattr(fair, "recalibration_")
         said = fair.recalibrate(table.iloc[::-1]).recalibration_
         assert set(said) == {*exact, "ease", "hit"}
@@ -287,7 +287,7 @@ def test_recalibration_says_which_it_did():
 def test_a_component_called_loss_is_not_overwritten():
     """What was done to a component is said even when it is called "loss"."""
     table, y = make_people(200, seed=12)
-    fair = fitted(table, y, happiness={"loss": funding}, gap=None)
+    fair = fitted(table, y, happiness={"loss": funding}, gap={})
     assert fair.recalibrate(table).recalibration_["loss"].startswith("computed on the new")
 
 
@@ -407,7 +407,7 @@ def test_todays_floor_is_that_of_the_new_people():
     table, y = make_people(500, seed=15)
     new, _ = make_people(300, seed=16)
     for policy in EVERY:
-        fair = fitted(table, y, policy=policy, gap=None, constraints=[Floor("funding", "today")])
+        fair = fitted(table, y, policy=policy, gap={}, constraints=[Floor("funding", "today")])
         again = fair.recalibrate(new)
         own = (new["p1"] > new["p0"]).to_numpy() * new["loan"].to_numpy()
         for z in "ab":

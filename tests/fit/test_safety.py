@@ -137,7 +137,7 @@ def test_bad_input(crowd):
         with refused(ConstraintError, "gap of 0 can never be shown", remedy="Allow a small gap"):
             fitted(crowd, gap=gap, confidence=0.95)
     with refused(ConstraintError, "nothing to be confident of"):
-        fitted(crowd, gap=None, confidence=0.95)
+        fitted(crowd, gap={}, confidence=0.95)
     for confidence in (0.0, 1.0, 95, -1, math.nan, "high", True):
         with refused(DataError, "confidence", remedy="between 0 and 1"):
             fitted(crowd, gap=0.2, confidence=confidence)

@@ -425,7 +425,7 @@ def test_weights_of_other_people_are_frequencies(policy):
 
 def test_below_the_least_gap_is_refused():
     """A gap that no policy reaches is refused with the least one."""
-    fair, _, _ = fitted("label", gap=None, happiness=lambda decision, group: decision + 9.0 * (group == "a"))
+    fair, _, _ = fitted("label", gap={}, happiness=lambda decision, group: decision + 9.0 * (group == "a"))
     with pytest.raises(InfeasibleError, match="the least is"):
         fair.at(gap=1.0)
 

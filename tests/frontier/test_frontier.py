@@ -215,7 +215,7 @@ def test_a_floor_of_today_is_kept_where_no_decision_matters():
     """Today's mean of a happiness that nothing changes is met by every policy, not missed by its rounding."""
     for seed in range(40):
         same = alike({"same": lambda decision, x: np.abs(x[:, 0]) / 3 + 1.7}, seed)
-        assert solve(same, gap=None, constraints=[Floor("same", "today")]).loss == solve(same, gap=None).loss
+        assert solve(same, gap={}, constraints=[Floor("same", "today")]).loss == solve(same, gap={}).loss
 
 
 def test_points_that_tie_are_one():

@@ -74,8 +74,8 @@ def test_idle_is_what_a_second_look_calls_idle(worth, place):
     idle = all(one == other for one, other in worth.tolist())
     doors = [
         lambda: moments(table, predicted="y", y="y", **asked).moves,
-        lambda: solve(table, predicted="y", y="y", gap=None, **asked),
-        lambda: solve(moments(table, predicted="y", y="y", groups=[0, 1], **asked), gap=None),
+        lambda: solve(table, predicted="y", y="y", gap={}, **asked),
+        lambda: solve(moments(table, predicted="y", y="y", groups=[0, 1], **asked), gap={}),
         lambda: audit("y", table, "y", **asked),
     ]
     for door in doors:

@@ -25,13 +25,14 @@ from felicific import (
     Floor,
     Gap,
     Happiness,
+    Ratio,
     Scorer,
     audit,
     frontier,
     moments,
     solve,
 )
-from felicific._problem.requirements import requirements_of, resolve_gap
+from felicific._problem.asked import requirements_of, resolve_gap
 from felicific._problem.rows import ModelRow, Requirement, rows_of
 from felicific.exceptions import ConstraintError, InfeasibleError
 
@@ -117,10 +118,10 @@ def test_each_requirement_equals_a_naive_formulation(population, data):
     wanted = [part for _, parts in drawn for part in parts]
     computed = moments_of(rows, loss)
     if feasible_by_oracle(exact, wanted):
-        assert_optimal(exact, wanted, solve(computed, gap=None, constraints=constraints))
+        assert_optimal(exact, wanted, solve(computed, gap={}, constraints=constraints))
     else:
         with pytest.raises(InfeasibleError):
-            solve(computed, gap=None, constraints=constraints)
+            solve(computed, gap={}, constraints=constraints)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -137,7 +138,7 @@ def test_gap_objects_equal_the_shorthand():
         (0.2, [Gap(name, 0.2) for name in reversed(names)]),
         ({"eta2": 0.3, "eta0": 0.1}, [Gap("eta0", 0.1), Gap("eta2", 0.3)]),
         ({"eta1": math.inf}, [Gap("eta1", math.inf)]),
-        (None, []),
+        ({}, []),
     ):
         short = requirements_of(gap, [floor], components)
         assert requirements_of(None, [*objects, floor], components) == short
@@ -146,7 +147,7 @@ def test_gap_objects_equal_the_shorthand():
             row.words for row in rows_of((*sorted(objects, key=lambda gap: gap.happiness), floor), computed)
         ]
         one = solve(computed, gap=gap, constraints=[floor])
-        other = solve(computed, gap=None, constraints=[*objects, floor])
+        other = solve(computed, gap={}, constraints=[*objects, floor])
         assert (one.q.tobytes(), one.prices) == (other.q.tobytes(), other.prices)
 
 
@@ -175,7 +176,7 @@ def test_a_gap_may_be_of_a_criterion_a_function_or_a_happiness():
     assert resolve_gap(None, computed.components, [Gap("equalized_odds", 0.1)]) == [math.inf, *[0.1] * 4]
     assert resolve_gap(None, computed.components, [Gap(Happiness("decision * loan"), 5)])[0] == 5
     with pytest.raises(ConstraintError, match="A gap is set for 'funding', which is no component"):
-        solve(computed, gap=None, constraints=[Gap(funding, 5)])
+        solve(computed, gap={}, constraints=[Gap(funding, 5)])
 
 
 @pytest.mark.parametrize("policy", ["score", "individual"])
@@ -192,12 +193,12 @@ def test_a_classifier_takes_gaps_among_its_constraints(people, policy):
 
     short = fitted(gap={"statistical_parity": 0.1})
     name = next(iter(short.gaps_))
-    objects = fitted(gap=None, constraints=[Gap("statistical_parity", 0.1)])
+    objects = fitted(gap={}, constraints=[Gap("statistical_parity", 0.1)])
     assert (objects.loss_, objects.gaps_) == (short.loss_, short.gaps_)
     assert objects.gaps_[name] <= 0.1 + 1e-9
     assert objects.frontier_.tau.tolist() == short.frontier_.tau.tolist()
     # Moved along its frontier, it is what fitting with its own settings gives, not the old gap's.
-    other = fitted(gap=None, constraints=[Gap("equal_opportunity", 0.05)])
+    other = fitted(gap={}, constraints=[Gap("equal_opportunity", 0.05)])
     assert other.gaps_["equal_opportunity"] <= 0.05 + 1e-9
     moved = other.at(gap={"equal_opportunity": 0.02})
     again = fitted(gap=moved.gap, constraints=moved.constraints)
@@ -222,7 +223,7 @@ def test_individual_policies_of_tables_take_gaps_among_the_constraints():
     objects = solve(
         {"score": score},
         policy="individual",
-        gap=None,
+        gap={},
         constraints=[Gap("statistical_parity", 0.05)],
         **asked,
     )
@@ -289,8 +290,9 @@ def bound(requirement, computed):
 
 def test_rows_are_met_up_to_their_slack():
     """A gap by the largest difference, a floor by its group, a budget by all people weighted as they are counted."""
-    computed = moments_of(some_rows(0, G=3))
-    origin, counted = float(computed.origin[0]), np.array([1.0, 1.0, 2.0])
+    rows = some_rows(0, G=3)
+    computed = moments_of(replace(rows, weight=np.array([1.0, 1.0, 2.0])[rows.group]))
+    origin = float(computed.origin[0])
     means = np.array([0.0, 0.5, 1.0])
     for requirement, exceeds in (
         (Gap("eta0", 1.0), 0.0),
@@ -300,18 +302,19 @@ def test_rows_are_met_up_to_their_slack():
         (Budget("eta0", at_most=origin + 0.625), 0.0),
         (Budget("eta0", at_least=(origin + 0.75) * 8, per=8), 0.125),
         (Budget("eta0", exactly=origin + 0.5), 0.125),
+        (Ratio("eta0", (origin + 0.25) / (1 + origin)), 0.25),
     ):
         row = bound(requirement, computed)
-        assert row.met(means, counted, exceeds + 1e-9), requirement
-        assert row.met(means, counted, exceeds - 1e-9) is (exceeds == 0 and row.met(means, counted, -1e-9))
-        assert not row.met(means, counted, exceeds - 1e-6), requirement
-        assert not row.met(means * math.nan, counted, 1.0)
+        assert row.met(means, exceeds + 1e-9), requirement
+        assert row.met(means, exceeds - 1e-9) is (exceeds == 0 and row.met(means, -1e-9))
+        assert not row.met(means, exceeds - 1e-6), requirement
+        assert not row.met(means * math.nan, 1.0)
 
 
 def test_relaxed_rows_are_met_by_what_exceeded_them():
     """Relaxing by what is missing is enough, by less it is not; the words stay those of what was asked."""
     computed = moments_of(some_rows(0))
-    origin, counted = float(computed.origin[0]), np.ones(2)
+    origin = float(computed.origin[0])
     means = np.array([0.0, 1.0])
     for requirement in (
         Gap("eta0", 0.25),
@@ -320,10 +323,11 @@ def test_relaxed_rows_are_met_by_what_exceeded_them():
         Budget("eta0", at_least=(origin + 1.25) * 10, per=10),
     ):
         row = bound(requirement, computed)
-        assert not row.met(means, counted, 1e-9)
-        assert row.relaxed(0.75).met(means, counted, 1e-9)
-        assert not row.relaxed(0.7).met(means, counted, 1e-9)
-        assert row.relaxed(0.0) == row
+        assert not row.met(means, 1e-9)
+        assert row.relaxed(0.75).met(means, 1e-9)
+        assert not row.relaxed(0.7).met(means, 1e-9)
+        assert row.relaxed(0.0).met(means, 0.75 + 1e-9)
+        assert not row.relaxed(0.0).met(means, 0.75 - 1e-9)
         assert row.relaxed(0.7).words == row.words
 
 
@@ -332,13 +336,14 @@ def test_only_gaps_move():
     computed = moments_of(some_rows(0))
     gap = bound(Gap("eta0", 0.5), computed)
     assert (gap.width, gap.moved(0.0).width, gap.moved(2.0).width) == (0.5, 0.0, 2.0)
-    assert Gap.moves
+    assert (Gap.course, gap.held().width) == ("ray", None)
     assert len(gap.levels) == 1
     for kept in (Floor("eta0", 0.5, groups=[0]), Budget("eta0", at_most=0.5)):
         row = bound(kept, computed)
         assert row.width is None
         assert row.moved(0.0) is row
-        assert not kept.moves
+        assert kept.course is None
+        assert row.held() is row
         assert row.levels == ()
 
 
@@ -363,7 +368,7 @@ def test_prices_equal_finite_differences(make, people):
         computed = moments_of(some_rows(seed))
 
         def solved(level, computed=computed):
-            return solve(computed, gap=None, constraints=[make(level, people)])
+            return solve(computed, gap={}, constraints=[make(level, people)])
 
         (price,) = solved(0.15).prices.values()
         step = 1e-5
@@ -380,7 +385,7 @@ def test_prices_equal_finite_differences(make, people):
 
 
 @dataclass(frozen=True)
-class RatioRow:
+class FourFifthsRow:
     """Every group's mean at least ``ratio`` times the largest, written with the largest as a free level."""
 
     j: int
@@ -395,7 +400,14 @@ class RatioRow:
     def name(self):
         return self.words
 
+    @property
+    def asked(self):
+        return None
+
     def moved(self, width):
+        return self
+
+    def held(self):
         return self
 
     def written(self, means, level, excess):
@@ -417,7 +429,7 @@ class RatioRow:
                 written.append(row)
         return written
 
-    def met(self, means, counted, slack):
+    def met(self, means, slack):
         return bool(
             (means + self.origin).min() >= self.ratio * (means + self.origin).max() - slack - self.slack
         )
@@ -431,7 +443,7 @@ class RatioRow:
 
 
 @dataclass(frozen=True)
-class Ratio(Requirement):
+class FourFifths(Requirement):
     """The four-fifths rule."""
 
     happiness: Any
@@ -440,7 +452,7 @@ class Ratio(Requirement):
     def rows(self, sums):
         j = [component.name for component in sums.components].index(self.happiness)
         words = f"mean {self.happiness!r} of every group at least {self.at_least:g} of the highest"
-        return [RatioRow(j, self.at_least, float(sums.origin[j]), words)]
+        return [FourFifthsRow(j, self.at_least, float(sums.origin[j]), words)]
 
 
 def least_loss_by_ratio(exact, ratio):
@@ -462,7 +474,7 @@ def test_a_requirement_of_a_new_kind_needs_nothing_elsewhere(ratio, groups):
     for seed in range(5):
         rows = some_rows(seed, G=groups)
         exact, computed = Exact(rows), moments_of(rows)
-        policy = solve(computed, gap=None, constraints=[Ratio("eta0", ratio)])
+        policy = solve(computed, gap={}, constraints=[FourFifths("eta0", ratio)])
         means = policy.outcome.means[:, 0]
         assert means.min() >= ratio * means.max() - 1e-9
         assert policy.loss == pytest.approx(least_loss_by_ratio(exact, ratio), abs=1e-9)
@@ -475,7 +487,7 @@ def test_a_requirement_of_a_new_kind_needs_nothing_elsewhere(ratio, groups):
         if left == pytest.approx(right, rel=1e-3) and left > 1e-3:
             priced += 1
             assert price == pytest.approx(left, rel=1e-3)
-        line = frontier(computed, constraints=[Ratio("eta0", ratio)])
+        line = frontier(computed, constraints=[FourFifths("eta0", ratio)])
         assert line.loss[-1] == pytest.approx(policy.loss, abs=1e-9)
         assert (line.means.min(axis=1) >= ratio * line.means.max(axis=1) - 1e-8).all()
     assert priced or ratio in (0.5, 1.0)  # slack everywhere, or nothing tighter to compare with
@@ -487,7 +499,7 @@ def test_a_conflict_names_a_requirement_of_a_new_kind():
     level = 0.5 * float(computed.today.means[1, 0])
     taking_part = [
         Floor("eta0", level, groups=[1]),
-        Ratio("eta0", 1.0),
+        FourFifths("eta0", 1.0),
         Budget("eta0", at_most=0.9 * level),
     ]
     with pytest.raises(InfeasibleError) as caught:
@@ -519,7 +531,7 @@ def wide(happiness, gap, **more):
     frame, y = pd.DataFrame(TABLE), np.array(TABLE["y"])
     fair = {"happiness": happiness, "sensitive_features": "g", "random_state": 0} | more
     model = FrozenEstimator(LogisticRegression().fit(frame[["s"]], y))
-    fitted = FairClassifier(model, **fair | {"gap": None, "constraints": ()}).fit(frame, y)
+    fitted = FairClassifier(model, **fair | {"gap": {}, "constraints": ()}).fit(frame, y)
     asked = {"happiness": happiness, "gap": gap}
     doors = {
         "fit": lambda: FairClassifier(model, **fair, gap=gap).fit(frame, y),
@@ -595,7 +607,7 @@ def test_one_number_for_several_units(refuses):
 
 def test_limits_that_every_policy_keeps(refuses):
     """A floor below all values, and a budget beyond them, ask for nothing, and that is said; their ends are fine."""
-    asked = {"gap": None, "happiness": "equal_opportunity"}
+    asked = {"gap": {}, "happiness": "equal_opportunity"}
     for limit in (
         Floor("equal_opportunity", -0.01),
         Budget("equal_opportunity", at_most=1.01),

@@ -24,8 +24,8 @@ from sklearn.frozen import FrozenEstimator
 
 from felicific import Budget, FairClassifier, Floor, Happiness, Individual, Policy
 from felicific._policy.calibration import FEWEST_ROWS, Calibration, fit_calibration
+from felicific._problem.asked import requirements_of
 from felicific._problem.happiness import Component
-from felicific._problem.requirements import requirements_of
 from felicific._program import generation as generation_module
 from felicific._program.generation import Crowd, Ledger, Ledgers, generate
 from felicific.exceptions import DataError, InfeasibleError

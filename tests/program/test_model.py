@@ -39,7 +39,7 @@ from strategies import (
 )
 
 from felicific import Budget, Floor, Moments, moments, solve
-from felicific._problem.requirements import requirements_of
+from felicific._problem.asked import requirements_of
 from felicific._problem.rows import rows_of
 from felicific.exceptions import InfeasibleError
 
@@ -370,11 +370,11 @@ def test_the_same_moments_give_the_same_policy_to_the_last_bit():
 
 
 def test_no_requirement_gives_the_least_loss():
-    """With gap None, or infinite, every cell is decided as cheaply as can be and nothing has a price."""
+    """With gaps of nothing, or infinite ones, every cell is decided as cheaply as can be and nothing has a price."""
     rows = some_rows(5, K=3, G=4, J=2, soft=True)
     exact = Exact(rows)
     computed = moments_of(rows)
-    for gap in (None, np.inf, {}, {"eta1": np.inf}):
+    for gap in (np.inf, {}, {"eta1": np.inf}):
         policy = solve(computed, gap=gap)
         assert policy.loss == pytest.approx(float(exact.least_loss), abs=1e-12)
         assert not any(policy.prices.values())
@@ -474,7 +474,7 @@ def test_prices_of_floors_and_budgets_are_slopes(make, sign, unit):
         rows = replace(rows, eta=unit * rows.eta)
         exact = Exact(rows)
         computed = moments_of(rows)
-        free = solve(computed, gap=None)
+        free = solve(computed, gap={})
         mean = free.outcome.means[0, 0] if sign == 1 and make(1.0).__class__ is Floor else None
         mean = (
             float(computed.counted[:, 0] @ free.outcome.means[:, 0] / computed.total)
@@ -487,10 +487,10 @@ def test_prices_of_floors_and_budgets_are_slopes(make, sign, unit):
         step = 1e-5 * swing
 
         def loss_at(level, computed=computed):
-            return solve(computed, gap=None, constraints=[make(level)]).loss
+            return solve(computed, gap={}, constraints=[make(level)]).loss
 
         left, right = (slope / people for slope in slopes(loss_at, level, step))
-        (price,) = solve(computed, gap=None, constraints=[make(level)]).prices.values()
+        (price,) = solve(computed, gap={}, constraints=[make(level)]).prices.values()
         assert price >= 0
         if left == pytest.approx(right, rel=1e-6, abs=1e-12):
             seen += abs(right) > 0
@@ -502,13 +502,13 @@ def test_prices_of_requirements_that_read_alike_are_not_lost():
     """Two floors that print as the same words both count: dropping the price of the binding one hides it."""
     rows = some_rows(0, n=60)
     computed = moments_of(rows)
-    level = solve(computed, gap=None).outcome.means[0, 0] + 0.1
-    alone = solve(computed, gap=None, constraints=[Floor("eta0", level, groups=[0])])
+    level = solve(computed, gap={}).outcome.means[0, 0] + 0.1
+    alone = solve(computed, gap={}, constraints=[Floor("eta0", level, groups=[0])])
     twins = [Floor("eta0", level, groups=[0]), Floor("eta0", level - 1e-7, groups=[0])]
     assert (
         len({row.words for row in rows_of(requirements_of(None, twins, computed.components), computed)}) == 1
     )
-    both = solve(computed, gap=None, constraints=twins)
+    both = solve(computed, gap={}, constraints=twins)
     assert sum(both.prices.values()) == pytest.approx(sum(alone.prices.values()), rel=1e-9)
 
 
@@ -592,7 +592,7 @@ def test_todays_decisions_meet_todays_floors(problem):
     """A label policy can always leave everybody as well off as today, on average per group, at no higher loss."""
     rows, loss, exact, _ = problem
     floors = [Floor(f"eta{j}", "today") for j in range(rows.n_components)]
-    policy = solve(moments_of(rows, loss), gap=None, constraints=floors)
+    policy = solve(moments_of(rows, loss), gap={}, constraints=floors)
     assert policy.loss <= float(exact.today_loss) + 1e-9 * float(exact.loss_swing) + 1e-14
     floors = [TodayAtLeast(j, z) for j in range(rows.n_components) for z in range(rows.n_groups)]
     assert excess(exact, floors, policy.q) <= 1e-9
@@ -607,7 +607,7 @@ def test_a_floor_binds_at_the_stakes_of_its_own_group():
         size = np.where(rows.group == 0, stakes, 1.0)
         eta = np.stack([np.zeros(40), size], axis=1)[:, :, None]
         policy = solve(
-            moments_of(replace(rows, eta=eta)), gap=None, constraints=[Floor("eta0", 0.5, groups=[1])]
+            moments_of(replace(rows, eta=eta)), gap={}, constraints=[Floor("eta0", 0.5, groups=[1])]
         )
         assert policy.means["eta0"][1] == pytest.approx(0.5, abs=1e-9), stakes
 
@@ -692,11 +692,11 @@ def test_where_no_decision_matters_requirements_are_met_or_refused(unit, offset)
     assert caught.value.least_gap == pytest.approx(unit, rel=1e-9)
     assert solve(computed, gap=caught.value.least_gap).gap == pytest.approx(unit, rel=1e-9)
     low, high = unit * (offset + 0.5), unit * (offset - 0.5)
-    assert solve(computed, gap=None, constraints=[Floor("f", high)]).means["f"][0] >= high
+    assert solve(computed, gap={}, constraints=[Floor("f", high)]).means["f"][0] >= high
     with pytest.raises(InfeasibleError, match="group 0 at least"):
-        solve(computed, gap=None, constraints=[Floor("f", low)])
+        solve(computed, gap={}, constraints=[Floor("f", low)])
     with pytest.raises(InfeasibleError, match="all people together"):
-        solve(computed, gap=None, constraints=[Budget("f", at_most=unit * (offset + 0.25))])
+        solve(computed, gap={}, constraints=[Budget("f", at_most=unit * (offset + 0.25))])
 
 
 @pytest.mark.parametrize("seed", [4309, 12438, 15289, *range(40)])

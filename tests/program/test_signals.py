@@ -353,7 +353,7 @@ def check_today(fair, table, y):
     again = FairClassifier(
         fair.estimator,
         happiness="statistical_parity",
-        gap=None,
+        gap={},
         policy=fair.policy,
         loss=not_today,
         sensitive_features="group",
@@ -375,7 +375,7 @@ def test_a_threshold_of_the_models_own_is_kept(threshold, cells):
     fair = FairClassifier(
         FrozenEstimator(model),
         happiness=funding,
-        gap=None,
+        gap={},
         policy=Score(cells=cells),
         sensitive_features="group",
         random_state=0,
@@ -392,7 +392,7 @@ def test_ties_at_the_threshold_are_kept(threshold, dtype):
     table["p0"] = 1 - table["p1"]
     model = Told(threshold=threshold, dtype=dtype).fit(table, y)
     fair = FairClassifier(
-        FrozenEstimator(model), happiness=funding, gap=None, sensitive_features="group", random_state=0
+        FrozenEstimator(model), happiness=funding, gap={}, sensitive_features="group", random_state=0
     ).fit(table, y)
     check_today(fair, table, y)
 
@@ -435,7 +435,7 @@ def test_single_precision_thresholds_are_found_among_normalised_scores():
     model = Normalised(threshold=threshold, dtype=np.float32).fit(table, None)
     y = np.arange(80) % 3 == 0
     fair = FairClassifier(
-        FrozenEstimator(model), happiness=funding, gap=None, sensitive_features="group", random_state=0
+        FrozenEstimator(model), happiness=funding, gap={}, sensitive_features="group", random_state=0
     ).fit(table, y.astype(int))
     check_today(fair, table, y.astype(int))
 
@@ -448,7 +448,7 @@ def test_today_is_among_the_policies_of_many_classes(n_classes, monotone):
     fair = FairClassifier(
         FrozenEstimator(Told(n_classes).fit(table, y)),
         happiness=funding,
-        gap=None,
+        gap={},
         policy=Score(monotone=monotone),
         sensitive_features="group",
         random_state=0,
@@ -545,7 +545,7 @@ def attempt(found, **asked):
 def check_optimum(people, policy, fraction, see_group=True):
     """Solve, and compare with the naive program; returns the policy, or None when the gap cannot be had."""
     found = moments_of(people, policy)
-    free = solve(found, gap=None, group_at_predict=see_group)
+    free = solve(found, gap={}, group_at_predict=see_group)
     signal = free.signal
     units = units_of(people, signal, policy.monotone, blind=not see_group)
     J = people["eta"].shape[2]
@@ -621,7 +621,7 @@ def test_the_optimum_of_many_classes(people, cells, monotone, fraction, see_grou
 def test_free_cells_lose_no_more_than_monotone_ones(people, cells, fraction):
     """Dropping monotonicity never raises the loss, nor the least gap."""
     monotone, free = (moments_of(people, Score(cells=cells, monotone=kind)) for kind in (True, False))
-    widths = fraction * solve(monotone, gap=None).outcome.gaps
+    widths = fraction * solve(monotone, gap={}).outcome.gaps
     gap = {f"eta{j}": width for j, width in enumerate(widths.tolist())}
     try:
         best = solve(monotone, gap=gap)
@@ -653,7 +653,7 @@ def test_swapping_the_classes_changes_nothing(people, fraction, monotone):
     }
     score = Score(cells=4096, monotone=monotone)
     one, other = moments_of(people, score), moments_of(swapped, score)
-    widths = fraction * solve(one, gap=None).outcome.gaps
+    widths = fraction * solve(one, gap={}).outcome.gaps
     gap = {f"eta{j}": width for j, width in enumerate(widths.tolist())}
     (first, error), (second, opposite) = attempt(one, gap=gap), attempt(other, gap=gap)
     assert (error is None) == (opposite is None)
@@ -762,7 +762,7 @@ def test_two_sites_are_one(people, monotone):
     assert np.abs(together.value - moved).max() <= 1e-9
     assert (together.rows == whole.rows).all()
     assert together.joined().signal == whole.joined().signal
-    one, other = solve(whole, gap=None), solve(together, gap=None)
+    one, other = solve(whole, gap={}), solve(together, gap={})
     assert one.loss == pytest.approx(other.loss, abs=1e-12)
 
 
@@ -903,7 +903,7 @@ def test_sentences_describe_everybody():
 def test_no_two_sentences_in_a_row_say_the_same(people, fraction):
     """Neighbouring cells that are treated alike, up to the last digits of a float, share one sentence."""
     found = moments_of(people, Score(cells=40)).joined()
-    widths = fraction * solve(found, gap=None).outcome.gaps
+    widths = fraction * solve(found, gap={}).outcome.gaps
     try:
         policy = solve(found, gap={f"eta{j}": width for j, width in enumerate(widths.tolist())})
     except InfeasibleError:

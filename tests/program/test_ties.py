@@ -128,7 +128,7 @@ def test_who_is_indifferent_keeps_the_decision():
         sensitive_features=np.repeat([0, 1], 20)[np.argsort(np.tile(np.arange(2), 20), kind="stable")],
         happiness="statistical_parity",
     ).joined()
-    q = solve(computed, gap=None).q
+    q = solve(computed, gap={}).q
     held = computed.mass > 0
     today = np.eye(2)[computed.signal.today(2)]
     assert (q[held] == np.broadcast_to(today, q.shape)[held]).all()

@@ -338,7 +338,7 @@ def hardly(decision, x):
     [
         {"policy": "individual"},
         {"group_at_predict": False, "sensitive_features": None},
-        {"gap": None},
+        {"gap": {}},
         {"loss": [[0, 3], [1, 0]]},
         {"randomize": False},
         {"constraints": [Floor("loan", at_least="today")]},

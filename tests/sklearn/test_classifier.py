@@ -193,7 +193,7 @@ def test_stated_loss_is_real_for_every_loss(loss, policy, share):
     fair = FairClassifier(
         model,
         happiness=happiness,
-        gap=None,
+        gap={},
         policy=policy,
         loss=wanted,
         sensitive_features="race",
@@ -210,7 +210,7 @@ def test_stated_loss_is_real_for_every_loss(loss, policy, share):
 def test_no_requirement_changes_no_better_decision():
     """Without a requirement the loss is at most the model's own, and no lottery is held."""
     model, y = frozen()
-    fair = FairClassifier(model, happiness=funding, gap=None, sensitive_features="sex").fit(X3, y)
+    fair = FairClassifier(model, happiness=funding, gap={}, sensitive_features="sex").fit(X3, y)
     assert fair.loss_ <= np.mean(model.predict(X3[FEATURES]) != y) + EPSILON
     assert fair.share_randomized_ == 0.0
     assert (fair.predict(X3) == fair.classes_[fair.predict_proba(X3).argmax(axis=1)]).all()
@@ -452,7 +452,7 @@ def test_floor_today():
     fair = FairClassifier(
         model,
         happiness="overall_accuracy",
-        gap=None,
+        gap={},
         loss=funding,
         constraints=[Floor(Happiness(funding, name="cash", unit="$"), "today")],
         sensitive_features="sex",
@@ -467,12 +467,12 @@ def test_floor_today():
 def test_floor_for_some_groups():
     """A floor for one group leaves the other alone."""
     model, y = frozen()
-    free = FairClassifier(model, happiness=funding, gap=None, sensitive_features="sex").fit(X3, y)
+    free = FairClassifier(model, happiness=funding, gap={}, sensitive_features="sex").fit(X3, y)
     level = 1.3 * free.policy_.means["funding"]["F"]
     fair = FairClassifier(
         model,
         happiness=funding,
-        gap=None,
+        gap={},
         constraints=[Floor("funding", level, groups=["F"])],
         sensitive_features="sex",
     ).fit(X3, y)
@@ -507,7 +507,7 @@ def test_infeasible_requirements():
     fair = FairClassifier(
         model,
         happiness="overall_accuracy",
-        gap=None,
+        gap={},
         constraints=[Floor(happy, 1e5, groups=["F"]), Budget("cash", at_most=1.0), Floor(happy, -5.0)],
         sensitive_features="sex",
     )
@@ -523,7 +523,7 @@ def test_constraints_may_be_any_iterable():
     fair = FairClassifier(
         model,
         happiness=funding,
-        gap=None,
+        gap={},
         constraints=iter([Floor("funding", 1e4)]),
         sensitive_features="sex",
     ).fit(X3, y)
@@ -557,7 +557,7 @@ def test_gap_by_criterion_and_component():
     """A gap is set for a whole criterion by its name, for one component by its own, the rest are measured."""
     model, y = frozen()
     common = {"happiness": [funding, "statistical_parity"], "sensitive_features": "sex", "random_state": 0}
-    free = FairClassifier(model, gap=None, **common).fit(X3, y)
+    free = FairClassifier(model, gap={}, **common).fit(X3, y)
     assert min(free.gaps_.values()) > 0.01
     parity = FairClassifier(model, gap={"statistical_parity": 0.02}, **common).fit(X3, y)
     limited = {name: gap for name, gap in parity.gaps_.items() if "parity" in name}
@@ -580,7 +580,7 @@ def test_gap_by_criterion_and_component():
 def test_loss_falls_as_the_gap_is_relaxed():
     """The loss is a falling, convex function of the gap, and a gap beyond the unconstrained one is free."""
     model, y = frozen()
-    fair = FairClassifier(model, happiness=funding, gap=None, sensitive_features="sex").fit(X3, y)
+    fair = FairClassifier(model, happiness=funding, gap={}, sensitive_features="sex").fit(X3, y)
     free, most = fair.loss_, fair.gaps_["funding"]
     losses = [fair.set_params(gap=g).fit(X3, y).loss_ for g in np.linspace(0, most, 7)]
     assert (np.diff(losses) <= 1e-12).all()
@@ -662,7 +662,7 @@ def test_model_gets_exactly_its_own_columns(people):
         fair = FairClassifier(
             FrozenEstimator(model),
             happiness="statistical_parity",
-            gap=None,
+            gap={},
             policy="label",
             sensitive_features=["name"],
         ).fit(X, y)
@@ -685,7 +685,7 @@ def test_what_a_happiness_function_gets(people, library):
     FairClassifier(
         people.frozen(library),
         happiness=happy,
-        gap=None,
+        gap={},
         key=people.name(library, "id"),
         sensitive_features=people.name(library, "group"),
     ).fit(X, people.y)

@@ -509,7 +509,7 @@ def test_search_with_a_scorer(people, price):
 
 def test_scorer_of_several_components(people):
     """With several components every gap has its name, and a dict prices some of them."""
-    fair, X = fit_library(people, "pandas", happiness=["statistical_parity", funding], gap=None)
+    fair, X = fit_library(people, "pandas", happiness=["statistical_parity", funding], gap={})
     scores = Scorer()(fair, X, people.y)
     assert set(scores) == {"neg_loss", *(f"neg_gap: {name}" for name in fair.gaps_)}
     assert scores["neg_loss"] == pytest.approx(-fair.loss_, rel=1e-12)
@@ -544,7 +544,7 @@ def test_scorer_sees_what_the_last_step_sees(people):
     """In a pipeline, groups and happiness that the classifier names are those of its own, transformed, table."""
     X = people.table("numpy", ["score", "wealth", "group"]).astype(float) + 5.0
     fair = FairClassifier(
-        LogisticRegression(), happiness=approved, gap=None, sensitive_features=above_zero, random_state=0
+        LogisticRegression(), happiness=approved, gap={}, sensitive_features=above_zero, random_state=0
     )
     pipeline = make_pipeline(StandardScaler(), fair).fit(X, people.y)
     proba = pipeline.predict_proba(X)[:, 1]
@@ -555,7 +555,7 @@ def test_scorer_sees_what_the_last_step_sees(people):
 
 def test_scorer_refuses_what_it_cannot_measure(people):
     """One group alone, a group without anybody inside ``among``, an unknown price: errors, not 0, NaN or KeyError."""
-    fair, X = fit_library(people, "pandas", happiness="equal_opportunity", gap=None)
+    fair, X = fit_library(people, "pandas", happiness="equal_opportunity", gap={})
     alone = people["group"] == 1
     with pytest.raises(GroupError, match="one group only: 1"):
         Scorer()(fair, X[alone], people.y[alone])

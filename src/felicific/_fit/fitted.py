@@ -19,8 +19,8 @@ from felicific._frontier.frontier import Frontier
 from felicific._people.people import People
 from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import Policy
+from felicific._problem.asked import gaps_asked, requirements_of
 from felicific._problem.problem import Problem
-from felicific._problem.requirements import gaps_asked
 from felicific._program.moments import Moments, Outcome
 from felicific._program.signals import SoftLabel
 from felicific._program.summing import sum_people
@@ -82,8 +82,9 @@ class Fitted(ABC):
         """What is closed along the frontier, in which proportions."""
         asked = self.problem.gaps or {}
         given = len(asked) > 1 and all(width > 0 for width in asked.values())
-        direction = asked if given else list(asked or self.problem.closed)
-        return Closing.of(direction, self.problem.kept, self.problem.components)
+        closed = asked if given else dict.fromkeys(asked or self.problem.closed, 0.0)
+        gaps = requirements_of(closed, (), self.problem.components)
+        return Closing(gaps, self.problem.kept, by_numbers=given)
 
     def moved(self, tau: float) -> Self:
         """With the policy at a place of the frontier, decided as this one is: by lottery or rounded."""

@@ -28,6 +28,7 @@ from felicific._fit.certificate import Certificate, tested
 from felicific._frontier.frontier import Frontier
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import Component
+from felicific._problem.problem import Problem
 from felicific._statistics.gaps import limits_name, range_name, range_quantile, spread_of
 from felicific._statistics.pairs import PAIRS, shown_by_pairs
 from felicific._typing import Codes, Floats, Truths
@@ -53,8 +54,21 @@ HELD_OUT = 0.6
 TESTS = ("auto", "t", "betting")
 
 
-def check_certifiable(gap: Any, widths: list[float], components: tuple[Component, ...], method: str) -> None:
-    """Refuse at once what no number of rows could show."""
+def check_certifiable(gap: Any, problem: Problem, method: str, missing_group: str | None) -> None:
+    """Refuse at once what no number of rows could show, and what no test is there for."""
+    for asked in problem.kept:
+        if asked.replaces_gap:
+            raise ConstraintError(
+                f"confidence= is about gaps between all groups, and {asked!r} is asked for.",
+                "Give gap= together with confidence=; or leave confidence out, and audit the policy on rows it has not "
+                "seen.",
+            )
+    if missing_group is not None:
+        raise ConstraintError(
+            "confidence= is about gaps between all groups, and people whose group is missing are compared with nobody.",
+            "Leave those rows out of the fit, or leave confidence out.",
+        )
+    widths = problem.widths
     if not any(math.isfinite(width) for width in widths):
         raise ConstraintError(
             f"The gap is {gap!r}, so there is nothing to be confident of.",
@@ -65,7 +79,7 @@ def check_certifiable(gap: Any, widths: list[float], components: tuple[Component
             "A gap of 0 can never be shown, with any number of rows: sampling error is always left.",
             "Allow a small gap with confidence=, such as what chance alone shows (audit(...) states it as the bias).",
         )
-    for component, width in zip(components, widths, strict=True):
+    for component, width in zip(problem.components, widths, strict=True):
         if method == "betting" and math.isfinite(width) and component.bounds is None:
             raise HappinessError(
                 f"method='betting' needs to know the range of {component.name!r}.",

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from felicific._problem.asked import check_constraints, requirements_of
 from felicific._problem.happiness import Component
-from felicific._problem.requirements import check_constraints, requirements_of
 from felicific._problem.rows import Requirement, Row, rows_of
 from felicific._program.highs import Ray
 from felicific._program.model import Program, policy_of, rounding_of
@@ -30,28 +30,41 @@ EXACT = 1e-11
 
 @dataclass(frozen=True)
 class Closing:
-    """What a frontier closes, in which proportions, and what holds everywhere on it.
+    """What a frontier moves, in which proportions, and what holds everywhere on it.
 
     Attributes
     ----------
-    requirements : tuple of Requirement
-        Those that move are closed, the others are kept.
+    moved : tuple of Requirement
+        Those whose widths grow together; or the one that is solved for some of its values.
+    kept : tuple of Requirement
+        The others.
     by_numbers : bool
         Whether widths shrink in the proportions of the numbers asked for; else of what they are when nothing is asked.
     """
 
-    requirements: tuple[Requirement, ...]
+    moved: tuple[Requirement, ...]
+    kept: tuple[Requirement, ...]
     by_numbers: bool
 
     @classmethod
-    def of(cls, gap: Any, constraints: Any, components: tuple[Component, ...]) -> Closing:
-        """From what a user writes: which gaps are closed, as a dict, a list or None for all; and constraints."""
+    def of(
+        cls, gap: Any, constraints: Any, components: tuple[Component, ...], move: Requirement | None = None
+    ) -> Closing:
+        """From what a user writes: which gaps are closed, as a dict, a list or None for all; and constraints.
+
+        With ``move`` that one of the constraints alone. By default every Gap; without any, the first of those that
+        stand in its place.
+        """
         listed = check_constraints(constraints)
-        numbered = any(requirement.moves for requirement in listed)
+        numbered = any(requirement.course == "ray" for requirement in listed)
+        if move is None and gap is None and not numbered:
+            move = next((one for one in listed if one.replaces_gap and one.course is not None), None)
+        if move is not None:
+            return cls._moving(move, gap, listed, components)
         if isinstance(gap, Mapping) or (gap is None and numbered):
-            return cls(requirements_of(gap, listed, components), by_numbers=True)
+            return cls._apart(requirements_of(gap, listed, components), by_numbers=True)
         if gap is None:
-            return cls(requirements_of(0.0, listed, components), by_numbers=False)
+            return cls._apart(requirements_of(0.0, listed, components), by_numbers=False)
         if isinstance(gap, str) or not isinstance(gap, Iterable):
             raise ConstraintError(
                 f"The gaps to close are {gap!r}.",
@@ -62,25 +75,61 @@ class Closing:
                 "The gaps to close are listed, and there is a Gap(...) among the constraints.",
                 "Name each of them in one place, with its number.",
             )
-        return cls(requirements_of(dict.fromkeys(gap, 0.0), listed, components), by_numbers=False)
+        return cls._apart(requirements_of(dict.fromkeys(gap, 0.0), listed, components), by_numbers=False)
+
+    @classmethod
+    def _apart(cls, requirements: tuple[Requirement, ...], *, by_numbers: bool) -> Closing:
+        """All that can be closed is."""
+        moved = tuple(one for one in requirements if one.course == "ray")
+        return cls(moved, tuple(one for one in requirements if one.course != "ray"), by_numbers)
+
+    @classmethod
+    def _moving(
+        cls,
+        move: Requirement,
+        gap: Any,
+        listed: tuple[Requirement, ...],
+        components: tuple[Component, ...],
+    ) -> Closing:
+        """One of the constraints alone."""
+        if move not in listed:
+            raise ConstraintError(
+                f"{move!r} is to move, and is none of the constraints.", "Name one of them."
+            )
+        if move.course is None:
+            raise ConstraintError(
+                f"A {type(move).__name__} does not move along a frontier.",
+                "Move a Gap or a Ratio; solve for each of its values instead.",
+            )
+        if gap is not None:
+            raise ConstraintError("gap= and move= both say what moves.", "Say it once.")
+        others = tuple(one for one in listed if one is not move and one != move)
+        return cls(requirements_of(None, [move], components), requirements_of(None, others, components), True)
 
     @property
-    def kept(self) -> tuple[Requirement, ...]:
-        """What holds everywhere on the frontier."""
-        return tuple(requirement for requirement in self.requirements if not requirement.moves)
+    def requirements(self) -> tuple[Requirement, ...]:
+        """All of them."""
+        return (*self.moved, *self.kept)
+
+    @property
+    def by_points(self) -> Requirement | None:
+        """The requirement that is solved for some of its values, if there is one."""
+        return self.moved[0] if self.moved and self.moved[0].course == "points" else None
 
     def rows(self, moments: Moments, *, see_group: bool) -> list[Row]:
         """Every requirement on these sums, those that move with their width at tau 1."""
+        kept = [row.held() for row in rows_of(self.kept, moments)]
         free = solve_program(moments, self.kept, see_group=see_group)
-        rows = rows_of(self.requirements, moments)
-        if sum(row.width is not None for row in rows) == 1:
-            widths = np.ones(len(moments.components))
-        elif self.by_numbers:
-            return rows
-        else:
-            # A gap that is nothing but rounding has no direction: it stays closed.
-            widths = np.where(free.outcome.gaps > rounding_of(moments), free.outcome.gaps, 0.0)
-        return [row if row.width is None else row.moved(float(widths[row.j])) for row in rows]
+        rows = rows_of(self.moved, moments)
+        if len(rows) == 1:
+            return [rows[0].moved(1.0), *kept]
+        if self.by_numbers and any(row.width for row in rows):
+            return [*rows, *kept]
+        # A gap that is nothing but rounding has no direction: it stays closed.
+        means, noise = moments.relative_means(free.q), rounding_of(moments)
+        widths = [row.reached(means[:, row.j]) for row in rows]
+        found = zip(rows, widths, strict=True)
+        return [*(row.moved(width if width > noise[row.j] else 0.0) for row, width in found), *kept]
 
 
 @dataclass(frozen=True)
@@ -141,12 +190,10 @@ def breakpoints(program: Program, changes: Floats) -> list[Point]:
 
     Of the policies that are equally good at one, it is that which changes today's decisions least.
     """
-    model, ray = Ray(program), ray_of(program)
+    model = Ray(program)
 
     def point(columns: Floats) -> Point:
-        q = policy_of(program, columns)
-        outcome = program.moments.evaluate(q)
-        return Point(tau_of(outcome, ray), outcome, q)
+        return point_of(program, policy_of(program, columns))
 
     first, last = point(model.least().columns), point(model.weighted(0.0).columns)
     unit = program.cost_scale
@@ -155,23 +202,54 @@ def breakpoints(program: Program, changes: Floats) -> list[Point]:
     return _hull(settled, EXACT * (first.outcome.loss - last.outcome.loss))
 
 
-def ray_of(program: Program) -> Floats:
-    """Width of every component's gap at tau 1; infinite where it is not constrained."""
-    ray = np.full(len(program.moments.components), math.inf)
-    for row in program.rows:
-        if row.width is not None:
-            ray[row.j] = row.width
-    return ray
+@dataclass(frozen=True)
+class Moving:
+    """What a frontier multiplies: how it is called in prices, its component, and its width at tau 1."""
+
+    name: str
+    j: int
+    width: float
+
+
+def moving_of(program: Program) -> list[Moving]:
+    """Everything that moves along the ray."""
+    return [
+        Moving(
+            row.asked.opened().words if row.asked and row.name == row.words else row.name, row.j, row.width
+        )
+        for row in program.rows
+        if row.width is not None
+    ]
+
+
+def ray_of(moving: list[Moving], components: tuple[Component, ...]) -> Floats:
+    """Width of every component's gap at tau 1; infinite where that of all groups is not constrained."""
+    widths = {part.name: part.width for part in moving}
+    return np.array([widths.get(component.name, math.inf) for component in components])
+
+
+def point_of(program: Program, q: Floats) -> Point:
+    """What some probabilities do, and how far along the ray that is."""
+    return Point(_place(program, program.moments.relative_means(q)), program.moments.evaluate(q), q)
+
+
+def today_at(program: Program) -> float:
+    """How far along the ray today's decisions are."""
+    return _place(program, program.moments.today_value.sum(axis=1) / program.counted)
+
+
+def _place(program: Program, means: Floats) -> float:
+    """How far along the ray group means are that are relative to the origin."""
+    return max((row.reached(means[:, row.j]) / row.width for row in program.rows if row.width), default=0.0)
 
 
 def tau_of(outcome: Outcome, ray: Floats) -> float:
-    """How far along the ray an outcome is."""
+    """How far along a ray of gaps of all groups an outcome is."""
     on = (ray > 0) & np.isfinite(ray)
     return float((outcome.gaps[on] / ray[on]).max(initial=0.0))
 
 
 def tau_rounding(program: Program) -> float:
     """How far apart two positions on the ray may be by rounding alone."""
-    ray = ray_of(program)
-    on = (ray > 0) & np.isfinite(ray)
-    return float((rounding_of(program.moments)[on] / ray[on]).max(initial=0.0))
+    noise = rounding_of(program.moments)
+    return max((float(noise[row.j]) / row.width for row in program.rows if row.width), default=0.0)

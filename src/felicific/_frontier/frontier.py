@@ -16,18 +16,30 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from importlib import import_module  # for what stands above: bands and charts
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from felicific._frontier.breakpoints import EXACT, Closing, Point, breakpoints, ray_of, tau_rounding
+from felicific._frontier.breakpoints import (
+    EXACT,
+    Closing,
+    Moving,
+    Point,
+    breakpoints,
+    moving_of,
+    ray_of,
+    tau_rounding,
+    today_at,
+)
 from felicific._frontier.curve import Curve, curve, table_of
 from felicific._people.weights import WeightKind
 from felicific._policy.basis import Basis
 from felicific._policy.cells import CellPolicy
 from felicific._policy.policy import Policy
+from felicific._problem.asked import check_gaps, resolve_gap
 from felicific._problem.happiness import Component, HappinessLike
-from felicific._problem.requirements import check_gaps, resolve_gap
+from felicific._problem.requirements import check_width
+from felicific._problem.rows import asked_along
 from felicific._program.model import build, changes_of
 from felicific._program.moments import Moments, Outcome
 from felicific._program.solution import rounded_up
@@ -45,8 +57,8 @@ class Line:
 
     Attributes
     ----------
-    ray : array of shape (components,)
-        The gap of component j allowed at tau is ``tau * ray[j]``; infinite for one that is not constrained.
+    moving : list of Moving
+        What is allowed at tau is tau times each one's width.
     points : list of Point
         From the least gap to the least loss.
     today : Outcome
@@ -57,14 +69,17 @@ class Line:
         The policy of some probabilities, given what they do.
     rounding : float
         How far apart two positions may be without being told from each other.
+    tau_today : float
+        Where today's decisions stand.
     """
 
-    ray: Floats
+    moving: list[Moving]
     points: list[Point]
     today: Outcome
     evaluate: Callable[[Sequence[Floats]], list[Outcome]]
     policy: Callable[[Floats, Outcome], Policy]
     rounding: float
+    tau_today: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,16 +140,29 @@ class Frontier:
 
     @property
     def ray(self) -> Floats:
-        """The gap of each component allowed at tau 1."""
-        return self._line.ray
+        """The gap of each component, between all groups, allowed at tau 1; infinite where that is not closed."""
+        return ray_of(self._line.moving, self.components)
 
     @property
     def today(self) -> Outcome:
         """What the model's own decisions do."""
         return self._line.today
 
+    #: What the shell says of it: from where to where, and what its places are called.
+    course: ClassVar[str] = "the least gap to the least loss"
+    places: ClassVar[str] = "breakpoints"
+
+    def place(self, i: int) -> str:
+        """What its i-th place is called."""
+        return f"breakpoint {i + 1}"
+
     def __len__(self) -> int:
         return len(self.points)
+
+    @property
+    def tau_today(self) -> float:
+        """Where today's decisions stand: how much of what moves would have to be allowed for them."""
+        return self._line.tau_today
 
     @property
     def tau(self) -> Floats:
@@ -207,28 +235,42 @@ class Frontier:
         return place
 
     def _tau_of_gap(self, gap: Any) -> float:
-        closed = np.isfinite(self.ray)
-        if not isinstance(gap, Mapping):  # places on a ray of several gaps may allow more than bounds do
-            check_gaps(gap, (), tuple(self.components[j] for j in np.flatnonzero(closed)))
-        allowed = np.array(resolve_gap(gap, self.components))
+        moving = self._line.moving
         if isinstance(gap, Mapping):
-            for j in np.flatnonzero(np.isfinite(allowed) & ~closed)[:1]:
-                raise ConstraintError(
-                    f"The gap of {self.components[j].name!r} is measured and not closed on this frontier.",
-                    "Ask for that gap when fitting, or name it in the frontier's gap=.",
-                )
-        on = closed & (self.ray > 0)
-        taus = np.where(on, allowed, math.inf) / np.where(on, self.ray, 1.0)
-        j = int(taus.argmin())
-        tau, least = float(taus[j]), self.points[0].tau
+            allowed = self._allowed(gap)
+        else:  # places on a ray of several gaps may allow more than bounds do
+            check_gaps(gap, (), tuple(self.components[part.j] for part in moving))
+            allowed = {part.name: float(gap) for part in moving}
+        on = [part for part in moving if part.width > 0 and part.name in allowed]
+        least = self.points[0].tau
+        if not on:
+            return math.inf
+        tightest = min(on, key=lambda part: allowed[part.name] / part.width)
+        tau = allowed[tightest.name] / tightest.width
         if tau < least - 1e-9 * self.points[-1].tau - self._line.rounding:
-            reached = self.components[j].quantity(rounded_up(least * self.ray[j]))
+            component = self.components[tightest.j]
+            reached = component.quantity(rounded_up(least * tightest.width))
             raise InfeasibleError(
-                f"No policy on this frontier reaches that gap; the least is {reached} of {self.components[j].name!r}.",
+                f"No policy on this frontier reaches that gap; the least is {reached} of {component.name!r}.",
                 "Allow at least that gap, or let the policy see more.",
-                least_gap=float(least * self.ray[j]),
+                least_gap=float(least * tightest.width),
             )
         return max(tau, least)
+
+    def _allowed(self, gap: Mapping[str, float]) -> dict[str, float]:
+        """What is allowed of everything that moves, by components, criteria or the words of a requirement."""
+        names = [part.name for part in self._line.moving]
+        allowed = {name: check_width(gap[name], "gap") for name in names if name in gap}
+        widths = resolve_gap({n: w for n, w in gap.items() if n not in allowed}, self.components)
+        for component, width in zip(self.components, widths, strict=True):
+            if math.isfinite(width) and component.name not in names:
+                raise ConstraintError(
+                    f"The gap of {component.name!r} is measured and not closed on this frontier.",
+                    "Ask for that gap when fitting, or name it in the frontier's gap=.",
+                )
+            if component.name in names:
+                allowed[component.name] = min(allowed.get(component.name, math.inf), width)
+        return allowed
 
     def _tau_of_loss(self, loss: float) -> float:
         losses, taus = self.loss, self.tau
@@ -242,8 +284,9 @@ class Frontier:
     def _along(self, places: list[float]) -> list[Policy]:
         taus, slopes, points = self.tau, self.prices, self.points
         # The price of several gaps together belongs to none of them.
-        closed = np.flatnonzero(np.isfinite(self.ray)).tolist()
-        priced = [j for j in closed if self.ray[j] > 0] if len(closed) == 1 else []
+        moving, ray = self._line.moving, self.ray
+        priced = [part for part in moving if part.width > 0] if len(moving) == 1 else []
+        closed = np.flatnonzero(np.isfinite(ray)).tolist()
         lefts = (np.searchsorted(taus, np.array(places), side="right") - 1).tolist()
         mixed: dict[int, Floats] = {}
         for i, (tau, left) in enumerate(zip(places, lefts, strict=True)):
@@ -255,9 +298,9 @@ class Frontier:
         for i, left in enumerate(lefts):
             q, outcome = mixed.get(i, points[left].q), outcomes.get(i, points[left].outcome)
             price = float(slopes[left, 0])
-            prices = {self.components[j].name: price / float(self.ray[j]) for j in priced}
+            prices = {part.name: price / part.width for part in priced}
             policy = self._line.policy(q, outcome)
-            asked = {self.components[j].name: places[i] * float(self.ray[j]) for j in closed}
+            asked = {self.components[j].name: places[i] * float(ray[j]) for j in closed}
             policies.append(replace(policy, prices=prices, basis=replace(policy.basis, asked=asked)))
         return policies
 
@@ -416,10 +459,19 @@ def cell_frontier(
             signal=joined.signal,
             q=points[0].q,
             mass=joined.mass,
-            basis=Basis(joined.loss_name, joined.today, out_of_fold=out_of_fold),
+            attributes=joined.attributes,
+            unknown=joined.unknown,
+            basis=Basis(
+                joined.loss_name,
+                joined.today,
+                out_of_fold=out_of_fold,
+                requirements=asked_along(program.rows),
+            ),
         )
 
         policy, rounding = partial(_followed, first), tau_rounding(program)
-        return Line(ray_of(program), points, joined.today, joined.evaluate_all, policy, rounding)
+        return Line(
+            moving_of(program), points, joined.today, joined.evaluate_all, policy, rounding, today_at(program)
+        )
 
     return Frontier(joined.components, joined.groups, joined.loss_name, EXACT, find)

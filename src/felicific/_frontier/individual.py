@@ -19,16 +19,17 @@ from felicific._frontier.breakpoints import (
     Closing,
     Point,
     breakpoints,
-    ray_of,
-    tau_of,
+    moving_of,
+    point_of,
     tau_rounding,
+    today_at,
     trace,
 )
 from felicific._frontier.frontier import Frontier, Line
 from felicific._policy.individual import IndividualPolicy, Search
 from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
-from felicific._problem.rows import Row
+from felicific._problem.rows import Row, asked_along
 from felicific._program.generation import Columns, Generator, Ledgers, Mixture
 from felicific._program.highs import Answer, Ray
 from felicific._program.model import Program, multipliers, policy_of
@@ -121,12 +122,10 @@ class _Sweep:
             program = self.search.master(self.columns, self.rows)
             slack = max(self.slack, EXACT * program.cost_scale)
             answer = ask(Ray(program))
-            q = policy_of(program, answer.columns)
-            outcome = program.moments.evaluate(q)
-            point = Point(tau_of(outcome, ray_of(program)), outcome, q)
+            point = point_of(program, policy_of(program, answer.columns))
             worth = multipliers(program, answer, program.cost_scale)
             better = self._price(1.0, worth)
-            value = outcome.loss + weight * point.tau
+            value = point.outcome.loss + weight * point.tau
             idle = 0 if value < best - slack else idle + 1
             best = min(best, value)
             if better <= slack or idle > PATIENCE:
@@ -141,8 +140,7 @@ class _Sweep:
             answer = Ray(program).least_width()
             if self._price(0.0, multipliers(program, answer, 1.0)) <= EXACT:
                 break
-        q = policy_of(program, answer.columns)
-        return tau_of(program.moments.evaluate(q), ray_of(program))
+        return point_of(program, policy_of(program, answer.columns)).tau
 
     def _price(self, alpha: float, worth: Floats) -> float:
         """Add the column that these multipliers ask for; returns how much it improves."""
@@ -172,9 +170,18 @@ def individual_frontier(
             plug_in_loss=0.0,
             plug_in_gaps={},
         )
-        mixed = partial(_mixed, policy, policies, expected, search)
+        basis = replace(policy.basis, requirements=asked_along(pool.program.rows))
+        mixed = partial(_mixed, replace(policy, basis=basis), policies, expected, search)
         rounding = tau_rounding(pool.program)
-        return Line(ray_of(pool.program), pool.points, moments.today, moments.evaluate_all, mixed, rounding)
+        return Line(
+            moving_of(pool.program),
+            pool.points,
+            moments.today,
+            moments.evaluate_all,
+            mixed,
+            rounding,
+            today_at(pool.program),
+        )
 
     return Frontier(policy.components, policy.groups, problem.loss.name, TOLERANCE, find)
 

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 from felicific._capabilities import remedy
 from felicific._frontier.breakpoints import Closing
 from felicific._frontier.frontier import Frontier, cell_frontier
 from felicific._frontier.individual import individual_frontier
+from felicific._frontier.solved import solved_frontier
 from felicific._people.lazy import LazyPeople
 from felicific._people.people import People
+from felicific._policy.cells import solve_cells
 from felicific._policy.fit_individual import fit_individual, ground_of
 from felicific._policy.individual import IndividualPolicy
 from felicific._policy.lottery import make_salt
+from felicific._policy.policy import Policy
 from felicific._policy.solve import Kind, Said, check_sums
+from felicific._problem.asked import check_constraints
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem
-from felicific._problem.rows import Requirement
+from felicific._problem.rows import Requirement, rows_of
 from felicific._program.generation import Ledgers
 from felicific._program.moments import Moments
 from felicific._program.signals import Individual, Label, Signal
@@ -32,6 +37,7 @@ def frontier(
     *,
     gap: Mapping[str, float] | Sequence[str] | None = None,
     constraints: Iterable[Requirement] = (),
+    move: Requirement | None = None,
     group_at_predict: bool = True,
     random_state: RandomState = None,
     policy: Kind | None = None,
@@ -45,8 +51,9 @@ def frontier(
     predicted: Any = None,
     today: Any = None,
     sample_weight: Any = None,
+    missing_group: str | None = None,
 ) -> Frontier:
-    """The exact trade-off between loss and gap.
+    """The exact trade-off between loss and gap; of a ratio, the least loss for some values of it.
 
     Parameters
     ----------
@@ -55,18 +62,22 @@ def frontier(
     gap : dict of component or criterion to number, or list of components or criteria; optional
         Which gaps are closed; by default those of all components. With several, their gaps shrink together: in the
         proportions of the numbers, or else of their gaps when nothing is asked of them.
-    constraints : sequence of Floor, Budget and Gap
-        Requirements that hold everywhere on the frontier; a Gap is closed as one of ``gap`` is.
+    constraints : sequence of Gap, Ratio, Floor and Budget
+        Requirements that hold everywhere on the frontier, but for those that move.
+    move : Gap or Ratio, one of the constraints; optional
+        What moves along the frontier, alone. By default every Gap, in the proportions of their numbers; without any,
+        the first Ratio.
     group_at_predict : bool
         False for policies that decide alike in all groups.
     random_state : None, int or NumPy generator
         Where the lottery's salt comes from.
-    policy, proba, y, sensitive_features, happiness, loss, classes, favourable, predicted, today, sample_weight :
+    policy, proba, y, sensitive_features, happiness, loss, classes, favourable, predicted, today, sample_weight,
+    missing_group :
         Of a table: as for :func:`felicific.solve`. Individual policies need it in memory.
 
     Returns
     -------
-    Frontier
+    Frontier, or SolvedFrontier where a Ratio moves
         A cheap object: it is solved when it is first looked at.
 
     Examples
@@ -93,25 +104,35 @@ def frontier(
         predicted,
         today,
         sample_weight,
+        missing_group,
     )
-    salt = make_salt(random_state)
+    salt, listed = make_salt(random_state), check_constraints(constraints)
     if isinstance(source, Moments):
         said.refuse_beside_moments()
         check_sums(source)
         joined = source.joined()
-        closing = Closing.of(gap, constraints, joined.components)
-        return cell_frontier(joined, closing, see_group=group_at_predict, salt=salt)
+        closing = Closing.of(gap, listed, joined.components, move)
+        return _cells(joined, closing, group_at_predict, salt)
     kind = said.kind(source, group_at_predict)
-    with said.people(source, constraints=constraints, see_group=group_at_predict) as (people, problem):
+    with said.people(source, constraints=listed, see_group=group_at_predict) as (people, problem):
         # All that is measured is closed, not what only a constraint speaks of.
-        everything = gap is None and problem.gaps is None
+        everything = gap is None and move is None and not any(one.replaces_gap for one in listed)
         closed = list(problem.closed) if everything else gap
-        closing = Closing.of(closed, problem.requirements, problem.components)
+        closing = Closing.of(closed, listed, problem.components, move)
         if kind.sees_x:
             return _individual(people, problem, cast(Individual, kind), salt, closing)
         joined = compute_moments(people, problem, cast(Signal, kind)).joined()
         joined.check_complete()
-        return cell_frontier(joined, closing, see_group=group_at_predict, salt=salt)
+        return _cells(joined, closing, group_at_predict, salt)
+
+
+def _cells(joined: Moments, closing: Closing, see_group: bool, salt: str) -> Frontier:
+    """The frontier of policies that see a signal."""
+    if closing.by_points is None:
+        return cell_frontier(joined, closing, see_group=see_group, salt=salt)
+    rows_of(closing.requirements, joined)  # what is wrong with them is said at once
+    solve = partial(solve_cells, joined, see_group=see_group, salt=salt)
+    return solved_frontier(closing, joined.components, joined.groups, joined.loss_name, joined.today, solve)
 
 
 def _individual(
@@ -123,8 +144,16 @@ def _individual(
             "The frontier of individual policies needs the people in memory.",
             remedy("individual frontier", "engine"),
         )
-    compute_moments(people, problem, Label()).check_complete()
+    sums = compute_moments(people, problem, Label())
+    sums.check_complete()
     known = people.with_scores
+    if closing.by_points is not None:
+
+        def solve(requirements: tuple[Requirement, ...]) -> Policy:
+            return fit_individual(replace(problem, requirements=requirements), known, kind, salt)[0]
+
+        named = problem.components, sums.groups, problem.loss.name
+        return solved_frontier(closing, *named, sums.today, solve)
     fitted = _seed(problem, known, kind, salt, closing)
 
     def ground() -> Ledgers:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from felicific._people.checks import check_weights
 from felicific._people.folds import folds_by_content, folds_by_key
 from felicific._people.weights import WeightKind, check_weight_kind
 from felicific._problem.problem import as_classes
-from felicific._tables.groups import groups_of_present
+from felicific._tables.groups import attributes_of, check_missing_group, groups_of_present
 from felicific._tables.memory import as_vector, column_names, count_rows, distinct, is_frame, take_column
 from felicific._typing import Array, Floats, Table
 from felicific.exceptions import DataError, GroupError
@@ -55,6 +55,8 @@ class Columns:
         Who somebody is, where people are summed up in ``folds``; by default the row's content says it.
     folds : int
         In how many parts people are summed up; 0 for none.
+    missing_group : str, or None
+        What people whose group is missing are called; None where none may be.
     """
 
     group: Any = None
@@ -69,9 +71,11 @@ class Columns:
     weight_kind: WeightKind = None
     key: Any = None
     folds: int = 0
+    missing_group: str | None = None
 
     def __post_init__(self) -> None:
         check_weight_kind(self.weight_kind)
+        check_missing_group(self.missing_group)
 
     # -----------------------------------------------------------------------------------------------------
     # Names
@@ -82,6 +86,11 @@ class Columns:
         if self.group is None or callable(self.group):
             return []
         return list(self.group) if isinstance(self.group, list | tuple) else [self.group]
+
+    @property
+    def attributes(self) -> tuple[Any, ...]:
+        """What the groups of a table that is not in memory are made of."""
+        return tuple(self.group_names) or (0,)
 
     def _listed(self) -> list[tuple[Any, str]]:
         """Every name, or value, with its purpose."""
@@ -104,6 +113,13 @@ class Columns:
         """Columns of a table in memory that are named, and what for."""
         known = [] if table is None else column_names(table)
         return {name: purpose for name, purpose in self.named.items() if name in known}
+
+    def complete(self, names: Iterable[str]) -> list[str]:
+        """Those of some columns in which no value may be missing."""
+        free = (
+            [] if self.missing_group is None else [name for name in self.group_names if isinstance(name, str)]
+        )
+        return [name for name in names if name not in free]
 
     @property
     def classes_named(self) -> list[Any] | None:
@@ -146,7 +162,9 @@ class Columns:
             "weight": weight,
             "weight_kind": self.weight_kind,
             "cluster": self.column(table, "cluster"),
-            "group": groups_of_present(table, self.group, weight, self.columns_only),
+            "group": groups_of_present(table, self.group, weight, self.columns_only, self.missing_group),
+            "attributes": attributes_of(table, self.group, self.columns_only),
+            "unknown": self.missing_group,
             **self.read_folds(table),
         }
 

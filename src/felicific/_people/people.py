@@ -19,6 +19,7 @@ from felicific._people.checks import (
 from felicific._people.weights import WeightKind, are_sampling, number_clusters, refuse_no_cluster
 from felicific._people.worth import BATCH, Batch, differs, idle, worth_of
 from felicific._problem.problem import Problem
+from felicific._problem.unions import Attribute
 from felicific._tables.groups import encode_groups, find_groups, refuse_identifiers
 from felicific._tables.memory import as_vector, count_rows, row_argmax, slice_rows, take_rows, widener
 from felicific._typing import Array, Codes, Floats, Table
@@ -62,6 +63,10 @@ class People:
     fold, n_folds : array of shape (n,), or None, and int
         Which of so many parts each belongs to when a choice is tried on people it was not made for; see
         :mod:`felicific._people.folds`.
+    attributes : tuple of str or int
+        What the groups are made of.
+    unknown : str, or None
+        What those are called whose group is missing.
     """
 
     x: Table
@@ -84,6 +89,8 @@ class People:
     decisions: Array | None = None
     fold: Codes | None = None
     n_folds: int = 0
+    attributes: tuple[Attribute, ...] = ()
+    unknown: str | None = None
 
     @classmethod
     def of(
@@ -106,6 +113,8 @@ class People:
         rows: Codes | None = None,
         fold: Codes | None = None,
         n_folds: int = 0,
+        attributes: tuple[Attribute, ...] = (),
+        unknown: str | None = None,
     ) -> People:
         """Check everything that is said about some rows.
 
@@ -125,6 +134,8 @@ class People:
             As in the class.
         groups : sequence, optional
             All groups there are; by default those that occur.
+        attributes, unknown :
+            As in the class.
         first_row : int, optional
             When these rows are a part of a larger table: what messages call the first of them.
         rows : array of shape (n,), optional
@@ -197,6 +208,8 @@ class People:
             decisions=decisions if problem.looks_at_today else None,
             fold=fold,
             n_folds=n_folds,
+            attributes=tuple(name if type(name) in (str, int) else str(name) for name in attributes),
+            unknown=unknown,
         )
 
     def __len__(self) -> int:

@@ -56,6 +56,8 @@ class Plan:
                     raise NotAColumn("the group is made of several columns")
                 if "today" in asked and today is None:
                     raise NotAColumn("what is decided today is in no column: name it in today= or predicted=")
+                if "group" in asked and wanted.missing_group is not None:
+                    raise NotAColumn("the group may be missing")
                 return _returned(function(**{name: offered[name] for name in asked}), what)
             except FelicificError:
                 raise

@@ -106,7 +106,10 @@ class _PolicyDecisions(Decisions):
             scores = np.column_stack([take_column(rows, name, "proba") for name in roles.proba or ()])
         else:
             scores = take_column(rows, roles.predicted, "predicted")
-        group = resolve_groups(rows, list(roles.group), columns_only=True) if policy.see_group else None
+        group = None
+        if policy.see_group:
+            named = list(roles.group)
+            group = resolve_groups(rows, named, columns_only=True, missing_group=policy.unknown)
         if not policy.randomize:
             return np.asarray(policy.classes[policy.odds(scores, group, rows).argmax(axis=1)])
         return np.asarray(policy.decide(scores, group, take_column(rows, str(roles.key), "key"), rows))

@@ -7,10 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from felicific._documents import check_shape, read_number, read_numbers, read_prices, refused
+from felicific._documents import (
+    check_shape,
+    plain,
+    read_number,
+    read_numbers,
+    read_prices,
+    read_values,
+    refused,
+)
 from felicific._problem.change import every_group_loses, nothing_to_repair
 from felicific._problem.happiness import Component
+from felicific._problem.rows import MEASURES, Asked
 from felicific._program.moments import Outcome
+from felicific._typing import Floats
 
 #: What is assumed of people without labels.
 UNCHANGED = "as if p(label given signal, group) had not changed"
@@ -36,12 +46,31 @@ class Basis:
         Gaps that were allowed.
     out_of_fold : bool
         Whether each person's probabilities came from a model that was not fitted on that person.
+    requirements : tuple of Asked
+        What else was asked for.
     """
 
     loss_name: str = ""
     today: Outcome | None = None
     asked: dict[str, float] = field(default_factory=dict)
     out_of_fold: bool = False
+    requirements: tuple[Asked, ...] = ()
+
+    def reached(self, components: Sequence[Component], means: Floats) -> list[str]:
+        """What group means make of every requirement that compares people, and who is not compared, in sentences."""
+        found = []
+        for asked in self.requirements:
+            if asked.measure == "mean":
+                continue  # the group means are stated anyway
+            number = asked.reached(means)
+            text = f"{number:.6g}" if asked.measure == "ratio" else components[asked.j].quantity(number)
+            each = zip(asked.names, asked.means(means).tolist(), strict=True)
+            whose = ", ".join(f"{components[asked.j].quantity(mean)} in {name!r}" for name, mean in each)
+            found.append(f"Asked for: {asked.words}. It is {text} ({whose}).")
+            if asked.left_out:
+                who = ", ".join(f"{name!r} ({people:,.6g} people)" for name, people in asked.left_out.items())
+                found.append(f"Not compared there, being too few or of no known group: {who}.")
+        return found
 
     def remarks(
         self, components: Sequence[Component], groups: Sequence[str], outcome: Outcome, whom: str
@@ -65,6 +94,19 @@ class Basis:
             else {"loss": today.loss, "means": today.means.tolist(), "gaps": today.gaps.tolist()},
             "asked": [[name, width] for name, width in self.asked.items()],
             "out_of_fold": self.out_of_fold,
+            "requirements": [
+                {
+                    "words": asked.words,
+                    "component": asked.j,
+                    "measure": asked.measure,
+                    "names": plain(list(asked.names), "group"),
+                    "shares": asked.shares.tolist(),
+                    "left_out": [
+                        [*plain([name], "group"), people] for name, people in asked.left_out.items()
+                    ],
+                }
+                for asked in self.requirements
+            ],
         }
 
     @classmethod
@@ -73,7 +115,7 @@ class Basis:
         if content is None:
             return cls()  # files of 0.1.0 do not say it
         names = {"loss_name", "today", "asked", "out_of_fold"}
-        if not isinstance(content, dict) or set(content) != names:
+        if not isinstance(content, dict) or set(content) - {"requirements"} != names:
             raise refused("it does not say what its numbers rest on")
         if type(content["loss_name"]) is not str or type(content["out_of_fold"]) is not bool:
             raise refused("the name of its loss, or whether it was fitted out of fold, is of another type")
@@ -89,4 +131,20 @@ class Basis:
         asked = read_prices(content["asked"], "gap that was asked for")
         if any(not 0.0 <= width < math.inf for width in asked.values()):
             raise refused("a gap that was asked for is negative")
-        return cls(content["loss_name"], today, asked, content["out_of_fold"])
+        others = tuple(_asked(part, shape) for part in content.get("requirements", []))
+        return cls(content["loss_name"], today, asked, content["out_of_fold"], others)
+
+
+def _asked(content: Any, shape: tuple[int, ...]) -> Asked:
+    """Read a requirement, for means of this shape."""
+    names = {"words", "component", "measure", "names", "shares", "left_out"}
+    if not isinstance(content, dict) or set(content) != names or type(content["words"]) is not str:
+        raise refused("a requirement lacks a part, or has one too many")
+    j, whose = content["component"], tuple(read_values(content["names"], "group"))
+    if type(j) is not int or not 0 <= j < shape[1] or content["measure"] not in MEASURES or not whose:
+        raise refused("a requirement speaks of no component, of nobody, or measures what nothing does")
+    shares = check_shape("shares", read_numbers(content["shares"], "shares"), (len(whose), shape[0]))
+    left_out = {
+        read_values([name], "group")[0]: read_number(people, "people") for name, people in content["left_out"]
+    }
+    return Asked(content["words"], j, content["measure"], shares, whose, left_out)

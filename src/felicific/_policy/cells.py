@@ -17,7 +17,7 @@ from felicific._policy.basis import Basis
 from felicific._policy.lottery import NEARLY, faces_lottery
 from felicific._policy.policy import Policy, Stretches, Wording
 from felicific._policy.sql import Names, case_expression
-from felicific._problem.requirements import gaps_asked
+from felicific._problem.asked import gaps_asked
 from felicific._problem.rows import Requirement
 from felicific._program.moments import Moments
 from felicific._program.signals import SIGNALS, Signal, Spread, signal_from_json, signal_to_json
@@ -250,7 +250,14 @@ def solve_cells(
         prices=solution.prices,
         salt=salt,
         see_group=see_group,
-        basis=Basis(joined.loss_name, joined.today, gaps_asked(requirements, joined.components)),
+        attributes=joined.attributes,
+        unknown=joined.unknown,
+        basis=Basis(
+            joined.loss_name,
+            joined.today,
+            gaps_asked(requirements, joined.components),
+            requirements=solution.asked,
+        ),
     )
 
 

@@ -97,6 +97,8 @@ def ground_of(
         own=people.decisions_today(),
         likely=likeliest(scores),
         see_group=problem.see_group,
+        attributes=people.attributes,
+        unknown=people.unknown,
     )
     return Ledgers(crowd, plug_in, known)
 
@@ -129,7 +131,9 @@ def make_policy(
         calibration=calibration,
         origin=crowd.origin,
         problem=problem,
-        basis=Basis(problem.loss.name, generated.today, problem.gaps or {}),
+        attributes=crowd.attributes,
+        unknown=crowd.unknown,
+        basis=Basis(problem.loss.name, generated.today, problem.gaps or {}, requirements=generated.asked),
         search=search_of(generated, [component.name for component in crowd.components]),
     )
 

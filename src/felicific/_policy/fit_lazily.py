@@ -65,6 +65,8 @@ class _Table:
             own=nobody,
             see_group=True,
             likely=nobody,
+            attributes=self.people.columns.attributes,
+            unknown=self.people.columns.missing_group,
         )
 
     @property

@@ -37,10 +37,11 @@ from felicific._policy.lottery import SEEDED, check_keys, draw, keys_as_text, ma
 from felicific._policy.sql import Names
 from felicific._problem.happiness import Component, read_component
 from felicific._problem.loss import is_accuracy, loss_text, loss_words
+from felicific._problem.unions import Attribute, read_attributes
 from felicific._program.moments import Outcome
 from felicific._tables.dialect import Dialect
 from felicific._tables.engine import Engine, dialect_of, find_engine
-from felicific._tables.groups import encode_groups
+from felicific._tables.groups import encode_groups, without_null
 from felicific._tables.memory import as_vector
 from felicific._typing import Array, Codes, Floats, ProbaColumns, Table
 from felicific.exceptions import ConstraintError, DataError, GroupError, LotteryWarning, PolicyFileError
@@ -94,6 +95,10 @@ class Policy(ABC):
     basis : Basis
         What the numbers rest on, and what they are compared with: the name of the loss, what today's decisions do, the
         gaps that were asked for, and whether each person's probabilities came from a model not fitted on that person.
+    attributes : tuple of str or int
+        What the groups are made of: names of columns, or positions where they have none.
+    unknown : str, or None
+        What those are called whose group is missing, where that was allowed.
 
     Examples
     --------
@@ -124,6 +129,8 @@ class Policy(ABC):
     see_group: bool = True
     expected: bool = False
     basis: Basis = field(default_factory=Basis)
+    attributes: tuple[Attribute, ...] = ()
+    unknown: str | None = None
 
     #: Kinds of policy by the name that files give them.
     kinds: ClassVar[dict[str, type[Policy]]] = {}
@@ -252,6 +259,16 @@ class Policy(ABC):
         return float(self.outcome.gaps[0])
 
     @property
+    def reached(self) -> dict[str, float]:
+        """What it makes of every requirement besides gaps of all groups, by its words: a gap, a ratio or a mean."""
+        return {asked.words: asked.reached(self.outcome.means) for asked in self.basis.requirements}
+
+    @property
+    def not_constrained(self) -> dict[str, dict[Any, float]]:
+        """Who is not compared by which requirement, and how many people they are: too few, or of no known group."""
+        return {asked.words: dict(asked.left_out) for asked in self.basis.requirements if asked.left_out}
+
+    @property
     def means(self) -> dict[str, dict[Any, float]]:
         """Mean happiness, by component and group."""
         return {
@@ -292,7 +309,8 @@ class Policy(ABC):
                     f"There are {len(vector)} groups for {len(array)} scores.",
                     "Pass one group for every row.",
                 )
-            codes = encode_groups(vector, self.groups)
+            known = vector if self.unknown is None else without_null(vector, self.unknown)
+            codes = encode_groups(known, self.groups)
         return self.rounded(self._mixed(array, codes, x))
 
     def apply(
@@ -408,6 +426,7 @@ class Policy(ABC):
             gap = component.quantity(0.0 if negligible else float(self.outcome.gaps[j]))
             mean = "Expected mean" if self.expected else "Mean"
             found.append(f"{mean} {component.name!r} is {means}: a gap of {gap}.")
+        found += self.basis.reached(self.components, self.outcome.means)
         found += self.premises()
         return found + self.basis.remarks(self.components, self.wording.groups, self.outcome, whom)
 
@@ -444,6 +463,8 @@ class Policy(ABC):
             "see_group": self.see_group,
             "expected": self.expected,
             "basis": self.basis.to_json(),
+            "attributes": list(self.attributes),
+            "unknown": self.unknown,
             **self._content(),
         }
 
@@ -513,6 +534,8 @@ class Policy(ABC):
             raise refused("its salt is not 32 hexadecimal digits")
         if k < 2:
             raise refused("it has fewer than two classes")
+        if self.unknown is not None and type(self.unknown) is not str:
+            raise refused(f"those whose group is missing are called {self.unknown!r}")
         if not all(isinstance(flag, bool) for flag in (self.randomize, self.see_group, self.expected)):
             raise refused("randomize, see_group or expected is neither true nor false")
 
@@ -534,4 +557,6 @@ def _common(content: dict[str, Any]) -> dict[str, Any]:
         "see_group": content["see_group"],
         "expected": content["expected"],
         "basis": Basis.from_json(content.get("basis"), means.shape),
+        "attributes": read_attributes(content.get("attributes", [])),
+        "unknown": content.get("unknown"),
     }

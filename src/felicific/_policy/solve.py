@@ -18,9 +18,9 @@ from felicific._policy.fit_individual import fit_individual
 from felicific._policy.fit_lazily import fit_lazily
 from felicific._policy.lottery import make_salt
 from felicific._policy.policy import Policy
+from felicific._problem.asked import check_constraints, check_gaps, default_gap, requirements_of
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem
-from felicific._problem.requirements import check_constraints, check_gaps, requirements_of
 from felicific._problem.rows import Requirement
 from felicific._program.moments import Moments
 from felicific._program.signals import Individual, Label, Signal, SignalLike, resolve_kind
@@ -35,7 +35,7 @@ Kind: TypeAlias = SignalLike | Literal["individual"] | Individual
 def solve(
     source: Moments | Table,
     *,
-    gap: GapLike = 0.0,
+    gap: GapLike = None,
     constraints: Iterable[Requirement] = (),
     group_at_predict: bool = True,
     random_state: RandomState = None,
@@ -50,6 +50,7 @@ def solve(
     predicted: Any = None,
     today: Any = None,
     sample_weight: Any = None,
+    missing_group: str | None = None,
 ) -> Policy:
     """Find the policy of least loss that meets every requirement: one linear program.
 
@@ -60,9 +61,10 @@ def solve(
         of a table that is not in memory is found in passes inside its engine; its columns are then named, and
         calibration counts scores in 4096 bins.
     gap : number, or dict of component or criterion to number
-        Largest allowed gap, in the unit of happiness. None asks for nothing.
-    constraints : sequence of Floor, Budget and Gap
-        Further requirements. Of several gaps of a component the smallest counts.
+        Largest allowed gap, in the unit of happiness; components that a dict does not name are measured and not
+        constrained. By default 0, or nothing once there is a Gap or a Ratio among the ``constraints``.
+    constraints : sequence of Gap, Ratio, Floor and Budget
+        Further requirements. Of several gaps of a component between all groups the smallest counts.
     group_at_predict : bool
         False for a policy that decides alike in all groups, because the group is not known when it decides.
     random_state : None, int or NumPy generator
@@ -70,7 +72,7 @@ def solve(
     policy : {"score", "label", "soft-label", "individual"}, Score(...) or Individual(...)
         Of a table: what the policy sees besides the group; by default the score, or the label where there are no
         probabilities.
-    proba, y, sensitive_features, happiness, loss, classes, favourable, predicted, today, sample_weight :
+    proba, y, sensitive_features, happiness, loss, classes, favourable, predicted, today, sample_weight, missing_group :
         Of a table: as for :func:`felicific.moments`.
 
     Returns
@@ -108,17 +110,18 @@ def solve(
         predicted,
         today,
         sample_weight,
+        missing_group,
     )
-    salt = make_salt(random_state)
+    salt, listed = make_salt(random_state), check_constraints(constraints)
+    gap = default_gap(gap, listed)
     if isinstance(source, Moments):
         said.refuse_beside_moments()
         check_sums(source)
-        listed = check_constraints(constraints)
         check_gaps(gap, listed, source.components)
         requirements = requirements_of(gap, listed, source.components)
         return solve_cells(source.joined(), requirements, see_group=group_at_predict, salt=salt)
     kind = said.kind(source, group_at_predict)
-    with said.people(source, gap=gap, constraints=constraints, see_group=group_at_predict) as (
+    with said.people(source, gap=gap, constraints=listed, see_group=group_at_predict) as (
         people,
         problem,
     ):
@@ -157,6 +160,7 @@ class Said:
     predicted: Any
     today: Any
     sample_weight: Any
+    missing_group: str | None
 
     def refuse_beside_moments(self) -> None:
         """Refuse what belongs to a table beside moments, which were summed up already."""
@@ -196,6 +200,7 @@ class Said:
             self.predicted,
             self.today,
             weight=self.sample_weight,
+            missing_group=self.missing_group,
         )
 
         def problem(decisions: Array) -> Problem:

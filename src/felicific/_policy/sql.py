@@ -105,7 +105,7 @@ class _Case:
         """Rows about which nothing may be decided."""
         found = self._type_guards()
         remedy = "Fill it in, give those people a group of their own, or leave the rows out."
-        if self.policy.see_group and len(self.names.group) > 1:
+        if self.policy.see_group and len(self.names.group) > 1 and self.policy.unknown is None:
             # One alone that is missing equals no group; text that is joined with it may.
             found += [
                 (f"{name} IS NULL", self._raise("The group is missing: ", name, remedy))
@@ -190,14 +190,19 @@ class _Case:
     def _group(self) -> str:
         """The group; of several columns the name of their intersection, escaped as Python escapes it."""
         if not self.policy.see_group or len(self.names.group) == 1:
-            return self.names.group[0] if self.names.group else ""
+            return self._known(self.names.group[0]) if self.names.group else ""
         back, text = "chr(92)", self.dialect.as_text
         parts = [
-            f"replace(replace({text(name)}, {back}, concat({back}, {back})), '&', concat({back}, '&'))"
+            f"replace(replace({self._known(text(name))}, {back}, concat({back}, {back})), '&', concat({back}, '&'))"
             for name in self.names.group
         ]
         joined = ", ' & ', ".join(parts)
         return f"concat({joined})"
+
+    def _known(self, column: str) -> str:
+        """A column of the group, with the name for what is missing if there is one."""
+        unknown = self.policy.unknown
+        return column if unknown is None else f"coalesce({column}, {self._value(unknown)})"
 
     # -----------------------------------------------------------------------------------------------------
     # What is decided

@@ -10,19 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from felicific._problem.criteria import CRITERIA
-from felicific._problem.expressions import Expression
-from felicific._problem.happiness import Component, Happiness, resolve_happiness
-from felicific._problem.loss import Loss
-from felicific._problem.requirements import (
+from felicific._problem.asked import (
     check_constraints,
     check_gaps,
     check_one_unit,
-    constraint_name,
     gaps_asked,
     requirements_of,
     resolve_gap,
 )
+from felicific._problem.criteria import CRITERIA
+from felicific._problem.expressions import Expression
+from felicific._problem.happiness import Component, Happiness, resolve_happiness
+from felicific._problem.loss import Loss
+from felicific._problem.requirements import constraint_name
 from felicific._problem.rows import Requirement
 from felicific._tables.memory import exact_array
 from felicific._typing import Array
@@ -113,7 +113,7 @@ class Problem:
     @property
     def kept(self) -> tuple[Requirement, ...]:
         """Requirements that hold everywhere on a frontier."""
-        return tuple(requirement for requirement in self.requirements if not requirement.moves)
+        return tuple(requirement for requirement in self.requirements if not requirement.is_plain_gap)
 
     def with_gaps(self, gaps: dict[str, float]) -> Problem:
         """The same with other gaps."""

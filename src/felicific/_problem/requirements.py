@@ -1,21 +1,23 @@
-"""Requirements on group means, as a user writes them and bound to sums: gaps, floors and budgets.
+"""Requirements on group means, as a user writes them: gaps, ratios, floors and budgets.
 
-A requirement of a new kind is a class here and nothing elsewhere: what the program, its check, the frontier and the
-messages need to know of one is asked through :class:`Requirement` and :class:`Row`.
+A requirement of a new kind is a class here, its row in :mod:`felicific._problem.bound`, and nothing elsewhere: what the
+program, its check, the frontier and the messages need to know of one is asked through :class:`Requirement` and
+:class:`Row`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from felicific._problem.bound import GapRow, MeanRow, RatioRow
 from felicific._problem.happiness import Component, Happiness
-from felicific._problem.rows import Excess, ModelRow, Requirement, Row, ScaledMeans, Sums
-from felicific._typing import Floats
+from felicific._problem.rows import Asked, Requirement, Row, Sums
+from felicific._problem.unions import Between, check_between, check_min_people, compared, words_of
 from felicific.exceptions import ConstraintError
 
 
@@ -29,11 +31,17 @@ class Gap(Requirement):
         A component by name, a criterion (each of its components then), or a happiness of its own.
     at_most : number
         The largest mean minus the smallest, in the component's unit. Infinite asks for nothing.
+    between : attribute, list of attributes, or None
+        Who is compared, where groups are made of several attributes: ``"sex"`` compares the sexes, each with everybody
+        of it, and ``["sex", "race"]`` their intersections. By default all groups as they are. Attributes without a name
+        go by their position, 0, 1, ...
+    min_people : number
+        Groups of fewer people are counted and shown, and not compared; below 1 it is a share of all people.
 
     Notes
     -----
     ``gap=x`` is short for such a gap of every component. Among the ``constraints``, a gap counts beside what ``gap=``
-    says, and the smallest wins: with ``gap=None`` it stands alone.
+    says, and the smallest wins: without ``gap=`` it stands alone.
 
     Examples
     --------
@@ -44,50 +52,125 @@ class Gap(Requirement):
     ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
     ... }
     >>> policy = solve(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision",
-    ...                gap=None, constraints=[Gap("decision", at_most=0.1)], random_state=0)
+    ...                constraints=[Gap("decision", at_most=0.1)], random_state=0)
     >>> round(policy.gap, 9), round(policy.loss, 9)
     (0.1, 0.075)
     """
 
     happiness: Any
     at_most: float
-    moves: ClassVar[bool] = True
+    between: Between = None
+    min_people: float = 0
+    course: ClassVar[Literal["ray"]] = "ray"
+    replaces_gap: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "at_most", _width(self.at_most, f"gap of {_gap_name(self.happiness)!r}"))
+        object.__setattr__(
+            self, "at_most", check_width(self.at_most, f"gap of {_gap_name(self.happiness)!r}")
+        )
+        _check_compared(self)
+
+    @property
+    def is_plain_gap(self) -> bool:
+        """Whether it is of all groups."""
+        return self.between is None and self.min_people == 0
 
     def rows(self, sums: Sums) -> list[Row]:
         """One row for each component that it speaks of."""
         if math.isinf(self.at_most):
             return []
-        return [
-            GapRow(
-                j,
-                self.at_most,
-                f"gap of {sums.components[j].name!r} at most {sums.components[j].quantity(self.at_most)}",
-                sums.components[j].name,
-            )
-            for j in self.components(sums.components)
-        ]
+        who, size = words_of(self.between, self.min_people)
+        whose = "" if self.is_plain_gap else f" between groups{who and f' by {who}'}{size}"
+        rows: list[Row] = []
+        for j in self.components(sums.components):
+            component = sums.components[j]
+            words = f"gap of {component.name!r}{whose} at most {component.quantity(self.at_most)}"
+            said = _compared(sums, j, words, "gap", self.between, self.min_people)
+            rows.append(GapRow(said, self.at_most, component.name if self.is_plain_gap else None))
+        return rows
 
     def opened(self) -> Gap:
-        """A gap that asks for nothing, and still names its happiness."""
-        return replace(self, at_most=math.inf)
+        """Of all groups, a gap that asks for nothing, and still names its happiness; another stays."""
+        return replace(self, at_most=math.inf) if self.is_plain_gap else self
 
     def components(self, components: tuple[Component, ...]) -> list[int]:
         """Positions of the components that it speaks of."""
-        if isinstance(self.happiness, Component):
-            return [components.index(self.happiness)]
-        name = _gap_name(self.happiness)
-        positions = [
-            j for j, component in enumerate(components) if name in (component.name, component.family)
-        ]
-        if not positions:
+        return _positions(self.happiness, components, "A gap")
+
+
+@dataclass(frozen=True)
+class Ratio(Requirement):
+    """No group's mean below a share of the highest: the four-fifths rule, and others like it.
+
+    Parameters
+    ----------
+    happiness : str, function or Happiness
+        A component by name, a criterion (each of its components then), or a happiness of its own. Its means cannot be
+        negative.
+    at_least : number above 0, at most 1, default=0.8
+        The smallest mean divided by the largest.
+    between, min_people :
+        Who is compared; as for :class:`Gap`.
+
+    Notes
+    -----
+    Means of 0 meet every ratio: add a :class:`Floor` where giving nobody anything is no answer. The least loss is not
+    convex in the ratio, so policies for two ratios are never mixed into one for a third.
+
+    Examples
+    --------
+    >>> from felicific import Ratio, solve
+    >>> people = {
+    ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
+    ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
+    ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
+    ... }
+    >>> policy = solve(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision",
+    ...                constraints=[Ratio("decision", 0.8, between="sex")], random_state=0)
+    >>> {group: round(mean, 9) for group, mean in policy.means["decision"].items()}, round(policy.loss, 9)
+    ({'f': 0.5, 'm': 0.625}, 0.0625)
+    """
+
+    happiness: Any
+    at_least: float = 0.8
+    between: Between = None
+    min_people: float = 0
+    course: ClassVar[Literal["points"]] = "points"
+    replaces_gap: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        number = _number(self.at_least, "A ratio's at_least", "Give a number above 0, at most 1.")
+        if not 0 < number <= 1 or isinstance(self.at_least, bool):
             raise ConstraintError(
-                f"A gap is set for {name!r}, which is no component.",
-                f"The components are {', '.join(repr(component.name) for component in components)}.",
+                f"A ratio's at_least is {self.at_least!r}.",
+                "Give a number above 0, at most 1: 0.8 for the four-fifths rule.",
             )
-        return positions
+        object.__setattr__(self, "at_least", number)
+        _check_compared(self)
+
+    def at(self, value: float) -> Ratio:
+        """With another ratio."""
+        return replace(self, at_least=value)
+
+    def rows(self, sums: Sums) -> list[Row]:
+        """One row for each component that it speaks of, if no mean can be negative."""
+        return [self._row(sums, j) for j in _positions(self.happiness, sums.components, "A ratio")]
+
+    def _row(self, sums: Sums, j: int) -> RatioRow:
+        component, origin = sums.components[j], float(sums.origin[j])
+        who, size = words_of(self.between, self.min_people)
+        words = f"mean {component.name!r} of every {who or 'group'}{size} at least {self.at_least:.6g} of the highest"
+        said = _compared(sums, j, words, "ratio", self.between, self.min_people)
+        least = said.means(sums.least) + origin
+        lowest = int(least.argmin())
+        if least[lowest] < -1e-12 * (abs(origin) + np.abs(sums.least[:, j]).max()):
+            raise ConstraintError(
+                f"A ratio of {component.name!r} is asked for, whose mean can be as low as "
+                f"{component.quantity(float(least[lowest]))} in {said.names[lowest]!r}: a ratio of negative means says "
+                "nothing.",
+                "Ask for a Gap of it, or for a ratio of what cannot be negative, such as who is approved.",
+            )
+        return RatioRow(said, self.at_least, origin)
 
 
 @dataclass(frozen=True)
@@ -151,7 +234,8 @@ class Floor(Requirement):
                 level, note = float(self.at_least) - origin, ""
             least = component.quantity(level + origin)
             words = f"mean {component.name!r} of group {group!r} at least {least}{note}"
-            rows.append(MeanRow(j, z, level, math.inf, words))
+            said = Asked(words, j, "mean", np.eye(len(sums.groups))[[z]], (group,))
+            rows.append(MeanRow(said, level, math.inf))
         return rows
 
 
@@ -227,16 +311,49 @@ class Budget(Requirement):
         else:
             words += [f"at least {component.quantity(lower)}"] if lower is not None else []
             words += [f"at most {component.quantity(upper)}"] if upper is not None else []
+        counted = sums.counted[:, j]
+        said = Asked(
+            f"{component.name!r} of all people together {' and '.join(words)} {per}",
+            j,
+            "mean",
+            (counted / counted.sum())[None, :],
+            ("all people together",),
+        )
         return [
             MeanRow(
-                j,
-                None,
+                said,
                 -math.inf if lower is None else lower / people - origin,
                 math.inf if upper is None else upper / people - origin,
-                f"{component.name!r} of all people together {' and '.join(words)} {per}",
                 people,
             )
         ]
+
+
+def _positions(happiness: Any, components: tuple[Component, ...], what: str) -> list[int]:
+    """Positions of the components that a requirement speaks of: one, or all of a criterion."""
+    if isinstance(happiness, Component):
+        return [components.index(happiness)]
+    name = _gap_name(happiness)
+    found = [j for j, component in enumerate(components) if name in (component.name, component.family)]
+    if not found:
+        raise ConstraintError(
+            f"{what} is set for {name!r}, which is no component.",
+            f"The components are {', '.join(repr(component.name) for component in components)}.",
+        )
+    return found
+
+
+def _check_compared(asked: Gap | Ratio) -> None:
+    """Check who is compared, and keep it as it can be compared itself."""
+    object.__setattr__(asked, "between", check_between(asked.between))
+    check_min_people(asked.min_people)
+
+
+def _compared(sums: Sums, j: int, words: str, measure: str, between: Between, min_people: float) -> Asked:
+    """Whose means of a component are compared."""
+    unions, left_out = compared(sums, between, min_people)
+    shares = np.array([union.shares(sums.counted[:, j]) for union in unions])
+    return Asked(words, j, measure, shares, tuple(union.name for union in unions), left_out)
 
 
 def _refuse_loose(lower: float | None, upper: float | None, component: Component, what: str) -> None:
@@ -260,7 +377,8 @@ def _number(value: Any, what: str, remedy: str) -> float:
     return number
 
 
-def _width(value: Any, what: str) -> float:
+def check_width(value: Any, what: str) -> float:
+    """A gap as a number of 0 or more."""
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -270,253 +388,6 @@ def _width(value: Any, what: str) -> float:
             f"The {what} is {value!r}.", "Give a number of 0 or more, in the unit of happiness."
         )
     return number
-
-
-# ---------------------------------------------------------------------------------------------------------
-# Bound to sums
-
-
-@dataclass(frozen=True)
-class GapRow:
-    r"""Group means of component ``j`` within ``width`` of each other.
-
-    Written with a free level :math:`\mathrm{lo}`, so that rows grow with the groups and not with their pairs:
-    every group's mean lies between :math:`\mathrm{lo}` and :math:`\mathrm{lo} + \mathrm{width}`.
-    """
-
-    j: int
-    width: float
-    words: str
-    name: str
-    levels: ClassVar[tuple[tuple[float, float], ...]] = ((-math.inf, math.inf),)
-
-    def moved(self, width: float) -> GapRow:
-        """With another width."""
-        return replace(self, width=width)
-
-    def written(self, means: ScaledMeans, level: int, excess: Excess | None) -> list[ModelRow]:
-        """One row for each group; two where one of its sides gives way."""
-        # Centred on the middle of the groups, the right-hand sides are no larger than the gap itself.
-        constants = means.constants[:, self.j] - means.constants[:, self.j].mean()
-        scale = float(means.scales[self.j])
-        width = self.width / scale
-        on_ray = excess is not None and excess.on_ray
-        written = []
-        for constant, shares in zip(constants.tolist(), np.eye(len(constants)), strict=True):
-            columns, numbers = means.mean(self.j, shares)
-            columns, numbers = np.append(columns, level), np.append(numbers, -1.0)
-            lower, upper = -constant, (0.0 if on_ray else width) - constant
-            if excess is None:
-                written.append(ModelRow(columns, numbers, lower, upper, shares, scale))
-            else:
-                more = np.append(columns, excess.column)
-                minus = np.append(numbers, -width if on_ray else -1.0)
-                written.append(ModelRow(columns, numbers, lower, math.inf, shares, scale))
-                written.append(ModelRow(more, minus, -math.inf, upper, shares, scale))
-        return written
-
-    def met(self, means: Floats, counted: Floats, slack: float) -> bool:
-        """Whether the largest and the smallest mean are close enough."""
-        # Groups far apart carry that distance's rounding error.
-        return bool(means.max() - means.min() <= self.width + slack + 1e-12 * self.width)
-
-    def relaxed(self, extra: float) -> GapRow:
-        """A wider gap."""
-        return replace(self, width=self.width + extra)
-
-    def price(
-        self, written: Sequence[ModelRow], duals: Sequence[float], levels: Floats, unit: float
-    ) -> float:
-        """Loss per unit of the gap."""
-        # The rows share a free level, so their duals sum to zero: the upper sides carry the price.
-        weights = (max(-dual, 0.0) / row.scale for row, dual in zip(written, duals, strict=True))
-        return sum(weights, 0.0) * unit
-
-
-@dataclass(frozen=True)
-class MeanRow:
-    """Mean of component ``j`` in group ``z`` (None: all people together) between two sides.
-
-    The sides are relative to the component's origin, as the moments are, and per person; ``people`` is how many the
-    numbers that were asked for were counted for.
-    """
-
-    j: int
-    z: int | None
-    lower: float
-    upper: float
-    words: str
-    people: float = 1.0
-    levels: ClassVar[tuple[tuple[float, float], ...]] = ()
-    width: ClassVar[None] = None
-
-    @property
-    def name(self) -> str:
-        """Its words: requirements that read alike share a price."""
-        return self.words
-
-    def moved(self, width: float) -> MeanRow:
-        """It stays where it is."""
-        return self
-
-    def _shares(self, counted: Floats) -> Floats:
-        """How much of each group's mean it holds."""
-        return np.asarray(counted / counted.sum() if self.z is None else np.eye(len(counted))[self.z])
-
-    def written(self, means: ScaledMeans, level: int, excess: Excess | None) -> list[ModelRow]:
-        """One row; one for each side where they give way."""
-        shares = self._shares(means.counted[:, self.j])
-        columns, numbers = means.mean(self.j, shares)
-        constant, scale = float(shares @ means.constants[:, self.j]), float(means.scales[self.j])
-        lower, upper = self.lower / scale - constant, self.upper / scale - constant
-        # A row of its own stakes: those of other groups may be larger by orders of magnitude.
-        noise = float(means.rounding[self.j]) / scale
-        sides_seen = [abs(side) for side in (lower, upper) if math.isfinite(side) and abs(side) > noise]
-        own = float(np.abs(numbers).max()) if len(numbers) else max(sides_seen, default=1.0)
-        numbers, lower, upper, scale = numbers / own, lower / own, upper / own, scale * own
-        if excess is None or excess.on_ray:
-            return [ModelRow(columns, numbers, lower, upper, shares, scale)]
-        more = np.append(columns, excess.column)
-        sides = [(1.0, lower, math.inf), (-1.0, -math.inf, upper)]
-        return [
-            ModelRow(more, np.append(numbers, sign), low, high, shares, scale)
-            for sign, low, high in sides
-            if math.isfinite(low) or math.isfinite(high)
-        ]
-
-    def met(self, means: Floats, counted: Floats, slack: float) -> bool:
-        """Whether the mean lies between the sides."""
-        mean = float(means @ counted / counted.sum()) if self.z is None else float(means[self.z])
-        # A level far away from the happiness it limits carries that distance's rounding error.
-        slack += 1e-14 * max(
-            (abs(side) for side in (self.lower, self.upper, mean) if math.isfinite(side)), default=0.0
-        )
-        return self.lower - slack <= mean <= self.upper + slack
-
-    def relaxed(self, extra: float) -> MeanRow:
-        """A lower floor and a higher ceiling."""
-        return replace(self, lower=self.lower - extra, upper=self.upper + extra)
-
-    def price(
-        self, written: Sequence[ModelRow], duals: Sequence[float], levels: Floats, unit: float
-    ) -> float:
-        """Loss per unit of the level, as it was counted when it was asked for."""
-        weights = (abs(dual) / row.scale for row, dual in zip(written, duals, strict=True))
-        return sum(weights, 0.0) * unit / self.people
-
-
-# ---------------------------------------------------------------------------------------------------------
-# From what a user writes
-
-
-def requirements_of(gap: Any, constraints: Any, components: tuple[Component, ...]) -> tuple[Requirement, ...]:
-    """Every requirement as an object: one gap for each component that has one, then the constraints as they stand.
-
-    Parameters
-    ----------
-    gap : number, dict of component or criterion to number, or None
-        A number is the gap of every component; None asks for nothing.
-    constraints : sequence of Requirement, or None
-        Further requirements. Of several gaps of a component the smallest counts.
-    components : tuple of Component
-        What is measured.
-    """
-    widths = resolve_gap(gap, components)
-    listed = check_constraints(constraints)
-    widths = _smallest(widths, _gaps_among(listed), components)
-    gaps = (
-        Gap(component, width)
-        for component, width in zip(components, widths, strict=True)
-        if math.isfinite(width)
-    )
-    return (*gaps, *(other for other in listed if not isinstance(other, Gap)))
-
-
-def resolve_gap(
-    gap: Any, components: tuple[Component, ...], constraints: Sequence[Requirement] = ()
-) -> list[float]:
-    """Allowed gap of every component; infinite where nothing was asked. Gaps among the constraints count too."""
-    widths = _smallest([math.inf] * len(components), _gaps_written(gap, components), components)
-    return _smallest(widths, _gaps_among(constraints), components)
-
-
-def gaps_asked(requirements: Sequence[Requirement], components: tuple[Component, ...]) -> dict[str, float]:
-    """Allowed gaps by component, of those that have one."""
-    pairs = zip(components, resolve_gap(None, components, requirements), strict=True)
-    return {component.name: width for component, width in pairs if math.isfinite(width)}
-
-
-def check_one_unit(number: float, what: str, components: Sequence[Component]) -> None:
-    """Refuse one number, but for 0, of components in different units; what has no unit is not known to differ.
-
-    What lies between 0 and 1 is a share, whatever it is called.
-    """
-    counted = {
-        component.unit or ("share" if component.bounds == (0.0, 1.0) else "") for component in components
-    }
-    units = sorted(counted - {""})
-    if len(units) > 1 and 0 < number < math.inf:
-        named = ", ".join(f"{component.name!r}: ..." for component in components)
-        raise ConstraintError(
-            f"The {what} is {number!r}, one number for components that are counted in {' and in '.join(units)}.",
-            f"Give each its own: {what}={{{named}}}.",
-        )
-
-
-def check_gaps(gap: Any, constraints: Iterable[Requirement], components: tuple[Component, ...]) -> None:
-    """Refuse gaps that cannot mean anything: one number in several units, or more than values can be apart."""
-    if gap is not None and not isinstance(gap, Mapping):
-        check_one_unit(_width(gap, "gap"), "gap", components)
-    for asked in (*_gaps_written(gap, components), *_gaps_among(constraints)):
-        for component in (components[j] for j in asked.components(components)):
-            if component.widest * (1 + 1e-9) < asked.at_most < math.inf:
-                widest, points = component.quantity(component.widest), " (five percentage points are 0.05)"
-                raise ConstraintError(
-                    f"The gap of {component.name!r} is to be at most {component.quantity(asked.at_most)}, and no gap "
-                    f"of it is larger than {widest}, by its bounds.",
-                    f"Give a number from 0 to {widest}{points if component.bounds == (0.0, 1.0) else ''}.",
-                )
-
-
-def _gaps_written(gap: Any, components: tuple[Component, ...]) -> Iterator[Gap]:
-    """The gaps that the shorthand stands for."""
-    if isinstance(gap, Mapping):
-        for name, width in gap.items():
-            yield Gap(name, width)
-    elif gap is not None:
-        width = _width(gap, "gap")
-        for component in components:
-            yield Gap(component, width)
-
-
-def _gaps_among(constraints: Iterable[Requirement]) -> Iterator[Gap]:
-    return (constraint for constraint in constraints if isinstance(constraint, Gap))
-
-
-def _smallest(widths: list[float], gaps: Iterable[Gap], components: tuple[Component, ...]) -> list[float]:
-    """Widths of all components, no larger than any of these gaps allows."""
-    widths = list(widths)
-    for gap in gaps:
-        for j in gap.components(components):
-            widths[j] = min(widths[j], gap.at_most)
-    return widths
-
-
-def check_constraints(constraints: Any) -> tuple[Requirement, ...]:
-    """Insist on a list of requirements."""
-    if constraints is None:
-        return ()
-    if not isinstance(constraints, Iterable) or isinstance(constraints, str):
-        raise ConstraintError(
-            f"The constraints are {constraints!r}.", "Pass a list of Gap(...), Floor(...) or Budget(...)."
-        )
-    listed = tuple(constraints)
-    for constraint in listed:
-        if not isinstance(constraint, Requirement):
-            raise ConstraintError(
-                f"{constraint!r} is not a constraint.", "Use Gap(...), Floor(...) or Budget(...)."
-            )
-    return listed
 
 
 def component_of(sums: Sums, happiness: Any) -> int:

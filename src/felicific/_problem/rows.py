@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal, Protocol
+
+import numpy as np
 
 from felicific._problem.happiness import Component
+from felicific._problem.unions import Attribute
 from felicific._typing import Codes, Floats
 
 
@@ -33,6 +36,22 @@ class Sums(Protocol):
     @property
     def today_value(self) -> Floats:
         """Happiness of today's decisions, of shape (groups, signals, components)."""
+
+    @property
+    def people(self) -> Floats:
+        """Weight of every group."""
+
+    @property
+    def least(self) -> Floats:
+        """The least mean that decisions can give every group, of shape (groups, components), as sums are."""
+
+    @property
+    def attributes(self) -> tuple[Attribute, ...]:
+        """What the groups are made of."""
+
+    @property
+    def unknown(self) -> str | None:
+        """What people are called whose group is missing, if they are there."""
 
 
 class ScaledMeans(Protocol):
@@ -86,6 +105,54 @@ class Excess:
     on_ray: bool = False
 
 
+#: What is made of the means that a requirement speaks of, and compared with the number that was asked for.
+MEASURES: dict[str, Callable[[Floats], float]] = {
+    "gap": lambda means: float(means.max() - means.min()),
+    "ratio": lambda means: float(means.min() / means.max()) if means.max() > 0 else 1.0,
+    "mean": lambda means: float(means.min()),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What a policy remembers of a requirement: enough to say later what some group means make of it.
+
+    Attributes
+    ----------
+    words : str
+        How it reads.
+    j : int
+        Position of the component.
+    measure : {"gap", "ratio", "mean"}
+        What is made of the means.
+    shares : array of shape (means, groups)
+        How much of each group's mean stands in each of them.
+    names : tuple
+        Whose means they are.
+    left_out : dict
+        Who is not compared, and how many people they are.
+    """
+
+    words: str
+    j: int
+    measure: str
+    shares: Floats
+    names: tuple[Any, ...]
+    left_out: dict[Any, float] = field(default_factory=dict)
+
+    def opened(self) -> Asked:
+        """Without its number, where a place on a frontier says what that is."""
+        return replace(self, words=self.words.rpartition(" at ")[0])
+
+    def means(self, means: Floats) -> Floats:
+        """The means that it speaks of, from those of shape (groups, components)."""
+        return np.asarray(self.shares @ means[:, self.j])
+
+    def reached(self, means: Floats) -> float:
+        """What some group means, of shape (groups, components), make of it."""
+        return MEASURES[self.measure](self.means(means))
+
+
 class Row(Protocol):
     """A requirement that is bound to sums: it speaks of one component, relative to that component's origin."""
 
@@ -109,13 +176,23 @@ class Row(Protocol):
     def width(self) -> float | None:
         """What a frontier multiplies; None for a row that stays where it is."""
 
+    @property
+    def asked(self) -> Asked | None:
+        """What a policy is to remember of it; None for what every policy states anyway, a gap of all groups."""
+
     def moved(self, width: float) -> Row:
         """With another width, 0 being the tightest."""
+
+    def held(self) -> Row:
+        """As it is everywhere on a frontier that moves something else."""
+
+    def reached(self, means: Floats) -> float:
+        """What group means of the component, relative to its origin, make of what a frontier multiplies."""
 
     def written(self, means: ScaledMeans, level: int, excess: Excess | None) -> list[ModelRow]:
         """Its rows in the model; ``level`` is the first of its own free columns."""
 
-    def met(self, means: Floats, counted: Floats, slack: float) -> bool:
+    def met(self, means: Floats, slack: float) -> bool:
         """Whether group means of the component, relative to its origin, meet it but for ``slack`` and rounding."""
 
     def relaxed(self, extra: float) -> Row:
@@ -137,12 +214,25 @@ class Requirement(ABC):
     ----------
     happiness : str, function or Happiness
         What it speaks of.
-    moves : bool
-        Whether a frontier closes it step by step; else it holds everywhere on the frontier.
+    course : {"ray", "points"}, or None
+        How it moves along a frontier: by multiplying its width, which is exact, or by solving for some of its values;
+        None for one that cannot.
+    replaces_gap : bool
+        Whether it stands in the place of ``gap=``, of which nothing is asked then unless it is said.
     """
 
     happiness: Any
-    moves: ClassVar[bool] = False
+    course: ClassVar[Literal["ray", "points"] | None] = None
+    replaces_gap: ClassVar[bool] = False
+
+    @property
+    def is_plain_gap(self) -> bool:
+        """Whether it is a gap of all groups, which ``gap=`` can say too."""
+        return False
+
+    def at(self, value: float) -> Requirement:
+        """With another number, where its course is by points."""
+        raise NotImplementedError(f"{type(self).__name__} does not move")
 
     @abstractmethod
     def rows(self, sums: Sums) -> list[Row]:
@@ -151,6 +241,18 @@ class Requirement(ABC):
     def opened(self) -> Requirement:
         """What is left of it where a place on a frontier says how far it goes: all of one that does not move."""
         return self
+
+
+def asked_of(rows: Sequence[Row]) -> tuple[Asked, ...]:
+    """What a policy is to remember of requirements."""
+    return tuple(row.asked for row in rows if row.asked is not None)
+
+
+def asked_along(rows: Sequence[Row]) -> tuple[Asked, ...]:
+    """What the policies of a frontier are: not the numbers of those that move."""
+    return tuple(
+        row.asked if row.width is None else row.asked.opened() for row in rows if row.asked is not None
+    )
 
 
 def rows_of(requirements: Sequence[Requirement], sums: Sums) -> list[Row]:

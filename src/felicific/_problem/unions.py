@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from felicific._typing import Floats
 from felicific.exceptions import ConstraintError
+
+if TYPE_CHECKING:
+    from felicific._problem.rows import Sums
 
 #: An attribute of people that groups are made of: a column's name, or its position where there is none.
 Attribute: TypeAlias = str | int
@@ -76,6 +79,71 @@ def places_of(attributes: Sequence[Attribute], between: Between) -> list[int] | 
     return [place for place, attribute in enumerate(attributes) if attribute in named]
 
 
+def compared(sums: Sums, between: Between, min_people: float) -> tuple[list[Union], dict[Any, float]]:
+    """Whose means are compared, and how many people are in each union that is not: too small a one, or an unknown.
+
+    Raises
+    ------
+    ConstraintError
+        When fewer than two are left, or there is no such attribute.
+    """
+    unions = unions_of(sums.groups, sums.attributes, between)
+    large = large_enough(unions, sums.people, min_people)
+    places = places_of(sums.attributes, between)
+    several = len(sums.attributes if places is None else places) > 1
+    kept = [
+        union
+        for union, enough in zip(unions, large, strict=True)
+        if enough and not is_unknown(union.name, sums.unknown, several)
+    ]
+    if len(kept) < 2:
+        only = f"only {kept[0].name!r} is left" if kept else "nobody is left"
+        raise ConstraintError(
+            f"Of {', '.join(repr(union.name) for union in unions)}, {only} to compare: those of fewer than "
+            f"{min_people:g} {'of all people' if 0 < min_people < 1 else 'people'}, or whose group is missing, are not."
+            if min_people or sums.unknown is not None
+            else f"Everybody is of {unions[0].name!r}, so there is nobody to compare.",
+            "Give a smaller min_people, name other attributes in between=, or pass more people of the others.",
+        )
+    left_out = {
+        union.name: float(sums.people[list(union.members)].sum()) for union in unions if union not in kept
+    }
+    return kept, left_out
+
+
+def is_unknown(name: Any, unknown: str | None, several: bool) -> bool:
+    """Whether a group, of ``several`` attributes or of one, is of people of whom an attribute is missing."""
+    if unknown is None or not several:
+        return unknown is not None and bool(name == unknown)
+    return unknown.replace("\\", "\\\\").replace("&", "\\&") in str(name).split(" & ")
+
+
+def known_groups(groups: Sequence[Any], attributes: Sequence[Attribute], unknown: str | None) -> list[int]:
+    """Positions of the groups of which nothing is missing; all where ``unknown``, the name for that, is None."""
+    return [z for z, group in enumerate(groups) if not is_unknown(group, unknown, len(attributes) > 1)]
+
+
+def check_between(between: Any) -> Any:
+    """Insist on an attribute, or several of them."""
+    named = between if isinstance(between, list | tuple) else [between]
+    if between is not None and not all(
+        isinstance(name, str | int) and not isinstance(name, bool) for name in named
+    ):
+        raise ConstraintError(
+            f"between is {between!r}.",
+            "Name an attribute of the groups, such as 'sex', or several in a list.",
+        )
+    return tuple(between) if isinstance(between, list | tuple) else between
+
+
+def words_of(between: Between, min_people: float) -> tuple[str, str]:
+    """Who is compared, in words: each of them, and how small they may be."""
+    named = [] if between is None else list(between) if isinstance(between, list | tuple) else [between]
+    parts = [name if isinstance(name, str) else f"attribute {name}" for name in named]
+    least = f"{min_people:.6g} people" if min_people >= 1 else f"{100 * min_people:.6g} % of all people"
+    return " and ".join(parts), f" of {least} or more" if min_people else ""
+
+
 def large_enough(unions: Sequence[Union], people: Floats, min_people: float) -> tuple[bool, ...]:
     """Which of them are compared: those of at least so many people, or of such a share of all, below 1.
 
@@ -101,3 +169,10 @@ def check_min_people(min_people: Any) -> float:
 def _shown(name: str, parts: int) -> str:
     """A value as it was written; of several, their combination as groups are called."""
     return name if parts > 1 else name.replace("\\&", "&").replace("\\\\", "\\")
+
+
+def read_attributes(values: Any) -> tuple[Attribute, ...]:
+    """Attributes out of a file."""
+    if not isinstance(values, list) or not all(type(value) in (str, int) for value in values):
+        raise TypeError(f"attributes {values!r}")
+    return tuple(values)

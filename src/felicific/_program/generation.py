@@ -25,7 +25,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from felicific._problem.happiness import Component
-from felicific._problem.rows import Requirement, Row, rows_of
+from felicific._problem.rows import Asked, Requirement, Row, asked_of, rows_of
+from felicific._problem.unions import Attribute
 from felicific._program.highs import Answer, run_model
 from felicific._program.model import Program, build, multipliers, policy_of, prices_of
 from felicific._program.moments import Moments, Outcome
@@ -80,6 +81,8 @@ class Crowd:
     own: Codes
     see_group: bool
     likely: Codes | None = None
+    attributes: tuple[Attribute, ...] = ()
+    unknown: str | None = None
 
 
 @dataclass(frozen=True)
@@ -128,6 +131,7 @@ class Generated:
     passes: int
     stopped: str
     duality_gap: float
+    asked: tuple[Asked, ...] = ()
 
 
 def choose(alpha: float, kappa: Floats, cost: Floats, value: Floats) -> Codes:
@@ -218,6 +222,7 @@ class Ledgers:
         }
         for name, ledger in self._both:
             found[f"{name} counted"] = _per_group(crowd, ledger.among)
+            found[f"{name} least"] = _per_group(crowd, ledger.value.min(axis=1))
             found[f"{name} today loss"], found[f"{name} today value"] = sums_of(crowd, ledger, crowd.own)
         return found
 
@@ -282,9 +287,12 @@ class Columns:
     def moments(self) -> Moments:
         """The master's moments: one signal, and columns for decisions."""
         crowd, m = self.crowd, len(self.loss)
-        return Moments(
+        return _Master(
             classes=np.arange(m),
             groups=crowd.groups,
+            attributes=crowd.attributes,
+            unknown=crowd.unknown,
+            lowest=self.totals[f"{self.name} least"],
             components=crowd.components,
             signal=_OneSignal(),
             loss_name="",
@@ -297,6 +305,18 @@ class Columns:
             today_value=self.totals[f"{self.name} today value"][:, None, :],
             rows=self.totals["rows"].astype(np.int64),
         )
+
+
+@dataclass(frozen=True, eq=False)
+class _Master(Moments):
+    """Moments whose decisions are columns: what people could get at least is not told by those found so far."""
+
+    lowest: Floats = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def least(self) -> Floats:
+        """The least mean that decisions can give every group."""
+        return np.asarray(self.lowest / self.counted)
 
 
 @dataclass(frozen=True)
@@ -548,6 +568,7 @@ def generate(ground: Ground, requirements: Sequence[Requirement]) -> Generated:
         passes=search.passes,
         stopped=stopped,
         duality_gap=duality_gap,
+        asked=asked_of(program.rows),
     )
 
 

@@ -30,6 +30,7 @@ from felicific._files import write_whole
 from felicific._people.weights import WeightKind, are_counts
 from felicific._problem.happiness import Component, read_component
 from felicific._problem.loss import loss_bounds
+from felicific._problem.unions import Attribute, known_groups, read_attributes
 from felicific._program.signals import Signal, signal_from_json, signal_to_json
 from felicific._typing import Array, Codes, Floats
 from felicific.exceptions import FelicificError, GroupError, HappinessError, MomentsError, PolicyFileError
@@ -76,6 +77,10 @@ class Moments:
     mass, loss and today in each of so many parts of the people, ``fold_mass[z, s, f]``, ``fold_loss[z, s, f, d]`` and
     ``fold_today[z, s, f, d]``.
 
+    ``attributes`` are what the groups are made of: names of columns, or positions where they have none. ``unknown`` is
+    what those are called whose group is missing, where that was allowed: they are counted and shown, and gaps are
+    between the others.
+
     ``weight_kind`` is what was said of the weights, and ``whole`` whether all of them are whole numbers: what can be
     promised depends on it, and no sum does.
 
@@ -111,6 +116,8 @@ class Moments:
     weight_kind: WeightKind = None
     whole: bool = True
     changed: tuple[bool, ...] | None = None
+    attributes: tuple[Attribute, ...] = ()
+    unknown: str | None = None
     today_mass: Floats | None = None
     square: Floats | None = None
     fold_mass: Floats | None = None
@@ -144,6 +151,21 @@ class Moments:
         """Weight inside ``among``, of shape (groups, components)."""
         return np.asarray(self.among.sum(axis=1))
 
+    @cached_property
+    def known(self) -> list[int]:
+        """Positions of the groups of which nothing is missing."""
+        return known_groups(self.groups, self.attributes, self.unknown)
+
+    @property
+    def people(self) -> Floats:
+        """Weight of every group."""
+        return np.asarray(self.mass.sum(axis=1))
+
+    @property
+    def least(self) -> Floats:
+        """The least mean that decisions can give every group, relative to the origin, of shape (groups, components)."""
+        return np.asarray(self.value.min(axis=2).sum(axis=1) / self.counted)
+
     @property
     def counts(self) -> bool:
         """Whether weights count people who were seen."""
@@ -152,10 +174,11 @@ class Moments:
     def __add__(self, other: Moments) -> Moments:
         if not isinstance(other, Moments):
             return NotImplemented
-        for what in ("classes", "groups", "components", "signal", "loss_name", "weight_kind", "folds"):
+        for what in _ALIKE:
             mine, theirs = getattr(self, what), getattr(other, what)
             same = np.array_equal(mine, theirs) if what == "classes" else mine == theirs
-            if not same:
+            unsaid = what == "attributes" and not (mine and theirs)  # files of 0.1.0 do not say them
+            if not same and not unsaid:
                 raise MomentsError(
                     f"These moments disagree on {what.removesuffix('_name')}: {_difference(mine, theirs)}.",
                     "Compute both with the same arguments; pass classes= and groups= when a part lacks some.",
@@ -169,6 +192,7 @@ class Moments:
             origin=origin,
             rows=self.rows + other.rows,
             whole=self.whole and other.whole,
+            attributes=self.attributes or other.attributes,
             changed=tuple(np.logical_or(self.moves, other.moves).tolist()),
             **sums,
         )
@@ -193,9 +217,10 @@ class Moments:
 
     def check_complete(self) -> None:
         """Raise unless there are two groups, each with people, inside every component's ``among`` too."""
-        if len(self.groups) < 2:
+        known = [self.groups[z] for z in self.known]
+        if len(known) < 2:
             raise GroupError(
-                f"There is one group only: {self.groups[0]!r}." if self.groups else "There is no group.",
+                f"There is one group only: {known[0]!r}." if known else "There is no group.",
                 "A gap is between groups: pass rows of at least two.",
             )
         for z, group in enumerate(self.groups):
@@ -317,6 +342,8 @@ class Moments:
                 "weight_kind": self.weight_kind,
                 "whole": self.whole,
                 "changed": list(self.moves),
+                "attributes": list(self.attributes),
+                "unknown": self.unknown,
                 "cells": cells.tolist(),
                 "folds": self.folds,
                 **{name: array[index].tolist() for name, array in self._known.items()},
@@ -358,7 +385,8 @@ class Moments:
         return found
 
     def _outcome(self, loss: float, relative: Floats) -> Outcome:
-        gaps = relative.max(axis=0) - relative.min(axis=0)
+        known = relative[self.known or slice(None)]
+        gaps = known.max(axis=0) - known.min(axis=0)
         return Outcome(loss / self.total, relative + self.origin, gaps)
 
 
@@ -380,6 +408,19 @@ SUMS = {
 
 #: Those that moments may lack.
 OPTIONAL = ("today_mass", "square", "fold_mass", "fold_loss", "fold_today")
+
+#: What moments that add agree on.
+_ALIKE = (
+    "classes",
+    "groups",
+    "components",
+    "signal",
+    "loss_name",
+    "weight_kind",
+    "attributes",
+    "unknown",
+    "folds",
+)
 
 _FORMAT = "felicific moments"
 
@@ -472,6 +513,9 @@ def _parsed(content: dict[str, Any]) -> Moments:
     changed = content.get("changed")  # files of 0.1.0 do not say it
     if changed is not None and (len(changed) != j or not all(type(one) is bool for one in changed)):
         raise refused(f"which components decisions change is {changed!r}")
+    attributes, unknown = read_attributes(content.get("attributes", [])), content.get("unknown")
+    if unknown is not None and type(unknown) is not str:
+        raise refused(f"those whose group is missing are called {unknown!r}")
     found = Moments(
         classes=classes,
         groups=groups,
@@ -483,6 +527,8 @@ def _parsed(content: dict[str, Any]) -> Moments:
         weight_kind=weight_kind,
         whole=whole,
         changed=None if changed is None else tuple(changed),
+        attributes=attributes,
+        unknown=unknown,
         **sums,
     )
     _check_sums(found)

@@ -27,7 +27,7 @@ from felicific._program.signals import Signal
 from felicific._program.summing import sum_people
 from felicific._tables.column import Column
 from felicific._tables.engine import QueryEngine, as_floats, as_list
-from felicific._tables.groups import encode_groups, find_groups, name_groups, refuse_identifiers
+from felicific._tables.groups import encode_groups, find_groups, name_groups, refuse_identifiers, without_null
 from felicific._tables.memory import EXACT, as_objects
 from felicific._typing import Array, Codes, Floats
 from felicific.exceptions import DataError, EngineError, FelicificError, HappinessError
@@ -166,7 +166,7 @@ class Query:
         """Conditions that a value is missing, or is a whole number of which the engine would lose digits."""
         import narwhals as nw
 
-        engine, used = self.engine, self.plan.used
+        engine, used = self.engine, self.columns.complete(self.plan.used)
         wrong = [nw.col(f"c{engine.names.index(name)}").is_null() for name in used]
         for i, name in enumerate(engine.names):
             if name in used and engine.dtypes[i].is_float():
@@ -321,15 +321,16 @@ class Query:
         today, cell = rest % (n_decisions + 1), rest // (n_decisions + 1)
         if (label == n_labels).any() or (today == n_decisions).any():
             raise DataError("Some labels are not among the classes.", "Name every class there is.")
-        group = name_groups([as_objects(as_list(result, f"g{i}")) for i in range(len(self.plan.group))])
+        keys = [as_objects(as_list(result, f"g{i}")) for i in range(len(self.plan.group))]
+        group = name_groups([without_null(column, self.columns.missing_group) for column in keys])
         known = self.people.groups if self.people.groups is not None else find_groups(group)
         if self.people.groups is None:
             refuse_identifiers(
                 known, int(as_floats(result, "n").sum()), float(sums.get("m_0", np.zeros(1)).sum())
             )
         codes = encode_groups(group, known)
-        keys = _Keys(self, known, codes, group, label, today, cell, as_floats(result, "n"), sums)
-        return keys.moments(origins)
+        found = _Keys(self, known, codes, group, label, today, cell, as_floats(result, "n"), sums)
+        return found.moments(origins)
 
 
 @dataclass(frozen=True)
@@ -388,6 +389,8 @@ class _Keys:
             square=square,
             rows=np.bincount(self.z, self.counts, minlength=len(self.known)).astype(np.int64),
             weight_kind=self.query.columns.weight_kind,
+            attributes=self.query.columns.attributes,
+            unknown=self.query.columns.missing_group,
             whole=not np.any(self.sums.get("parts", 0.0)),
         )
 

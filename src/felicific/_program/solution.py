@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from felicific._problem.happiness import Component
-from felicific._problem.rows import Requirement, Row, rows_of
+from felicific._problem.rows import Asked, Requirement, Row, asked_of, rows_of
 from felicific._program.highs import Answer, run_model
 from felicific._program.model import TOLERANCE, Program, build, changes_of, policy_of, prices_of
 from felicific._program.moments import Moments, Outcome
@@ -30,11 +30,14 @@ class Solution:
     prices : dict of str to float
         For every gap (by component name) and every other requirement (by its words): loss given up per unit
         by which it is tightened.
+    asked : tuple of Asked
+        What a policy is to remember of the requirements.
     """
 
     q: Floats
     outcome: Outcome
     prices: dict[str, float]
+    asked: tuple[Asked, ...] = ()
 
 
 def solve_program(
@@ -57,7 +60,7 @@ def solve_program(
     q = policy_of(program, answer.columns)
     outcome = moments.evaluate(q)
     check_solution(program, outcome, q, float(answer.columns[: len(program.cost)] @ program.cost))
-    return Solution(q, outcome, prices_of(program, answer))
+    return Solution(q, outcome, prices_of(program, answer), asked_of(program.rows))
 
 
 def _within_rounding(program: Program) -> Answer:
@@ -95,7 +98,7 @@ def check_solution(program: Program, outcome: Outcome, q: Floats, objective: flo
     means = moments.relative_means(q)
     for row in program.rows:
         slack = TOLERANCE * max(float(swing[row.j]), float(program.scales[row.j]))
-        if not row.met(means[:, row.j], program.counted[:, row.j], slack):
+        if not row.met(means[:, row.j], slack):
             faults.append(f"it does not meet: {row.words}")
     if faults:
         raise SolverError(
@@ -169,7 +172,7 @@ def least_gap(program: Program, row: Row) -> float:
     answer = run_model(tight, tight.rows, elastic=True)
     if not answer.feasible:
         raise SolverError("The least gap has no answer.", "Please report it, with the moments if you can.")
-    return float(program.moments.evaluate(policy_of(program, answer.columns)).gaps[row.j])
+    return row.reached(program.moments.relative_means(policy_of(program, answer.columns))[:, row.j])
 
 
 def rounded_up(number: float) -> float:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from felicific._people.people import CHANGED, People, changes, refuse_idle
-from felicific._people.weights import WeightKind
 from felicific._people.worth import BATCH, Batch, Worth, refuse_overflow, typical, worth_of
 from felicific._problem.problem import Problem
 from felicific._program.moments import SUMS, Moments, check_size
@@ -36,7 +35,7 @@ def sum_people(people: People, problem: Problem, signal: Signal) -> Moments:
         What the policy sees.
     """
     whole = people.weight is None or bool((people.weight == np.rint(people.weight)).all())
-    sums = _Sums(problem, people.groups, signal, people.weight_kind, whole, people.folds)
+    sums = _Sums(problem, people, signal, whole)
     sums.rows += np.bincount(people.codes, minlength=len(people.groups))
     if people.labels is not None and sums.fits_keys:
         try:
@@ -114,17 +113,9 @@ def _by_keys(sums: _Sums, people: People) -> Moments:
 class _Sums:
     """The running sums of :func:`sum_people`."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        groups: tuple[Any, ...],
-        signal: Signal,
-        weight_kind: WeightKind,
-        whole: bool,
-        folds: int,
-    ) -> None:
-        self.problem, self.groups, self.signal = problem, groups, signal
-        self.weight_kind, self.whole, self.folds = weight_kind, whole, folds
+    def __init__(self, problem: Problem, people: People, signal: Signal, whole: bool) -> None:
+        self.problem, self.people, self.signal = problem, people, signal
+        self.whole, self.folds, groups = whole, people.folds, people.groups
         g, d, j = len(groups), len(problem.decisions), len(problem.happiness)
         s = signal.size(len(problem.labels))
         check_size(g, s, d, j)
@@ -140,7 +131,7 @@ class _Sums:
 
     def empty(self) -> _Sums:
         """The same with no sums but the rows."""
-        fresh = _Sums(self.problem, self.groups, self.signal, self.weight_kind, self.whole, self.folds)
+        fresh = _Sums(self.problem, self.people, self.signal, self.whole)
         fresh.rows = self.rows
         return fresh
 
@@ -215,13 +206,15 @@ class _Sums:
         refuse_overflow(self.problem, sums["value"], sums["loss"])
         return Moments(
             classes=self.problem.decisions,
-            groups=self.groups,
+            groups=self.people.groups,
+            attributes=self.people.attributes,
+            unknown=self.people.unknown,
             components=self.problem.components,
             signal=self.signal,
             loss_name=self.problem.loss.name,
             origin=np.array([0.0 if origin is None else origin for origin in self.origin]),
             rows=self.rows,
-            weight_kind=self.weight_kind,
+            weight_kind=self.people.weight_kind,
             whole=self.whole,
             **sums,
         )

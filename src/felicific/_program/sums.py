@@ -51,6 +51,7 @@ def moments(
     weight_kind: WeightKind = None,
     folds: int = 0,
     key: Any = None,
+    missing_group: str | None = None,
 ) -> Moments:
     """Sum up everything that the linear program needs to know of the people in a table.
 
@@ -66,7 +67,8 @@ def moments(
     y, sample_weight : column name or array
         Labels; weights: 2 is the row twice in every sum, 0 the row absent.
     sensitive_features : column name(s), callable or array
-        The groups; several columns mean their intersections.
+        The groups; several columns mean their intersections, and ``between=`` of a requirement says which of them are
+        compared.
     happiness : function, Happiness, criterion name, expression, or list or dict of them
         What makes a person happy with a decision; an expression is text such as ``"decision * loan"``.
     policy : "score", "label", "soft-label", or Score(...)
@@ -89,6 +91,9 @@ def moments(
     key : column name or array, optional
         Who somebody is, which decides the fold; by default the content of the row but for its label does. A table that
         is not in memory needs one.
+    missing_group : str, optional
+        What to call people whose group is missing: ``"unknown"``, say. They are counted and shown, and never compared
+        with others. By default a missing group is an error.
 
     Returns
     -------
@@ -116,6 +121,7 @@ def moments(
         weight_kind=weight_kind,
         key=key,
         folds=check_folds(folds),
+        missing_group=missing_group,
     )
 
     def asked(decisions: Array) -> Problem:

@@ -32,9 +32,9 @@ from felicific._people.weights import WeightKind, warn_repeated
 from felicific._policy.lottery import content_keys, draw, keys_as_text, make_salt, warn_keyless
 from felicific._policy.policy import Policy
 from felicific._policy.solve import Kind
+from felicific._problem.asked import check_constraints, default_gap
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem
-from felicific._problem.requirements import check_constraints
 from felicific._problem.rows import Requirement
 from felicific._program.moments import Moments
 from felicific._program.signals import Individual, Signal, resolve_policy
@@ -80,18 +80,19 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     happiness : function, Happiness, criterion name, expression, or list or dict of them
         What makes a person happy with a decision, in real units; an expression is text such as
         ``"decision * loan"``.
-    gap : number, or dict of component or criterion to number, default=0.0
+    gap : number, or dict of component or criterion to number, optional
         Largest allowed gap, in the unit of happiness. With a dict, components it does not name are measured
-        and not constrained; None constrains nothing.
+        and not constrained. By default 0, or nothing once there is a Gap or a Ratio among the ``constraints``.
     policy : {"score", "individual", "label", "soft-label"}, Score(...) or Individual(...), default="score"
         What the policy sees of a person besides the group: the cell of the score, all of x, the predicted label,
         or a label drawn from the probabilities (the paper's).
     loss : "error", cost matrix (label, decision), function or expression, default="error"
         What a decision costs the decision maker.
-    constraints : sequence of Floor, Budget and Gap
-        Further requirements. Of several gaps of a component the smallest counts.
+    constraints : sequence of Gap, Ratio, Floor and Budget
+        Further requirements. Of several gaps of a component between all groups the smallest counts.
     sensitive_features : column(s) of X, callable, or None
-        Which group a person belongs to; several columns mean their intersections. With None, pass
+        Which group a person belongs to; several columns mean their intersections, and ``between=`` of a requirement
+        says which of them are compared. With None, pass
         ``sensitive_features=`` to ``fit``, which remembers the names of columns; values are passed to ``predict`` too.
     favourable : class, optional
         The decision that people hope for; the last class by default.
@@ -114,6 +115,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     randomize : bool, default=True
         False gives each person the most probable decision; ``loss_`` and ``gaps_`` are then those of the
         rounded decisions, and the gap asked for may be exceeded.
+    missing_group : str, optional
+        What to call people whose group is missing: ``"unknown"``, say. They are counted and shown, and never compared
+        with others. By default a missing group is an error.
     group_at_predict : bool, default=True
         False when the group is known at fit only: the policy then decides without it. An individual policy learns
         p(label, group given x) with a clone of the estimator. ``cost_of_blindness_`` says what that costs.
@@ -173,7 +177,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         estimator: Any,
         *,
         happiness: HappinessLike | None = None,
-        gap: GapLike = 0.0,
+        gap: GapLike = None,
         policy: Kind = "score",
         loss: LossLike = "error",
         constraints: Iterable[Requirement] = (),
@@ -187,6 +191,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         random_state: RandomState = None,
         randomize: bool = True,
         group_at_predict: bool = True,
+        missing_group: str | None = None,
     ) -> None:
         self.estimator = estimator
         self.happiness = happiness
@@ -204,6 +209,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         self.random_state = random_state
         self.randomize = randomize
         self.group_at_predict = group_at_predict
+        self.missing_group = missing_group
 
     # -----------------------------------------------------------------------------------------------------
     # Fit
@@ -287,7 +293,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         group = intake.groups(table, sensitive_features, weight)
         now, cluster = said.column(table, "today"), said.column(table, "cluster")
         refuse_length(cluster, n)
-        rows = Rows(X, labels, group, weight, now, np.arange(n), said.weight_kind, cluster)
+        attributes = intake.attributes(table, sensitive_features)
+        rows = Rows(X, labels, group, weight, now, np.arange(n), said.weight_kind, cluster, attributes)
         keys, self._clustered = intake.keys(X), cluster is not None
         warn_repeated(keys if keys is None or present is None else keys[present], cluster)
         if present is not None:
@@ -304,16 +311,17 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
     @property
     def _intake(self) -> Intake:
-        return Intake(self.key, self.sensitive_features_, bool(self.group_at_predict))
+        return Intake(self.key, self.sensitive_features_, bool(self.group_at_predict), self.missing_group)
 
     def _problem(self) -> Problem:
         """What is asked, spelled out for the classes of the model."""
+        constraints = check_constraints(self.constraints)
         problem = Problem.of(
             self.classes_,
             self.happiness,
             loss=self.loss,
-            gap=self.gap,
-            constraints=self.constraints,
+            gap=default_gap(self.gap, constraints),
+            constraints=constraints,
             favourable=self.favourable,
             see_group=bool(self.group_at_predict),
         )
@@ -321,7 +329,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             check_method(self.method, self.confidence)
         if self.confidence is not None:
             check_confidence(self.confidence)
-            check_certifiable(self.gap, problem.widths, problem.components, self.method)
+            check_certifiable(self.gap, problem, self.method, self.missing_group)
         return problem
 
     def _fit_policy(self, problem: Problem, people: People, kind: Signal | Individual, salt: str) -> Fitted:
@@ -383,6 +391,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             proba=proba,
             predicted=predicted,
             joint=joint,
+            unknown=self.missing_group,
             **rows.known,
         )
 
@@ -461,7 +470,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         line, fresh = self.frontier_, copy(self)
         fitted = self._fitted.moved(line.position(gap=gap, loss=loss))
         constraints = check_constraints(self.constraints)
-        written = any(constraint.moves for constraint in constraints)
+        written = any(constraint.is_plain_gap for constraint in constraints)
         if written:
             fresh.constraints = [constraint.opened() for constraint in constraints]
         several = np.isfinite(line.ray).sum() > 1
@@ -703,7 +712,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             predicted=np.asarray(self.estimator_.predict(features)),
             groups=policy.groups,
             joint=joint,
-            **known,
+            unknown=self.missing_group,
+            **known | {"attributes": policy.attributes},
         )
 
     def __sklearn_tags__(self) -> Any:

@@ -14,7 +14,14 @@ from felicific._fit.safety import split
 from felicific._people.checks import refuse_missing_labels
 from felicific._people.weights import WeightKind, are_sampling, number_clusters
 from felicific._policy.lottery import check_keys
-from felicific._tables.groups import encode_groups, find_groups, groups_of_present, refuse_identifiers
+from felicific._tables.groups import (
+    attributes_of,
+    check_missing_group,
+    encode_groups,
+    find_groups,
+    groups_of_present,
+    refuse_identifiers,
+)
 from felicific._tables.memory import (
     as_objects,
     as_vector,
@@ -44,11 +51,17 @@ class Intake:
         Which group a person belongs to.
     see_group : bool
         Whether deciding may look at the columns that name the group.
+    missing_group : str, or None
+        What those are called whose group is missing.
     """
 
     key: Any
     named: Any
     see_group: bool
+    missing_group: str | None = None
+
+    def __post_init__(self) -> None:
+        check_missing_group(self.missing_group)
 
     @property
     def hidden(self) -> list[Any]:
@@ -91,8 +104,12 @@ class Intake:
     def groups(self, X: Table, given: Any, weight: Floats | None = None) -> Array:
         """One group per row, as given with the rows, else as named in the settings; a row of weight 0 has any."""
         if given is not None:
-            return groups_of_present(X, given, weight)
-        return groups_of_present(X, self.named, weight, columns_only=True)
+            return groups_of_present(X, given, weight, missing_group=self.missing_group)
+        return groups_of_present(X, self.named, weight, True, self.missing_group)
+
+    def attributes(self, X: Table, given: Any) -> tuple[Any, ...]:
+        """What the groups are made of."""
+        return attributes_of(X, self.named, columns_only=True) if given is None else attributes_of(X, given)
 
     def features(self, X: Table, model: Any = None, fitted: Sequence[str] | None = None) -> Table:
         """Exactly the columns that a fitted model was trained on, when it remembers them; else X without the key.
@@ -157,11 +174,12 @@ class Rows:
     numbers: Codes
     weight_kind: WeightKind = None
     cluster: Array | None = None
+    attributes: tuple[Any, ...] = ()
 
     @property
     def known(self) -> dict[str, Any]:
         """What is known of each besides x and the group, for :meth:`People.of`."""
-        names = ("y", "weight", "today", "weight_kind", "cluster")
+        names = ("y", "weight", "today", "weight_kind", "cluster", "attributes")
         return {name: getattr(self, name) for name in names} | {"rows": self.numbers}
 
     def take(self, rows: Codes) -> Rows:

@@ -11,9 +11,9 @@ import numpy as np
 from felicific._fit.fitted import achieved
 from felicific._people.checks import check_weights
 from felicific._people.people import People, changes, refuse_idle
+from felicific._problem.asked import check_one_unit
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem
-from felicific._problem.requirements import check_one_unit
 from felicific._sklearn.classifier import FairClassifier
 from felicific._sklearn.inputs import present_rows
 from felicific._tables.groups import resolve_groups

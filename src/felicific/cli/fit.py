@@ -101,6 +101,7 @@ def sums(people: People, kind: PolicyKind | None) -> Moments:
         favourable=people.favourable,
         sample_weight=people.weight,
         weight_kind=people.weight_kind,
+        missing_group=people.missing_group,
     )
 
 
@@ -124,5 +125,9 @@ def _summary(result: _Result, out: Path) -> dict[str, Any]:
         "sentences": policy.sentences(),
         "fitted": outcome(policy.outcome),
         "today": outcome(result.today),
+        "requirements": [
+            {"asked": words, "reached": number, "not_compared": policy.not_constrained.get(words, {})}
+            for words, number in policy.reached.items()
+        ],
         "certificate": None if result.certificate is None else result.certificate.to_dict(),
     }

@@ -63,17 +63,16 @@ def frontier(options: FrontierOptions) -> None:
 
 
 def _trace(people: People, options: FrontierOptions) -> Frontier:
-    from felicific.cli.inputs import read_constraints
-
-    constraints = read_constraints(options, people.happiness)
-    if options.kind == "individual":
-        from felicific.cli.model import classifier
-
-        rows = people.source.read(pandas=True)
-        fair = classifier(people, rows, options.kind, gap=None, constraints=constraints)
-        line: Frontier = fair.frontier_
-        return line
     from felicific._frontier.solve import frontier as trace
+    from felicific.cli.inputs import read_asked
+
+    _, constraints = read_asked(options, people.happiness, None)
+    if options.kind == "individual":
+        people.check_signal()
+        asked = ("proba", "predicted", "sensitive_features", "happiness", "loss", "classes", "favourable")
+        named = {name: getattr(people, name) for name in (*asked, "missing_group")}
+        named |= {"y": people.label, "today": people.today, "sample_weight": people.weight}
+        return trace(people.rows(), policy=options.kind, constraints=constraints, **named)
     from felicific.cli.fit import sums
 
     return trace(sums(people, options.kind), constraints=constraints)
@@ -127,6 +126,6 @@ def _lines(line: Frontier) -> list[str]:
         return (name, first, *(c.cell(gap) for c, gap in zip(line.components, numbers, strict=True)), "")
 
     rows = [row("today", line.today.loss, line.today.gaps)]
-    rows += [row(f"breakpoint {i + 1}", line.loss[i], line.gaps[i]) for i in shown]
-    count = f"{last + 1} breakpoints" + (f", {len(shown)} of them shown" if len(shown) <= last else "")
-    return [f"From the least gap to the least loss: {count}", *table_lines(header, rows)]
+    rows += [row(line.place(i), line.loss[i], line.gaps[i]) for i in shown]
+    count = f"{last + 1} {line.places}" + (f", {len(shown)} of them shown" if len(shown) <= last else "")
+    return [f"From {line.course}: {count}", *table_lines(header, rows)]

@@ -12,7 +12,7 @@ from typing import Any
 from felicific._problem.criteria import CRITERIA
 from felicific._problem.expressions import Expression, is_name
 from felicific._problem.happiness import Happiness
-from felicific._problem.requirements import Budget, Floor
+from felicific._problem.requirements import Budget, Floor, Gap, Ratio
 from felicific.cli.files import Source
 from felicific.cli.options import Roles, Traced
 from felicific.exceptions import DataError, HappinessError
@@ -102,6 +102,51 @@ def needed_columns(*objects: Any) -> set[str] | None:
 def read_gap(texts: Sequence[str] | None) -> Any:
     """A number for all components, or one by name."""
     return _by_name(texts, "gap", _number)
+
+
+def read_asked(options: Traced, happiness: Any, gap: Sequence[str] | None) -> tuple[Any, list[Any]]:
+    """The gap as the library takes it, and every constraint: who is compared belongs to gaps and ratios alike.
+
+    Without a number for either, those who are to be compared are to have a gap of 0.
+    """
+    whom: list[Any] = [_between(text, options.group) for text in options.between or ()] or [None]
+    compared = [(between, options.min_people) for between in whom]
+    found = read_constraints(options, happiness)
+    ratios = _named(options.ratio, "ratio", happiness, _number)
+    found += [Ratio(name, level, *said) for name, level in ratios.items() for said in compared]
+    allowed = read_gap(gap)
+    if compared == [(None, 0.0)] or (allowed is None and ratios):
+        return allowed, found
+    gaps = (
+        dict.fromkeys(_every_name(happiness), 0.0)
+        if allowed is None
+        else _named(gap, "gap", happiness, _number)
+    )
+    return None, [*found, *(Gap(name, width, *said) for name, width in gaps.items() for said in compared)]
+
+
+def _between(text: str, group: list[str]) -> str | list[str]:
+    """A column of the group, or several."""
+    parts = [text] if text in group else [part.strip() for part in text.split(",")]
+    return parts if len(parts) > 1 else parts[0]
+
+
+def _every_name(happiness: Any) -> list[str]:
+    """Names of all that is measured: components, or criteria."""
+    parts = happiness if isinstance(happiness, list | tuple) else [happiness]
+    return [
+        part if isinstance(part, str) and part in CRITERIA else _only_name(part, "between") for part in parts
+    ]
+
+
+def _named(
+    texts: Sequence[str] | None, option: str, happiness: Any, convert: Callable[[str, str], Any]
+) -> dict[str, Any]:
+    """Numbers by name; one without a name is that of all that is measured."""
+    found = _by_name(texts, option, convert)
+    if found is None or isinstance(found, dict):
+        return found or {}
+    return dict.fromkeys(_every_name(happiness), found)
 
 
 def read_constraints(options: Traced, happiness: Any) -> list[Any]:

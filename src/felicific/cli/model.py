@@ -66,6 +66,7 @@ def classifier(people: People, rows: Table, kind: PolicyKind, **settings: Any) -
         sensitive_features=people.sensitive_features,
         favourable=people.favourable,
         policy=kind,
+        missing_group=people.missing_group,
         **settings,
     )
     said = people.evidence(rows)

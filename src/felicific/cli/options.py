@@ -113,6 +113,14 @@ class Measured(Scored):
             rich_help_panel=PEOPLE,
         ),
     ]
+    missing_group: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="What to call people whose group is missing; they are shown and not compared. Default: an error.",
+            rich_help_panel=PEOPLE,
+        ),
+    ] = None
     weight: Weight = None
     happiness: Annotated[
         list[str],
@@ -185,6 +193,32 @@ class Traced(Measured):
             rich_help_panel=ASKED,
         ),
     ] = None
+    ratio: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="RATIO",
+            help="No group's mean below this share of the highest, 0.8 for the four-fifths rule; of one of several, "
+            "NAME=RATIO.",
+            rich_help_panel=ASKED,
+        ),
+    ] = None
+    between: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Who is compared by the gap and the ratio: everybody of each value of this column of --group; of each "
+            "combination, COLUMN,COLUMN. Given twice, each is asked for. Default: all groups.",
+            rich_help_panel=ASKED,
+        ),
+    ] = None
+    min_people: Annotated[
+        float,
+        typer.Option(
+            metavar="NUMBER",
+            help="Groups of fewer people are shown and not compared; below 1, a share of all people.",
+            rich_help_panel=ASKED,
+        ),
+    ] = 0.0
     kind: Annotated[
         PolicyKind | None,
         typer.Option(
@@ -299,6 +333,8 @@ class Roles:
         Columns.
     weight_kind : str
         What weights are.
+    missing_group : str
+        What those are called whose group is missing.
     classes, favourable : str or list of str
         Decisions, as they are typed.
     happiness, name, unit, among, bounds, loss : str or list of str
@@ -318,6 +354,7 @@ class Roles:
     weight: str | None = None
     cluster: str | None = None
     weight_kind: WeightKind | None = None
+    missing_group: str | None = None
     key: str | None = None
     classes: list[str] | None = None
     favourable: str | None = None

@@ -14,11 +14,10 @@ from felicific._typing import Array, Table
 from felicific.cli.files import Source, open_source
 from felicific.cli.inputs import (
     needed_columns,
+    read_asked,
     read_class,
     read_classes,
-    read_constraints,
     read_function,
-    read_gap,
     read_happiness,
     read_proba,
 )
@@ -47,6 +46,8 @@ class People:
         Columns.
     weight_kind : str or None
         What weights are.
+    missing_group : str or None
+        What those are called whose group is missing.
     happiness, loss, favourable :
         As the library takes them.
     policy : Policy or None
@@ -66,6 +67,7 @@ class People:
     weight: str | None
     cluster: str | None
     weight_kind: WeightKind | None
+    missing_group: str | None
     key: str | None
     happiness: Any
     loss: Any
@@ -108,6 +110,7 @@ class People:
             weight=roles.weight,
             cluster=roles.cluster,
             weight_kind=roles.weight_kind,
+            missing_group=roles.missing_group,
             key=roles.key,
             happiness=happiness,
             loss=cost,
@@ -122,12 +125,8 @@ class People:
 
     def task(self, options: Fitted) -> dict[str, Any]:
         """What is asked of a policy; a gap of 0 when nothing is said."""
-        allowed = read_gap(options.gap)
-        return {
-            "gap": 0.0 if allowed is None else allowed,
-            "constraints": read_constraints(options, self.happiness),
-            "random_state": options.seed,
-        }
+        gap, constraints = read_asked(options, self.happiness, options.gap)
+        return {"gap": gap, "constraints": constraints, "random_state": options.seed}
 
     def rows(self) -> Table:
         """All rows, in memory."""

@@ -171,7 +171,7 @@ def _policy(problem: Problem, policy: Policy, rules: list[str]) -> dict[str, Any
     return {
         "kind": policy.kind,
         "gaps_allowed": None if gap is None else {str(name): plain(width) for name, width in gap.items()},
-        "constraints": [str(constraint) for constraint in problem.kept],
+        "constraints": [asked.words for asked in policy.basis.requirements],
         "see_group": policy.see_group,
         "randomize": policy.randomize,
         "sentences": rules,

@@ -19,7 +19,8 @@ import numpy as np
 
 from felicific._frontier.breakpoints import Point
 from felicific._frontier.frontier import Frontier
-from felicific._problem.requirements import Budget, requirements_of
+from felicific._problem.asked import requirements_of
+from felicific._problem.requirements import Budget
 from felicific._program.moments import Moments
 from felicific._program.solution import solve_program
 from felicific._typing import Floats

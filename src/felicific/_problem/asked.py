@@ -1,0 +1,132 @@
+"""From what a user writes, ``gap=`` and ``constraints=``, to requirements: checked, and each of them once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from felicific._problem.happiness import Component
+from felicific._problem.requirements import Gap, check_width
+from felicific._problem.rows import Requirement
+from felicific.exceptions import ConstraintError
+
+
+def requirements_of(gap: Any, constraints: Any, components: tuple[Component, ...]) -> tuple[Requirement, ...]:
+    """Every requirement as an object: one gap for each component that has one, then the constraints as they stand.
+
+    Parameters
+    ----------
+    gap : number, dict of component or criterion to number, or None
+        A number is the gap of every component; None asks for nothing.
+    constraints : sequence of Requirement, or None
+        Further requirements. Of several gaps of a component the smallest counts.
+    components : tuple of Component
+        What is measured.
+    """
+    widths = resolve_gap(gap, components)
+    listed = check_constraints(constraints)
+    widths = _smallest(widths, _gaps_among(listed), components)
+    gaps = (
+        Gap(component, width)
+        for component, width in zip(components, widths, strict=True)
+        if math.isfinite(width)
+    )
+    return (*gaps, *(other for other in listed if not other.is_plain_gap))
+
+
+def default_gap(gap: Any, constraints: Any) -> Any:
+    """What ``gap=`` stands for where it is left out: 0, or nothing once a constraint compares groups itself."""
+    if gap is not None:
+        return gap
+    return {} if any(one.replaces_gap for one in check_constraints(constraints)) else 0.0
+
+
+def resolve_gap(
+    gap: Any, components: tuple[Component, ...], constraints: Sequence[Requirement] = ()
+) -> list[float]:
+    """Allowed gap of every component; infinite where nothing was asked. Gaps among the constraints count too."""
+    widths = _smallest([math.inf] * len(components), _gaps_written(gap, components), components)
+    return _smallest(widths, _gaps_among(constraints), components)
+
+
+def gaps_asked(requirements: Sequence[Requirement], components: tuple[Component, ...]) -> dict[str, float]:
+    """Allowed gaps by component, of those that have one."""
+    pairs = zip(components, resolve_gap(None, components, requirements), strict=True)
+    return {component.name: width for component, width in pairs if math.isfinite(width)}
+
+
+def check_one_unit(number: float, what: str, components: Sequence[Component]) -> None:
+    """Refuse one number, but for 0, of components in different units; what has no unit is not known to differ.
+
+    What lies between 0 and 1 is a share, whatever it is called.
+    """
+    counted = {
+        component.unit or ("share" if component.bounds == (0.0, 1.0) else "") for component in components
+    }
+    units = sorted(counted - {""})
+    if len(units) > 1 and 0 < number < math.inf:
+        named = ", ".join(f"{component.name!r}: ..." for component in components)
+        raise ConstraintError(
+            f"The {what} is {number!r}, one number for components that are counted in {' and in '.join(units)}.",
+            f"Give each its own: {what}={{{named}}}.",
+        )
+
+
+def check_gaps(gap: Any, constraints: Iterable[Requirement], components: tuple[Component, ...]) -> None:
+    """Refuse gaps that cannot mean anything: one number in several units, or more than values can be apart."""
+    if gap is not None and not isinstance(gap, Mapping):
+        check_one_unit(check_width(gap, "gap"), "gap", components)
+    among = (one for one in constraints if isinstance(one, Gap))
+    for asked in (*_gaps_written(gap, components), *among):
+        for component in (components[j] for j in asked.components(components)):
+            if component.widest * (1 + 1e-9) < asked.at_most < math.inf:
+                widest, points = component.quantity(component.widest), " (five percentage points are 0.05)"
+                raise ConstraintError(
+                    f"The gap of {component.name!r} is to be at most {component.quantity(asked.at_most)}, and no gap "
+                    f"of it is larger than {widest}, by its bounds.",
+                    f"Give a number from 0 to {widest}{points if component.bounds == (0.0, 1.0) else ''}.",
+                )
+
+
+def _gaps_written(gap: Any, components: tuple[Component, ...]) -> Iterator[Gap]:
+    """The gaps that the shorthand stands for."""
+    if isinstance(gap, Mapping):
+        for name, width in gap.items():
+            yield Gap(name, width)
+    elif gap is not None:
+        width = check_width(gap, "gap")
+        for component in components:
+            yield Gap(component, width)
+
+
+def _gaps_among(constraints: Iterable[Requirement]) -> Iterator[Gap]:
+    """Those of all groups; one that compares others stands for itself."""
+    return (one for one in constraints if isinstance(one, Gap) and one.is_plain_gap)
+
+
+def _smallest(widths: list[float], gaps: Iterable[Gap], components: tuple[Component, ...]) -> list[float]:
+    """Widths of all components, no larger than any of these gaps allows."""
+    widths = list(widths)
+    for gap in gaps:
+        for j in gap.components(components):
+            widths[j] = min(widths[j], gap.at_most)
+    return widths
+
+
+def check_constraints(constraints: Any) -> tuple[Requirement, ...]:
+    """Insist on a list of requirements."""
+    if constraints is None:
+        return ()
+    if not isinstance(constraints, Iterable) or isinstance(constraints, str):
+        raise ConstraintError(
+            f"The constraints are {constraints!r}.",
+            "Pass a list of Gap(...), Ratio(...), Floor(...) or Budget(...).",
+        )
+    listed = tuple(constraints)
+    for constraint in listed:
+        if not isinstance(constraint, Requirement):
+            raise ConstraintError(
+                f"{constraint!r} is not a constraint.", "Use Gap(...), Ratio(...), Floor(...) or Budget(...)."
+            )
+    return listed

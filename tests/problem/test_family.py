@@ -1,0 +1,595 @@
+"""The family of requirements: between attributes, ratios, small and unknown groups, against a naive dense program."""
+
+import math
+from dataclasses import replace
+from itertools import permutations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from strategies import examples
+
+from felicific import (
+    Budget,
+    FairClassifier,
+    Floor,
+    Gap,
+    Happiness,
+    Moments,
+    Policy,
+    Ratio,
+    frontier,
+    moments,
+    solve,
+)
+from felicific._problem.unions import unions_of
+from felicific.exceptions import ConstraintError, GroupError, InfeasibleError, MomentsError
+
+ROLES = {
+    "predicted": "own",
+    "y": "y",
+    "sensitive_features": ["sex", "race"],
+    "happiness": {"paid": "decision * pay"},
+}
+
+
+def people(seed, n=90, races=("a", "b", "c")):
+    """People of two attributes with weights, whose pay and labels depend on both."""
+    rng = np.random.default_rng(seed)
+    sex, race = rng.choice(["f", "m"], n), rng.choice(list(races), n)
+    for i, (one, other) in enumerate((one, other) for one in "fm" for other in races):
+        sex[i], race[i] = one, other  # everybody is there
+    own = (rng.random(n) < 0.3 + 0.3 * (sex == "m") + 0.1 * (race == "a")).astype(int)
+    y = np.where(rng.random(n) < 0.8, own, 1 - own)
+    pay = np.round(1 + rng.random(n) + (sex == "m"), 3)
+    return {
+        "sex": sex,
+        "race": race,
+        "own": own,
+        "y": y,
+        "pay": pay,
+        "w": rng.integers(1, 4, n).astype(float),
+    }
+
+
+def naive(table, asked, see_group=True):
+    """The least loss by a dense program over q[group, own label, decision], with all pairs of unions; None if none.
+
+    ``asked`` are (kind, number, columns): ("gap", width, ["sex"]), ("ratio", least, [...]).
+    """
+    names = sorted({f"{s} & {r}" for s, r in zip(table["sex"], table["race"], strict=True)})
+    n = len(table["y"])
+
+    def column(i, d):
+        z = names.index(f"{table['sex'][i]} & {table['race'][i]}") if see_group else 0
+        return (z * 2 + int(table["own"][i])) * 2 + d
+
+    size = (len(names) if see_group else 1) * 4
+    cost = np.zeros(size)
+    for i in range(n):
+        for d in (0, 1):
+            cost[column(i, d)] += table["w"][i] * (d != table["y"][i]) / table["w"].sum()
+    rows, sides = [], []
+    for kind, number, columns in asked:
+        unions = sorted({tuple(table[c][i] for c in columns) for i in range(n)})
+        means = []
+        for union in unions:
+            inside = [i for i in range(n) if tuple(table[c][i] for c in columns) == union]
+            mean = np.zeros(size)
+            for i in inside:
+                mean[column(i, 1)] += table["w"][i] * table["pay"][i]
+            means.append(mean / sum(table["w"][i] for i in inside))
+        for a, b in permutations(range(len(unions)), 2):
+            rows.append(means[a] - means[b] if kind == "gap" else number * means[a] - means[b])
+            sides.append(number if kind == "gap" else 0.0)
+    one = np.kron(np.eye(size // 2), np.ones(2))
+    found = linprog(cost, np.array(rows), sides, one, np.ones(size // 2), bounds=(0, 1), method="highs")
+    return found.fun if found.status == 0 else None
+
+
+def as_constraint(kind, number, columns):
+    between = columns[0] if len(columns) == 1 else columns
+    return (Gap if kind == "gap" else Ratio)("paid", number, between=between)
+
+
+WHOM = [["sex"], ["race"], ["sex", "race"]]
+ASKED = st.one_of(
+    st.tuples(st.just("gap"), st.sampled_from([0.0, 0.05, 0.2, 0.5]), st.sampled_from(WHOM)),
+    st.tuples(st.just("ratio"), st.sampled_from([0.3, 0.6, 0.8, 0.95, 1.0]), st.sampled_from(WHOM)),
+)
+
+
+@examples(40)
+@given(st.integers(0, 10_000), st.lists(ASKED, min_size=1, max_size=3), st.booleans())
+def test_the_optimum_is_that_of_a_dense_program(seed, asked, see_group):
+    """Alone and together, with and without the group: the least loss of a program with all pairs of unions."""
+    table = people(seed, n=40)
+    sums = moments(table, sample_weight="w", **ROLES)
+    constraints = [as_constraint(*one) for one in asked]
+    wanted = naive(table, asked, see_group)
+    policy = solve(sums, constraints=constraints, group_at_predict=see_group)
+    assert policy.loss == pytest.approx(wanted, abs=1e-8)
+    for (kind, number, _), constraint in zip(asked, constraints, strict=True):
+        (row,) = constraint.rows(sums)
+        reached = policy.reached[row.words]
+        assert reached <= number + 1e-8 if kind == "gap" else reached >= number - 1e-8
+
+
+def test_reached_is_measured_on_the_people():
+    """What a policy says of a union is what its decisions do to these people, summed row by row."""
+    table = people(3)
+    asked = [Gap("paid", 0.1, between="sex"), Ratio("paid", 0.9, between="race")]
+    policy = solve(table, sample_weight="w", constraints=asked, **ROLES)
+    group = [f"{s} & {r}" for s, r in zip(table["sex"], table["race"], strict=True)]
+    odds = policy.odds(table["own"], group)[:, 1]
+
+    def means(column):
+        return [
+            np.average(
+                (odds * table["pay"])[table[column] == value], weights=table["w"][table[column] == value]
+            )
+            for value in np.unique(table[column])
+        ]
+
+    (gap, ratio), (sex, race) = policy.reached.values(), (means("sex"), means("race"))
+    assert gap == pytest.approx(max(sex) - min(sex), abs=1e-12)
+    assert ratio == pytest.approx(min(race) / max(race), abs=1e-12)
+    assert list(policy.reached) == [
+        "gap of 'paid' between groups by sex at most 0.1",
+        "mean 'paid' of every race at least 0.9 of the highest",
+    ]
+    assert policy.gap > 0.1  # over all groups, of which nothing was asked
+    assert any("every race at least 0.9 of the highest. It is 0.9" in text for text in policy.sentences())
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Prices
+
+
+@pytest.mark.parametrize("make", [
+    lambda value, whom: Ratio("paid", value, between=whom),
+    lambda value, whom: Gap("paid", 1 - value, between=whom),
+], ids=["ratio", "gap"])  # fmt: skip
+def test_prices_equal_finite_differences(make):
+    """How fast the least loss rises as the requirement is tightened, to a millionth."""
+    checked = 0
+    for seed in range(6):
+        sums = moments(people(seed, n=300), **ROLES)
+        for value in (0.55, 0.7, 0.83):
+            for whom in ("sex", "race", None):
+
+                def loss(value, sums=sums, whom=whom):
+                    return solve(sums, constraints=[make(value, whom)]).loss
+
+                step = 1e-5
+                before, here, after = (loss(value + at) for at in (-step, 0.0, step))
+                if not abs((after - here) - (here - before)) <= 1e-4 * (after - before):
+                    continue  # a corner lies there, or nothing binds
+                (price,) = solve(sums, constraints=[make(value, whom)]).prices.values()
+                assert price == pytest.approx((after - before) / (2 * step), rel=1e-6)
+                checked += price > 0
+    assert checked > 10
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Who is compared
+
+
+def test_small_groups_are_shown_and_not_compared():
+    """By a number of people or a share of all: no row, named and counted; those that are left are compared."""
+    table = {name: np.asarray(column) for name, column in people(0, n=200).items()}
+    keep = (table["race"] != "c") | (np.arange(200) < 12)
+    table = {name: column[keep] for name, column in table.items()}
+    table["w"] = np.ones(keep.sum())
+    sums = moments(table, **ROLES)
+    few = float((table["race"] == "c").sum())
+    for least in (few + 1, (few + 1) / keep.sum()):
+        policy = solve(sums, constraints=[Gap("paid", 0.0, between="race", min_people=least)])
+        assert list(policy.not_constrained.values()) == [{"c": few}]
+        others = {name: column[table["race"] != "c"] for name, column in table.items()}
+        own = naive(others, [("gap", 0.0, ["race"])])
+        rest = {name: column[table["race"] == "c"] for name, column in table.items()}
+        free = naive(rest, [("gap", 1e9, ["sex"])])
+        n, m = len(others["y"]), len(rest["y"])
+        assert policy.loss == pytest.approx((own * n + free * m) / (n + m), abs=1e-8)
+        assert "'c' (" in " ".join(policy.sentences())
+    everybody = solve(sums, constraints=[Gap("paid", 0.0, between="race", min_people=few)])
+    assert not everybody.not_constrained
+    assert everybody.loss > policy.loss
+
+
+def test_arrays_have_attributes_by_position_and_tables_by_name():
+    """between=0 of arrays is between="sex" of a table; one attribute compares all groups; the wrong one is named."""
+    table = people(1)
+    frame = pd.DataFrame(table)
+    named = moments(frame, **ROLES)
+    values = np.column_stack([table["sex"], table["race"]])
+    by_place = moments(frame, **ROLES | {"sensitive_features": values})
+    of_frame = moments(frame, **ROLES | {"sensitive_features": frame[["sex", "race"]]})
+    assert (named.attributes, by_place.attributes, of_frame.attributes) == (
+        ("sex", "race"), (0, 1), ("sex", "race"),
+    )  # fmt: skip
+    losses = {
+        solve(named, constraints=[Gap("paid", 0.05, between="sex")]).loss,
+        solve(by_place, constraints=[Gap("paid", 0.05, between=0)]).loss,
+        solve(of_frame, constraints=[Gap("paid", 0.05, between=["sex"])]).loss,
+    }
+    assert len(losses) == 1
+    one = moments(frame, **ROLES | {"sensitive_features": "sex"})
+    assert one.attributes == ("sex",)
+    assert solve(one, constraints=[Gap("paid", 0.05, between="sex")]).loss == solve(one, gap=0.05).loss
+    assert moments(frame, **ROLES | {"sensitive_features": lambda x: x["sex"]}).attributes == (0,)
+
+
+def test_attributes_stay_with_sums_and_files():
+    """Moments that disagree on them refuse to add; files keep them, and files without them are read."""
+    table = people(2)
+    sums = moments(table, **ROLES)
+    swapped = replace(sums, attributes=("race", "sex"))
+    with pytest.raises(MomentsError, match="attributes"):
+        sums + swapped
+    assert (sums + sums).attributes == ("sex", "race")
+    read = Moments.from_json(sums.to_json())
+    assert (read.attributes, read.unknown) == (("sex", "race"), None)
+    old = replace(sums, attributes=())
+    assert (old + sums).attributes == (sums + old).attributes == ("sex", "race")
+    with pytest.raises(ConstraintError, match="not named"):
+        solve(old, constraints=[Gap("paid", 0.1, between="sex")])
+    policy = solve(sums, constraints=[Ratio("paid", 0.9, between="sex", min_people=2)], random_state=0)
+    same = Policy.from_json(policy.to_json())
+    assert (same.attributes, same.reached, same.not_constrained) == (
+        ("sex", "race"), policy.reached, policy.not_constrained,
+    )  # fmt: skip
+    assert same.sentences() == policy.sentences()
+    assert same.sha256 == policy.sha256
+
+
+def test_unions_are_of_everybody_of_an_attribute():
+    """Values keep the text they had, whatever signs are in it."""
+    found = unions_of(["a\\&b & x", "a\\&b & y", "c & x"], ("p", "q"), "p")
+    assert [(union.name, union.members) for union in found] == [("a&b", (0, 1)), ("c", (2,))]
+
+
+# ---------------------------------------------------------------------------------------------------------
+# People whose group is missing
+
+
+def missing(table, seed=0):
+    """A part of the people without a sex."""
+    sex = table["sex"].astype(object)
+    sex[np.random.default_rng(seed).random(len(sex)) < 0.15] = None
+    return pd.DataFrame(table | {"sex": sex})
+
+
+def test_people_of_no_known_group_are_counted_shown_and_not_compared():
+    """They get what costs least; the others are as without them; a gap is between the others."""
+    table = missing(people(4, n=300))
+    roles = ROLES | {"sensitive_features": "sex"}
+    with pytest.raises(GroupError, match="missing_group='unknown'"):
+        moments(table, **roles | {"sensitive_features": table["sex"].to_numpy()})
+    sums = moments(table, missing_group="unknown", **roles)
+    assert (sums.groups, sums.unknown) == (("f", "m", "unknown"), "unknown")
+    unknown = int(table["sex"].isna().sum())
+    for asked in ({"gap": 0.02}, {"constraints": [Ratio("paid", 0.95)]}):
+        policy = solve(sums, **asked)
+        known = solve(moments(table[table["sex"].notna()], **roles), **asked)
+        for group in ("f", "m"):
+            assert policy.means["paid"][group] == pytest.approx(known.means["paid"][group], abs=1e-9)
+        assert list(policy.not_constrained.values()) == [{"unknown": unknown}]
+        assert policy.gap == pytest.approx(known.gap, abs=1e-9)
+        alone = policy.means["paid"]["unknown"]
+        free = solve(sums, gap={}).means["paid"]["unknown"]
+        assert alone == pytest.approx(free, abs=1e-12)
+    assert Moments.from_json(sums.to_json()).unknown == "unknown"
+    with pytest.raises(MomentsError, match="unknown"):
+        sums + replace(sums, unknown=None)
+
+
+@pytest.mark.parametrize("name", ["polars", "duckdb"])
+def test_engines_find_the_same_unknown_groups(name):
+    """Of one attribute and of two; and a happiness that looks at the group sees the name."""
+    table = missing(people(5))
+    lazy = pytest.importorskip("polars").from_pandas(table).lazy()
+    if name == "duckdb":
+        lazy = pytest.importorskip("duckdb").from_df(table)
+    for features in ("sex", ["sex", "race"]):
+        roles = ROLES | {"sensitive_features": features, "missing_group": "unknown"}
+        memory, engine = moments(table, **roles), moments(lazy, **roles)
+        assert (memory.groups, memory.attributes, memory.unknown) == (
+            engine.groups,
+            engine.attributes,
+            engine.unknown,
+        )
+        np.testing.assert_allclose(memory.value, engine.value, atol=1e-12)
+        np.testing.assert_array_equal(memory.mass, engine.mass)
+
+
+def test_a_policy_decides_about_those_whose_group_is_missing_wherever_they_are():
+    """By the group that they were fitted as: in arrays, tables and SQL, of one column and of several."""
+    duckdb = pytest.importorskip("duckdb")
+    table = missing(people(6)).assign(id=lambda x: np.arange(len(x)).astype(str))
+    for features in ("sex", ["sex", "race"]):
+        roles = ROLES | {"sensitive_features": features, "missing_group": "unknown"}
+        policy = solve(table, gap=0.01, random_state=0, **roles)
+        names = {"predicted": "own", "sensitive_features": features, "key": "id"}
+        here = policy.apply(table, **names)["decision"].tolist()
+        relation = duckdb.from_df(table)
+        there = policy.apply(relation, **names).order("CAST(id AS INTEGER)").fetchall()
+        assert [row[-1] for row in there] == here
+        read = Policy.from_json(policy.to_json())
+        assert read.apply(table, **names)["decision"].tolist() == here
+    one = solve(
+        table, gap=0.01, random_state=0, **ROLES | {"sensitive_features": "sex", "missing_group": "unknown"}
+    )
+    np.testing.assert_array_equal(
+        one.odds(table.own.to_numpy(), table.sex.to_numpy()),
+        one.odds(table.own.to_numpy(), table.sex.fillna("unknown").to_numpy()),
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------
+# gap= where it is left out
+
+
+def test_a_gap_that_is_not_said_is_0_or_nothing_beside_a_gap_or_a_ratio():
+    """With a floor or a budget alone it is 0."""
+    sums = moments(people(7), **ROLES)
+    assert solve(sums).gap == pytest.approx(0.0, abs=1e-9)
+    assert solve(sums, constraints=[Floor("paid", 0.1)]).gap == pytest.approx(0.0, abs=1e-9)
+    for asked in (Gap("paid", 0.3), Gap("paid", 0.3, between="sex"), Ratio("paid", 0.7)):
+        alone, same = solve(sums, constraints=[asked]), solve(sums, gap={}, constraints=iter([asked]))
+        assert alone.loss == same.loss
+        assert alone.gap > 0.1
+        assert solve(sums, gap=0.0, constraints=[asked]).gap == pytest.approx(0.0, abs=1e-9)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Frontiers
+
+
+def test_a_frontier_moves_every_gap_or_the_one_that_is_named():
+    """Exactly: at any width the loss is that of the program; others are kept at their numbers."""
+    sums = moments(people(8, n=200), **ROLES)
+    sex, race, ratio = Gap("paid", 0.2, between="sex"), Gap("paid", 0.1, between="race"), Ratio("paid", 0.5)
+    both = frontier(sums, constraints=[sex, race, ratio])
+    assert len(both) > 2
+    for tau in np.linspace(both.tau[0], both.tau[-1], 7):
+        policy = solve(
+            sums, constraints=[replace(sex, at_most=0.2 * tau), replace(race, at_most=0.1 * tau), ratio]
+        )
+        assert both.at(tau=tau).loss == pytest.approx(policy.loss, abs=1e-9)
+    alone = frontier(sums, constraints=[sex, race], move=sex)
+    for width in np.linspace(alone.tau[0], alone.tau[-1], 7):
+        found = alone.at(gap=width)
+        policy = solve(sums, constraints=[replace(sex, at_most=width), race])
+        assert found.loss == pytest.approx(policy.loss, abs=1e-9)
+        assert found.reached["gap of 'paid' between groups by race at most 0.1"] <= 0.1 + 1e-9
+        assert alone.at(gap={"gap of 'paid' between groups by sex": width}).loss == found.loss
+    with pytest.raises(ConstraintError, match="not closed"):
+        alone.at(gap={"paid": 0.1})
+    assert frontier(sums, constraints=[replace(sex, at_most=0.0), replace(race, at_most=0.0)]).loss[-1] == (
+        pytest.approx(solve(sums, gap={}).loss, abs=1e-12)
+    )
+
+
+def test_the_frontier_of_a_ratio_is_solved_value_by_value():
+    """At 21 values, each the program's; any other is another program, and what needs breakpoints is refused by name."""
+    sums = moments(people(9, n=200), **ROLES)
+    ratio, race = Ratio("paid", 0.8, between="sex"), Gap("paid", 0.3, between="race")
+    line = frontier(sums, constraints=[race, ratio], move=ratio)
+    assert (len(line), line.tau[0], line.tau[-1]) == (21, 1.0, 0.0)
+    for value, loss in list(zip(line.tau, line.loss, strict=True))[:-1]:
+        assert loss == solve(sums, constraints=[race, replace(ratio, at_least=value)]).loss
+    assert line.loss[-1] == solve(sums, constraints=[race]).loss
+    assert (np.diff(line.loss) <= 1e-12).all()
+    between = solve(sums, constraints=[race, replace(ratio, at_least=0.83)])
+    assert (line.at(tau=0.83).loss, line.price_at([0.83])[0]) == (
+        between.loss,
+        between.prices[between_words(0.83)],
+    )
+    assert line.at(loss=line.loss[3]).loss <= line.loss[3]
+    assert line.position(loss=1.0) == 1.0
+    assert line.to_dict()["tau"] == line.tau.tolist()
+    for refused in (
+        lambda: line.ray,
+        lambda: line.points,
+        lambda: line.at(gap=0.1),
+        lambda: line.on(sums),
+        lambda: line.band([0.1]),
+        lambda: line.plot(),
+        lambda: line.tau_today,
+    ):
+        with pytest.raises(ConstraintError, match=r"exact frontier, and policies along a Ratio"):
+            refused()
+    with pytest.raises(ConstraintError, match="a loss or a tau"):
+        line.at()
+    with pytest.raises(InfeasibleError):
+        line.at(loss=-1.0)
+    assert frontier(sums, constraints=[ratio]).requirement == ratio  # nothing else can move
+
+
+def between_words(value):
+    return f"mean 'paid' of every sex at least {value} of the highest"
+
+
+def test_what_cannot_move_is_refused():
+    """By name: a floor, a stranger, and two ways of saying what moves."""
+    sums = moments(people(9), **ROLES)
+    floor, gap = Floor("paid", 0.1), Gap("paid", 0.1)
+    with pytest.raises(ConstraintError, match="A Floor does not move"):
+        frontier(sums, constraints=[floor, gap], move=floor)
+    with pytest.raises(ConstraintError, match="none of the constraints"):
+        frontier(sums, constraints=[floor], move=gap)
+    with pytest.raises(ConstraintError, match="both say what moves"):
+        frontier(sums, gap=["paid"], constraints=[gap], move=gap)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Conflicts
+
+
+def test_a_conflict_is_irreducible_and_in_words():
+    """A ratio takes part in it as it was written, what has nothing to do with it does not, and any one can go."""
+    sums = moments(people(10), **ROLES)
+    top = float(sums.today.means.max())
+    asked = [
+        Gap("paid", 3.0, between="race"),
+        Ratio("paid", 1.0, between="sex"),
+        Floor("paid", 0.9 * top, groups=["f & a", "m & a", "f & b", "m & b", "f & c", "m & c"]),
+        Budget("paid", at_most=0.2 * top),
+    ]
+    with pytest.raises(InfeasibleError) as caught:
+        solve(sums, constraints=asked)
+    assert len(caught.value.conflict) >= 2
+    far = [Floor("paid", 0.8 * top, groups=["m & a"]), Budget("paid", at_most=0.3 * top), Ratio("paid", 0.9)]
+    with pytest.raises(InfeasibleError) as caught:
+        solve(sums, constraints=far)
+    conflict = caught.value.conflict
+    assert "mean 'paid' of every group at least 0.9 of the highest" in conflict
+    assert len(conflict) == 3
+    for left_out in range(3):
+        solve(sums, gap={}, constraints=far[:left_out] + far[left_out + 1 :])
+
+
+def test_the_least_gap_between_attributes_is_named():
+    """What is out of reach says how far one gets; asking for that succeeds."""
+    table = people(11)
+    table["pay"] = np.where(table["sex"] == "m", 5.0, 0.0)
+    roles = ROLES | {"happiness": {"left": Happiness("pay - decision * 0.5 + decision * 0.25 * (pay > 1)")}}
+    sums = moments(table, **roles)
+    with pytest.raises(InfeasibleError) as caught:
+        solve(sums, constraints=[Gap("left", 0.1, between="sex")])
+    least = caught.value.least_gap
+    assert "between groups by sex" in str(caught.value)
+    assert solve(sums, constraints=[Gap("left", least * (1 + 1e-6), between="sex")]).reached
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Classifiers: individual and blind policies, recalibration, moving, certificates
+
+
+def classifier_rows(n=600):
+    """People in memory with a model of their scores."""
+    table = pd.DataFrame(people(12, n=n))
+    rng = np.random.default_rng(1)
+    table["x"] = table["own"] + rng.normal(size=n)
+    return table, LogisticRegression().fit(table[["x"]], table["y"])
+
+
+@pytest.mark.parametrize("asked", [Ratio("paid", 0.9, between="sex"), Gap("paid", 0.05, between="race")])
+@pytest.mark.parametrize("policy", ["score", "individual"])
+def test_classifiers_meet_them(asked, policy):
+    """On the fitted rows, after recalibration on others, and where gaps of all groups move along the frontier."""
+    table, model = classifier_rows()
+    fair = FairClassifier(
+        FrozenEstimator(model), happiness=ROLES["happiness"], policy=policy, constraints=[asked],
+        sensitive_features=["sex", "race"], random_state=0,
+    ).fit(table, table["y"])  # fmt: skip
+
+    def kept(fitted):
+        ((words, reached),) = [part for part in fitted.policy_.reached.items() if " at " in part[0]]
+        return reached >= 0.9 - 1e-7 if "highest" in words else reached <= 0.05 + 1e-7
+
+    assert kept(fair)
+    assert fair.policy_.attributes == ("sex", "race")
+    assert fair.gaps_["paid"] > 0.05
+    assert kept(fair.recalibrate(table.sample(300, random_state=0)))
+    moved = fair.at(gap=0.5 * fair.gaps_["paid"])
+    assert kept(moved)
+    assert moved.gaps_["paid"] == pytest.approx(0.5 * fair.gaps_["paid"], rel=1e-3)
+    assert kept(moved.fit(table, table["y"]))
+    assert moved.constraints == [asked]
+
+
+def test_a_blind_policy_meets_a_ratio():
+    """Deciding alike in all groups; the optimum is covered by the dense program."""
+    table, model = classifier_rows()
+    fair = FairClassifier(
+        FrozenEstimator(model), happiness=ROLES["happiness"], constraints=[Ratio("paid", 0.9, between="sex")],
+        sensitive_features=["sex", "race"], random_state=0, group_at_predict=False,
+    ).fit(table, table["y"])  # fmt: skip
+    (reached,) = fair.policy_.reached.values()
+    assert reached >= 0.9 - 1e-8
+
+
+def test_confidence_is_of_gaps_between_all_groups():
+    """Anything else is refused by name before any model is asked."""
+    table, model = classifier_rows(100)
+    common = {"happiness": ROLES["happiness"], "sensitive_features": ["sex", "race"], "confidence": 0.9}
+    for asked in (Ratio("paid", 0.8), Gap("paid", 0.1, between="sex"), Gap("paid", 0.1, min_people=5)):
+        fair = FairClassifier(FrozenEstimator(model), gap=0.5, constraints=[asked], **common)
+        with pytest.raises(ConstraintError, match=type(asked).__name__):
+            fair.fit(table, table["y"])
+    fair = FairClassifier(FrozenEstimator(model), gap=0.5, missing_group="unknown", **common)
+    with pytest.raises(ConstraintError, match="compared with nobody"):
+        fair.fit(table, table["y"])
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Bad input
+
+
+@pytest.mark.parametrize("number", [0, -0.1, 1.0000001, 2, math.inf, math.nan, "0.8", None, True, [0.8]])
+def test_a_ratio_is_above_0_and_at_most_1(number):
+    with pytest.raises(ConstraintError, match="above 0, at most 1"):
+        Ratio("paid", number)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda **said: Gap("paid", 0.1, **said), lambda **said: Ratio("paid", **said)]
+)
+def test_who_is_compared_is_checked(make):
+    """At once what can be, and by the sums what cannot."""
+    for number in (-1, math.nan, math.inf, "100", None, True):
+        with pytest.raises(ConstraintError, match="min_people"):
+            make(min_people=number)
+    for whom in (1.5, True, {"sex"}, [None]):
+        with pytest.raises(ConstraintError, match="between is"):
+            make(between=whom)
+    sums = moments(people(0), **ROLES)
+    for whom in ("age", ["sex", "age"], 0, [], ["sex", "sex"]):
+        with pytest.raises(ConstraintError, match="between is"):
+            solve(sums, constraints=[make(between=whom)])
+    with pytest.raises(ConstraintError, match="smaller min_people"):
+        solve(sums, constraints=[make(between="sex", min_people=1e6)])
+    few = people(0) | {"sex": np.array(["f"] * 10 + ["m"] * 80)}
+    with pytest.raises(ConstraintError, match="only 'm' is left"):
+        solve(moments(few, **ROLES | {"sensitive_features": "sex"}), constraints=[make(min_people=11)])
+
+
+def test_a_ratio_of_what_can_be_negative_is_refused():
+    """For sums, and for individual policies, who could give the worst decision to each person."""
+    table = people(0)
+    table["debt"] = table["pay"] - 2.0
+    roles = ROLES | {"happiness": {"net": "decision * debt"}}
+    with pytest.raises(ConstraintError, match="negative means"):
+        solve(moments(table, **roles), constraints=[Ratio("net", 0.8)])
+    scored = pd.DataFrame(table).assign(s=np.linspace(0.01, 0.99, len(table["y"])))
+    asked = {k: v for k, v in roles.items() if k != "predicted"} | {"proba": "s"}
+    with pytest.raises(ConstraintError, match="negative means"):
+        solve(scored, policy="individual", constraints=[Ratio("net", 0.8)], **asked)
+    with pytest.raises(ConstraintError, match="no component"):
+        solve(moments(table, **roles), constraints=[Ratio("paid", 0.8)])
+
+
+def test_a_group_of_one_is_compared_unless_it_is_too_small():
+    """One person is a group; min_people=2 leaves it out."""
+    table = people(1, races=("a", "b"))
+    table["race"] = table["race"].copy()
+    table["race"][0] = "z"
+    sums = moments(table, **ROLES)
+    asked = Gap("paid", 0.0, between="race")
+    assert solve(sums, constraints=[asked]).reached
+    policy = solve(sums, constraints=[replace(asked, min_people=2)])
+    assert list(policy.not_constrained.values()) == [{"z": 1.0}]
+
+
+@pytest.mark.parametrize("name", ["", 3, True, ["unknown"]])
+def test_a_name_for_the_missing_group_is_text(name):
+    with pytest.raises(GroupError, match="missing_group"):
+        moments(people(0), missing_group=name, **ROLES)

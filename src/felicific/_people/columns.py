@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from felicific._people.checks import check_weights
 from felicific._people.weights import WeightKind, check_weight_kind
 from felicific._problem.problem import as_classes
-from felicific._tables.groups import groups_of_present
+from felicific._tables.groups import check_missing_group, groups_of_present
 from felicific._tables.memory import as_vector, column_names, count_rows, distinct, is_frame, take_column
 from felicific._typing import Array, Floats, Table
 from felicific.exceptions import DataError, GroupError
@@ -49,6 +49,8 @@ class Columns:
         Whether a list of groups names columns, whatever its length.
     weight_kind : {"frequency", "sampling"}, or None
         What weights are; None where nobody said.
+    missing_group : str, or None
+        What people whose group is missing are called; None where none may be.
     """
 
     group: Any = None
@@ -61,9 +63,11 @@ class Columns:
     cluster: Any = None
     columns_only: bool = False
     weight_kind: WeightKind = None
+    missing_group: str | None = None
 
     def __post_init__(self) -> None:
         check_weight_kind(self.weight_kind)
+        check_missing_group(self.missing_group)
 
     # -----------------------------------------------------------------------------------------------------
     # Names
@@ -96,6 +100,13 @@ class Columns:
         """Columns of a table in memory that are named, and what for."""
         known = [] if table is None else column_names(table)
         return {name: purpose for name, purpose in self.named.items() if name in known}
+
+    def complete(self, names: Iterable[str]) -> list[str]:
+        """Those of some columns in which no value may be missing."""
+        free = (
+            [] if self.missing_group is None else [name for name in self.group_names if isinstance(name, str)]
+        )
+        return [name for name in names if name not in free]
 
     @property
     def classes_named(self) -> list[Any] | None:
@@ -138,7 +149,7 @@ class Columns:
             "weight": weight,
             "weight_kind": self.weight_kind,
             "cluster": self.column(table, "cluster"),
-            "group": groups_of_present(table, self.group, weight, self.columns_only),
+            "group": groups_of_present(table, self.group, weight, self.columns_only, self.missing_group),
         }
 
     # -----------------------------------------------------------------------------------------------------

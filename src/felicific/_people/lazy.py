@@ -85,7 +85,7 @@ class LazyPeople:
     def _refuse_missing(self) -> None:
         """Raise, with the count over the whole table, if a used column is missing somewhere."""
         named, weight = self.columns.named, self.columns.weight
-        work = partial(missing_values, named, weight, self.plan.used, by_group=True)
+        work = partial(missing_values, named, weight, self.columns.complete(self.plan.used), by_group=True)
         missing = self.engine.fold(work, Missing.__add__, list(self.plan.used))
         if missing is not None:
             missing.refuse()
@@ -127,9 +127,9 @@ class Reader:
             table = {name: take_column(table, name, named.get(name, "the happiness")) for name in self.used}
             table |= {name: _floats(table[name]) for name in self.used if name not in named}
             table = {name: column.view(Values) for name, column in table.items()}
-        missing_values(named, columns.weight, self.used, table, place).refuse()
+        missing_values(named, columns.weight, columns.complete(self.used), table, place).refuse()
         weight = check_weights(columns.column(table, "weight"), count_rows(table), place.start)
-        group = groups_of_present(table, columns.group, weight, columns_only=True)
+        group = groups_of_present(table, columns.group, weight, True, columns.missing_group)
         proba = None
         if columns.proba is not None:
             proba = np.column_stack([take_column(table, name, "proba") for name in columns.proba])

@@ -111,5 +111,6 @@ def missing_first(table: Table, columns: Columns) -> Iterator[None]:
     except FelicificError:
         named = columns.named_in(table)
         if named:
-            missing_values(named, columns.weight, named, table, Place(), by_group=True).refuse()
+            needed = columns.complete(named)
+            missing_values(named, columns.weight, needed, table, Place(), by_group=True).refuse()
         raise

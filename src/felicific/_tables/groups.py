@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,14 +25,40 @@ from felicific.exceptions import GroupError
 
 
 def resolve_groups(
-    table: Table, sensitive_features: Any, *, rows: NDArray[np.intp] | None = None, columns_only: bool = False
+    table: Table,
+    sensitive_features: Any,
+    *,
+    rows: NDArray[np.intp] | None = None,
+    columns_only: bool = False,
+    missing_group: str | None = None,
 ) -> Array:
     """One group per row of ``table``, or per each of some ``rows`` of it.
 
     ``sensitive_features`` is a column of the table, a list of columns (their intersections are the groups),
     a callable of the table, or the values themselves: an array, a series, or a table of several columns. With
-    ``columns_only`` a list names columns, whatever its length.
+    ``columns_only`` a list names columns, whatever its length. What is missing is called ``missing_group``, or refused.
     """
+    columns = [column for _, column in _group_columns(table, sensitive_features, columns_only)]
+    if not columns:
+        raise GroupError("There are 0 groups columns.", "Pass at least one column.")
+    n = count_rows(table)
+    for column in columns:
+        if len(column) != n:
+            raise GroupError(
+                f"There are {len(column)} groups for {n} rows.", "Pass one group for every row of X."
+            )
+    if rows is not None:
+        columns = [column[rows] for column in columns]
+    return name_groups([_without_null(column, missing_group) for column in columns])
+
+
+def attributes_of(table: Table, sensitive_features: Any, columns_only: bool = False) -> tuple[Any, ...]:
+    """What the groups are made of: names of columns, or positions where the values have none."""
+    return tuple(name for name, _ in _group_columns(table, sensitive_features, columns_only))
+
+
+def _group_columns(table: Table, sensitive_features: Any, columns_only: bool) -> list[tuple[Any, Array]]:
+    """The columns that the groups are made of, each with its name, or its position where it has none."""
     if sensitive_features is None:
         raise GroupError(
             "Nobody said which group a person belongs to.",
@@ -46,39 +73,31 @@ def resolve_groups(
     else:
         names = named_columns(table, sensitive_features)
     if names is not None:
-        columns = [take_column(table, name, "the groups") for name in names]
-    elif is_frame(sensitive_features):
-        columns = [
-            take_column(sensitive_features, name, "the groups") for name in column_names(sensitive_features)
-        ]
-    else:
-        values = sensitive_features
-        nested = isinstance(values, list | tuple) and len(values) > 0 and isinstance(values[0], list | tuple)
-        values = np.asarray(values, dtype=object) if nested else values
-        columns = list(values.T) if np.ndim(values) == 2 else [as_vector(values, "sensitive_features")]
-    if not columns:
-        raise GroupError("There are 0 groups columns.", "Pass at least one column.")
-    n = count_rows(table)
-    for column in columns:
-        if len(column) != n:
-            raise GroupError(
-                f"There are {len(column)} groups for {n} rows.", "Pass one group for every row of X."
-            )
-    if rows is not None:
-        columns = [column[rows] for column in columns]
-    for column in columns:
-        _refuse_null(column)
-    return name_groups(columns)
+        return [(name, take_column(table, name, "the groups")) for name in names]
+    if is_frame(sensitive_features):
+        named = column_names(sensitive_features)
+        return [(name, take_column(sensitive_features, name, "the groups")) for name in named]
+    values = sensitive_features
+    nested = isinstance(values, list | tuple) and len(values) > 0 and isinstance(values[0], list | tuple)
+    values = np.asarray(values, dtype=object) if nested else values
+    return list(enumerate(values.T if np.ndim(values) == 2 else [as_vector(values, "sensitive_features")]))
 
 
 def groups_of_present(
-    table: Table, sensitive_features: Any, weight: NDArray[np.float64] | None, columns_only: bool = False
+    table: Table,
+    sensitive_features: Any,
+    weight: NDArray[np.float64] | None,
+    columns_only: bool = False,
+    missing_group: str | None = None,
 ) -> Array:
     """One group per row; a row of weight 0 is absent, so its group may even be missing."""
+    resolve = partial(
+        resolve_groups, table, sensitive_features, columns_only=columns_only, missing_group=missing_group
+    )
     if weight is None or weight.all():
-        return resolve_groups(table, sensitive_features, columns_only=columns_only)
+        return resolve()
     present = np.flatnonzero(weight)
-    found = resolve_groups(table, sensitive_features, rows=present, columns_only=columns_only)
+    found = resolve(rows=present)
     group = np.empty(len(weight), dtype=found.dtype)
     if len(found):
         group[:] = found[0]
@@ -101,13 +120,28 @@ def named_columns(table: Table, named: Any) -> list[Any] | None:
     return list(named) if columns else None
 
 
-def _refuse_null(column: Array) -> None:
+def check_missing_group(missing_group: Any) -> None:
+    """Insist on a name, or nothing."""
+    if missing_group is not None and (not isinstance(missing_group, str) or not missing_group.strip()):
+        raise GroupError(
+            f"missing_group is {missing_group!r}.",
+            "Name the group of the people whose group is missing, 'unknown' for instance.",
+        )
+
+
+def _without_null(column: Array, missing_group: str | None) -> Array:
+    """A column whose missing values have a name."""
     missing = null_rows(column)
-    if len(missing):
+    if not len(missing):
+        return column
+    if missing_group is None:
         raise GroupError(
             f"The group is missing in {len(missing)} of {len(column)} rows, first in row {missing[0]}.",
-            "Fill it in, give those people a group of their own, or leave the rows out.",
+            "Fill it in, give those people a group of their own (missing_group='unknown'), or leave the rows out.",
         )
+    filled = column.astype(object)
+    filled[missing] = missing_group
+    return filled
 
 
 def name_groups(columns: list[Array]) -> Array:

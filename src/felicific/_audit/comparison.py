@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from felicific._audit.methods import BETTING_ROWS, Measure, measure_component, measure_loss
-from felicific._audit.persons import EachPerson
+from felicific._audit.persons import EachPerson, known_groups
 from felicific._audit.result import (
     Audit,
     Interval,
@@ -298,8 +298,10 @@ def _change(paired: EachPerson, audits: tuple[Audit, Audit], j: int, alpha: floa
     reach = paired.reach[:-1, j]
     found = measure_component(paired, j, "t")
     means = _intervals(found, reach, span, paired.countable, alpha)
-    one, other = (measure_component(audit.persons, j, "t").pairs for audit in audits)
-    low, high = change_interval(one, other, with_changed(found.sample, reach), alpha)
+    known = known_groups(paired)
+    one, other = (measure_component(audit.persons, j, "t").only(known).pairs for audit in audits)
+    compared = found.sample.only(known)
+    low, high = change_interval(one, other, with_changed(compared, reach[known]), alpha)
     before, after = (audit.components[j] for audit in audits)
     widest = math.inf if span is None else span
     return Change(
@@ -309,7 +311,7 @@ def _change(paired: EachPerson, audits: tuple[Audit, Audit], j: int, alpha: floa
             after.gap.estimate - before.gap.estimate,
             max(low, -widest),
             min(high, widest),
-            float(found.sample.n.min()),
+            float(compared.n.min()),
             "all pairs of groups together, widened for skewness (large sample)",
         ),
         before={group: mean.estimate for group, mean in before.means.items()},

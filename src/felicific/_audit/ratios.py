@@ -128,7 +128,7 @@ class RatioAudit:
         notes = {row.note for row in self.rows} - {""}
         return [*found, *sorted(notes)]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self, confidence: float) -> dict[str, Any]:
         """All of it as plain data that JSON can hold."""
 
         def listed(parts: tuple[GroupMean, ...]) -> list[dict[str, Any]]:
@@ -142,6 +142,7 @@ class RatioAudit:
             "rows": listed(self.rows),
             "smallest": interval_to_dict(self.smallest) | ends,
             "four_fifths": self.verdict,
+            "remarks": self.remarks(confidence),
             "unknown": listed(self.unknown),
             "left_out": listed(self.left_out),
         }
@@ -194,7 +195,7 @@ class Ratios(Mapping[str, RatioAudit]):
             "between": [*self.between] if isinstance(self.between, list | tuple) else self.between,
             "min_people": self.min_people,
             "confidence": self.confidence,
-            "components": [part.to_dict() for part in self.parts],
+            "components": [part.to_dict(self.confidence) for part in self.parts],
             "refused": {name: str(error) for name, error in self.refused.items()},
         }
 
@@ -300,7 +301,7 @@ class _Compared:
 
 
 def find_ratios(found: Audit, between: Between, min_people: Any) -> Ratios:
-    """The ratios of an audit's people; an error when no component has any."""
+    """The ratios of an audit's people, of every component that has them."""
     persons, least = found.persons, check_min_people(min_people)
     compared = _Compared.of(persons, between, least)
     sample, parts, refused = compared.sample(persons), [], {}
@@ -311,8 +312,6 @@ def find_ratios(found: Audit, between: Between, min_people: Any) -> Ratios:
             parts.append(_component(persons, j, sample, compared, alpha, found.simultaneous))
         except ConstraintError as error:
             refused[component.name] = error
-    if not parts:
-        raise next(iter(refused.values()))
     return Ratios(tuple(parts), refused, between, least, found.confidence)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from felicific._audit.persons import Persons
+from felicific._audit.persons import Persons, known_groups
 from felicific._problem.happiness import Component, written
 from felicific._problem.loss import is_accuracy, loss_text, loss_words
 from felicific._problem.unions import Between
@@ -192,6 +192,12 @@ class Audit:
             for found in self.components
         }
 
+    @property
+    def unknown(self) -> tuple[Any, ...]:
+        """Groups of people whose group is missing, which are not compared."""
+        known = known_groups(self.persons)
+        return tuple(group for z, group in enumerate(self.groups) if z not in known)
+
     @cached_property
     def ratios(self) -> Ratios:
         """Every group's mean divided by the largest, by component, with intervals: ``ratios["selected"].smallest``."""
@@ -231,12 +237,16 @@ class Audit:
         Without any the groups are compared as they are; see :meth:`ratios_between`.
         """
         found = [self.ratios_between(what, min_people=min_people) for what in between or (None,)]
+        for ratios in found:
+            if not ratios:
+                raise next(iter(ratios.refused.values()))
         return replace(self, shown_ratios=tuple(found))
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain data that JSON can hold; an infinite limit is None."""
         shown = {"ratios": [ratios.to_dict() for ratios in self.shown_ratios]} if self.shown_ratios else {}
-        return shown | {
+        unknown = {"unknown": plain_all(self.unknown)} if self.unknown else {}
+        return {
             "confidence": self.confidence,
             "simultaneous": self.simultaneous,
             "rows": self.rows,
@@ -244,7 +254,7 @@ class Audit:
             "components": [_component_to_dict(found) for found in self.components],
             "loss": None if self.loss is None else interval_to_dict(self.loss),
             "notes": list(self.notes),
-        }
+        } | (unknown | shown)
 
     def plot(self, after: Audit | None = None, **options: Any) -> Any:
         """Group means with their intervals as an Altair chart, and those of another audit beside them.

@@ -32,6 +32,9 @@ from felicific.exceptions import ConstraintError, GroupError
 #: The least ratio of the four-fifths rule (EEOC 1978, 29 CFR 1607.4).
 FOUR_FIFTHS = 0.8
 
+#: Most groups that are named where they are not compared.
+LISTED = 8
+
 SHOWN = {"at least": "shown to hold", "less": "shown not to hold", "undecided": "neither shown nor refuted"}
 
 
@@ -45,7 +48,7 @@ class GroupMean:
     people : float
         How many are counted; with sampling weights or clusters, as many independent ones as would tell as much.
     mean : float
-        Their mean happiness; NaN where nobody is counted.
+        Their mean happiness.
     """
 
     group: Any
@@ -120,11 +123,12 @@ class RatioAudit:
         """What is to be said below the table."""
         found = [self.four_fifths(confidence)] if self.component.wanted else []
         for what, parts in (("group not known", self.unknown), ("fewer than min_people", self.left_out)):
-            found += [
-                f"Not compared ({what}): {part.group}, {written(part.people, 6)} people"
-                + ("." if np.isnan(part.mean) else f", mean {self.component.quantity(part.mean)}.")
-                for part in parts
+            named = [
+                f"{short(str(part.group))} ({written(part.people, 6)}, mean {self.component.cell(part.mean, 3)})"
+                for part in parts[:LISTED]
             ]
+            named += [f"and {len(parts) - LISTED} more"] if len(parts) > LISTED else []
+            found += [f"Not compared ({what}): {', '.join(named)}."] if named else []
         notes = {row.note for row in self.rows} - {""}
         return [*found, *sorted(notes)]
 
@@ -360,7 +364,7 @@ def _component(
 
 def _not_compared(compared: _Compared, every: Sample, which: Truths) -> tuple[GroupMean, ...]:
     return tuple(
-        GroupMean(compared.unions[z].name, float(every.n[z]), float(every.mean[z]) if every.n[z] else np.nan)
+        GroupMean(compared.unions[z].name, float(every.n[z]), float(every.mean[z]))
         for z in np.flatnonzero(which)
     )
 

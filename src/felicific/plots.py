@@ -277,13 +277,13 @@ def groups(
     names = [found.component.name for found in audit.components]
     if component is not None and component not in names:
         raise _no_component(component, names)
-    charts = []
+    charts, unknown = [], audit.unknown
     for found in audit.components:
         if component in (None, found.component.name):
             parts = [found] if after is None else [found, after[found.component.name]]
             rows = [
                 {"way": way, "group": group, "mean": mean.estimate, "low": mean.low, "high": mean.high}
-                | {"compared": group not in audit.unknown}
+                | {"compared": group not in unknown}
                 for way, part in zip(ways, parts, strict=False)
                 for group, mean in part.means.items()
             ]

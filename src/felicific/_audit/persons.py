@@ -36,6 +36,8 @@ def bounds_of(persons: Persons, j: int) -> tuple[float, float] | None:
 def known_groups(persons: Persons) -> Codes:
     """Positions of the groups that are compared: all but those of people whose group is not known."""
     grouping = persons.grouping
+    if grouping.missing is None:
+        return np.arange(len(persons.groups))
     return np.flatnonzero(~grouping.unknown(grouping.unions(persons.groups)))
 
 

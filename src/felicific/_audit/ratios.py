@@ -236,7 +236,7 @@ class Ratios(Mapping[str, RatioAudit]):
             numbers = (written(number, 3) for number in (smallest.estimate, smallest.low, smallest.high))
             rows.append(("smallest", written(smallest.n, 6), "", *numbers))
             title = f"{titled(part.component)}: ratio to the highest mean{self.words}, by {smallest.method}"
-            found.append((title, rows, part.remarks(self.confidence)))
+            found.append((short(title, 400), rows, part.remarks(self.confidence)))
         return found
 
     def _refusals(self) -> list[str]:

@@ -7,8 +7,11 @@ import re
 import numpy as np
 import pytest
 from functions import ENGINES, as_pandas, people
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
-from felicific import Happiness, audit, compare
+from felicific import FairClassifier, Happiness, audit, compare
 from felicific._statistics.ratios import limits_to_highest, smallest_limits
 from felicific.exceptions import ConstraintError, DataError, GroupError
 
@@ -124,11 +127,15 @@ def test_frequencies_are_rows_repeated(table):
     assert_same(weighted.ratios, measured(as_pandas(repeated)).ratios)
 
 
-def test_unknown_groups_are_shown_and_never_compared(table, lay):
-    """Gaps and ratios are those of the audit without these people; their numbers stand beside."""
-    found = measured(lay(table), "gender", missing_group="unknown", gap=0)
+@pytest.mark.parametrize(
+    "count", [{}, {"cluster": "branch"}, {"sample_weight": "loan", "weight_kind": "sampling"}]
+)
+def test_unknown_groups_are_not_compared_by_gaps_and_ratios(table, lay, count):
+    """Gaps and ratios are those of the audit without these people, also where clusters hold several groups."""
+    found = measured(lay(table), "gender", missing_group="unknown", gap=0, **count)
     held = np.flatnonzero([value is not None for value in table["gender"]])
-    without = measured(as_pandas({name: column[held] for name, column in table.items()}), "gender", gap=0)
+    rows = as_pandas({name: column[held] for name, column in table.items()})
+    without = measured(rows, "gender", gap=0, **count)
     assert found.groups == (*without.groups, "unknown")
     assert_same(found.ratios, without.ratios)
     for part, other in zip(found.components, without.components, strict=True):
@@ -136,11 +143,18 @@ def test_unknown_groups_are_shown_and_never_compared(table, lay):
         assert part.bias == pytest.approx(other.bias, rel=1e-9)
         assert part.test.p_value == pytest.approx(other.test.p_value, rel=1e-6, abs=1e-9)
         assert "not compared" in part.means["unknown"].note
+    assert found.unknown == ("unknown",)
+    assert any("is not known" in note for note in found.notes)
+
+
+def test_unknown_groups_are_counted_and_shown(table, lay):
+    """How many they are, and their mean; a missing group without a name is refused."""
+    found = measured(lay(table), "gender", missing_group="unknown")
+    for part in found.components:
         values = counted(table, part.component.name, lambda i: table["gender"][i] is None)
         (unknown,) = found.ratios[part.component.name].unknown
         assert (unknown.group, unknown.people) == ("unknown", len(values))
         assert unknown.mean == pytest.approx(np.mean(values), rel=1e-12)
-    assert any("is not known" in note for note in found.notes)
     with pytest.raises(DataError, match="missing"):
         measured(lay(table), "gender")
 
@@ -167,6 +181,26 @@ def test_comparisons_leave_the_unknown_out(table):
     mine, other = found["best"].gap, expected["best"].gap
     assert (mine.estimate, mine.low, mine.high) == pytest.approx((other.estimate, other.low, other.high))
     assert set(found["best"].means) == {"F", "M", "?"}
+
+
+@pytest.mark.filterwarnings("ignore::felicific.exceptions.FittedRowsWarning")
+def test_a_fitted_classifier_knows_its_attributes(table):
+    """The columns that ``fit`` named can be compared by, and odds that are drawn are no rate."""
+    rows = as_pandas(table)
+    x = rows[["loan", "hours", "sex", "race"]].assign(loan=rows["loan"] / 1e4)
+    label = (rows["y"] > 0).astype(int)
+    model = make_pipeline(FunctionTransformer(_numbers), LogisticRegression())
+    fair = FairClassifier(model, happiness="statistical_parity", sensitive_features=["sex", "race"], gap=0.02)
+    found = audit(fair.fit(x, label), x, label).ratios_between("race", min_people=0.05)
+    chance = fair.predict_proba(x)[:, 1]
+    means = [chance[(rows["race"] == race).to_numpy()].mean() for race in "ab"]
+    part = found["statistical_parity(decision=1)"]
+    assert [row.mean for row in part.rows] == pytest.approx(means, rel=1e-9)
+    assert ("delta" in part.smallest.method) == fair.policy_.draws_lots
+
+
+def _numbers(x):
+    return x[["loan", "hours"]]
 
 
 def test_positions_stand_for_names(table):

@@ -340,12 +340,12 @@ def measure(
     loss_name: str = "",
 ) -> Audit:
     """Make intervals for what is known person by person; ``allowed`` are the gaps to test (infinite: none)."""
-    n_groups, n_components = persons.sample.n.shape
+    (n_groups, n_components), known = persons.sample.n.shape, known_groups(persons)
     alpha = 1.0 - confidence
     apart = alpha / (n_groups * n_components) if simultaneous else alpha
     together = alpha / n_components if simultaneous else alpha
     components = tuple(
-        _audit_component(persons, j, method, apart, together, allowed[j]) for j in range(n_components)
+        _audit_component(persons, j, known, method, apart, together, allowed[j]) for j in range(n_components)
     )
     loss = measure_loss(persons, method)
     return Audit(
@@ -355,22 +355,24 @@ def measure(
         rows=persons.rows,
         confidence=confidence,
         simultaneous=simultaneous,
-        notes=tuple(_notes(persons, components)),
+        notes=tuple(_notes(persons, known, components)),
         persons=persons,
         loss_name=loss_name,
+        unknown=tuple(persons.groups[z] for z in range(n_groups) if z not in known),
     )
 
 
 def _audit_component(
     persons: Persons,
     j: int,
+    known: Codes,
     method: str,
     apart: float,
     together: float,
     allowed: float,
 ) -> ComponentAudit:
-    everyone, known = measure_component(persons, j, method), known_groups(persons)
-    found = everyone.only(known)
+    everyone = measure_component(persons, j, method)
+    found = everyone if len(known) == len(persons.groups) else everyone.only(known)
     sample, n_groups = found.sample, len(known)
     # What was asked for is used for the gap too; otherwise the studentised range, where it may be trusted.
     by_range = found.method in ("t", "hall") or (method == "auto" and found.normal)
@@ -432,7 +434,7 @@ UNKNOWN = "group not known, not compared"
 _EFFECTIVE = "n is as many independent people as would tell as much"
 
 
-def _notes(persons: Persons, components: tuple[ComponentAudit, ...]) -> list[str]:
+def _notes(persons: Persons, known: Codes, components: tuple[ComponentAudit, ...]) -> list[str]:
     notes = []
     if persons.loss_sample is None:
         notes.append("The loss needs labels, and there are none.")
@@ -443,8 +445,8 @@ def _notes(persons: Persons, components: tuple[ComponentAudit, ...]) -> list[str
             f"The weights are {kind}: {persons.rows:,} rows stand for {written(total, 6)} people"
             + (f", which adds no evidence; {_EFFECTIVE}." if persons.sampling else ", who all count.")
         )
-    unknown = np.delete(persons.sizes, known_groups(persons)).sum()
-    if unknown:
+    if len(known) < len(persons.groups):
+        unknown = np.delete(persons.sizes, known).sum()
         notes.append(
             f"The group of {written(unknown, 6)} of {written(persons.sizes.sum(), 6)} people is not known: they are "
             "counted and shown, and not compared."

@@ -65,8 +65,6 @@ class Measure:
 
     def only(self, groups: Codes) -> Measure:
         """Some of the groups."""
-        if len(groups) == len(self.sample.n):
-            return self
         values, places = self.values, groups.tolist()
         return replace(self, sample=self.sample.only(groups), values=lambda z: values(places[z]))
 

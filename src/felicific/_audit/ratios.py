@@ -304,7 +304,7 @@ class _Compared:
         return persons.sample if alike else persons.joined(place, len(self.unions))
 
 
-def find_ratios(found: Audit, between: Between, min_people: Any) -> Ratios:
+def find_ratios(found: Audit, between: Between, min_people: float) -> Ratios:
     """The ratios of an audit's people, of every component that has them."""
     persons, least = found.persons, check_min_people(min_people)
     compared = _Compared.of(persons, between, least)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from felicific._audit.persons import Persons, known_groups
+from felicific._audit.persons import Persons
 from felicific._problem.happiness import Component, written
 from felicific._problem.loss import is_accuracy, loss_text, loss_words
 from felicific._problem.unions import Between
@@ -139,6 +139,8 @@ class Audit:
         What the loss is called; "error", the error rate, is read as an accuracy.
     persons : Persons
         The values behind it, person by person; not part of any output.
+    unknown : tuple
+        Groups of people whose group is missing, which are not compared.
     shown_ratios : tuple of Ratios
         Ratios that stand in every output; see :meth:`with_ratios`.
 
@@ -162,6 +164,7 @@ class Audit:
     notes: tuple[str, ...]
     persons: Persons = field(repr=False)
     loss_name: str = ""
+    unknown: tuple[Any, ...] = ()
     shown_ratios: tuple[Ratios, ...] = ()
 
     def __getitem__(self, name: str) -> ComponentAudit:
@@ -191,12 +194,6 @@ class Audit:
             found.component.name: {group: mean.estimate for group, mean in found.means.items()}
             for found in self.components
         }
-
-    @property
-    def unknown(self) -> tuple[Any, ...]:
-        """Groups of people whose group is missing, which are not compared."""
-        known = known_groups(self.persons)
-        return tuple(group for z, group in enumerate(self.groups) if z not in known)
 
     @cached_property
     def ratios(self) -> Ratios:

@@ -67,7 +67,8 @@ class Columns:
 
     def __post_init__(self) -> None:
         check_weight_kind(self.weight_kind)
-        check_missing_group(self.missing_group)
+        if self.missing_group is not None:
+            check_missing_group(self.missing_group)
 
     # -----------------------------------------------------------------------------------------------------
     # Names

@@ -54,6 +54,8 @@ def resolve_groups(
 
 def attributes_of(table: Table, sensitive_features: Any, columns_only: bool = False) -> tuple[Any, ...]:
     """What the groups are made of: names of columns, or positions where the values have none."""
+    if isinstance(sensitive_features, str):
+        return (sensitive_features,)
     return tuple(name for name, _ in _group_columns(table, sensitive_features, columns_only))
 
 
@@ -120,9 +122,9 @@ def named_columns(table: Table, named: Any) -> list[Any] | None:
     return list(named) if columns else None
 
 
-def check_missing_group(missing_group: Any) -> None:
-    """Insist on a name, or nothing."""
-    if missing_group is not None and (not isinstance(missing_group, str) or not missing_group.strip()):
+def check_missing_group(missing_group: str) -> None:
+    """Insist on a name."""
+    if not isinstance(missing_group, str) or not missing_group.strip():
         raise GroupError(
             f"missing_group is {missing_group!r}.",
             "Name the group of the people whose group is missing, 'unknown' for instance.",

@@ -276,12 +276,13 @@ def groups(
     names = [found.component.name for found in audit.components]
     if component is not None and component not in names:
         raise _no_component(component, names)
-    charts = []
+    charts, unknown = [], audit.unknown
     for found in audit.components:
         if component in (None, found.component.name):
             parts = [found] if after is None else [found, after[found.component.name]]
             rows = [
                 {"way": way, "group": group, "mean": mean.estimate, "low": mean.low, "high": mean.high}
+                | {"compared": group not in unknown}
                 for way, part in zip(ways, parts, strict=False)
                 for group, mean in part.means.items()
             ]
@@ -299,7 +300,8 @@ def means(rows: Sequence[dict[str, Any]], *, title: str, theme: Theme = LIGHT, w
     Parameters
     ----------
     rows : list of dict
-        ``way``, ``group``, ``mean`` and, where they are known, ``low`` and ``high``; in the order to be drawn.
+        ``way``, ``group``, ``mean`` and, where they are known, ``low`` and ``high``; in the order to be drawn. The band
+        is that of the groups of which ``compared`` is not false.
     title : str
         What the means are means of, with the unit.
     """
@@ -314,7 +316,8 @@ def _means(rows: Sequence[dict[str, Any]], title: str, theme: Theme, width: int)
     data, bands = [], []
     for way in ways:
         mine = [row for row in rows if row["way"] == way]
-        low, high = min(row["mean"] for row in mine), max(row["mean"] for row in mine)
+        compared = [row["mean"] for row in mine if row.get("compared", True)]
+        low, high = min(compared), max(compared)
         for row in mine:
             ends = {end: row[end] for end in ("low", "high") if row.get(end) is not None}
             shown = {"way": way_names[way], "group": names[row["group"]], "mean": row["mean"]}

@@ -680,6 +680,69 @@ def test_one_thing_is_audited(folder, works, felicific):
     assert (code, "--predicted" in err, err.count("\n")) == (1, True, 1), err
 
 
+@pytest.fixture
+def applicants(folder, scores):
+    """A file with two columns of groups, of which one is missing here and there and has a rare value."""
+    race = np.where(np.arange(len(scores)) % 60 == 7, "rare", np.where(np.arange(len(scores)) % 3, "a", "b"))
+    frame = scores.assign(race=race, sex=scores["sex"].where(np.arange(len(scores)) % 20 != 0))
+    frame.to_csv("applicants.csv", index=False)
+    return frame
+
+
+RATIOS = (
+    'audit applicants.csv --decision approved --happiness "decision == 1" --name yes --missing-group unknown'
+)
+
+
+def test_ratios_are_those_of_the_library(applicants, works):
+    """One comparison for each --between; text, JSON and CSV hold what the library finds, and say four-fifths."""
+    line = f"{RATIOS} --group sex --group race --ratios --between sex --between race,sex --min-people .02"
+    frame = applicants.assign(sex=applicants["sex"].astype(object).where(applicants["sex"].notna(), None))
+    expected = audit(
+        "approved",
+        frame,
+        happiness={"yes": "decision == 1"},
+        sensitive_features=["sex", "race"],
+        missing_group="unknown",
+    ).with_ratios("sex", ["race", "sex"], min_people=0.02)
+    out = works(line)
+    assert out.count("Four-fifths: ") == 2
+    for ratios in expected.shown_ratios:
+        assert str(ratios) in out
+    assert "Not compared (fewer than min_people): Female & rare" in out
+    found = json.loads(works(f"{line} --json --out ratios.csv"))["ratios"]
+    assert found == json.loads(json.dumps([ratios.to_dict() for ratios in expected.shown_ratios]))
+    rows = pd.read_csv("ratios.csv")
+    assert rows[rows["what"] == "ratio between sex"]["estimate"].tolist() == pytest.approx(
+        [row.ratio for row in expected.shown_ratios[0]["yes"].rows], rel=1e-12
+    )
+    assert "Four-fifths" not in works(f"{RATIOS} --group sex")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--group sex --between sex", "Add --ratios"),
+        ("--group sex --ratios --between race", "attributes of the groups are 'sex'"),
+        ("--group race --ratios --min-people 500", "leaves 0 of 3"),
+        ("--group sex --ratios --missing-group ''", "missing_group"),
+        ("--group sex --ratios --happiness 'decision - 1'", "--name"),
+    ],
+)
+def test_ratios_that_cannot_be_had(applicants, felicific, options, words):
+    """Each is one line that says what to do."""
+    code, out, err = felicific(f"{RATIOS} {options}")
+    assert (code, out, err.count("\n")) == (1, "", 1), err
+    assert words in err
+
+
+def test_no_ratio_of_what_can_be_negative(applicants, felicific):
+    """It is refused where nothing else is asked for."""
+    line = "audit applicants.csv --decision approved --happiness 'decision * loan - 5' --group race --ratios"
+    code, out, err = felicific(line)
+    assert (code, out, "can be negative" in err) == (1, "", True)
+
+
 def test_wrong_expressions_point(folder, felicific):
     """A wrong expression is shown with a caret under the part that is wrong."""
     code, out, err = felicific(AUDIT.replace(FUNDING, "decision * (loan"))

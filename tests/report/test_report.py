@@ -193,6 +193,33 @@ def test_the_page_says_the_numbers(found):
         assert part in words
 
 
+def test_the_page_of_an_audit_shows_ratios():
+    """A row for every group, the smallest first, and the sentence; with many groups those that are furthest below."""
+    rng = np.random.default_rng(0)
+    sex, race = rng.choice(["f", "m"], 3000), np.array([f"race {i:02d}" for i in rng.integers(0, 30, 3000)])
+    people = {
+        "sex": sex,
+        "race": race,
+        "yes": (rng.random(3000) < np.where(sex == "f", 0.2, 0.4)).astype(int),
+    }
+    people["sex"] = np.where(rng.random(3000) < 0.02, None, sex)
+    asked = {
+        "happiness": {"got": "decision == 1"},
+        "sensitive_features": ["sex", "race"],
+        "missing_group": "?",
+    }
+    found = audit("yes", people, **asked)
+    words = Page(found.to_html()).words
+    assert "47 groups in between are not shown." in words
+    words = Page(found.with_ratios("sex").to_html()).words
+    part = found.ratios_between("sex")["got"]
+    for remark in part.remarks(0.95):
+        assert remark in words
+    assert f"{part.smallest.estimate:.3f} {part.smallest.low:.3f} to {part.smallest.high:.3f}" in words
+    lost = audit("yes", people, **asked | {"happiness": {"lost": lambda decision: -decision}})
+    assert "Ratios to the highest" not in Page(lost.to_html()).words
+
+
 # ---------------------------------------------------------------------------------------------------------
 # Files
 

@@ -12,7 +12,7 @@ from felicific._audit.beside import Beside, beside_policy, means_without
 from felicific._audit.decided import as_decisions, decided_by, find_classes, without_policy
 from felicific._audit.engine import sum_persons
 from felicific._audit.methods import measure_component, measure_loss
-from felicific._audit.persons import Persons, persons_of
+from felicific._audit.persons import Persons, known_groups, persons_of
 from felicific._audit.result import Audit, ComponentAudit, GapTest, Interval
 from felicific._capabilities import remedy
 from felicific._people.checks import check_weights
@@ -26,6 +26,7 @@ from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import HappinessLike, written
 from felicific._problem.problem import Problem
+from felicific._problem.unions import Grouping
 from felicific._statistics.gaps import (
     chance_gap,
     limits_name,
@@ -36,9 +37,9 @@ from felicific._statistics.gaps import (
 )
 from felicific._statistics.intervals import check_confidence
 from felicific._tables.engine import Engine, find_engine
-from felicific._tables.groups import groups_of_present
+from felicific._tables.groups import attributes_of, groups_of_present
 from felicific._tables.memory import column_names, count_rows, take_column, take_rows
-from felicific._typing import Array, Floats, GapLike, LossLike, Table, Truths
+from felicific._typing import Array, Codes, Floats, GapLike, LossLike, Table, Truths
 from felicific.exceptions import DataError
 
 #: What ``method=`` may say.
@@ -65,6 +66,7 @@ def audit(
     sample_weight: Any = None,
     weight_kind: WeightKind = None,
     cluster: Any = None,
+    missing_group: str | None = None,
     proba: Any = None,
     predicted: Any = None,
     confidence: float = 0.95,
@@ -104,6 +106,9 @@ def audit(
     cluster : array of shape (n,) or column name, optional
         What rows have in common that are not independent: a person with several rows, a branch. Intervals and tests
         then go by how much clusters vary.
+    missing_group : str, optional
+        What to call people whose group is missing, ``"unknown"`` say: they are counted and shown, and never compared.
+        By default a missing group is an error.
     confidence : float, default=0.95
         With which every interval is to hold the truth.
     method : {"auto", "t", "hall", "exact", "bernstein", "betting"}
@@ -116,7 +121,7 @@ def audit(
     Returns
     -------
     Audit
-        Print it, or read ``.components``, ``.gaps``, ``.loss``, ``.to_dict()``, ``.to_frame()``.
+        Print it, or read ``.components``, ``.gaps``, ``.ratios``, ``.loss``, ``.to_dict()``, ``.to_frame()``.
 
     Notes
     -----
@@ -148,6 +153,7 @@ def audit(
         weight=sample_weight,
         cluster=cluster,
         weight_kind=weight_kind,
+        missing_group=missing_group,
     )
     asked = _Asked(happiness, sensitive_features, loss, gap, favourable, classes)
     policy = decisions if isinstance(decisions, Policy) else None
@@ -158,10 +164,10 @@ def audit(
     else:
         with missing_first(X, columns):
             if policy is None:
-                people, problem, beside = _by_decisions(decisions, X, columns, asked)
+                people, problem, grouping, beside = _by_decisions(decisions, X, columns, asked)
             else:
-                people, problem = _by_policy(policy, X, columns, asked)
-            persons = persons_of(people, problem)
+                people, problem, grouping = _by_policy(policy, X, columns, asked)
+            persons = persons_of(people, problem, grouping)
             compared = policy is not None or people.today is not None
             means = means_without(people, problem) if compared else None
             drawn = people.odds is not None and bool(faces_lottery(people.odds).any())
@@ -245,7 +251,7 @@ def _on_engine(
 
 def _by_decisions(
     decisions: Any, X: Table, columns: Columns, asked: _Asked
-) -> tuple[People, Problem, Beside]:
+) -> tuple[People, Problem, Grouping, Beside]:
     """People in memory, about whom something is decided by a classifier or was by anything else."""
     decides = not isinstance(decisions, str) and hasattr(decisions, "predict")
     if decisions is None or not (decides or isinstance(decisions, str) or hasattr(decisions, "__len__")):
@@ -275,7 +281,10 @@ def _by_decisions(
             raise DataError(f"There are {len(part)} {what} for {n} rows.", "Pass one for every row.")
     weight = check_weights(columns.column(X, "weight"), n)
     rows = np.arange(n) if weight is None or weight.all() else np.flatnonzero(weight)
-    group = groups_of_present(table, asked.sensitive_features, weight, fair and passed is None)
+    named, only, missing = asked.sensitive_features, fair and passed is None, columns.missing_group
+    group = groups_of_present(table, named, weight, only, missing)
+    grouping = Grouping(attributes_of(table, named, only), missing)
+    passed = passed if passed is None or missing is None else group
     if len(rows) < n:
         # Weight 0 is the row absent: not even a model is asked about it.
         table, group = take_rows(table, rows), group[rows]
@@ -303,16 +312,18 @@ def _by_decisions(
         cluster=cluster,
         rows=rows,
     )
-    return (replace(people, drawn=settings.policy_.draws_lots) if fair else people), problem, known
+    people = replace(people, drawn=settings.policy_.draws_lots) if fair else people
+    return people, problem, grouping, known
 
 
-def _by_policy(policy: Policy, X: Table, columns: Columns, asked: _Asked) -> tuple[People, Problem]:
+def _by_policy(policy: Policy, X: Table, columns: Columns, asked: _Asked) -> tuple[People, Problem, Grouping]:
     """People in memory, about whom a policy decides."""
     weight = columns.weights_in(X)
     classes = columns.classes_in(X, policy.classes.tolist(), weight)
     problem = asked.problem(classes)
     people = People.of(X, problem, **columns.read(X, classes, weight))
-    return policy.decided(people), problem
+    grouping = Grouping(attributes_of(X, columns.group, columns.columns_only), columns.missing_group)
+    return policy.decided(people), problem, grouping
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -329,12 +340,12 @@ def measure(
     loss_name: str = "",
 ) -> Audit:
     """Make intervals for what is known person by person; ``allowed`` are the gaps to test (infinite: none)."""
-    n_groups, n_components = persons.sample.n.shape
+    (n_groups, n_components), known = persons.sample.n.shape, known_groups(persons)
     alpha = 1.0 - confidence
     apart = alpha / (n_groups * n_components) if simultaneous else alpha
     together = alpha / n_components if simultaneous else alpha
     components = tuple(
-        _audit_component(persons, j, method, apart, together, allowed[j]) for j in range(n_components)
+        _audit_component(persons, j, known, method, apart, together, allowed[j]) for j in range(n_components)
     )
     loss = measure_loss(persons, method)
     return Audit(
@@ -344,22 +355,25 @@ def measure(
         rows=persons.rows,
         confidence=confidence,
         simultaneous=simultaneous,
-        notes=tuple(_notes(persons, components)),
+        notes=tuple(_notes(persons, known, components)),
         persons=persons,
         loss_name=loss_name,
+        unknown=tuple(persons.groups[z] for z in range(n_groups) if z not in known),
     )
 
 
 def _audit_component(
     persons: Persons,
     j: int,
+    known: Codes,
     method: str,
     apart: float,
     together: float,
     allowed: float,
 ) -> ComponentAudit:
-    found = measure_component(persons, j, method)
-    sample, n_groups = found.sample, len(persons.groups)
+    everyone = measure_component(persons, j, method)
+    found = everyone if len(known) == len(persons.groups) else everyone.only(known)
+    sample, n_groups = found.sample, len(known)
     # What was asked for is used for the gap too; otherwise the studentised range, where it may be trusted.
     by_range = found.method in ("t", "hall") or (method == "auto" and found.normal)
     span = (
@@ -383,20 +397,28 @@ def _audit_component(
             else limits_p_values(found.limits, n_groups, allowed, together)
         )
         test = GapTest(allowed, *p, _verdict(*p, together))
-    means = dict(zip(persons.groups, found.intervals(apart), strict=True))
+    means = dict(zip(persons.groups, _with_unknown(everyone.intervals(apart), known), strict=True))
     bias = chance_gap(found.pairs)
     bias = min(bias, widest) if math.isfinite(bias) else bias
     part = ComponentAudit(persons.components[j], means, gap, bias, test)
-    if found.method != "t" or not found.skewed.any():
+    if found.method != "t" or not everyone.skewed.any():
         return part
-    better = found.by("hall").intervals(apart)
+    better = everyone.by("hall").intervals(apart)
+    part = replace(part, corrected={persons.groups[z]: better[z] for z in np.flatnonzero(everyone.skewed)})
+    if not found.skewed.any():
+        return part
     low, high = range_interval(sample, together, corrected=True)
     words = f"{gap.method}, widened for skewness"
-    return replace(
-        part,
-        corrected={persons.groups[z]: better[z] for z in np.flatnonzero(found.skewed)},
-        corrected_gap=replace(gap, low=float(low), high=min(float(high), widest), method=words),
-    )
+    corrected = replace(gap, low=float(low), high=min(float(high), widest), method=words)
+    return replace(part, corrected_gap=corrected)
+
+
+def _with_unknown(means: list[Interval], known: Codes) -> list[Interval]:
+    """Means of all groups; of those that are not known, it is said that they are not compared."""
+    return [
+        mean if z in known else replace(mean, note="; ".join([UNKNOWN, *([mean.note] if mean.note else [])]))
+        for z, mean in enumerate(means)
+    ]
 
 
 def _verdict(p_value: float, p_exceeds: float, alpha: float) -> str:
@@ -405,11 +427,14 @@ def _verdict(p_value: float, p_exceeds: float, alpha: float) -> str:
     return "at most" if p_exceeds <= alpha else "undecided"
 
 
+#: What is said of people whose group is missing.
+UNKNOWN = "group not known, not compared"
+
 #: What n is where people do not count alike.
 _EFFECTIVE = "n is as many independent people as would tell as much"
 
 
-def _notes(persons: Persons, components: tuple[ComponentAudit, ...]) -> list[str]:
+def _notes(persons: Persons, known: Codes, components: tuple[ComponentAudit, ...]) -> list[str]:
     notes = []
     if persons.loss_sample is None:
         notes.append("The loss needs labels, and there are none.")
@@ -419,6 +444,12 @@ def _notes(persons: Persons, components: tuple[ComponentAudit, ...]) -> list[str
         notes.append(
             f"The weights are {kind}: {persons.rows:,} rows stand for {written(total, 6)} people"
             + (f", which adds no evidence; {_EFFECTIVE}." if persons.sampling else ", who all count.")
+        )
+    if len(known) < len(persons.groups):
+        unknown = np.delete(persons.sizes, known).sum()
+        notes.append(
+            f"The group of {written(unknown, 6)} of {written(persons.sizes.sum(), 6)} people is not known: they are "
+            "counted and shown, and not compared."
         )
     if persons.clusters is not None:
         notes.append(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from felicific._audit.persons import Persons, persons_of
+from felicific._audit.persons import Persons, known_groups, persons_of
 from felicific._people.people import People
 from felicific._policy.policy import Policy
 from felicific._problem.change import every_group_loses, nothing_to_repair
@@ -40,12 +40,12 @@ class Beside:
     def notes(self, persons: Persons, widths: list[float], shown: bool) -> list[str]:
         """What is to be said; whether every gap asked about is ``shown`` to be small enough says the audit."""
         found = fitted_notes(self.fitted, self.recalibrated, self.out_of_fold)
-        groups = [repr(group) for group in persons.groups]
+        groups, known = [repr(group) for group in persons.groups], known_groups(persons)
         if self.means is None:
-            means, sure = persons.sample.mean, "shown" if shown else "not shown"
+            means, sure = persons.sample.mean[known], "shown" if shown else "not shown"
             where = f"on these rows ({sure} of people like these)"
             return [*found, *nothing_to_repair(persons.components, np.ptp(means, axis=0), widths, where)]
-        gaps = np.ptp(self.means, axis=0)
+        gaps = np.ptp(self.means[known], axis=0)
         found += nothing_to_repair(
             persons.components, gaps, widths, "on these rows, as the model itself decides"
         )

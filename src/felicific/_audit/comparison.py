@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from felicific._audit.methods import BETTING_ROWS, Measure, measure_component, measure_loss
-from felicific._audit.persons import EachPerson
+from felicific._audit.persons import EachPerson, known_groups
 from felicific._audit.result import (
     Audit,
     Interval,
@@ -30,7 +30,7 @@ from felicific._problem.happiness import Component
 from felicific._statistics.gaps import change_interval
 from felicific._statistics.intervals import check_confidence, with_changed
 from felicific._tables.memory import table_maker
-from felicific._typing import Floats
+from felicific._typing import Codes, Floats
 from felicific.exceptions import DataError
 
 
@@ -206,8 +206,8 @@ def compare(before: Audit, after: Audit, *, confidence: float | None = None) -> 
     paired = replace(
         other, values=change, origin=np.zeros(len(shift)), rates=np.zeros(len(shift), dtype=bool)
     )
-    alpha = 1.0 - level
-    components = tuple(_change(paired, (before, after), j, alpha) for j in range(len(shift)))
+    alpha, known = 1.0 - level, known_groups(paired)
+    components = tuple(_change(paired, (before, after), j, known, alpha) for j in range(len(shift)))
     return Comparison(
         components=components,
         loss=_loss_change(one, other, alpha),
@@ -292,14 +292,17 @@ def _intervals(
     ]
 
 
-def _change(paired: EachPerson, audits: tuple[Audit, Audit], j: int, alpha: float) -> Change:
+def _change(paired: EachPerson, audits: tuple[Audit, Audit], j: int, known: Codes, alpha: float) -> Change:
     component = paired.components[j]
     span = _width(component.bounds)
     reach = paired.reach[:-1, j]
     found = measure_component(paired, j, "t")
     means = _intervals(found, reach, span, paired.countable, alpha)
     one, other = (measure_component(audit.persons, j, "t").pairs for audit in audits)
-    low, high = change_interval(one, other, with_changed(found.sample, reach), alpha)
+    compared, changed = found.sample, with_changed(found.sample, reach)
+    if len(known) < len(paired.groups):
+        one, other, compared, changed = (part.only(known) for part in (one, other, compared, changed))
+    low, high = change_interval(one, other, changed, alpha)
     before, after = (audit.components[j] for audit in audits)
     widest = math.inf if span is None else span
     return Change(
@@ -309,7 +312,7 @@ def _change(paired: EachPerson, audits: tuple[Audit, Audit], j: int, alpha: floa
             after.gap.estimate - before.gap.estimate,
             max(low, -widest),
             min(high, widest),
-            float(found.sample.n.min()),
+            float(compared.n.min()),
             "all pairs of groups together, widened for skewness (large sample)",
         ),
         before={group: mean.estimate for group, mean in before.means.items()},

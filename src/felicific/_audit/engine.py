@@ -16,19 +16,29 @@ weight and the weighted sum of every cluster and group are kept.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
 
-from felicific._audit.persons import SummedPersons, check_persons, expected_value, idle_among, rates_of
+from felicific._audit.persons import (
+    SummedPersons,
+    check_persons,
+    expected_value,
+    idle_among,
+    least_of,
+    rates_of,
+)
 from felicific._people.lazy import LazyPeople, no_rows
 from felicific._people.people import People
 from felicific._people.weights import are_sampling, distinct_clusters
 from felicific._people.worth import Worth, differs, typical, worth_of
 from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
+from felicific._problem.unions import Grouping
 from felicific._statistics.intervals import Sample
 from felicific._statistics.units import Powers, Spread, clustered, linearised, side_by_side
 from felicific._tables.groups import find_groups, refuse_identifiers
@@ -107,6 +117,7 @@ class _Part:
     second: Floats
     third: Floats
     largest: Floats
+    least: Floats
     whole: bool
     moved: Truths
     clusters: _Clusters | None = None
@@ -137,6 +148,7 @@ class _Part:
             + apart**3 * product * (a.weight - b.weight) / held
             + 3.0 * apart * (a.weight * b.second - b.weight * a.second) / held,
             largest=np.maximum(a.largest, b.largest),
+            least=np.minimum(a.least, b.least),
             whole=a.whole and b.whole,
             clusters=None if a.clusters is None or b.clusters is None else a.clusters + b.clusters,
             moved=a.moved | b.moved,
@@ -187,7 +199,8 @@ def sum_persons(people: LazyPeople, policy: Policy | None = None) -> tuple[Summe
     knows_loss = columns.y is not None or not problem.loss.looks_at_y
     sample, loss = _sample(sums, sampling, j + 1), None
     if knows_loss:
-        loss = _sample(_everyone(sums), sampling, j + 1).take(j)
+        everyone = np.zeros(len(sums.groups), dtype=np.intp)
+        loss = _sample(_joined(sums, everyone, 1), sampling, j + 1).take(j)
         loss = replace(loss, mean=loss.mean + sums.origin[j])
     persons = SummedPersons(
         groups=sums.groups,
@@ -206,7 +219,10 @@ def sum_persons(people: LazyPeople, policy: Policy | None = None) -> tuple[Summe
         clusters=None if sums.clusters is None else len(distinct_clusters(sums.clusters.names)[0]),
         counted=sums.weight[:, :j],
         largest=(sums.largest[:j], float(sums.largest[j]) if knows_loss else 0.0),
+        join=partial(_sample_of_unions, sums, sampling, j),
         idle=idle_among(problem, sums.moved[:j]),
+        grouping=Grouping(tuple(columns.group_names), columns.missing_group),
+        least=sums.least[:j],
     )
     check_persons(persons)
     without = [part.mean[:, :j] + part.origin[:j] for part in parts[1:]]
@@ -253,16 +269,21 @@ def _linearised(part: _Part, n_values: int) -> Sample:
     )
 
 
-def _everyone(part: _Part) -> _Part:
-    """All groups as one."""
-    together = None
-    for z in range(len(part.groups)):
+def _joined(part: _Part, place: Codes, count: int) -> _Part:
+    """So many unions of groups; ``place`` is the one that every group belongs to."""
+    found: dict[int, _Part] = {}
+    for z, union in enumerate(place.tolist()):
         names = ("rows", "total", "weight", "squares", "mean", "second", "third")
         one: dict[str, Any] = {name: getattr(part, name)[z : z + 1] for name in names}
         clusters = None if part.clusters is None else part.clusters.of_group(z)
-        here = replace(part, groups=("everyone",), clusters=clusters, **one)
-        together = here if together is None else together + here
-    return part if together is None else together
+        here = replace(part, groups=(union,), clusters=clusters, **one)
+        found[union] = found[union] + here if union in found else here
+    return reduce(add, (found[union] for union in range(count)))
+
+
+def _sample_of_unions(part: _Part, sampling: bool, n_components: int, place: Codes, count: int) -> Sample:
+    """The sample of unions of groups, without the loss."""
+    return _sample(_joined(part, place, count), sampling, n_components + 1).take(np.arange(n_components))
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -296,13 +317,14 @@ def _added(some: list[_Part], others: list[_Part]) -> list[_Part]:
 class _Value:
     """Of one component, or the loss: values relative to a typical one, who is counted (None: all), whether it moves.
 
-    ``power`` is that of the weights by which they are summed up.
+    ``least`` is the least that any decision is worth, ``power`` that of the weights by which they are summed up.
     """
 
     away: Floats
     origin: float
     counted: Truths | None = None
     moves: bool = True
+    least: float = math.inf
     power: int = 1
 
 
@@ -311,7 +333,8 @@ def _values(worth: Worth, odds: Floats) -> list[_Value]:
 
     def valued(numbers: Floats, counted: Truths | None = None) -> _Value:
         origin = typical(numbers, counted) or 0.0
-        return _Value(expected_value(numbers, odds, origin), origin, counted, differs(numbers))
+        least = least_of(numbers, counted)
+        return _Value(expected_value(numbers, odds, origin), origin, counted, differs(numbers), least)
 
     values = [valued(*worth.values(j)) for j in range(len(worth.problem.happiness))]
     return [*values, valued(worth.cost) if worth.knows_cost else _Value(np.zeros(len(odds)), 0.0)]
@@ -325,6 +348,7 @@ def _nobody(groups: tuple[Any, ...], n: int, cluster: Array | None) -> _Part:
     if cluster is not None:
         clusters = _Clusters(cluster[:0], np.zeros(0, dtype=np.intp), np.zeros((0, n)), np.zeros((0, n)))
     empty |= {"origin": np.zeros(n), "largest": np.zeros(n), "moved": np.zeros(n, dtype=bool)}
+    empty["least"] = np.full(n, np.inf)
     return _Part(groups=groups, whole=True, clusters=clusters, **empty)
 
 
@@ -348,7 +372,7 @@ def _summed(
         w = w if value.counted is None else w * value.counted
         away = np.where(w > 0, value.away, 0.0)
         part.origin[j], part.largest[j] = value.origin, np.abs(away).max(initial=0.0)
-        part.moved[j] = value.moves
+        part.moved[j], part.least[j] = value.moves, value.least
         part.weight[:, j], part.squares[:, j] = add(w), add(w * w)
         if cluster is not None:
             size[:, j], total[:, j] = w, w * away

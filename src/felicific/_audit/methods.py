@@ -63,6 +63,11 @@ class Measure:
         """The same; of a large sample with the correction for skewness."""
         return (self.by("hall") if self.method == "t" else self).limits(tail)
 
+    def only(self, groups: Codes) -> Measure:
+        """Some of the groups."""
+        values, places = self.values, groups.tolist()
+        return replace(self, sample=self.sample.only(groups), values=lambda z: values(places[z]))
+
     def by(self, method: str) -> Measure:
         """The same people by another method."""
         return replace(self, method=method)

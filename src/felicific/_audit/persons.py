@@ -8,6 +8,7 @@ with the probabilities :math:`q_i` of the decisions about person i: a lottery co
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -19,6 +20,7 @@ from felicific._people.people import People
 from felicific._people.worth import Worth, differs, typical, worth_of
 from felicific._problem.happiness import Component
 from felicific._problem.problem import Problem
+from felicific._problem.unions import UNGROUPED, Grouping
 from felicific._statistics.intervals import Sample
 from felicific._statistics.units import sample_of
 from felicific._typing import Array, Codes, Floats, Truths
@@ -31,11 +33,21 @@ def bounds_of(persons: Persons, j: int) -> tuple[float, float] | None:
     return None if known is None else (known[0] - persons.origin[j], known[1] - persons.origin[j])
 
 
+def known_groups(persons: Persons) -> Codes:
+    """Positions of the groups that are compared: all but those of people whose group is not known."""
+    grouping = persons.grouping
+    if grouping.missing is None:
+        return np.arange(len(persons.groups))
+    return np.flatnonzero(~grouping.unknown(grouping.unions(persons.groups)))
+
+
 def check_persons(persons: Persons) -> None:
     """Refuse people among whom no gap can be measured, or whose values a computer cannot hold."""
-    if len(persons.groups) < 2:
+    known = [persons.groups[z] for z in known_groups(persons)]
+    if len(known) < 2:
+        besides = " besides the unknown" if len(known) < len(persons.groups) else ""
         raise GroupError(
-            f"There is one group only: {persons.groups[0]!r}." if persons.groups else "There is no group.",
+            f"There is one group only{besides}: {known[0]!r}." if known else f"There is no group{besides}.",
             "A gap is between groups: pass rows of at least two.",
         )
     for j, component in enumerate(persons.components):
@@ -90,6 +102,10 @@ class EachPerson:
         Components that no decision changes for anybody.
     checksum : int
         Of who these people are and what every decision would be worth to them, whatever was decided.
+    grouping : Grouping
+        What the groups are made of.
+    least : array of shape (components,), or None
+        The least that any decision is worth to anybody who is counted; None where nobody looked.
     """
 
     groups: tuple[Any, ...]
@@ -108,6 +124,8 @@ class EachPerson:
     reach: Floats
     checksum: int
     idle: tuple[str, ...] = ()
+    grouping: Grouping = UNGROUPED
+    least: Floats | None = None
 
     @property
     def rows(self) -> int:
@@ -150,6 +168,10 @@ class EachPerson:
     def sample(self) -> Sample:
         """The values of all components, summed up by group."""
         return self.summed(self.values, self.codes, len(self.groups), self.inside)
+
+    def joined(self, place: Codes, count: int) -> Sample:
+        """The same of so many unions of groups; ``place`` is the one that every group belongs to."""
+        return self.summed(self.values, place[self.codes], count, self.inside)
 
     @cached_property
     def loss_sample(self) -> Sample | None:
@@ -220,6 +242,8 @@ class SummedPersons:
         Weight that each component counts.
     largest : array of shape (components,) and float
         Sizes of the largest values and loss.
+    join : callable
+        From the union that every group belongs to, and their number, to the sample of unions.
     """
 
     groups: tuple[Any, ...]
@@ -238,12 +262,19 @@ class SummedPersons:
     clusters: int | None
     counted: Floats
     largest: tuple[Floats, float]
+    join: Callable[[Codes, int], Sample]
     idle: tuple[str, ...] = ()
+    grouping: Grouping = UNGROUPED
+    least: Floats | None = None
 
     @property
     def countable(self) -> bool:
         """Whether these are so many independent people of equal weight."""
         return self.clusters is None and not (self.sampling and self.weighted)
+
+    def joined(self, place: Codes, count: int) -> Sample:
+        """The sample of so many unions of groups; ``place`` is the one that every group belongs to."""
+        return self.join(place, count)
 
     @property
     def one_by_one(self) -> bool:
@@ -268,7 +299,7 @@ class SummedPersons:
 Persons: TypeAlias = EachPerson | SummedPersons
 
 
-def persons_of(people: People, problem: Problem) -> EachPerson:
+def persons_of(people: People, problem: Problem, grouping: Grouping = UNGROUPED) -> EachPerson:
     """What the odds of the decisions about some people do to each of them, batch by batch."""
     odds, sampling = people.odds, people.sampling
     assert odds is not None, "something was decided about these people"
@@ -307,6 +338,8 @@ def persons_of(people: People, problem: Problem) -> EachPerson:
         reach=memory.reach,
         checksum=checksum,
         idle=idle_among(problem, memory.moved),
+        grouping=grouping,
+        least=memory.least,
     )
     check_persons(persons)
     return persons
@@ -327,6 +360,7 @@ class _Memory:
     def __init__(self, n_components: int, n_groups: int) -> None:
         self.origin: list[float | None] = [None] * n_components
         self.moved = np.zeros(n_components, dtype=bool)
+        self.least = np.full(n_components, np.inf)
         self.checksum = 0
         self._squares, self._mass = (np.zeros((n_components + 1, n_groups)) for _ in range(2))
 
@@ -351,6 +385,7 @@ class _Memory:
         self.reach_of(j, values, codes, weight if counted is None else weight * counted)
         self.checksum = _checksum(values, self.checksum)
         self.moved[j] = self.moved[j] or differs(values)
+        self.least[j] = min(self.least[j], least_of(values, counted))
         if self.origin[j] is None:
             self.origin[j] = typical(values, counted)
         origin = self.origin[j] or 0.0
@@ -358,6 +393,11 @@ class _Memory:
         if counted is not None:
             expected[~counted] = 0.0
         return expected, counted
+
+
+def least_of(values: Floats, counted: Truths | None) -> float:
+    """The least of values of shape (D, n) of those who are counted; infinite where nobody is."""
+    return float((values if counted is None else values[:, counted]).min(initial=np.inf))
 
 
 def idle_among(problem: Problem, moved: Truths) -> tuple[str, ...]:

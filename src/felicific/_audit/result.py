@@ -5,18 +5,24 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from felicific._audit.persons import Persons
 from felicific._problem.happiness import Component, written
 from felicific._problem.loss import is_accuracy, loss_text, loss_words
+from felicific._problem.unions import Between
 from felicific._statistics.intervals import method_words
 from felicific._tables.memory import table_maker
 from felicific._typing import Floats
 from felicific.exceptions import ConstraintError
+
+if TYPE_CHECKING:
+    from felicific._audit.ratios import Ratios
 
 
 @dataclass(frozen=True)
@@ -133,6 +139,10 @@ class Audit:
         What the loss is called; "error", the error rate, is read as an accuracy.
     persons : Persons
         The values behind it, person by person; not part of any output.
+    unknown : tuple
+        Groups of people whose group is missing, which are not compared.
+    shown_ratios : tuple of Ratios
+        Ratios that stand in every output; see :meth:`with_ratios`.
 
     Examples
     --------
@@ -154,6 +164,8 @@ class Audit:
     notes: tuple[str, ...]
     persons: Persons = field(repr=False)
     loss_name: str = ""
+    unknown: tuple[Any, ...] = ()
+    shown_ratios: tuple[Ratios, ...] = ()
 
     def __getitem__(self, name: str) -> ComponentAudit:
         for found in self.components:
@@ -183,8 +195,54 @@ class Audit:
             for found in self.components
         }
 
+    @cached_property
+    def ratios(self) -> Ratios:
+        """Every group's mean divided by the largest, by component, with intervals: ``ratios["selected"].smallest``."""
+        return self.ratios_between()
+
+    def ratios_between(self, between: Between = None, *, min_people: float = 0) -> Ratios:
+        """Ratios between everybody of one sex and of another, say, where the groups are those of sex and race.
+
+        Parameters
+        ----------
+        between : column name, or list of them, optional
+            What is compared, of the columns that the groups are made of (of arrays, their positions); of a list the
+            combinations. By default the groups as they are.
+        min_people : number, default=0
+            Groups of fewer people, or below 1 of a smaller share of all people, are shown and not compared.
+
+        Returns
+        -------
+        Ratios
+            By the name of the component: ``.rows``, ``.smallest``, ``.unknown``, ``.left_out``. Print it.
+
+        Examples
+        --------
+        >>> from felicific import audit
+        >>> people = {"sex": ["f", "m", "m", "f"] * 50, "old": [0, 1] * 100, "hired": [0, 1, 1, 1] * 50}
+        >>> asked = {"happiness": "statistical_parity", "favourable": 1, "sensitive_features": ["sex", "old"]}
+        >>> found = audit("hired", people, **asked).ratios_between("sex")["statistical_parity(decision=1)"]
+        >>> found.smallest.estimate, [row.group for row in found.rows], found.verdict
+        (0.5, ['f', 'm'], 'less')
+        """
+        found: Ratios = _ratios_module().find_ratios(self, between, min_people)
+        return found
+
+    def with_ratios(self, *between: Between, min_people: float = 0) -> Audit:
+        """The same, with ratios in its text, data, table and page: one comparison for each ``between``.
+
+        Without any the groups are compared as they are; see :meth:`ratios_between`.
+        """
+        found = [self.ratios_between(what, min_people=min_people) for what in between or (None,)]
+        for ratios in found:
+            if not ratios:
+                raise next(iter(ratios.refused.values()))
+        return replace(self, shown_ratios=tuple(found))
+
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain data that JSON can hold; an infinite limit is None."""
+        shown = {"ratios": [ratios.to_dict() for ratios in self.shown_ratios]} if self.shown_ratios else {}
+        unknown = {"unknown": plain_all(self.unknown)} if self.unknown else {}
         return {
             "confidence": self.confidence,
             "simultaneous": self.simultaneous,
@@ -193,21 +251,17 @@ class Audit:
             "components": [_component_to_dict(found) for found in self.components],
             "loss": None if self.loss is None else interval_to_dict(self.loss),
             "notes": list(self.notes),
-        }
+        } | (unknown | shown)
 
     def plot(self, after: Audit | None = None, **options: Any) -> Any:
         """Group means with their intervals as an Altair chart, and those of another audit beside them.
 
         See :func:`felicific.plots.groups`.
         """
-        from importlib import import_module
-
         return import_module("felicific.plots").groups(self, after, **options)
 
     def to_html(self, **options: Any) -> str:
         """One HTML page that needs no other file; ``title`` and ``command`` are said on it."""
-        from importlib import import_module
-
         page: str = import_module("felicific.report").audit_report(self, **options).to_html()
         return page
 
@@ -232,12 +286,14 @@ class Audit:
             )
             if found.corrected_gap is not None:
                 lines.append(line_of(name, unit, "corrected gap", "", found.corrected_gap))
+        for ratios in self.shown_ratios:
+            lines += ratios.lines()
         if self.loss is not None:
             lines.append(line_of("loss", "", "loss", "", self.loss))
         return lines
 
     def to_frame(self) -> Any:
-        """One row per group mean, gap and the loss, as a pandas or Polars dataframe."""
+        """One row per group mean, gap, ratio that is shown, and the loss, as a pandas or Polars dataframe."""
         lines = self._lines()
         empty: dict[str, Any] = dict.fromkeys(COLUMNS, "") | dict.fromkeys(
             ("bias", "at_most", "p_value", "p_exceeds"), math.nan
@@ -251,6 +307,11 @@ class Audit:
 
     def _repr_html_(self) -> str:
         return _html(self)
+
+
+def _ratios_module() -> Any:
+    """Imported by name: it is made of what this module defines."""
+    return import_module("felicific._audit.ratios")
 
 
 COLUMNS = (
@@ -427,6 +488,8 @@ def _text(found: Audit) -> list[str]:
     for part in found.components:
         lines += ["", titled(part.component), *table_lines(HEADER, _rows_of(part))]
         lines += [f"  {short(remark, 200)}" for remark in _remarks(part)]
+    for ratios in found.shown_ratios:
+        lines += ["", str(ratios)]
     lines += [] if found.loss is None else ["", loss_line(found.loss, found.loss_name)]
     return [*lines, *([""] if found.notes else []), *(short(note, 400) for note in found.notes)]
 
@@ -450,6 +513,7 @@ def _html(found: Audit) -> str:
     parts = [html_lines([_title(found)])]
     for part in found.components:
         parts += [html_table(titled(part.component), HEADER, _rows_of(part)), html_lines(_remarks(part))]
+    parts += [ratios._repr_html_() for ratios in found.shown_ratios]
     return "".join(
         [*parts, html_lines([] if found.loss is None else [loss_line(found.loss, found.loss_name)])]
     ) + html_lines(found.notes)

@@ -205,6 +205,11 @@ class Columns:
                 "The groups of a table that is not in memory are not named.",
                 "Name the column(s), sensitive_features='sex', or pass a function of the table.",
             )
+        if callable(group) and self.missing_group is not None:
+            raise GroupError(
+                "missing_group is for groups that are columns, and these are made by a function.",
+                "Let the function name the people whose group is missing, or name the column(s).",
+            )
         return self
 
     def for_classes(self, classes: list[Any]) -> Columns:

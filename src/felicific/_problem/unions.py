@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from felicific._typing import Floats
+from felicific._typing import Floats, Truths
 from felicific.exceptions import ConstraintError
 
 if TYPE_CHECKING:
@@ -60,6 +60,40 @@ def unions_of(
         parts = str(group).split(" & ")
         members.setdefault(" & ".join(parts[place] for place in places), []).append(z)
     return tuple(Union(_shown(name, len(places)), tuple(found)) for name, found in members.items())
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """What groups are made of.
+
+    Attributes
+    ----------
+    attributes : tuple
+        Columns, or positions where there are no names; empty where that is not known.
+    missing : str, or None
+        What people are called whose value of an attribute is missing.
+    """
+
+    attributes: tuple[Attribute, ...] = ()
+    missing: str | None = None
+
+    def unions(self, groups: Sequence[Any], between: Between = None) -> tuple[Union, ...]:
+        """Who is compared, those of unknown group included; see :func:`unions_of`."""
+        return unions_of(groups, self.attributes, between)
+
+    def unknown(self, unions: Sequence[Union], between: Between = None) -> Truths:
+        """Which of them lack an attribute that is compared: these are counted and shown, and never compared."""
+        places = places_of(self.attributes, between)
+        several = len(self.attributes if places is None else places) > 1
+        if self.missing is None or not several:
+            alike = [self.missing is not None and union.name == self.missing for union in unions]
+            return np.array(alike, dtype=bool)
+        missing = self.missing.replace("\\", "\\\\").replace("&", "\\&")
+        return np.array([missing in str(union.name).split(" & ") for union in unions], dtype=bool)
+
+
+#: Of groups about which nothing else is known.
+UNGROUPED = Grouping()
 
 
 def places_of(attributes: Sequence[Attribute], between: Between) -> list[int] | None:

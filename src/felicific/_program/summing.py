@@ -115,7 +115,8 @@ class _Sums:
 
     def __init__(self, problem: Problem, people: People, signal: Signal, whole: bool) -> None:
         self.problem, self.people, self.signal = problem, people, signal
-        self.whole, self.folds, groups = whole, people.folds, people.groups
+        self.whole, groups = whole, people.groups
+        folds = self.folds = people.folds
         g, d, j = len(groups), len(problem.decisions), len(problem.happiness)
         s = signal.size(len(problem.labels))
         check_size(g, s, d, j)

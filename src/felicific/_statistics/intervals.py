@@ -112,6 +112,13 @@ class Sample:
         """Standard error of the mean; infinite where it cannot be estimated."""
         return np.where(self.silent, math.inf, self.sd / np.sqrt(np.maximum(self.n, 1e-300)))
 
+    def only(self, groups: Codes) -> Sample:
+        """Some of the groups."""
+        n, mean, sd, skewness = (array[groups] for array in (self.n, self.mean, self.sd, self.skewness))
+        df = None if self.df is None else self.df[groups]
+        ties = None if self.ties is None else Ties(*(array[groups][:, groups] for array in self.ties))
+        return Sample(n, mean, sd, skewness, df, ties)
+
     def take(self, j: int | Codes) -> Sample:
         """One component alone, of shape (groups,); or some, of shape (groups, components)."""
         numbers = (self.n, self.mean, self.sd, self.skewness)

@@ -54,6 +54,8 @@ def resolve_groups(
 
 def attributes_of(table: Table, sensitive_features: Any, columns_only: bool = False) -> tuple[Any, ...]:
     """What the groups are made of: names of columns, or positions where the values have none."""
+    if isinstance(sensitive_features, str):
+        return (sensitive_features,)
     return tuple(name for name, _ in _group_columns(table, sensitive_features, columns_only))
 
 

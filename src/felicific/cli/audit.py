@@ -58,6 +58,41 @@ class AuditOptions(Measured, Evidence, Limited, Answer):
             rich_help_panel=PEOPLE,
         ),
     ] = None
+    missing_group: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="What to call people whose group is missing, such as unknown: they are counted and shown, and not "
+            "compared. By default a missing group is an error.",
+            rich_help_panel=PEOPLE,
+        ),
+    ] = None
+    ratios: Annotated[
+        bool,
+        typer.Option(
+            "--ratios",
+            help="Also divide every group's mean by the largest, and say whether the smallest ratio is four fifths.",
+            rich_help_panel=ASKED,
+        ),
+    ] = False
+    between: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="With --ratios: compare the values of this --group alone, or of COLUMN,COLUMN the combinations. Given "
+            "several times, one comparison each; by default the groups as they are.",
+            rich_help_panel=ASKED,
+        ),
+    ] = None
+    min_people: Annotated[
+        float,
+        typer.Option(
+            metavar="NUMBER",
+            help="With --ratios: groups of fewer people, or below 1 of a smaller share of all, are shown and not "
+            "compared.",
+            rich_help_panel=ASKED,
+        ),
+    ] = 0.0
     gap: Gap = None  # named again to stand beside --require
     require: Annotated[
         bool,
@@ -106,14 +141,24 @@ def audit(options: AuditOptions) -> None:
     check_target(out, [".json", ".csv", ".html"], force=options.force)
     if options.require and not options.gap:
         raise DataError("--require does not say how large a gap may be.", "Add --gap.")
+    if (options.between or options.min_people) and not options.ratios:
+        raise DataError("--between and --min-people say of what there are ratios.", "Add --ratios.")
     with working(f"Auditing {options.file} ..."):
         result = _measure(options)
+        if options.ratios:
+            asked = [_columns(text, options.group) for text in options.between or ()]
+            result = result.with_ratios(*asked, min_people=options.min_people)
     if out is not None:
         write_whole(out, _as_file(result, out.suffix.lower()))
     print_json(result.to_dict()) if options.as_json else print(result)
     tests = [part.test for part in result.components]
     if options.require and any(test is None or test.verdict != "at most" for test in tests):
         raise typer.Exit(4)
+
+
+def _columns(text: str, group: list[str]) -> str | list[str]:
+    """A column as it is called, or several between commas."""
+    return text if text in group or "," not in text else [name.strip() for name in text.split(",")]
 
 
 def _measure(options: AuditOptions) -> Audit:
@@ -133,6 +178,7 @@ def _measure(options: AuditOptions) -> Audit:
         classes=people.classes,
         favourable=people.favourable,
         weight_kind=people.weight_kind,
+        missing_group=options.missing_group,
         confidence=options.confidence,
         method=options.method,
         simultaneous=options.simultaneous,

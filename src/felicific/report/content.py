@@ -129,6 +129,7 @@ def describe_audit(found: Audit, *, title: str | None = None, command: str | Non
             for part in found.components
         ],
         "today": found.to_dict(),
+        "ratios": [ratios.to_dict() for ratios in found.shown_ratios or (found.ratios,)],
         "reproduce": {
             "versions": versions(),
             "fingerprint": found.persons.fingerprint or NO_FINGERPRINT,

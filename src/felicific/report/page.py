@@ -81,6 +81,7 @@ def _charts(content: dict[str, Any], view: dict[str, Any]) -> dict[str, Any]:
             {
                 "way": way,
                 "group": names.groups[z],
+                "compared": mean["group"] not in found.get("unknown", ()),
                 **{
                     at: value * 100 if share and value is not None else value
                     for at, value in (

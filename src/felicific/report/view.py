@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from felicific._problem.criteria import CRITERIA
-from felicific.plots import clean
+from felicific.plots import clean, labels
 from felicific.report.slider import choice_view, moved_people
-from felicific.report.words import Content, Names, count, counts, flows, listed, percent, points
+from felicific.report.words import Content, Names, Quantity, count, counts, flows, listed, percent, points
 
 KINDS = {
     "score": "the model's score",
@@ -15,6 +15,9 @@ KINDS = {
     "soft-label": "a label drawn from the model's probabilities",
     "individual": "everything that is known about a person",
 }
+
+#: How ratios are written, and of how many groups at most besides the highest.
+RATIO, FURTHEST = Quantity("", 3), 12
 
 
 def make_view(content: Content) -> dict[str, Any]:
@@ -32,6 +35,7 @@ def make_view(content: Content) -> dict[str, Any]:
         "measures": _measures(content, names),
         "people": list(zip(names.groups, counts([g["people"] for g in content["groups"]]), strict=True)),
         "tables": [_means_table(content, ways, names, j) for j in range(len(names.components))],
+        "ratios": _ratios(content, names),
         "sure": _sure(ways, names),
         "caveats": _caveats(content, ways, names),
         "certificate": _certificate(content),
@@ -146,7 +150,8 @@ def _answers(content: Content, names: Names) -> list[dict[str, Any]]:
 
 def _between_whom(content: Content, names: Names) -> str:
     means = content["today"]["components"][0]["means"]
-    order = sorted(range(len(means)), key=lambda z: means[z]["estimate"])
+    compared = [z for z in range(len(means)) if means[z]["group"] not in content["today"].get("unknown", ())]
+    order = sorted(compared, key=lambda z: means[z]["estimate"])
     far = (order[-1], order[0])
     texts = names.quantities[0].texts([means[z]["estimate"] for z in far])
     ends = [f"{names.groups[z]} {text}" for z, text in zip(far, texts, strict=True)]
@@ -211,6 +216,51 @@ def _means_table(content: Content, ways: list[Any], names: Names, j: int) -> dic
     ]
     heads = [way for way, _ in ways] + ([] if change is None else ["change"])
     return {"name": names.components[j], "ways": heads, "rows": rows[:-1], "gap": rows[-1]}
+
+
+def _ratios(content: Content, names: Names) -> list[dict[str, Any]]:
+    """Of what people want, the groups furthest below the highest mean, and what is said of the smallest ratio."""
+    found, places = [], {component["name"]: j for j, component in enumerate(content["components"])}
+    for ratios in content.get("ratios", ()):
+        between = ratios["between"]
+        by = (
+            ""
+            if between is None
+            else f" by {clean(listed(between if isinstance(between, list) else [between]))}"
+        )
+        for part in ratios["components"]:
+            if not part["wanted"]:
+                continue
+            rows, mean = (
+                sorted(part["rows"], key=lambda row: row["ratio"]),
+                names.quantities[places[part["name"]]],
+            )
+            left = len(rows) - FURTHEST - 1
+            shown = rows if left <= 0 else [*rows[:FURTHEST], rows[-1]]
+            remarks = [f"{left} groups in between are not shown."] if left > 0 else []
+            found.append(
+                {
+                    "name": names.components[places[part["name"]]] + by,
+                    "rows": [
+                        {
+                            "name": name,
+                            "people": count(row["people"]),
+                            "mean": mean(row["mean"]),
+                            **_ratio(row),
+                        }
+                        for name, row in zip(labels([row["group"] for row in shown]), shown, strict=True)
+                    ],
+                    "remarks": remarks + [clean(_said(content, text), 600) for text in part["remarks"]],
+                }
+            )
+    return found
+
+
+def _ratio(row: dict[str, Any]) -> dict[str, str]:
+    """A ratio and what it leaves open; the highest is itself."""
+    known = row["high"] is not None or row["low"]
+    span = RATIO.span(row["low"], row["high"]) if known else RATIO.span(None, None)
+    return {"ratio": RATIO(row["ratio"]), "span": "" if row["low"] == row["high"] == 1.0 else span}
 
 
 def _certificate(content: Content) -> str:

@@ -1,0 +1,398 @@
+"""Ratios of an audit: every group's mean divided by the largest, as a regulator asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from felicific._audit.persons import Persons
+from felicific._audit.result import (
+    Audit,
+    Interval,
+    html_lines,
+    html_table,
+    interval_to_dict,
+    line_of,
+    plain,
+    short,
+    table_lines,
+    titled,
+)
+from felicific._problem.happiness import Component, written
+from felicific._problem.unions import Between, Union, check_min_people, large_enough
+from felicific._statistics.intervals import Sample
+from felicific._statistics.ratios import DELTA, SCORE, limits_to_highest, smallest_limits
+from felicific._tables.memory import table_maker
+from felicific._typing import Truths
+from felicific.exceptions import ConstraintError, GroupError
+
+#: The least ratio of the four-fifths rule (EEOC 1978, 29 CFR 1607.4).
+FOUR_FIFTHS = 0.8
+
+#: Most groups that are named where they are not compared.
+LISTED = 8
+
+SHOWN = {"at least": "shown to hold", "less": "shown not to hold", "undecided": "neither shown nor refuted"}
+
+
+@dataclass(frozen=True)
+class GroupMean:
+    """A group that is shown and not compared.
+
+    Attributes
+    ----------
+    group : group
+    people : float
+        How many are counted; with sampling weights or clusters, as many independent ones as would tell as much.
+    mean : float
+        Their mean happiness.
+    """
+
+    group: Any
+    people: float
+    mean: float
+
+
+@dataclass(frozen=True)
+class GroupRatio(GroupMean):
+    """A group's mean, divided by the largest of all.
+
+    Attributes
+    ----------
+    ratio, low, high : float
+        The ratio and its interval, which holds whichever group turned out to be the largest; that one has 1.
+    note : str
+        Why there is no interval; empty if there is one.
+    """
+
+    ratio: float
+    low: float
+    high: float
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class RatioAudit:
+    """Ratios of one component.
+
+    Attributes
+    ----------
+    component : Component
+    rows : tuple of GroupRatio
+        The groups that are compared.
+    smallest : Interval
+        The smallest mean divided by the largest. Its interval holds for all pairs of groups together.
+    lowest, highest : group
+        Who has these means.
+    unknown : tuple of GroupMean
+        People whose group is not known.
+    left_out : tuple of GroupMean
+        Groups of fewer than ``min_people``.
+    """
+
+    component: Component
+    rows: tuple[GroupRatio, ...]
+    smallest: Interval
+    lowest: Any
+    highest: Any
+    unknown: tuple[GroupMean, ...] = ()
+    left_out: tuple[GroupMean, ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        """What is shown of "the smallest ratio is at least four fifths": "at least", "less" or "undecided"."""
+        if self.smallest.low >= FOUR_FIFTHS:
+            return "at least"
+        return "less" if self.smallest.high < FOUR_FIFTHS else "undecided"
+
+    def four_fifths(self, confidence: float) -> str:
+        """The four-fifths rule in one sentence."""
+        found = self.smallest
+        met = "met" if found.estimate >= FOUR_FIFTHS else "not met"
+        number, low, high = (written(part, 3) for part in (found.estimate, found.low, found.high))
+        return (
+            f"Four-fifths: {met} on these rows, where the mean of {self.lowest!r} is {number} of that of "
+            f"{self.highest!r}; of people like these it is {SHOWN[self.verdict]} (smallest ratio from {low} to {high}, "
+            f"confidence {confidence:.6g})."
+        )
+
+    def remarks(self, confidence: float) -> list[str]:
+        """What is to be said below the table."""
+        found = [self.four_fifths(confidence)] if self.component.wanted else []
+        for what, parts in (("group not known", self.unknown), ("fewer than min_people", self.left_out)):
+            named = [
+                f"{short(str(part.group))} ({written(part.people, 6)}, mean {self.component.cell(part.mean, 3)})"
+                for part in parts[:LISTED]
+            ]
+            named += [f"and {len(parts) - LISTED} more"] if len(parts) > LISTED else []
+            found += [f"Not compared ({what}): {', '.join(named)}."] if named else []
+        notes = {row.note for row in self.rows} - {""}
+        return [*found, *sorted(notes)]
+
+    def to_dict(self, confidence: float) -> dict[str, Any]:
+        """All of it as plain data that JSON can hold."""
+
+        def listed(parts: tuple[GroupMean, ...]) -> list[dict[str, Any]]:
+            return [{name: plain(value) for name, value in vars(part).items()} for part in parts]
+
+        ends = {"lowest": plain(self.lowest), "highest": plain(self.highest)}
+        return {
+            "name": self.component.name,
+            "unit": self.component.unit,
+            "wanted": self.component.wanted,
+            "rows": listed(self.rows),
+            "smallest": interval_to_dict(self.smallest) | ends,
+            "four_fifths": self.verdict,
+            "remarks": self.remarks(confidence),
+            "unknown": listed(self.unknown),
+            "left_out": listed(self.left_out),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Ratios(Mapping[str, RatioAudit]):
+    """Ratios of every component that has them, by its name.
+
+    Attributes
+    ----------
+    parts : tuple of RatioAudit
+    refused : dict of str to ConstraintError
+        Components whose means have no ratio, and why.
+    between : column name(s), or None
+        What is compared.
+    min_people : float
+    confidence : float
+    """
+
+    parts: tuple[RatioAudit, ...]
+    refused: dict[str, ConstraintError]
+    between: Between
+    min_people: float
+    confidence: float
+
+    def __getitem__(self, name: str) -> RatioAudit:
+        for part in self.parts:
+            if part.component.name == name:
+                return part
+        if name in self.refused:
+            raise self.refused[name]
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return (part.component.name for part in self.parts)
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    @property
+    def words(self) -> str:
+        """What is compared."""
+        named = self.between if isinstance(self.between, list | tuple) else [self.between]
+        return "" if self.between is None else f" between {' and '.join(str(name) for name in named)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain data that JSON can hold."""
+        return {
+            "between": [*self.between] if isinstance(self.between, list | tuple) else self.between,
+            "min_people": self.min_people,
+            "confidence": self.confidence,
+            "components": [part.to_dict(self.confidence) for part in self.parts],
+            "refused": {name: str(error) for name, error in self.refused.items()},
+        }
+
+    def lines(self) -> list[dict[str, Any]]:
+        """One line per ratio, as in the dataframe of an audit."""
+        found = []
+        for part in self.parts:
+            name, method = part.component.name, part.smallest.method
+            for row in part.rows:
+                interval = Interval(row.ratio, row.low, row.high, row.people, method, row.note)
+                found.append(line_of(name, "", f"ratio{self.words}", str(row.group), interval))
+            found.append(line_of(name, "", f"smallest ratio{self.words}", "", part.smallest))
+        return found
+
+    def to_frame(self) -> Any:
+        """One row per ratio, as a pandas or Polars dataframe."""
+        lines = self.lines()
+        return table_maker("auto")({name: np.array([line[name] for line in lines]) for name in lines[0]})
+
+    def _tables(self) -> list[tuple[str, list[tuple[str, ...]], list[str]]]:
+        """Title, rows and remarks of every component."""
+        found = []
+        for part in self.parts:
+            rows = [
+                (
+                    short(str(row.group)),
+                    written(row.people, 6),
+                    part.component.cell(row.mean),
+                    *(written(number, 3) for number in (row.ratio, row.low, row.high)),
+                )
+                for row in part.rows
+            ]
+            smallest = part.smallest
+            numbers = (written(number, 3) for number in (smallest.estimate, smallest.low, smallest.high))
+            rows.append(("smallest", written(smallest.n, 6), "", *numbers))
+            title = f"{titled(part.component)}: ratio to the highest mean{self.words}, by {smallest.method}"
+            found.append((short(title, 400), rows, part.remarks(self.confidence)))
+        return found
+
+    def _refusals(self) -> list[str]:
+        return [str(error) for error in self.refused.values()]
+
+    def __str__(self) -> str:
+        lines: list[str] = []
+        for title, rows, remarks in self._tables():
+            table = table_lines((*HEADER, ""), [(*row, "") for row in rows])  # numbers up to the last column
+            lines += ["", title, *table, *(f"  {short(text, 400)}" for text in remarks)]
+        return "\n".join([*lines[1:], *(short(text, 400) for text in self._refusals())])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        parts = [
+            html_table(title, HEADER, rows) + html_lines(remarks) for title, rows, remarks in self._tables()
+        ]
+        return "".join(parts) + html_lines(self._refusals())
+
+
+HEADER = ("group", "people", "mean", "ratio", "low", "high")
+
+
+# ---------------------------------------------------------------------------------------------------------
+# From people to ratios
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """Unions of groups, and what becomes of each."""
+
+    unions: tuple[Union, ...]
+    unknown: Truths
+    left_out: Truths
+
+    @classmethod
+    def of(cls, persons: Persons, between: Between, min_people: float) -> _Compared:
+        """Whom to compare; an error when that is nobody, or one group alone."""
+        grouping = persons.grouping
+        unions = grouping.unions(persons.groups, between)
+        unknown = grouping.unknown(unions, between)
+        # A share is one of all people; a number is one of people who were seen, whatever they stand for.
+        people = persons.sizes if min_people < 1 else persons.seen
+        small = ~np.array(large_enough(unions, people, min_people)) & ~unknown
+        if (~unknown & ~small).sum() < 2:
+            known = len(unions) - int(unknown.sum())
+            if small.any():
+                raise ConstraintError(
+                    f"min_people={min_people:g} leaves {known - int(small.sum())} of {known} groups to compare.",
+                    "Ask for fewer, or compare larger groups.",
+                )
+            raise GroupError(
+                f"There is one group only: {unions[int(np.argmin(unknown))].name!r}.",
+                "A ratio is between groups: pass rows of at least two.",
+            )
+        return cls(unions, unknown, small)
+
+    def sample(self, persons: Persons) -> Sample:
+        """Everybody, summed up by union."""
+        place = np.empty(len(persons.groups), dtype=np.intp)
+        for number, union in enumerate(self.unions):
+            place[list(union.members)] = number
+        alike = len(self.unions) == len(persons.groups) and (place == np.arange(len(place))).all()
+        return persons.sample if alike else persons.joined(place, len(self.unions))
+
+
+def find_ratios(found: Audit, between: Between, min_people: float) -> Ratios:
+    """The ratios of an audit's people, of every component that has them."""
+    persons, least = found.persons, check_min_people(min_people)
+    compared = _Compared.of(persons, between, least)
+    sample, parts, refused = compared.sample(persons), [], {}
+    shared = len(persons.components) if found.simultaneous else 1
+    alpha = (1.0 - found.confidence) / shared
+    for j, component in enumerate(persons.components):
+        try:
+            parts.append(_component(persons, j, sample, compared, alpha, found.simultaneous))
+        except ConstraintError as error:
+            refused[component.name] = error
+    return Ratios(tuple(parts), refused, between, least, found.confidence)
+
+
+def _component(
+    persons: Persons, j: int, sample: Sample, compared: _Compared, alpha: float, simultaneous: bool
+) -> RatioAudit:
+    component, rate, origin = persons.components[j], bool(persons.rates[j]), float(persons.origin[j])
+    _refuse_negative(persons, j)
+    every = sample.take(j)
+    mean = every.mean + origin
+    # What is 0 differs from it by rounding alone where sums are relative to something else.
+    mean = np.where(np.abs(mean) <= 1e-13 * abs(origin), 0.0, mean)
+    every = replace(every, mean=mean)
+    shown = np.flatnonzero(~compared.unknown & ~compared.left_out)
+    known = every.only(shown)
+    if not known.mean.max() > 0.0:
+        raise ConstraintError(
+            f"The mean of {component.name!r} is 0 in every group, so there is no ratio.",
+            "Where nobody gets anything, compare groups by something that somebody gets.",
+        )
+    names = [compared.unions[z].name for z in shown]
+    low, high = limits_to_highest(known, alpha / (len(shown) if simultaneous else 1), rate=rate)
+    ends = smallest_limits(known, alpha, rate=rate)
+    top, bottom = int(known.mean.argmax()), int(known.mean.argmin())
+    ratio = known.mean / known.mean[top]
+    notes = [
+        _no_interval(rate, np.isposinf(most) and least == 0.0) for least, most in zip(low, high, strict=True)
+    ]
+    columns = (names, *(part.tolist() for part in (known.n, known.mean, ratio, low, high)), notes)
+    return RatioAudit(
+        component=component,
+        rows=tuple(GroupRatio(*row) for row in zip(*columns, strict=True)),
+        smallest=Interval(
+            float(ratio[bottom]),
+            float(ends[0]),
+            float(ends[1]),
+            float(known.n.min()),
+            SCORE if rate else DELTA,
+        ),
+        lowest=names[bottom],
+        highest=names[top],
+        unknown=_not_compared(compared, every, compared.unknown),
+        left_out=_not_compared(compared, every, compared.left_out),
+    )
+
+
+def _not_compared(compared: _Compared, every: Sample, which: Truths) -> tuple[GroupMean, ...]:
+    return tuple(
+        GroupMean(compared.unions[z].name, float(every.n[z]), float(every.mean[z]))
+        for z in np.flatnonzero(which)
+    )
+
+
+def _no_interval(rate: bool, nothing: bool) -> str:
+    """Why a ratio has no interval."""
+    if not nothing:
+        return ""
+    if rate:
+        return "No interval of a ratio of one cluster, or of few rows of very unequal weight."
+    return (
+        "No interval of a ratio where the interval of one of its means reaches 0: that many times as much could be "
+        "any number."
+    )
+
+
+def _refuse_negative(persons: Persons, j: int) -> None:
+    """A mean that can be negative has no ratio."""
+    component = persons.components[j]
+    bounds, least = component.bounds, None if persons.least is None else float(persons.least[j])
+    if bounds is not None:
+        worst, why = bounds[0], "its bounds begin at"
+    elif least is not None:
+        worst, why = least, "a decision can be worth"
+    else:
+        worst, why = -np.inf, "its least is"
+    if worst < 0.0:
+        raise ConstraintError(
+            f"The mean of {component.name!r} can be negative ({why} {written(worst)}), so it has no ratio.",
+            "Compare groups by its gap, or measure it from a level that nobody can fall below.",
+        )

@@ -149,7 +149,8 @@ def achieved(problem: Problem, people: People, odds: Floats) -> Outcome:
     Deciding with probabilities D is drawing a label from D and keeping it: the moments of the soft label,
     under the policy that changes nothing.
     """
-    decided = replace(people, proba=odds, checked=True)
+    now = people.decisions_today() if problem.looks_at_today else people.today
+    decided = replace(people, proba=odds, checked=True, today=now)
     moments = sum_people(decided, replace(problem, labels=problem.decisions), SoftLabel())
     moments.check_complete()
     return moments.evaluate(np.tile(np.eye(len(moments.classes)), (len(moments.groups), 1, 1)))

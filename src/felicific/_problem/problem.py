@@ -84,9 +84,9 @@ class Problem:
             asked = {str(component.name): gap for component in own}
         checked = check_constraints(constraints)
         every = own + _constrained(checked, own, decisions.tolist(), favourable)
-        components = tuple(part.component for part in every)
         names = tuple(str(component.name) for component in own)
         made = cls(decisions, truths, every, Loss.of(loss, decisions, truths), (), see_group, names)
+        components = made.components
         made._refuse_unknown("decision", decisions.tolist(), "decision", "classes")
         made._refuse_unknown("y", truths.tolist(), "label", "classes")
         made._refuse_unknown("today", decisions.tolist(), "decision", "classes")
@@ -98,7 +98,10 @@ class Problem:
     @cached_property
     def components(self) -> tuple[Component, ...]:
         """What moments, policies and files remember of the happiness."""
-        return tuple(happiness.component for happiness in self.happiness)
+        aside = [str(happiness.name) not in self.closed for happiness in self.happiness]
+        return tuple(
+            replace(part.component, aside=one) for part, one in zip(self.happiness, aside, strict=True)
+        )
 
     @property
     def widths(self) -> list[float]:
@@ -145,7 +148,7 @@ class Problem:
         self._refuse_unknown("group", list(groups), "group", "groups")
 
     def _refuse_unknown(self, name: str, known: list[Any], what: str, others: str) -> None:
-        functions = [part for happiness in self.happiness for part in (happiness.function, happiness.among)]
+        functions = [part for happiness in self.happiness for part in happiness.functions]
         for function in (*functions, self.loss.function):
             if isinstance(function, Expression):
                 function.refuse_unknown(name, known, what, others)
@@ -182,7 +185,7 @@ def _constrained(
     families = {component.family for component in own}
     extra: dict[str, Happiness] = {}
     for constraint in constraints:
-        happiness = constraint.happiness
+        happiness = constraint.speaks_of(own, classes, favourable)
         if isinstance(happiness, str):
             if happiness in known or happiness in families or happiness not in CRITERIA:
                 continue

@@ -466,7 +466,7 @@ def check_one_unit(number: float, what: str, components: Sequence[Component]) ->
 def check_gaps(gap: Any, constraints: Iterable[Requirement], components: tuple[Component, ...]) -> None:
     """Refuse gaps that cannot mean anything: one number in several units, or more than values can be apart."""
     if gap is not None and not isinstance(gap, Mapping):
-        check_one_unit(_width(gap, "gap"), "gap", components)
+        check_one_unit(_width(gap, "gap"), "gap", _measured(components))
     for asked in (*_gaps_written(gap, components), *_gaps_among(constraints)):
         for component in (components[j] for j in asked.components(components)):
             if component.widest * (1 + 1e-9) < asked.at_most < math.inf:
@@ -478,6 +478,11 @@ def check_gaps(gap: Any, constraints: Iterable[Requirement], components: tuple[C
                 )
 
 
+def _measured(components: Sequence[Component]) -> list[Component]:
+    """What one number speaks of: not what only requirements do."""
+    return [component for component in components if not component.aside]
+
+
 def _gaps_written(gap: Any, components: tuple[Component, ...]) -> Iterator[Gap]:
     """The gaps that the shorthand stands for."""
     if isinstance(gap, Mapping):
@@ -485,7 +490,7 @@ def _gaps_written(gap: Any, components: tuple[Component, ...]) -> Iterator[Gap]:
             yield Gap(name, width)
     elif gap is not None:
         width = _width(gap, "gap")
-        for component in components:
+        for component in _measured(components):
             yield Gap(component, width)
 
 

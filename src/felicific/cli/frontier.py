@@ -76,7 +76,7 @@ def _trace(people: People, options: FrontierOptions) -> Frontier:
     from felicific._frontier.solve import frontier as trace
     from felicific.cli.fit import sums
 
-    return trace(sums(people, options.kind), constraints=constraints)
+    return trace(sums(people, options.kind, constraints), constraints=constraints)
 
 
 def _content(line: Frontier) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import numpy as np
 from felicific._audit.persons import Persons
 from felicific._capabilities import remedy
 from felicific._fit.certificate import Certificate
+from felicific._fit.losers import LosersRow
 from felicific._fit.safety import Trial, certify
 from felicific._frontier.breakpoints import Closing
 from felicific._frontier.frontier import Frontier
@@ -63,6 +64,11 @@ class Fitted(ABC):
     def sums(self) -> Moments | None:
         """The sums that the policy was fitted on, if it was fitted on sums."""
         return None
+
+    @property
+    def price_of_losers(self) -> list[LosersRow]:
+        """What it costs that fewer people lose; empty where sums do not tell, or nobody loses."""
+        return []
 
     @cached_property
     @abstractmethod
@@ -149,8 +155,7 @@ def achieved(problem: Problem, people: People, odds: Floats) -> Outcome:
     Deciding with probabilities D is drawing a label from D and keeping it: the moments of the soft label,
     under the policy that changes nothing.
     """
-    now = people.decisions_today() if problem.looks_at_today else people.today
-    decided = replace(people, proba=odds, checked=True, today=now)
+    decided = replace(people, proba=odds, checked=True)
     moments = sum_people(decided, replace(problem, labels=problem.decisions), SoftLabel())
     moments.check_complete()
     return moments.evaluate(np.tile(np.eye(len(moments.classes)), (len(moments.groups), 1, 1)))

@@ -13,6 +13,7 @@ import numpy as np
 from felicific._problem.criteria import CRITERIA
 from felicific._problem.expressions import Expression
 from felicific._problem.happiness import Component, Happiness, resolve_happiness
+from felicific._problem.losers import NAME, Losers
 from felicific._problem.loss import Loss
 from felicific._problem.requirements import (
     check_constraints,
@@ -104,6 +105,11 @@ class Problem:
         )
 
     @property
+    def names(self) -> list[str]:
+        """What the components are called."""
+        return [str(happiness.name) for happiness in self.happiness]
+
+    @property
     def widths(self) -> list[float]:
         """Allowed gap of every component; infinite where nothing was asked."""
         return resolve_gap(None, self.components, self.requirements)
@@ -131,6 +137,16 @@ class Problem:
     def looks_at_today(self) -> bool:
         """Whether a function looks at what is decided today."""
         return "today" in self.loss.asks or any(happiness.looks_at_today for happiness in self.happiness)
+
+    @property
+    def with_losers(self) -> Problem:
+        """The same with who gets less than from today's decision, which is measured and not asked for."""
+        if NAME in (happiness.name for happiness in self.happiness):
+            return self
+        own = tuple(happiness for happiness in self.happiness if happiness.name in self.closed)
+        return replace(
+            self, happiness=(*self.happiness, Losers().speaks_of(own, self.decisions.tolist(), None))
+        )
 
     @property
     def lossless(self) -> Problem:

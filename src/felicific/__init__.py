@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from felicific._policy.policy import Policy
     from felicific._policy.solve import solve
     from felicific._problem.happiness import Happiness
+    from felicific._problem.losers import Losers
     from felicific._problem.requirements import Budget, Floor, Gap, Ratio
     from felicific._program.moments import Moments
     from felicific._program.signals import Individual, Score
@@ -41,6 +42,7 @@ __all__ = [
     "Happiness",
     "Individual",
     "InfeasibleError",
+    "Losers",
     "Moments",
     "Policy",
     "Ratio",
@@ -66,6 +68,7 @@ _HOME = {
     "_policy.kinds": ["Policy"],  # so that files of every kind of policy can be read
     "_policy.solve": ["solve"],
     "_problem.happiness": ["Happiness"],
+    "_problem.losers": ["Losers"],
     "_problem.requirements": ["Budget", "Floor", "Gap", "Ratio"],
     "_program.moments": ["Moments"],
     "_program.signals": ["Individual", "Score"],

@@ -69,6 +69,7 @@ def audit(
     missing_group: str | None = None,
     proba: Any = None,
     predicted: Any = None,
+    today: Any = None,
     confidence: float = 0.95,
     method: Literal["auto", "t", "hall", "exact", "bernstein", "betting"] = "auto",
     simultaneous: bool = False,
@@ -99,6 +100,9 @@ def audit(
         Weights of the rows.
     proba, predicted : as for :func:`felicific.moments`, optional
         The scores, or the model's own decisions, by which a Policy decides.
+    today : array of shape (n,) or column name, optional
+        What the existing system decides, for a happiness that asks for it, and to compare with; by default what the
+        model predicts by which a Policy or a FairClassifier decides.
     weight_kind : {"frequency", "sampling"}, optional
         Whether weight 2 means that two such people were seen, or that one was who stands for two. Sampling weights add
         no evidence: intervals go by how much weighted rows vary (linearised variance). Whole weights whose sum is at
@@ -127,8 +131,8 @@ def audit(
     -----
     Intervals speak of people like these: independent, and not those on whom the model or the policy was fitted. Rows
     that a FairClassifier was fitted on are recognised: a FittedRowsWarning and a note say so. A FairClassifier and a
-    Policy are also compared with the model's own decisions about the same rows: a note says when every group loses, or
-    when there is nothing to repair.
+    Policy are also compared with the model's own decisions about the same rows, or with ``today``: a note says when
+    every group loses, or when there is nothing to repair.
 
     Examples
     --------
@@ -149,6 +153,7 @@ def audit(
         y,
         proba,
         predicted,
+        today,
         decided=decisions if isinstance(decisions, str) else None,
         weight=sample_weight,
         cluster=cluster,
@@ -178,6 +183,7 @@ def audit(
         raise idle(name, problem.decisions.tolist())
     if means is not None:
         beside = replace(beside, means=means) if policy is None else beside_policy(policy, persons, means)
+        beside = replace(beside, today=today is not None)
     found = measure(
         persons,
         problem.widths,
@@ -229,7 +235,7 @@ def _on_engine(
 ) -> tuple[Persons, Problem, Floats | None]:
     """The people of a table that is not in memory, by the names of their columns.
 
-    Also group means of what the model itself decides, if a policy is audited.
+    Also group means of what is decided today, where that is said, or by the model itself, if a policy is audited.
     """
     if policy is None and not isinstance(decisions, str):
         raise DataError(
@@ -270,13 +276,13 @@ def _by_decisions(
         fair = hasattr(settings, "policy_")
         if fair:
             asked.fill(settings)
-    y, cluster = columns.column(X, "y"), columns.column(X, "cluster")
+    y, cluster, now = (columns.column(X, role) for role in ("y", "cluster", "today"))
     if isinstance(decisions, str):
         decisions = columns.column(X, "decided")
     table = np.empty((len(decisions), 0)) if X is None else X
     n = count_rows(table)
     array = None if decides else as_decisions(decisions, n)
-    for what, part in (("labels y", y), ("clusters", cluster)):
+    for what, part in (("labels y", y), ("clusters", cluster), ("decisions of today", now)):
         if part is not None and len(part) != n:
             raise DataError(f"There are {len(part)} {what} for {n} rows.", "Pass one for every row.")
     weight = check_weights(columns.column(X, "weight"), n)
@@ -288,7 +294,7 @@ def _by_decisions(
     if len(rows) < n:
         # Weight 0 is the row absent: not even a model is asked about it.
         table, group = take_rows(table, rows), group[rows]
-        y, weight, cluster = (None if part is None else part[rows] for part in (y, weight, cluster))
+        y, weight, cluster, now = (None if part is None else part[rows] for part in (y, weight, cluster, now))
         array, passed = None if array is None else array[rows], group if passed is not None else None
     if array is None:
         array = as_decisions(decided_by(decisions, table, passed, by_odds=fair), len(rows))
@@ -306,7 +312,7 @@ def _by_decisions(
         group=group,
         y=y,
         decided=array,
-        today=own,
+        today=own if now is None else now,
         weight=weight,
         weight_kind=columns.weight_kind,
         cluster=cluster,

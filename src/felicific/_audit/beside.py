@@ -25,17 +25,20 @@ class Beside:
     Attributes
     ----------
     means : array of shape (groups, components), or None
-        What the model's own decisions do to the same people.
+        What the model's own decisions, or those of ``today``, do to the same people.
     fitted, recalibrated : float
         Share of the rows that it was fitted on, and recalibrated for.
     out_of_fold : bool
         Whether what it states of those rows is by predictions out of fold.
+    today : bool
+        Whether somebody said what is decided today.
     """
 
     means: Floats | None = None
     fitted: float = 0.0
     recalibrated: float = 0.0
     out_of_fold: bool = False
+    today: bool = False
 
     def notes(self, persons: Persons, widths: list[float], shown: bool) -> list[str]:
         """What is to be said; whether every gap asked about is ``shown`` to be small enough says the audit."""
@@ -46,11 +49,11 @@ class Beside:
             where = f"on these rows ({sure} of people like these)"
             return [*found, *nothing_to_repair(persons.components, np.ptp(means, axis=0), widths, where)]
         gaps = np.ptp(self.means[known], axis=0)
-        found += nothing_to_repair(
-            persons.components, gaps, widths, "on these rows, as the model itself decides"
-        )
+        before = "as is decided today" if self.today else "as the model itself decides"
+        found += nothing_to_repair(persons.components, gaps, widths, f"on these rows, {before}")
         means = persons.sample.mean + persons.origin
-        where = "on these rows, compared with the model's own decisions"
+        whom = "today" if self.today else "the model's own decisions"
+        where = f"on these rows, compared with {whom}"
         return found + every_group_loses(persons.components, groups, self.means, means, where)
 
 

@@ -177,8 +177,8 @@ class _Part:
 def sum_persons(people: LazyPeople, policy: Policy | None = None) -> tuple[SummedPersons, Floats | None]:
     """What is decided about the people of a table that is not in memory does to them.
 
-    By the column ``columns.decided``; or by a policy, a lottery counting by its odds. Then also the group means of
-    what is decided without it.
+    By the column ``columns.decided``; or by a policy, a lottery counting by its odds. Where it is known, also the group
+    means of what is decided today, or without the policy.
     """
     problem, plan = people.problem, people.plan
     if policy is not None and policy.sees_x:
@@ -291,9 +291,9 @@ def _sample_of_unions(part: _Part, sampling: bool, n_components: int, place: Cod
 
 
 def _parts_of(problem: Problem, policy: Policy | None, people: People) -> list[_Part]:
-    """Sum up some people, batch by batch: what is decided, and where a policy does that, what would be without it."""
+    """Sum up some people, batch by batch: what is decided, and where it is known, what is without a policy or today."""
     ways = [people.odds if policy is None else policy.odds_of(people)]
-    if policy is not None:
+    if policy is not None or people.today is not None:
         ways.append(np.asarray(np.eye(len(problem.decisions))[people.decisions_today()]))
     weight = people.weights
     powers = (1, 2, 3) if people.weight_kind == "sampling" and people.cluster is None else (1,)

@@ -402,7 +402,8 @@ def least_of(values: Floats, counted: Truths | None) -> float:
 
 def idle_among(problem: Problem, moved: Truths) -> tuple[str, ...]:
     """Names of the components that no decision changes."""
-    return tuple(problem.components[j].name for j in np.flatnonzero(~moved))
+    idle = np.flatnonzero(~moved).tolist()
+    return tuple(str(problem.happiness[j].name) for j in idle if not problem.happiness[j].may_be_idle)
 
 
 def expected_value(values: Floats, odds: Floats, origin: float) -> Floats:

@@ -9,6 +9,7 @@ from typing import Self, cast
 import numpy as np
 
 from felicific._fit.fitted import Fitted, kept_people, share_drawn, stated
+from felicific._fit.losers import LosersRow, price_of_losers
 from felicific._frontier.frontier import Frontier, cell_frontier
 from felicific._people.people import People
 from felicific._policy.basis import UNCHANGED
@@ -31,12 +32,15 @@ class FittedCells(Fitted):
     policy : CellPolicy
     moments : Moments
         The sums that it was fitted on.
+    compared : Moments
+        The same with who gets less than from today's decision.
     labelled : Moments
         Those of the people with labels, which stay the same when the policy is recalibrated.
     """
 
     policy: CellPolicy
     moments: Moments
+    compared: Moments
     labelled: Moments
 
     @classmethod
@@ -44,8 +48,9 @@ class FittedCells(Fitted):
         """Fit a policy that sees this signal to people with labels."""
         people = people.with_scores if kind.needs_proba else people
         signal = kind.matched(people.scores() if kind.needs_proba else None, people.predictions())
-        moments = sum_whole(people, problem, signal).joined()
-        moments.check_complete()
+        compared = sum_whole(people, problem.with_losers, signal).joined()
+        compared.check_complete()
+        moments = compared.of(problem.names)
         policy = stated(problem, people, replace(_solved(problem, moments, salt), randomize=randomize))
         return cls(
             problem=problem,
@@ -53,7 +58,8 @@ class FittedCells(Fitted):
             share_randomized=share_drawn(policy, people),
             people=None if policy.sums_suffice else people,
             moments=moments,
-            labelled=moments,
+            compared=compared,
+            labelled=compared,
         )
 
     @property
@@ -73,6 +79,12 @@ class FittedCells(Fitted):
             out_of_fold=self.policy.basis.out_of_fold,
         )
 
+    @cached_property
+    def price_of_losers(self) -> list[LosersRow]:
+        """From the sums."""
+        asked, see_group = self.problem.requirements, self.problem.see_group
+        return price_of_losers(self.compared, self.policy.q, asked, see_group=see_group)
+
     def restated(self, policy: Policy) -> Policy:
         """By the sums where they suffice, else by the people."""
         policy = cast(CellPolicy, policy)  # a frontier's policies are of one kind
@@ -82,8 +94,9 @@ class FittedCells(Fitted):
 
     def recalibrated(self, people: People) -> tuple[Self, dict[str, str]]:
         """Solved again for people without labels: what looks at labels keeps its mean per cell."""
-        fresh = sum_people(people, self.problem.lossless, self.labelled.signal)
-        moments = reweighted(self.labelled, fresh, see_group=self.problem.see_group)
+        fresh = sum_people(people, self.problem.with_losers.lossless, self.labelled.signal)
+        compared = reweighted(self.labelled, fresh, see_group=self.problem.see_group)
+        moments = compared.of(self.problem.names)
         solved = _solved(self.problem, moments, self.policy.salt)
         policy = _rounded(
             self.problem, people, replace(solved, randomize=self.policy.randomize, expected=True), moments
@@ -97,6 +110,7 @@ class FittedCells(Fitted):
             share_randomized=share_drawn(policy, people),
             people=None if policy.sums_suffice else people,
             moments=moments,
+            compared=compared,
             certificate=None,
         )
         return fitted, self.recalibration(kept)

@@ -13,6 +13,7 @@ import numpy as np
 from felicific._audit.persons import Persons
 from felicific._capabilities import remedy
 from felicific._fit.certificate import Certificate
+from felicific._fit.losers import LosersRow
 from felicific._fit.safety import Trial, certify
 from felicific._frontier.breakpoints import Closing
 from felicific._frontier.frontier import Frontier
@@ -63,6 +64,11 @@ class Fitted(ABC):
     def sums(self) -> Moments | None:
         """The sums that the policy was fitted on, if it was fitted on sums."""
         return None
+
+    @property
+    def price_of_losers(self) -> list[LosersRow]:
+        """What it costs that fewer people lose; empty where sums do not tell, or nobody loses."""
+        return []
 
     @cached_property
     @abstractmethod

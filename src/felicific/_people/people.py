@@ -323,7 +323,8 @@ def changes(problem: Problem, people: People) -> Codes:
         for j in np.flatnonzero(found < CHANGED).tolist():
             values, counted = worth.values(j)
             if counted is None or counted.any():
-                found[j] = CHANGED if differs(values) else IDLE
+                moved = problem.happiness[j].may_be_idle or differs(values)
+                found[j] = CHANGED if moved else IDLE
         if (found == CHANGED).all():
             break
     return found

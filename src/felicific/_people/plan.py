@@ -9,9 +9,9 @@ from typing import Any
 
 from felicific._people.columns import Columns
 from felicific._people.weights import level_outside
-from felicific._problem.happiness import ARGUMENTS, Happiness, arguments_of
+from felicific._problem.happiness import ARGUMENTS, Happiness, Loses, arguments_of
 from felicific._problem.problem import Problem
-from felicific._tables.column import NUMERIC, Column, ColumnTable, NotAColumn, as_column
+from felicific._tables.column import NUMERIC, Column, ColumnTable, NotAColumn, as_column, literal
 from felicific._tables.engine import Engine
 from felicific.exceptions import BatchWarning, DataError, FelicificError, HappinessError
 
@@ -37,15 +37,13 @@ class Plan:
         """Call every function with columns; ``label`` stands for labels that are supposed, not known."""
         columns = {name: engine.column(name, "x") for name in engine.names}
         label = label if wanted.y is None else columns[wanted.y]
-        now = wanted.today if wanted.today is not None else wanted.predicted
-        today = None if now is None else columns[now]
-        used = list(wanted.named)
+        decisions, used = problem.decisions.tolist(), list(wanted.named)
 
         def call(function: Callable[..., Any], what: str, decision: Any) -> Column:
             x = ColumnTable(columns, what)
             named = wanted.group_names
             one = columns[named[0]] if len(named) == 1 else None if named else group[0]
-            offered = {"decision": decision, "x": x, "y": label, "group": one, "today": today}
+            offered = {"decision": decision, "x": x, "y": label, "group": one}
             asked = arguments_of(function, what, ARGUMENTS if decision is not None else ARGUMENTS[1:])
             if "y" in asked and label is None:
                 raise HappinessError(
@@ -54,10 +52,10 @@ class Plan:
             try:
                 if "group" in asked and one is None:
                     raise NotAColumn("the group is made of several columns")
-                if "today" in asked and today is None:
-                    raise NotAColumn("what is decided today is in no column: name it in today= or predicted=")
                 if "group" in asked and wanted.missing_group is not None:
                     raise NotAColumn("the group may be missing")
+                if "today" in asked:
+                    offered["today"] = _today(decisions)
                 return _returned(function(**{name: offered[name] for name in asked}), what)
             except FelicificError:
                 raise
@@ -145,10 +143,40 @@ def _component(
         asked |= arguments_of(happiness.among, what, ARGUMENTS[1:])
     if "x" not in asked:
         return None, None
-    values = tuple(call(happiness.function, what, decision) for decision in problem.decisions.tolist())
+    return _called(happiness, problem.decisions.tolist(), call)
+
+
+def _called(
+    happiness: Happiness, decisions: list[Any], call: Callable[..., Column]
+) -> tuple[tuple[Column, ...], Column | None]:
+    """Values for every decision, and membership."""
+    what = f"The happiness {happiness.name!r}"
+    if isinstance(happiness.function, Loses):
+        parts = [_called(part, decisions, call) for part in happiness.function.parts]
+        inside = [None if who is None else who != 0 for _, who in parts]
+        try:
+            today = _today(decisions)
+            now = [today == decision for decision in decisions]
+            numbers = [[value.astype(float) for value in values] for values, _ in parts]
+            lost = happiness.function.lost(numbers, inside, now)
+            return tuple(as_column(column, "the result") for column in lost), None
+        except NotAColumn as error:
+            raise _Unwritable(what, error) from error
+    values = tuple(call(happiness.function, what, decision) for decision in decisions)
     if happiness.among is None:
         return values, None
     return values, call(happiness.among, f"`among` of the happiness {happiness.name!r}", None)
+
+
+def _today(decisions: list[Any]) -> Column:
+    """What is decided today, by the position among the decisions that a query has in its column ``today``."""
+    import narwhals as nw
+
+    *others, last = [literal(decision, "today") for decision in decisions]
+    expr = last.expr
+    for d, one in reversed(list(enumerate(others))):
+        expr = nw.when(nw.col("today") == d).then(one.expr).otherwise(expr)
+    return Column(expr, last.kind, "today")
 
 
 def _losses(problem: Problem, call: Callable[..., Column]) -> tuple[Column, ...] | None:

@@ -20,7 +20,7 @@ import numpy as np
 
 from felicific._people.wrapping import SMALL, may_wrap, unwrapped
 from felicific._problem.expressions import Expression
-from felicific._problem.happiness import ARGUMENTS, Happiness, arguments_of
+from felicific._problem.happiness import ARGUMENTS, Happiness, Loses, arguments_of
 from felicific._problem.problem import Problem
 from felicific._tables.memory import ArrayRows, slice_rows
 from felicific._typing import Array, Codes, Floats, Table, Truths
@@ -119,9 +119,8 @@ class Worth:
             raise DataError("The loss is so large that its sum overflows.", _LARGER_UNIT)
         return cost
 
-    def counted(self, j: int) -> Truths | None:
+    def _counted(self, happiness: Happiness) -> Truths | None:
         """Who is counted by a component; None for everybody."""
-        happiness = self.problem.happiness[j]
         if happiness.among is None:
             return None
         what = f"`among` of the happiness {happiness.name!r}"
@@ -134,7 +133,39 @@ class Worth:
 
     def values(self, j: int) -> tuple[Floats, Truths | None]:
         """Happiness of every decision, of shape (D, n), and who is counted; 0 for those who are not."""
-        happiness, counted = self.problem.happiness[j], self.counted(j)
+        return self._valued(self.problem.happiness[j])
+
+    def _valued(self, happiness: Happiness) -> tuple[Floats, Truths | None]:
+        if isinstance(happiness.function, Loses):
+            return self._lost(happiness.function), None
+        if happiness not in self._compared:
+            return self._evaluated(happiness)
+        name, kept = str(happiness.name), self._kept
+        if name not in kept:
+            kept[name] = self._evaluated(happiness)
+        values, counted = kept[name]
+        return values.copy(), counted
+
+    def _lost(self, function: Loses) -> Floats:
+        """Who gets less by each decision than by today's."""
+        if self.batch.today is None:
+            raise no_today("Who loses")
+        parts = [self._valued(part) for part in function.parts]
+        now = [self.batch.today == decision for decision in self.problem.decisions.tolist()]
+        return np.stack(function.lost([part[0] for part in parts], [part[1] for part in parts], now))
+
+    @cached_property
+    def _kept(self) -> dict[str, tuple[Floats, Truths | None]]:
+        return {}
+
+    @cached_property
+    def _compared(self) -> tuple[Happiness, ...]:
+        """What is compared with today's decisions, so asked for more than once."""
+        functions = (happiness.function for happiness in self.problem.happiness)
+        return tuple(part for one in functions if isinstance(one, Loses) for part in one.parts)
+
+    def _evaluated(self, happiness: Happiness) -> tuple[Floats, Truths | None]:
+        counted = self._counted(happiness)
         what = f"The happiness {happiness.name!r}"
         decisions = self.problem.decisions.tolist()
         values = np.stack(
@@ -204,6 +235,14 @@ def idle(name: str, decisions: list[Any]) -> HappinessError:
     )
 
 
+def no_today(what: str) -> HappinessError:
+    """The error of what is compared with today's decisions, where there are none."""
+    return HappinessError(
+        f"{what} looks at what is decided today, and nobody said what that is.",
+        "Pass today=, or what the model says about these people.",
+    )
+
+
 _LARGER_UNIT = "Use a larger unit (thousands of dollars, say)."
 
 
@@ -247,10 +286,7 @@ def evaluate(
     if "y" in asked and batch.y is None:
         raise HappinessError(f"{what} looks at the label y, and there is none.", "Pass y.")
     if "today" in asked and batch.today is None:
-        raise HappinessError(
-            f"{what} looks at what is decided today, and nobody said what that is.",
-            "Pass today=, or what the model says about these people.",
-        )
+        raise no_today(what)
     case = what if decision is None else f"{what}, for the decision {decision!r},"
     numbers = _numbers(function, case, asked, batch, decision, counted)
     n = len(numbers)

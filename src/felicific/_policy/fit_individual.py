@@ -22,6 +22,7 @@ def fit_individual(
     problem: Problem, people: People, individual: Individual, salt: str
 ) -> tuple[IndividualPolicy, str]:
     """Fit a policy that sees all of x; also a fingerprint of the people it was fitted on."""
+    check_today(problem, people)
     calibration = Calibration(())
     if not problem.see_group and individual != Individual():
         raise DataError(
@@ -49,6 +50,7 @@ def recalibrate_individual(
 
     Also their fingerprint; for the very people the policy was fitted on, it is returned as it is.
     """
+    check_today(problem, people)
     ground = ground_of(problem, people, policy.calibration, policy.origin)
     fingerprint = fingerprint_of(ground)
     if fingerprint == fitted_on:
@@ -72,11 +74,6 @@ def ground_of(
         belief = _independent(scores, codes, len(groups)) if people.joint is None else people.joint
     if origin is None:
         origin = find_origin(problem, people)
-    if problem.looks_at_today and people.today is not None:
-        raise HappinessError(
-            "Happiness looks at what is decided today, which an individual policy would have to know of everybody.",
-            "Leave today= out, so that it is what the model predicts, or use policy='score'.",
-        )
     now = people.today_of(slice(None))
     plug_in = known = expected_ledger(problem, groups, people.x, belief, seen, origin, people.rows, now)
     if people.labels is not None:
@@ -101,6 +98,20 @@ def ground_of(
         unknown=people.unknown,
     )
     return Ledgers(crowd, plug_in, known)
+
+
+def check_today(problem: Problem, people: People) -> None:
+    """Insist that today's decision is the likeliest label, where happiness looks at it: the policy sees no other."""
+    if not problem.looks_at_today:
+        return
+    scores = _scores(people)
+    own = scores[np.arange(len(people)), people.decisions_today()]
+    if people.today is not None or bool((own < scores.max(axis=1) - 1e-11).any()):
+        raise HappinessError(
+            "Happiness looks at what is decided today, which is not the likeliest label of everybody, and an "
+            "individual policy sees no other.",
+            "Leave today= out, so that it is what the model's probabilities say, or use policy='score'.",
+        )
 
 
 def fingerprint_of(ground: Ledgers) -> str:

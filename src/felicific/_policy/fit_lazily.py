@@ -18,7 +18,7 @@ import numpy as np
 from felicific._people.lazy import LazyPeople
 from felicific._people.people import People
 from felicific._policy.calibration import Calibration, fit_curve
-from felicific._policy.fit_individual import ground_of, make_policy
+from felicific._policy.fit_individual import check_today, ground_of, make_policy
 from felicific._policy.individual import IndividualPolicy
 from felicific._problem.problem import Problem
 from felicific._program.generation import Choice, Crowd, Ledgers, Sums, add_sums, generate
@@ -106,6 +106,7 @@ def _asked(
     people: People,
 ) -> Any:
     """Put some people into ledgers and ask them."""
+    check_today(problem, people)
     return question(ground_of(problem, people, calibration, origin))
 
 

@@ -250,21 +250,12 @@ class IndividualPolicy(Policy):
 
     @classmethod
     def _parsed(cls, content: dict[str, Any], common: dict[str, Any], **functions: Any) -> Policy:
-        names = [component.name for component in common["components"]]
         given = functions["happiness"]
         known = {}
         if given is not None:
             known = {str(item.name): item for item in resolve_happiness(given, common["classes"].tolist())}
-        happiness = []
-        for component, written in zip(common["components"], content["functions"], strict=True):
-            if written is None and component.name not in known:
-                raise PolicyFileError(
-                    f"The happiness {component.name!r} is a Python function, which a file cannot hold.",
-                    f"Pass happiness= with functions for {', '.join(map(repr, names))}.",
-                )
-            happiness.append(
-                known[component.name] if written is None else function_from_json(component, written)
-            )
+        stored = zip(common["components"], content["functions"], strict=True)
+        happiness = [function_from_json(component, written, known) for component, written in stored]
         loss = content["loss_function"]
         if isinstance(loss, dict):
             loss = Expression(loss["expression"])
@@ -293,6 +284,7 @@ class IndividualPolicy(Policy):
                 tuple(happiness),
                 Loss.of(loss, common["classes"]),
                 see_group=common["see_group"],
+                closed=tuple(component.name for component in common["components"] if not component.aside),
             ),
             search=_read_search(content["search"]),
             **common,

@@ -490,7 +490,8 @@ class _Walk:
                 f"This is a number, and {ast.unparse(text)} is text:",
                 "Compare text with text: write the value in quotes, or leave them out.",
             )
-        if _holds_text(a) and _holds_text(b) and sign not in (operator.eq, operator.ne):
+        ordered = sign not in (operator.eq, operator.ne)
+        if ordered and all(_holds_text(c) or getattr(c, "kind", "") == "text" for c in (a, b)):
             raise _wrong(self.text, _between(self.text, left, right), "Text has no order:", TEXT)
         return _compared(sign, a, b)
 

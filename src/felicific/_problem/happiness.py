@@ -6,10 +6,12 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from types import FunctionType
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 from weakref import WeakKeyDictionary
+
+import numpy as np
 
 from felicific._documents import check_shape, plain, read_numbers, refused
 from felicific._problem.criteria import (
@@ -23,7 +25,7 @@ from felicific._problem.criteria import (
 )
 from felicific._problem.expressions import GRAMMAR, Expression, is_name
 from felicific._tables.memory import nearest
-from felicific.exceptions import HappinessError
+from felicific.exceptions import HappinessError, PolicyFileError
 
 ARGUMENTS = ("decision", "x", "y", "group", "today")
 
@@ -82,7 +84,8 @@ SHARE = (0.0, 1.0)
 
 def is_rate(function: Any) -> bool:
     """Whether a function can return nothing but 0 and 1, by what it is."""
-    return isinstance(function, Decided | Correct) or (isinstance(function, Expression) and function.is_test)
+    test = isinstance(function, Expression) and function.is_test
+    return test or isinstance(function, Decided | Correct | Loses)
 
 
 #: Units that stand before the number.
@@ -109,6 +112,8 @@ class Component:
         The known range of its values.
     wanted : bool
         Whether people want more of it: not where a criterion counts a decision that is not the favourable one.
+    aside : bool
+        Whether only requirements speak of it: a gap that is one number, and a frontier, leave it alone.
     """
 
     name: str
@@ -117,6 +122,7 @@ class Component:
     looks_at_y: bool
     bounds: tuple[float, float] | None
     wanted: bool = True
+    aside: bool = False
 
     @property
     def widest(self) -> float:
@@ -150,9 +156,9 @@ class Component:
 
 def read_component(content: Any) -> Component:
     """One component, each part of the type it must have."""
-    names = {"name": str, "unit": str, "family": str, "looks_at_y": bool, "wanted": bool}
+    names = {"name": str, "unit": str, "family": str, "looks_at_y": bool, "wanted": bool, "aside": bool}
     if isinstance(content, dict):
-        content = {"wanted": True} | content  # files of 0.1.0 do not say it
+        content = {"wanted": True, "aside": False} | content  # files of 0.1.0 do not say it
     if not isinstance(content, dict) or set(content) != {*names, "bounds"}:
         raise refused("a component lacks a part, or has one too many")
     for name, kind in names.items():
@@ -257,6 +263,18 @@ class Happiness:
         return "today" in self.asks
 
     @property
+    def functions(self) -> tuple[Any, ...]:
+        """Every function that is called for it, ``among`` included."""
+        if isinstance(self.function, Loses):
+            return tuple(function for part in self.function.parts for function in part.functions)
+        return self.function, self.among
+
+    @property
+    def may_be_idle(self) -> bool:
+        """Whether it is right that no decision changes it for anybody."""
+        return getattr(self.function, "may_be_idle", False) is True
+
+    @property
     def component(self) -> Component:
         """The part of it that is data."""
         return Component(
@@ -267,6 +285,50 @@ class Happiness:
             bounds=self.bounds,
             wanted=getattr(self.function, "wanted", True) is not False,
         )
+
+
+#: What somebody gets less by, relative to what it is today, is nothing but rounding.
+SAME = 1e-12
+
+
+@dataclass(frozen=True)
+class Loses:
+    """1 where a decision gives somebody less, of one of some components, than today's decision does.
+
+    Made of what every decision is worth, so it is no function to be called: see :mod:`felicific._people.worth`.
+    """
+
+    parts: tuple[Happiness, ...]
+    wanted: ClassVar[bool] = False
+    may_be_idle: ClassVar[bool] = True
+    text: ClassVar[str] = "gets less than from today's decision"
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        asked = frozenset({"decision", "today"}).union(*(part.asks for part in self.parts))
+        by_name = inspect.Parameter.KEYWORD_ONLY
+        return inspect.Signature([inspect.Parameter(name, by_name) for name in ARGUMENTS if name in asked])
+
+    def __call__(self, **given: Any) -> Any:
+        """Nothing, of one decision alone."""
+        raise AssertionError("who loses is told by the worth of every decision")
+
+    def lost(self, values: Sequence[Any], inside: Sequence[Any], now: Sequence[Any]) -> list[Any]:
+        """Who gets less by each decision, as 1 and 0: of arrays, or of columns of an engine.
+
+        ``values[j][d]`` is what decision d is worth, ``inside[j]`` who is counted (None: everybody), ``now[d]`` who is
+        decided d today. What is no number stays none.
+        """
+        found: list[Any] = [0.0] * len(now)
+        for worth, counted in zip(values, inside, strict=True):
+            today = worth[0]
+            for one, value in zip(now[1:], worth[1:], strict=True):
+                today = np.where(one, value, today)
+            for d, value in enumerate(worth):
+                less = (today - value > SAME * np.abs(today)) * 1.0 + 0.0 * (today - value)
+                less = less if counted is None else np.where(counted, less, 0.0)
+                found[d] = np.maximum(found[d], less)
+        return found
 
 
 #: What ``happiness=`` takes: functions, criteria and expressions, one or several.
@@ -378,6 +440,8 @@ def function_to_json(happiness: Happiness) -> dict[str, Any] | None:
             content["expression"] = text
         case Correct():
             pass
+        case Loses(parts):
+            content["loses"] = [[asdict(part.component), function_to_json(part)] for part in parts]
         case _:
             return None
     if happiness.rate and not is_rate(happiness.function):
@@ -394,10 +458,22 @@ def function_to_json(happiness: Happiness) -> dict[str, Any] | None:
     return content
 
 
-def function_from_json(component: Component, content: dict[str, Any]) -> Happiness:
-    """The component with what :func:`function_to_json` wrote of it."""
+def function_from_json(
+    component: Component, content: dict[str, Any] | None, given: Mapping[str, Happiness]
+) -> Happiness:
+    """The component with what :func:`function_to_json` wrote of it; a Python function is ``given`` by name."""
+    if content is None:
+        if component.name not in given:
+            raise PolicyFileError(
+                f"The happiness {component.name!r} is a Python function, which a file cannot hold.",
+                "Pass happiness= with it, by that name.",
+            )
+        return given[component.name]
     function: Any = Correct()
-    if "choice" in content:
+    if "loses" in content:
+        parts = content["loses"]
+        function = Loses(tuple(function_from_json(read_component(one), own, given) for one, own in parts))
+    elif "choice" in content:
         function = Decided(content["choice"][0], component.wanted)
     elif "expression" in content:
         function = Expression(content["expression"])
@@ -410,6 +486,9 @@ def function_from_json(component: Component, content: dict[str, Any]) -> Happine
 
 def check_classes(happiness: Happiness, decisions: Sequence[Any], labels: Sequence[Any]) -> None:
     """Refuse a file whose criterion speaks of a class that is none."""
+    if isinstance(happiness.function, Loses):
+        for one in happiness.function.parts:
+            check_classes(one, decisions, labels)
     named = ((happiness.function, "choice", decisions), (happiness.among, "label", labels))
     for part, field, known in named:
         value = getattr(part, field, None)

@@ -21,6 +21,7 @@ from felicific._problem.asked import (
 from felicific._problem.criteria import CRITERIA
 from felicific._problem.expressions import Expression
 from felicific._problem.happiness import Component, Happiness, resolve_happiness
+from felicific._problem.losers import NAME, Losers
 from felicific._problem.loss import Loss
 from felicific._problem.requirements import constraint_name
 from felicific._problem.rows import Requirement
@@ -84,9 +85,9 @@ class Problem:
             asked = {str(component.name): gap for component in own}
         checked = check_constraints(constraints)
         every = own + _constrained(checked, own, decisions.tolist(), favourable)
-        components = tuple(part.component for part in every)
         names = tuple(str(component.name) for component in own)
         made = cls(decisions, truths, every, Loss.of(loss, decisions, truths), (), see_group, names)
+        components = made.components
         made._refuse_unknown("decision", decisions.tolist(), "decision", "classes")
         made._refuse_unknown("y", truths.tolist(), "label", "classes")
         made._refuse_unknown("today", decisions.tolist(), "decision", "classes")
@@ -98,7 +99,15 @@ class Problem:
     @cached_property
     def components(self) -> tuple[Component, ...]:
         """What moments, policies and files remember of the happiness."""
-        return tuple(happiness.component for happiness in self.happiness)
+        aside = [str(happiness.name) not in self.closed for happiness in self.happiness]
+        return tuple(
+            replace(part.component, aside=one) for part, one in zip(self.happiness, aside, strict=True)
+        )
+
+    @property
+    def names(self) -> list[str]:
+        """What the components are called."""
+        return [str(happiness.name) for happiness in self.happiness]
 
     @property
     def widths(self) -> list[float]:
@@ -130,6 +139,16 @@ class Problem:
         return "today" in self.loss.asks or any(happiness.looks_at_today for happiness in self.happiness)
 
     @property
+    def with_losers(self) -> Problem:
+        """The same with who gets less than from today's decision, which is measured and not asked for."""
+        if NAME in (happiness.name for happiness in self.happiness):
+            return self
+        own = tuple(happiness for happiness in self.happiness if happiness.name in self.closed)
+        return replace(
+            self, happiness=(*self.happiness, Losers().speaks_of(own, self.decisions.tolist(), None))
+        )
+
+    @property
     def lossless(self) -> Problem:
         """The same for people without labels: only what does not look at them."""
         kept = tuple(happiness for happiness in self.happiness if not happiness.looks_at_y)
@@ -145,7 +164,7 @@ class Problem:
         self._refuse_unknown("group", list(groups), "group", "groups")
 
     def _refuse_unknown(self, name: str, known: list[Any], what: str, others: str) -> None:
-        functions = [part for happiness in self.happiness for part in (happiness.function, happiness.among)]
+        functions = [part for happiness in self.happiness for part in happiness.functions]
         for function in (*functions, self.loss.function):
             if isinstance(function, Expression):
                 function.refuse_unknown(name, known, what, others)
@@ -182,7 +201,7 @@ def _constrained(
     families = {component.family for component in own}
     extra: dict[str, Happiness] = {}
     for constraint in constraints:
-        happiness = constraint.happiness
+        happiness = constraint.speaks_of(own, classes, favourable)
         if isinstance(happiness, str):
             if happiness in known or happiness in families or happiness not in CRITERIA:
                 continue

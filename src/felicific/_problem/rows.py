@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 
-from felicific._problem.happiness import Component
+from felicific._problem.happiness import Component, Happiness
 from felicific._problem.unions import Attribute
 from felicific._typing import Codes, Floats
 
@@ -237,6 +237,10 @@ class Requirement(ABC):
     @abstractmethod
     def rows(self, sums: Sums) -> list[Row]:
         """The requirement as rows over group means, with the words that describe each."""
+
+    def speaks_of(self, own: tuple[Happiness, ...], decisions: list[Any], favourable: Any) -> Any:
+        """What has to be measured for it, beside ``own``: a name, a function or a Happiness."""
+        return self.happiness
 
     def opened(self) -> Requirement:
         """What is left of it where a place on a frontier says how far it goes: all of one that does not move."""

@@ -264,6 +264,18 @@ class Moments:
         sums: dict[str, Any] = {name: add(array) for name, array in self._known.items()}
         return replace(self, signal=signal, **sums)
 
+    def of(self, names: Sequence[str]) -> Moments:
+        """The sums of some components."""
+        kept = [j for j, component in enumerate(self.components) if component.name in names]
+        if len(kept) == len(self.components):
+            return self
+        sums: dict[str, Any] = {
+            name: array[..., kept] for name, array in self._known.items() if SUMS[name].endswith("j")
+        }
+        changed = None if self.changed is None else tuple(self.changed[j] for j in kept)
+        components = tuple(self.components[j] for j in kept)
+        return replace(self, components=components, origin=self.origin[kept], changed=changed, **sums)
+
     def alike(self, see_group: bool) -> Codes | None:
         """The signal that stands for each in a group, where those of few people are treated alike; or None."""
         everybody = self.mass.sum(axis=0, keepdims=True)

@@ -147,16 +147,17 @@ class Query:
             wrong.append(own == len(self.labels))
         else:
             today = own
-        flag = wrong[0]
-        for more in wrong[1:]:
-            flag = flag | more
+        # What is decided today is looked at by what may be wrong.
         frame = frame.with_columns(
             own.alias("own"),
             today.alias("today"),
             labels.alias("label"),
-            nw.when(flag).then(nw.lit(1)).otherwise(nw.lit(0)).alias("bad"),
             *(column.expr.alias(f"g{i}") for i, column in enumerate(plan.group)),
         )
+        flag = wrong[0]
+        for more in wrong[1:]:
+            flag = flag | more
+        frame = frame.with_columns(nw.when(flag).then(nw.lit(1)).otherwise(nw.lit(0)).alias("bad"))
         top = nw.col("own") if self.columns.predicted is None else self._top
         cell = self.signal.key(len(self.labels), top)
         key = (cell * (len(self.decisions) + 1) + nw.col("today")) * (len(self.labels) + 1) + nw.col("label")

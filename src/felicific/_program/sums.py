@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,6 +16,7 @@ from felicific._people.people import People, changes
 from felicific._people.weights import WeightKind
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem
+from felicific._problem.rows import Requirement
 from felicific._program.moments import Moments
 from felicific._program.query import sum_lazily
 from felicific._program.signals import Signal, SignalLike, resolve_signal
@@ -49,6 +50,7 @@ def moments(
     today: Any = None,
     sample_weight: Any = None,
     weight_kind: WeightKind = None,
+    constraints: Iterable[Requirement] = (),
     folds: int = 0,
     key: Any = None,
     missing_group: str | None = None,
@@ -86,6 +88,9 @@ def moments(
     weight_kind : {"frequency", "sampling"}, optional
         What the weights are, as for :func:`felicific.audit`. No sum depends on it; the moments remember it, and those
         of different kinds refuse to add.
+    constraints : sequence of Losers, Floor, Budget and Gap
+        What will be asked of these sums, so that they hold what only requirements speak of: ``Losers``, and a happiness
+        of its own. How much is asked is said again to :func:`felicific.solve`.
     folds : int
         Divide the people into so many parts (5 are usual) and keep some sums of each, for ``change_cost="auto"``.
     key : column name or array, optional
@@ -125,7 +130,7 @@ def moments(
     )
 
     def asked(decisions: Array) -> Problem:
-        return Problem.of(decisions, happiness, loss=loss, favourable=favourable)
+        return Problem.of(decisions, happiness, loss=loss, favourable=favourable, constraints=constraints)
 
     with labelled_people(table, columns, asked, classes, groups) as (people, problem):
         return compute_moments(people, problem, signal, whole=groups is None)

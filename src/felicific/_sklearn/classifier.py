@@ -21,6 +21,7 @@ from felicific._audit.beside import fitted_notes
 from felicific._fit.certificate import Certificate, a_priori, no_certificate
 from felicific._fit.fit import fit_policy
 from felicific._fit.fitted import Fitted
+from felicific._fit.losers import LosersRow
 from felicific._fit.safety import check_certifiable, check_method
 from felicific._fit.tryout import Tryout
 from felicific._frontier.curve import Curve, curve
@@ -479,6 +480,18 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         fresh._keep(fitted)
         return fresh
 
+    def price_of_losers(self) -> list[LosersRow]:
+        """What it costs that fewer people get less than from today's decision.
+
+        The first row is the policy itself, with the largest share of a group that loses by it; then the policies of
+        least loss that meet the same requirements where at most half of that share of each group loses, a quarter, and
+        nobody. Each has ``at_most``, ``loss`` and ``loses`` (by group) on the fitted people, the last two None where no
+        policy meets the requirements as well. Empty where nobody loses, and for individual policies. Ask for one of
+        them by ``constraints=[Losers(...)]``.
+        """
+        check_is_fitted(self, "policy_")
+        return self._fitted.price_of_losers
+
     def frontier_on(
         self, X: Table, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
     ) -> Curve:
@@ -595,7 +608,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         make: Callable[..., Report] = import_module("felicific.report").choice_report
         said = Columns(today=today, cluster=cluster, weight_kind=weight_kind)
         tried = self._tryout(X, y, sensitive_features, sample_weight, said)
-        about["notes"] = self._note_fitted(X)
+        about["notes"], about["losers"] = self._note_fitted(X), self.price_of_losers()
         return make(tried, self.frontier_, self.policy_, **(about | options))
 
     def recalibrate(self, X_new: Table, *, sensitive_features: Any = None) -> Self:

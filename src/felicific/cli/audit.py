@@ -49,6 +49,14 @@ class AuditOptions(Measured, Evidence, Limited, Answer):
         str | None,
         typer.Option(metavar="COLUMN", help="Column of the truth, if it is known.", rich_help_panel=PEOPLE),
     ] = None
+    today: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column of what is decided today, which a happiness may ask for: 'decision < today'.",
+            rich_help_panel=PEOPLE,
+        ),
+    ] = None
     classes: Annotated[
         list[str] | None,
         typer.Option(
@@ -177,6 +185,7 @@ def _measure(options: AuditOptions) -> Audit:
         gap=read_gap(options.gap),
         classes=people.classes,
         favourable=people.favourable,
+        today=people.today,
         weight_kind=people.weight_kind,
         missing_group=options.missing_group,
         confidence=options.confidence,

@@ -70,7 +70,7 @@ def _fitted(people: People, options: FitOptions) -> _Result:
     if options.kind != "individual" and options.confidence is None:
         from felicific._policy.solve import solve
 
-        moments = sums(people, options.kind)
+        moments = sums(people, options.kind, task["constraints"])
         return _Result(solve(moments, **task), moments.today)
     from felicific.cli.model import classifier
 
@@ -82,8 +82,8 @@ def _fitted(people: People, options: FitOptions) -> _Result:
     )
 
 
-def sums(people: People, kind: PolicyKind | None) -> Moments:
-    """The moments of all rows."""
+def sums(people: People, kind: PolicyKind | None, constraints: list[Any]) -> Moments:
+    """The moments of all rows, with what requirements speak of."""
     from felicific._program.sums import moments
 
     people.check_signal()
@@ -101,6 +101,7 @@ def sums(people: People, kind: PolicyKind | None) -> Moments:
         favourable=people.favourable,
         sample_weight=people.weight,
         weight_kind=people.weight_kind,
+        constraints=constraints,
         missing_group=people.missing_group,
     )
 

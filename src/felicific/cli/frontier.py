@@ -75,7 +75,7 @@ def _trace(people: People, options: FrontierOptions) -> Frontier:
         return trace(people.rows(), policy=options.kind, constraints=constraints, **named)
     from felicific.cli.fit import sums
 
-    return trace(sums(people, options.kind), constraints=constraints)
+    return trace(sums(people, options.kind, constraints), constraints=constraints)
 
 
 def _content(line: Frontier) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 from felicific._problem.criteria import CRITERIA
 from felicific._problem.expressions import Expression, is_name
 from felicific._problem.happiness import Happiness
+from felicific._problem.losers import Losers
 from felicific._problem.requirements import Budget, Floor, Gap, Ratio
 from felicific.cli.files import Source
 from felicific.cli.options import Roles, Traced
@@ -150,7 +151,7 @@ def _named(
 
 
 def read_constraints(options: Traced, happiness: Any) -> list[Any]:
-    """Floors and budgets; without a name they are of the only happiness."""
+    """Floors, budgets and losers; without a name they are of the only happiness."""
 
     def level(text: str, option: str) -> Any:
         return "today" if text == "today" and option == "floor" else _number(text, option)
@@ -164,7 +165,7 @@ def read_constraints(options: Traced, happiness: Any) -> list[Any]:
         if limits is not None and not isinstance(limits, dict):
             limits = {_only_name(happiness, option): limits}
         found += [make(what, limit) for what, limit in (limits or {}).items()]
-    return found
+    return found if options.losers is None else [*found, Losers(options.losers)]
 
 
 def _only_name(happiness: Any, option: str) -> str:

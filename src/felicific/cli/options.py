@@ -219,6 +219,14 @@ class Traced(Measured):
             rich_help_panel=ASKED,
         ),
     ] = 0.0
+    losers: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="At most this share of the people get less than from today's decision: .02; 0 takes from nobody.",
+            rich_help_panel=ASKED,
+        ),
+    ] = None
     kind: Annotated[
         PolicyKind | None,
         typer.Option(

@@ -19,6 +19,7 @@ from felicific._audit.comparison import compare
 from felicific._audit.persons import EachPerson
 from felicific._audit.result import Audit, plain, plain_all
 from felicific._fit.certificate import Certificate
+from felicific._fit.losers import LosersRow
 from felicific._fit.tryout import Tried, Tryout
 from felicific._frontier.breakpoints import tau_of
 from felicific._frontier.frontier import Frontier
@@ -55,6 +56,7 @@ def describe_choice(
     command: str | None = None,
     certificate: Certificate | None = None,
     notes: Sequence[str] = (),
+    losers: Sequence[LosersRow] = (),
 ) -> dict[str, Any]:
     """Everything a report says about a policy, the frontier it lies on and some people, as plain data.
 
@@ -69,6 +71,8 @@ def describe_choice(
         The one that is proposed.
     notes : sequence of str
         What to beware of.
+    losers : sequence of LosersRow
+        What it costs that fewer people lose, on the people that the policy was fitted on.
     """
     problem = tried.problem
     wording, widths = _wording(policy), problem.widths
@@ -101,6 +105,14 @@ def describe_choice(
         "frontier": _frontier(tried, line, proposed, wording, confidence),
         "certificate": None if certificate is None else certificate.to_dict(),
         "notes": [*notes],
+        "losers": [
+            {
+                "at_most": row.at_most,
+                "loss": row.loss,
+                "loses": None if row.loses is None else [row.loses.get(group) for group in line.groups],
+            }
+            for row in losers
+        ],
         "reproduce": reproduce(tried, command),
     }
 

@@ -40,6 +40,7 @@ def make_view(content: Content) -> dict[str, Any]:
         "caveats": _caveats(content, ways, names),
         "certificate": _certificate(content),
         "remarks": _remarks(content),
+        "losers": _losers(content, names),
         "premises": content["policy"]["premises"] if chosen else [],
         "versions": list(content["reproduce"]["versions"].items()),
         "fingerprint": content["reproduce"]["fingerprint"],
@@ -261,6 +262,17 @@ def _ratio(row: dict[str, Any]) -> dict[str, str]:
     known = row["high"] is not None or row["low"]
     span = RATIO.span(row["low"], row["high"]) if known else RATIO.span(None, None)
     return {"ratio": RATIO(row["ratio"]), "span": "" if row["low"] == row["high"] == 1.0 else span}
+
+
+def _losers(content: Content, names: Names) -> list[list[str]]:
+    """Who would lose less, and what it costs: at most so many of each group, the share of each, and the loss."""
+    rows = []
+    for i, row in enumerate(content.get("losers", ())):
+        limit = f"at most {percent(row['at_most'], 1)} of each group" if row["at_most"] else "nobody"
+        shares = [""] * len(names.groups) if row["loses"] is None else [percent(s, 1) for s in row["loses"]]
+        good = "out of reach" if row["loss"] is None else names.goods([row["loss"]])[0]
+        rows.append(["as proposed" if i == 0 else limit, *shares, good])
+    return rows
 
 
 def _certificate(content: Content) -> str:

@@ -1,0 +1,63 @@
+"""What it costs that fewer people lose: the same requirements once more, with a limit on who gets less than today."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from felicific._problem.losers import NAME, Losers
+from felicific._problem.rows import Requirement
+from felicific._program.moments import Moments, Outcome
+from felicific._program.solution import solve_program
+from felicific._typing import Floats
+from felicific.exceptions import InfeasibleError
+
+#: What is left of the largest share of a group that loses, row by row.
+LEFT = (0.5, 0.25, 0.0)
+
+
+class LosersRow(NamedTuple):
+    """The policy of least loss where few people lose.
+
+    Attributes
+    ----------
+    at_most : float
+        Share of each group that may get less than from today's decision; of the first row what the policy itself does.
+    loss : float or None
+        Its loss; None where no policy meets the other requirements as well.
+    loses : dict of group to float, or None
+        Share of each group that gets less.
+    """
+
+    at_most: float
+    loss: float | None
+    loses: dict[object, float] | None
+
+
+def price_of_losers(
+    sums: Moments, q: Floats, requirements: Sequence[Requirement], *, see_group: bool
+) -> list[LosersRow]:
+    """The loss of the policy ``q``, and of those where half as many lose, a quarter, and nobody; none if nobody does.
+
+    ``sums`` count who loses: they were made with ``constraints=[Losers()]``.
+    """
+    j = [component.name for component in sums.components].index(NAME)
+
+    def row(at_most: float, outcome: Outcome) -> LosersRow:
+        shares = outcome.means[:, j].clip(min=0.0).tolist()
+        return LosersRow(at_most, outcome.loss, dict(zip(sums.groups, shares, strict=True)))
+
+    own = sums.evaluate(q)
+    most = float(own.means[:, j].max())
+    if most <= 1e-9:
+        return []
+    found = [row(most, own)]
+    for left in LEFT:
+        limit = Losers(left * most, groups=sums.groups)
+        try:
+            found.append(
+                row(limit.at_most, solve_program(sums, (*requirements, limit), see_group=see_group).outcome)
+            )
+        except InfeasibleError:
+            found.append(LosersRow(limit.at_most, None, None))
+    return found

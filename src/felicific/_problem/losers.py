@@ -1,0 +1,147 @@
+"""Losers: how many people may get less than today's decision gives them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from felicific._problem.bound import Asked, MeanRow
+from felicific._problem.criteria import CRITERIA
+from felicific._problem.happiness import Happiness, Loses, resolve_happiness, written
+from felicific._problem.requirements import constraint_name
+from felicific._problem.rows import Requirement, Row, Sums
+from felicific.exceptions import ConstraintError
+
+#: What the component is called that counts them.
+NAME = "loses"
+
+
+@dataclass(frozen=True)
+class Losers(Requirement):
+    """At most a share of the people get less than from today's decision.
+
+    Parameters
+    ----------
+    at_most : number
+        The share, from 0 to 1; 0 takes from nobody: groups are brought together by giving alone.
+    happiness : str, function or Happiness, optional
+        What somebody loses by getting less of it: a component or a criterion by name, or a happiness of its own. By
+        default any component of the happiness that people want more of.
+    groups : sequence, optional
+        At most that share of each of these groups; by default of all people together.
+
+    Notes
+    -----
+    It adds a component to what is measured: ``loses``, or ``loses <name>`` where the happiness is named. Its mean is
+    the share of people of a group who get less, expected over the lottery. Sums are asked for it when they are made:
+    ``moments(..., constraints=[Losers(...)])``.
+
+    Examples
+    --------
+    >>> from felicific import Losers, solve
+    >>> people = {
+    ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
+    ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
+    ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
+    ... }
+    >>> policy = solve(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision",
+    ...                gap=0.0, constraints=[Losers(0)], random_state=0)
+    >>> {group: round(mean, 9) for group, mean in policy.means["decision"].items()}
+    {'f': 0.75, 'm': 0.75}
+    >>> policy.means["loses"]
+    {'f': 0.0, 'm': 0.0}
+    """
+
+    at_most: float = 0.0
+    happiness: Any = None
+    groups: tuple[Any, ...] | None = None
+    moves: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        try:
+            share = float(self.at_most)
+        except (TypeError, ValueError):
+            share = math.nan
+        if isinstance(self.at_most, str | bool) or not 0.0 <= share < 1.0:
+            raise ConstraintError(
+                f"At most {self.at_most!r} of the people are to lose.",
+                "Give a share from 0 to less than 1; two per cent are 0.02.",
+            )
+        object.__setattr__(self, "at_most", share)
+        if self.groups is not None:
+            listed = isinstance(self.groups, Iterable) and not isinstance(self.groups, str)
+            if not listed or not tuple(self.groups):
+                raise ConstraintError(f"The groups of Losers are {self.groups!r}.", "Pass a list of groups.")
+            object.__setattr__(self, "groups", tuple(self.groups))
+
+    @property
+    def name(self) -> str:
+        """What the component is called that counts who loses."""
+        return NAME if self.happiness is None else f"{NAME} {constraint_name(self.happiness)}"
+
+    def speaks_of(self, own: tuple[Happiness, ...], decisions: list[Any], favourable: Any) -> Happiness:
+        """Who gets less, of what people want among these components, or of the happiness that is named."""
+        parts = own if self.happiness is None else self._named(own, decisions, favourable)
+        wanted = tuple(part for part in parts if part.component.wanted)
+        if not wanted:
+            raise ConstraintError(
+                f"Nobody can lose by {', '.join(repr(part.name) for part in parts)}, of which nobody wants more.",
+                "Say what people want more of: Losers(..., happiness=...).",
+            )
+        return Happiness(Loses(wanted), name=self.name, unit="share")
+
+    def _named(
+        self, own: tuple[Happiness, ...], decisions: list[Any], favourable: Any
+    ) -> tuple[Happiness, ...]:
+        if not isinstance(self.happiness, str):
+            one = self.happiness if isinstance(self.happiness, Happiness) else Happiness(self.happiness)
+            return (one,)
+        known = tuple(part for part in own if self.happiness in (part.name, part.family))
+        if known:
+            return known
+        if self.happiness in CRITERIA:
+            return resolve_happiness(self.happiness, decisions, favourable)
+        raise ConstraintError(
+            f"Losers speaks of {self.happiness!r}, which is no component.",
+            f"The components are {', '.join(repr(part.name) for part in own)}.",
+        )
+
+    def rows(self, sums: Sums) -> list[Row]:
+        """One row for all people together, or for each group that is named."""
+        names = [component.name for component in sums.components]
+        if self.name not in names:
+            raise ConstraintError(
+                "These sums do not say who gets less than from today's decision.",
+                "Say so when they are made: moments(..., constraints=[Losers(...)]).",
+            )
+        j = names.index(self.name)
+        upper = self.at_most - float(sums.origin[j])
+        if self.groups is None:
+            counted = sums.counted[:, j]
+            everybody = (counted / counted.sum())[None, :]
+            said = Asked(self._words("the people"), j, "mean", everybody, ("all people together",))
+            return [MeanRow(said, -math.inf, upper)]
+        rows: list[Row] = []
+        for group in self.groups:
+            if group not in sums.groups:
+                raise ConstraintError(
+                    f"Losers speaks of the group {group!r}, which does not occur.",
+                    f"The groups are {', '.join(map(repr, sums.groups))}.",
+                )
+            z = sums.groups.index(group)
+            words = self._words(f"group {group!r}")
+            said = Asked(words, j, "mean", np.eye(len(sums.groups))[[z]], (group,))
+            rows.append(MeanRow(said, -math.inf, upper))
+        return rows
+
+    def _words(self, whom: str) -> str:
+        less = "less" if self.happiness is None else f"less {constraint_name(self.happiness)!r}"
+        return f"at most {written(100.0 * self.at_most, 6)} % of {whom} get {less} than today"
+
+    def __str__(self) -> str:
+        whom = "the people" if self.groups is None else f"group {', '.join(map(repr, self.groups))}"
+        return self._words(whom)

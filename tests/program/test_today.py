@@ -1,0 +1,448 @@
+"""What is decided today, squares and folds: in sums, against a loop over rows; and as an argument of happiness."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from naive import LAZY, MEMORY, Part, as_dask, as_pandas, cases
+from strategies import examples
+
+from felicific import FairClassifier, Happiness, Moments, Policy, audit, moments, solve
+from felicific._documents import write_document
+from felicific._people.folds import folds_by_content, folds_by_key
+from felicific._program.moments import OPTIONAL, SUMS
+from felicific.exceptions import DataError, HappinessError, MomentsError
+
+#: The sums that this file is about, without origin.
+NEW = ("today_mass", "square", "fold_mass", "fold_loss", "fold_today")
+
+#: Functions that ask for today: a Python function, expressions with x and without, a rate, who is counted.
+ASKING = {
+    "function": Part(
+        lambda decision, x, today: (decision < today) * x["amount"],
+        lambda row, d, now: (d < now) * row["amount"],
+    ),
+    "expression": Part("(decision < today) * amount", lambda row, d, now: (d < now) * row["amount"]),
+    "rate": Part("decision < today", lambda row, d, now: float(d < now)),
+    "label": Part("(decision != today) * (1 + y)", lambda row, d, now: (d != now) * (1 + row["y"])),
+    "equal": Part("today == decision", lambda row, d, now: float(d == now)),
+}
+
+
+def squares_without_origin(found):
+    """Sums of squares of happiness itself."""
+    o = found.origin
+    value = found.value + (o * found.among)[:, :, None, :]
+    return found.square + 2 * o * value - (o**2 * found.among)[:, :, None, :]
+
+
+def assert_close(found, wanted, scale):
+    assert np.abs(found - wanted).max(initial=0.0) <= 1e-9 * scale
+
+
+def naive_today(case, policy):
+    """Weight of those about whom each decision is taken today, row by row."""
+    found = np.zeros((len(case.groups), len(case.classes), len(case.classes)))
+    for z, s, d in np.ndindex(found.shape):
+        term = lambda row, d=d: float(case.now(row) == d)  # noqa: E731  # as short as it is
+        found[z, s, d] = case.total(case.groups[z], term, s, policy)[0]
+    return found
+
+
+@examples(40)
+@given(cases(), st.sampled_from(["label", "soft-label"]))
+def test_sums_of_today_and_squares_are_a_loop_over_rows(case, policy):
+    """today_mass and square are what a loop over rows adds up, term by term."""
+    found = moments(as_pandas(case.columns), **case.asked, policy=policy)
+    total = found.total
+    assert_close(found.today_mass, naive_today(case, policy), total)
+    for z, s, d, j in np.ndindex(*found.square.shape):
+        part, o, choice = case.parts[j], found.origin[j], case.classes[d]
+        wanted, size = case.total(
+            case.groups[z],
+            lambda row, part=part, o=o, choice=choice: part.counts(row) * (part.value(row, choice) - o) ** 2,
+            s,
+            policy,
+        )
+        assert abs(found.square[z, s, d, j] - wanted) <= 1e-9 * (size + 1e-12 * case.scale(j) ** 2)
+
+
+@examples(15)
+@given(cases(), st.sampled_from([*LAZY, "dask"]))
+def test_engines_sum_the_same(case, place):
+    """Every engine has the same today_mass and squares as memory."""
+    import tempfile
+    from pathlib import Path
+
+    asked = case.asked | {"policy": "label"}
+    known = moments(as_pandas(case.columns), **asked)
+    with tempfile.TemporaryDirectory() as folder:
+        table = as_dask(case.columns) if place == "dask" else LAZY[place](case.columns, Path(folder))
+        found = moments(table, **asked)
+        assert_close(found.today_mass, known.today_mass, known.total)
+        for j in range(len(case.parts)):
+            one, two = squares_without_origin(found)[..., j], squares_without_origin(known)[..., j]
+            assert_close(one, two, known.total * case.scale(j) ** 2)
+
+
+@pytest.mark.parametrize("make", MEMORY)
+@pytest.mark.parametrize("key", [None, "id"])
+def test_folds_are_a_loop_over_rows_and_do_not_depend_on_order(make, key):
+    """Fold sums are sums over the rows of each fold, which is a function of the key or the row, whatever its place."""
+    rng, n = np.random.default_rng(3), 300
+    columns = {
+        "id": rng.permutation(n),
+        "p": np.round(rng.random(n), 6),
+        "g": np.array(["a", "b"], dtype=object)[rng.integers(0, 2, n)],
+        "y": rng.integers(0, 2, n),
+        "now": rng.integers(0, 2, n),
+    }
+    asked = {"proba": "p", "y": "y", "sensitive_features": "g", "happiness": "decision", "policy": "label"}
+    asked |= {"today": "now", "folds": 4, "key": key}
+    found = moments(MEMORY[make](columns), **asked)
+    if key is None:
+        roles = {"y", "g", "now"}
+        fold = folds_by_content(as_pandas(columns), 4, frozenset(roles))
+    else:
+        fold = folds_by_key(columns["id"], 4)
+    assert sorted(set(fold.tolist())) == [0, 1, 2, 3]
+    for z, s, f, d in np.ndindex(2, 2, 4, 2):
+        rows = (columns["g"] == "ab"[z]) & ((columns["p"] > 0.5) == s) & (fold == f)
+        assert found.fold_mass[z, s, f] == rows.sum()
+        assert found.fold_today[z, s, f, d] == (rows & (columns["now"] == d)).sum()
+        assert found.fold_loss[z, s, f, d] == (rows & (columns["y"] != d)).sum()
+    order = rng.permutation(n)
+    again = moments(MEMORY[make]({name: column[order] for name, column in columns.items()}), **asked)
+    assert all(np.array_equal(getattr(again, name), getattr(found, name)) for name in NEW)
+    relabelled = columns | {"y": 1 - columns["y"]}
+    other = moments(MEMORY[make](relabelled), **asked)
+    assert np.array_equal(other.fold_mass, found.fold_mass), "a label has no say in the fold"
+
+
+def test_folds_by_key_are_the_same_on_every_engine(tmp_path):
+    """A key decides the fold alike in memory and on every engine; without a key an engine refuses."""
+    rng, n = np.random.default_rng(4), 200
+    columns = {
+        "id": np.arange(n), "p": rng.random(n), "y": rng.integers(0, 2, n),
+        "g": np.array(["a", "b"], dtype=object)[np.arange(n) % 2], "amount": rng.integers(0, 9, n) / 4,
+    }  # fmt: skip
+    asked = {"proba": "p", "y": "y", "sensitive_features": "g", "happiness": "decision * amount", "folds": 3}
+    known = moments(as_pandas(columns), key="id", **asked)
+    for place in LAZY:
+        found = moments(LAZY[place](columns, tmp_path), key="id", **asked)
+        for name in ("fold_mass", "fold_loss", "fold_today"):
+            assert np.allclose(getattr(found, name), getattr(known, name)), (place, name)
+        with pytest.raises(DataError, match="key="):
+            moments(LAZY[place](columns, tmp_path), **asked)
+
+
+@pytest.mark.parametrize("folds", [1, -2, True, 2.5, "5"])
+def test_folds_that_are_none_are_refused(folds):
+    """A number of parts is a whole number of 2 or more, or 0."""
+    table = {"p": [0.2, 0.8], "y": [0, 1], "g": ["a", "b"]}
+    with pytest.raises(DataError, match="folds is"):
+        moments(table, proba="p", y="y", sensitive_features="g", happiness="decision", folds=folds)
+
+
+@examples(30)
+@given(cases(), st.integers(0, 5))
+def test_sums_of_parts_add(case, seed):
+    """Sums of two parts, each with an origin of its own, are the sums of all: today, squares and folds too."""
+    n = len(case.columns["y"])
+    first = np.random.default_rng(seed).random(n) < 0.5
+    columns = case.columns | {"id": np.arange(n)}
+    asked = case.asked | {"policy": "label", "folds": 3, "key": "id", "groups": case.groups}
+    whole = moments(as_pandas(columns), **asked)
+    parts = [
+        moments(as_pandas({name: column[rows] for name, column in columns.items()}), **asked)
+        for rows in (first, ~first)
+    ]
+    added = parts[0] + parts[1]
+    for name in ("today_mass", "fold_mass", "fold_loss", "fold_today"):
+        size = np.abs(getattr(whole, name)).max(initial=1.0)
+        assert_close(getattr(added, name), getattr(whole, name), size)
+    for j in range(len(case.parts)):
+        one, two = squares_without_origin(added)[..., j], squares_without_origin(whole)[..., j]
+        assert_close(one, two, whole.total * case.scale(j) ** 2)
+
+
+def some(**more):
+    rng, n = np.random.default_rng(5), 400
+    columns = {
+        "p": rng.random(n), "y": rng.integers(0, 2, n), "amount": rng.integers(0, 40, n) / 4 + 100,
+        "g": np.array(["a", "b"], dtype=object)[rng.integers(0, 2, n)], "now": rng.integers(0, 2, n),
+    }  # fmt: skip
+    asked = {
+        "proba": "p",
+        "y": "y",
+        "sensitive_features": "g",
+        "happiness": "decision * amount",
+        "today": "now",
+    }
+    return moments(as_pandas(columns), **(asked | more))
+
+
+def test_files_hold_the_new_sums_and_old_ones_lack_them():
+    """All sums come back bit by bit; a file without them is read, and adds to one that has them."""
+    found = some(folds=3)
+    back = Moments.from_json(found.to_json())
+    assert all(np.array_equal(getattr(back, name), getattr(found, name)) for name in SUMS)
+    content = json.loads(found.to_json())
+    for name in (*OPTIONAL, "folds", "format", "version", "sha256"):
+        content.pop(name)
+    old = Moments.from_json(write_document(content, "felicific moments"))
+    assert all(getattr(old, name) is None for name in OPTIONAL)
+    assert old.folds == 0
+    plain = some()
+    assert (old + plain).today_mass is None
+    assert np.array_equal((old + plain).mass, 2 * found.mass)
+    assert solve(old, gap=1.0, random_state=0).loss == solve(plain, gap=1.0, random_state=0).loss
+    with pytest.raises(MomentsError, match="folds"):
+        found + plain
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [
+        lambda content: content["today_mass"][0].__setitem__(0, 1e6),
+        lambda content: content["square"][0][0].__setitem__(0, -1.0),
+        lambda content: content["fold_mass"][0].__setitem__(0, 1e6),
+        lambda content: content.pop("fold_loss"),
+        lambda content: content.update(folds=2),
+        lambda content: content.update(folds=True),
+    ],
+)
+def test_forged_new_sums_are_refused(forge):
+    """Parts that do not add up to the whole, or are missing, are no sums of people."""
+    content = json.loads(some(folds=3).to_json())
+    for name in ("format", "version", "sha256"):
+        content.pop(name)
+    forge(content)
+    with pytest.raises(MomentsError):
+        Moments.from_json(write_document(content, "felicific moments"))
+
+
+@pytest.mark.parametrize("least", [5, 20, 60])
+def test_merged_sums_tell_of_no_few_people(least):
+    """After merging, no sum says of fewer than that many people what is decided about them today."""
+    found = some(folds=3)
+    merged = found.merged(least)
+    assert merged.folds == 0
+    assert merged.fold_mass is None
+    assert np.allclose(merged.mass.sum(), found.mass.sum())
+    if merged.today_mass is not None:
+        told = merged.today_mass[merged.today_mass > 0]
+        assert told.min() >= least
+    joined = some(today=None).merged(least)  # a cell says what is decided today, so nothing more is told
+    assert joined.today_mass is not None
+    assert np.allclose(squares_without_origin(merged).sum((0, 1)), squares_without_origin(found).sum((0, 1)))
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Today as an argument
+
+
+def with_today(case, kind):
+    """The problem with a happiness that asks for today."""
+    part = ASKING[kind]
+
+    def value(row, d):
+        return part.value(row, d, case.classes[case.now(row)])
+
+    return replace(case, parts=[Part(part.asked, value, name="asking")])
+
+
+def moved(case):
+    part = case.parts[0]
+    return any(
+        part.value(row, d) != part.value(row, case.classes[0]) for row in case.rows for d in case.classes
+    )
+
+
+@examples(40)
+@given(cases(), st.sampled_from(sorted(ASKING)), st.sampled_from([*MEMORY, *LAZY, "dask"]))
+def test_happiness_may_ask_for_today_everywhere(case, kind, place):
+    """A happiness that asks for today is what a loop over rows says, in memory and on engines, today= said or not."""
+    import tempfile
+    from pathlib import Path
+
+    case = with_today(case, kind)
+    if not moved(case):
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        if place in MEMORY:
+            table = MEMORY[place](case.columns)
+        else:
+            table = as_dask(case.columns) if place == "dask" else LAZY[place](case.columns, Path(folder))
+        found = moments(table, **case.asked, policy="label")
+    value = found.value + (found.origin * found.among)[:, :, None, :]
+    for z, s, d in np.ndindex(*value.shape[:3]):
+        wanted, size = case.total(
+            case.groups[z], lambda row, d=d: case.parts[0].value(row, case.classes[d]), s, "label"
+        )
+        assert value[z, s, d, 0] == pytest.approx(wanted, abs=1e-9 * (size + case.scale(0)))
+
+
+@pytest.mark.filterwarnings("ignore::felicific.exceptions.FittedRowsWarning")
+@examples(25)
+@given(cases(), st.sampled_from(sorted(ASKING)))
+def test_audits_may_ask_for_today(case, kind):
+    """Audits of decisions and of policies, in memory and on an engine, mean by today what today= says."""
+    import tempfile
+    from pathlib import Path
+
+    case = with_today(replace(case, today=True, weighted=False, predicted=False), kind)
+    if not moved(case):
+        return
+    asked = {"happiness": case.happiness, "sensitive_features": "z", "today": "now", "classes": case.classes}
+    policy = solve(as_pandas(case.columns), **case.asked, policy="label", gap=None, random_state=0)
+    q = policy.q
+    ways = {
+        "column": ("decided", {}, lambda row: {row["decided"]: 1.0}),
+        "policy": (
+            policy,
+            {"proba": case.asked["proba"]},
+            lambda row: dict(
+                zip(case.classes, q[case.groups.index(row["z"]), case.own(row)].tolist(), strict=True)
+            ),
+        ),
+    }
+    for decisions, named, decide in ways.values():
+        with tempfile.TemporaryDirectory() as folder:
+            for table in (as_pandas(case.columns), LAZY["polars lazy"](case.columns, Path(folder))):
+                found = audit(decisions, table, "y", **asked, **named, method="t")
+                for z in case.groups:
+                    wanted = case.mean(z, 0, decide)
+                    assert found.components[0].means[z].estimate == pytest.approx(
+                        wanted, abs=1e-9 * case.scale(0)
+                    )
+
+
+def people(n=240, seed=0, text=False):
+    rng = np.random.default_rng(seed)
+    g = rng.integers(0, 2, n)
+    s = rng.normal(size=n) + 0.6 * g
+    p = 1 / (1 + np.exp(-s))
+    classes = np.array(["no", "yes"], dtype=object) if text else np.array([0, 1])
+    return as_pandas(
+        {
+            "s": s, "g": np.array(["a", "b"], dtype=object)[g], "amount": rng.integers(1, 40, n) / 4,
+            "y": classes[(rng.random(n) < p).astype(int)], "p0": 1 - p, "p1": p,
+            "now": classes[rng.integers(0, 2, n)],
+        }
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("today", [None, "now"])
+@pytest.mark.parametrize("place", ["pandas", "polars lazy", "duckdb", "dataset"])
+def test_text_classes_compare_with_today(today, place, tmp_path):
+    """Of classes that are text, a decision equals today's or not; the order of text is refused by name."""
+    table = people(text=True)
+    columns = {name: table[name].to_numpy() for name in table}
+    asked = {"proba": {"no": "p0", "yes": "p1"}, "y": "y", "sensitive_features": "g", "today": today}
+    where = table if place == "pandas" else LAZY[place](columns, tmp_path)
+    happiness = "(decision == 'no' and today == 'yes') * amount"
+    found = moments(where, **asked, happiness=happiness, policy="label")
+    now = columns["now"] if today else np.where(columns["p1"] > 0.5, "yes", "no")
+    for z, group in enumerate("ab"):
+        wanted = columns["amount"][(columns["g"] == group) & (now == "yes")].sum()
+        total = (found.value + (found.origin * found.among)[:, :, None, :])[z, :, 0, 0].sum()
+        assert total == pytest.approx(wanted, rel=1e-9)
+    with pytest.raises(HappinessError, match="Text has no order"):
+        moments(where, **asked, happiness="(decision < today) * amount", policy="label")
+    with pytest.raises(HappinessError, match="'yess' is no decision"):
+        moments(where, **asked, happiness="(today == 'yess') * (decision == 'no')", policy="label")
+
+
+def test_nobody_said_what_today_is():
+    """A happiness that asks for today is refused by name where nothing says what is decided today."""
+    table = people()
+    for decisions in ("now", table["now"].to_numpy()):
+        with pytest.raises(HappinessError, match="nobody said what that is"):
+            audit(decisions, table, happiness="decision < today", sensitive_features="g")
+    columns = {name: table[name].to_numpy() for name in table}
+    with pytest.raises(HappinessError, match="nobody said what that is"):
+        audit("now", LAZY["polars lazy"](columns, None), happiness="decision < today", sensitive_features="g")
+
+
+def test_an_audit_compares_with_today():
+    """What was decided is compared with what today= says: a note says when every group loses by it."""
+    table = people()
+    table["all"], table["none"] = 1, 0
+    asked = {"happiness": "decision * amount", "sensitive_features": "g", "classes": [0, 1]}
+    found = audit("none", table, **asked, today="all")
+    assert any("Every group loses" in note and "compared with today" in note for note in found.notes)
+    columns = {name: table[name].to_numpy() for name in table}
+    assert audit("none", LAZY["polars lazy"](columns, None), **asked, today="all").notes == found.notes
+    with pytest.raises(DataError, match="decisions of today for"):
+        audit("none", table, **asked, today=[0, 1])
+
+
+def model():
+    from sklearn.frozen import FrozenEstimator
+    from sklearn.linear_model import LogisticRegression
+
+    table = people(seed=9)
+    return FrozenEstimator(LogisticRegression().fit(table[["s"]], table["y"]))
+
+
+@pytest.mark.filterwarnings("ignore::felicific.exceptions.FittedRowsWarning")
+@pytest.mark.parametrize("policy", ["score", "label", "soft-label", "individual"])
+@pytest.mark.parametrize("randomize", [True, False])
+def test_fits_and_recalibrations_may_ask_for_today(policy, randomize):
+    """Fitted means of a happiness that asks for today are those of an audit by today; so are recalibrated ones."""
+    table = people()
+    happiness = {"lost": "(decision < today) * amount", "got": "decision * amount"}
+    fair = FairClassifier(
+        model(), happiness=happiness, gap={"got": 2.0}, policy=policy, sensitive_features="g", random_state=0,
+        randomize=randomize,
+    ).fit(table, table["y"])  # fmt: skip
+    now = model().predict(table[["s"]])
+    odds = fair.predict_proba(table)
+    for found, others in ((fair, table), (fair.recalibrate(people(seed=3)), people(seed=3))):
+        now, odds = model().predict(others[["s"]]), found.predict_proba(others)
+        for group in "ab":
+            rows = (others["g"] == group).to_numpy()
+            lost = (odds[:, 0] * (now == 1) * others["amount"].to_numpy())[rows].mean()
+            assert found.policy_.means["lost"][group] == pytest.approx(lost, abs=1e-9)
+            measured = audit(found, others, others["y"])["lost"].means[group].estimate
+            assert measured == pytest.approx(lost, abs=1e-9)
+
+
+def test_individual_policies_see_no_other_today():
+    """An individual policy knows of today what the model's probabilities say, and refuses another today by name."""
+    table = people()
+    fair = FairClassifier(
+        model(), happiness="(decision < today) * amount", gap=1.0, policy="individual", sensitive_features="g"
+    )
+    with pytest.raises(HappinessError, match="individual policy sees no other"):
+        fair.fit(table, table["y"], today="now")
+    asked = {"proba": {0: "p0", 1: "p1"}, "y": "y", "sensitive_features": "g", "policy": "individual"}
+    asked |= {"happiness": "(decision < today) * amount", "gap": 1.0}
+    columns = {name: table[name].to_numpy() for name in table}
+    for where in (table, LAZY["polars lazy"](columns, None)):
+        with pytest.raises(HappinessError, match="individual policy sees no other"):
+            solve(where, **asked, predicted="now")
+    one, two = (
+        solve(where, **asked, random_state=0) for where in (table, LAZY["polars lazy"](columns, None))
+    )
+    assert one.loss == pytest.approx(two.loss, abs=2e-3)
+    back = Policy.from_json(one.to_json())
+    odds = back.odds(columns["p1"], columns["g"], table)
+    assert np.array_equal(odds, one.odds(columns["p1"], columns["g"], table))
+    assert math.isclose(one.outcome.means[0, 0], float(
+        (odds[:, 0] * (columns["p1"] > 0.5) * columns["amount"])[columns["g"] == "a"].mean()
+    ), abs_tol=1e-9)  # fmt: skip
+
+
+def test_a_component_of_among_may_ask_for_today():
+    """Who is counted may depend on today."""
+    table = people()
+    who = Happiness("decision * amount", among="today == 1", name="of those approved")
+    found = moments(table, proba="p1", y="y", sensitive_features="g", happiness=who, today="now")
+    for z, group in enumerate("ab"):
+        assert found.counted[z, 0] == ((table["g"] == group) & (table["now"] == 1)).sum()

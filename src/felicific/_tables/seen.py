@@ -61,7 +61,7 @@ class SeenRows:
         """Remember the rows of a table."""
         known = list(dict.fromkeys(column_names(table)))
         names = known[:: math.ceil(len(known) / COLUMNS) or 1]
-        hashes = _row_hashes(table, names)
+        hashes = row_hashes(table, names)
         values, counts = np.unique(hashes, return_counts=True)
         single = values[counts == 1]
         limit = int(single[KEPT - 1]) if len(single) > KEPT else 2**64 - 1
@@ -81,7 +81,7 @@ class SeenRows:
         known = column_names(table)
         if not all(name in known for name in self.names):
             return 0.0
-        hashes = _row_hashes(table, self.names)
+        hashes = row_hashes(table, self.names)
         if len(hashes) == self.rows and _ordered(hashes) == self.ordered:
             return 1.0
         looked_at = hashes[hashes <= np.uint64(self.limit)]
@@ -93,7 +93,7 @@ class SeenRows:
         return min(found / self.once, 1.0) if found > self.again + 4.0 * error else 0.0
 
 
-def _row_hashes(table: Table, names: list[Hashable]) -> Hashes:
+def row_hashes(table: Table, names: list[Hashable]) -> Hashes:
     """A hash of every row; columns are added up, so that their order does not matter."""
     hashes = np.zeros(count_rows(table), dtype=np.uint64)
     for name in names:

@@ -1,11 +1,11 @@
-r"""Less discriminatory alternatives: does another way of deciding leave groups closer, and lose no more?
+r"""Less discriminatory alternatives: another way of deciding that leaves groups closer and loses no more.
 
 Half of the people fit: for each candidate, of the policies that see its score and lose at most what is lost today plus
 the slack, the one of least gap (one linear program). The other half judges, person by person. Which half a person is in
 depends on the content of the row and on nothing else, so nobody can try again until something is found.
 
 What policies of these scores cannot reach is bounded for all of them at once, as :func:`felicific.sample_size` counts
-them: with :math:`\delta_{zj} = C_j \sqrt{(\log M + \log(2 A G (n+2) / \gamma)) / (2 N_{zj})}` for A candidates, every
+them: with :math:`\delta_{zj} = C_j \sqrt{(\log M + \log(4 A G (n+2) / \gamma)) / (2 N_{zj})}` for A candidates, every
 policy with a loss of at most today's plus the slack has, with probability :math:`1 - \gamma`, an empirical loss of at
 most that plus :math:`\Delta_L`, and a gap of at least its empirical one less :math:`\Delta`, the sum of the two largest
 :math:`\delta_{zj}`.
@@ -159,7 +159,9 @@ def _slack(given: Any, problem: Problem) -> float:
     """The slack, in the unit of the loss."""
     number = isinstance(given, int | float | np.number) and not isinstance(given, bool)
     if not number or not math.isfinite(given) or given < 0:
-        raise ConstraintError(f"loss_slack is {given!r}.", "Give a number of 0 or more, in the unit of the loss.")
+        raise ConstraintError(
+            f"loss_slack is {given!r}.", "Give a number of 0 or more, in the unit of the loss."
+        )
     bounds = problem.loss.bounds
     if bounds is not None and given >= bounds[1] - bounds[0] > 0:
         raise ConstraintError(
@@ -274,51 +276,47 @@ class _Search:
         """The least gap of policies of these scores at today's loss; of several components, as a part of today's."""
         if not self.scored:
             return None
-        people, everybody = self.people, np.arange(len(self.people))
-        today = persons_of(self.candidates[0].deciding(people, everybody), self.problem)
+        people, rows, first = self.people, np.arange(len(self.people)), self.candidates[0]
+        today = persons_of(first.deciding(people, rows), self.problem)
         gaps, most = _gaps(today), _loss(today) + self.slack
         widths = widths_of(gaps) if len(gaps) > 1 else np.ones(1)
         off_loss, off_gap, why = self._margins(today, widths)
-        lows: list[float] = []
-        estimates: list[float] = []
+        estimates, lows = [], []
         for candidate in self.scored:
-            joined = self._sums(candidate, people, everybody)
-            for limits, extra in ((estimates, 0.0), (lows, off_loss)):
-                if math.isinf(extra):
-                    continue
-                tau, policy = least_gap_at(
-                    joined, widths, most + extra, see_group=self.problem.see_group, salt=self.salt
-                )
-                limits += [] if policy is None else [tau]
-        now = float((gaps / widths).max())
-        low = max(0.0, min(lows, default=math.inf) - off_gap) if not why else 0.0
-        return Interval(
-            min([*estimates, now]), min(low, now), now, float(today.counted.min()), "all policies of a score at once", why
-        )
+            joined = self._sums(candidate, people, rows)
+            estimates.append(self._least(joined, widths, most))
+            lows.append(0.0 if why else self._least(joined, widths, most + off_loss) - off_gap)
+        high, alpha = math.inf, (1.0 - self.confidence) / 2.0
+        if first.proba is not None:  # today's is one of these policies
+            known = measure(today, [math.inf] * len(gaps), confidence=1.0 - alpha).components
+            high = max(part.gap.high / width for part, width in zip(known, widths.tolist(), strict=True))
+        ends = float(min(estimates)), max(0.0, min(lows)), high
+        return Interval(*ends, float(today.counted.min()), "all policies of these scores at once", why)
+
+    def _least(self, joined: Moments, widths: Floats, most: float) -> float:
+        """Least gap at a loss; infinite where no policy has so little."""
+        see_group = self.problem.see_group
+        part, policy = least_gap_at(joined, widths, most, see_group=see_group, salt=self.salt)
+        return math.inf if policy is None else part
 
     def _margins(self, today: EachPerson, widths: Floats) -> tuple[float, float, str]:
-        """How far the loss and the gaps of any policy may be off; infinite, and why, where nothing bounds them."""
-        bounds = self.problem.loss.bounds
+        """How far the loss and the gaps of any policy may be off; or why nothing bounds that."""
+        loss, parts = self.problem.loss.bounds, [part.bounds for part in today.components]
         unknown = [repr(part.name) for part in today.components if part.bounds is None]
         if not today.countable:
-            return math.inf, math.inf, "no bound: people are weighted or come in clusters"
-        if bounds is None or unknown:
-            what = "the loss" if bounds is None else " and ".join(unknown)
-            return math.inf, math.inf, f"no bound: the range of {what} is not known (bounds=)"
+            return 0.0, 0.0, "the bound counts independent people, and these are weighted or come in clusters"
+        if loss is None or unknown:
+            what = "the loss" if loss is None else " and ".join(unknown)
+            return 0.0, 0.0, f"without the range of {what} (bounds=) no gap can be ruled out"
         n_groups, n_components = today.counted.shape
-        gamma = (1.0 - self.confidence) / len(self.scored)
+        gamma = (1.0 - self.confidence) / 2.0 / len(self.scored)
         union = math.log(2.0 * n_groups * (n_components + 2) / gamma)
-        n_classes = len(self.problem.decisions)
-        log = union + Score().log_policies(n_classes)
-        sizes, span = today.sizes, bounds[1] - bounds[0]
-        delta = np.sqrt(log / (2.0 * sizes))
-        off_loss = span * (float(sizes @ delta / sizes.sum()) + math.sqrt(union / (2.0 * sizes.sum())))
-        off = []
-        for j, part in enumerate(today.components):
-            assert part.bounds is not None, "checked"
-            apart = np.sort((part.bounds[1] - part.bounds[0]) * np.sqrt(log / (2.0 * today.sample.n[:, j])))
-            off.append(float(apart[-2:].sum() / widths[j]))
-        return off_loss, max(off), ""
+        log = union + Score().log_policies(len(self.problem.decisions))
+        sizes, total = today.sizes, today.sizes.sum()
+        delta = float(sizes @ np.sqrt(log / (2.0 * sizes)) / total) + math.sqrt(union / (2.0 * total))
+        spans = np.array([bounds[1] - bounds[0] for bounds in parts if bounds is not None])
+        apart = np.sort(spans * np.sqrt(log / (2.0 * today.sample.n)), axis=0)[-2:].sum(axis=0)
+        return (loss[1] - loss[0]) * delta, float((apart / widths).max()), ""
 
 
 def _gaps(persons: EachPerson) -> Floats:
@@ -352,7 +350,9 @@ def halves(people: People, first: Candidate) -> tuple[tuple[People, Codes], tupl
         )
     except CertificateError as error:
         raise GroupError(error.problem, "Pass more rows of it, or merge it with another group.") from error
-    fitting, judging = (_part(people, np.bincount(each, part, minlength=len(people))) for part in parts)
+    fitting, judging = (
+        _part(people, np.bincount(each, part, minlength=len(people)).astype(np.float64)) for part in parts
+    )
     return fitting, judging
 
 

@@ -56,7 +56,9 @@ def check_candidates(candidates: Any) -> dict[str, Any]:
         if not isinstance(name, str) or not name:
             raise DataError(f"A candidate is called {name!r}.", "Give it a name that is text.")
         if value is None:
-            raise DataError(f"The candidate {name!r} is None.", "Pass probabilities, a column or a fitted model.")
+            raise DataError(
+                f"The candidate {name!r} is None.", "Pass probabilities, a column or a fitted model."
+            )
         if _decides(value) and not hasattr(last_step(value), "classes_"):
             raise DataError(
                 f"The candidate {name!r}, a {type(value).__name__}, is not fitted.",
@@ -102,7 +104,8 @@ def read_candidate(name: str, value: Any, people: People, problem: Problem, n: i
     if not named:
         if len(given) != n:
             raise DataError(
-                f"The candidate {name!r} has {len(given)} probabilities for {n} rows.", "Pass one for every row."
+                f"The candidate {name!r} has {len(given)} probabilities for {n} rows.",
+                "Pass one for every row.",
             )
         given = given[people.rows]
     proba = check_proba(as_columns(given, len(classes)), len(classes), people.rows)

@@ -73,12 +73,18 @@ class Alternative:
             return False
         return self.gap_change.high < 0 and self.loss_change.low <= self.slack
 
+    @property
+    def shown(self) -> bool:
+        """Whether it was found, and the loss is even shown to be at most what is allowed."""
+        return self.found and self.loss_change is not None and self.loss_change.high <= self.slack
+
     def to_dict(self) -> dict[str, Any]:
         """All of it but the policy as plain data."""
         changes = {name: interval_to_dict(change) for name, change in self.gap_changes.items()}
         return {
             "name": self.name,
             "found": self.found,
+            "shown": self.shown,
             "gaps": {name: plain(gap) for name, gap in self.gaps.items()},
             "gap_changes": changes,
             "loss_change": None if self.loss_change is None else interval_to_dict(self.loss_change),
@@ -98,7 +104,7 @@ class Alternatives:
         Today's decisions about the people who judge.
     least_gap : Interval or None
         The least gap of all policies that see one of these scores and lose no more than is allowed: none is below
-        ``low``, with the confidence. Of several components, as a part of today's gaps.
+        ``low``. Of several components the largest gap, each as a part of today's.
     slack : float
         How much more than today may be lost.
     confidence : float
@@ -152,13 +158,17 @@ class Alternatives:
                     f"{part.quantity(before)}: it changes by {_between(change, part)}."
                 )
             lines.append(self._loss_sentence(best, allowed))
-        return [*lines, self._bound_sentence(allowed)]
+        left = [f"{row.name!r} was not judged: {row.note}." for row in self.rows if row.note]
+        return [*lines, *left, self._bound_sentence(allowed)]
 
     def _loss_sentence(self, best: Alternative, allowed: str) -> str:
         change = best.loss_change
         assert change is not None, "it was found"
-        shown = "shown to be at most" if change.high <= self.slack else "not shown to be more than"
-        return f"The loss per person changes by {_between(change)}: it is {shown} {allowed}."
+        what = f"The loss per person changes by {_between(change)}"
+        if best.shown:
+            return f"{what}: it is shown to be at most {allowed}."
+        more = written(change.high - self.slack)
+        return f"{what}: it is not shown to be more than {allowed}, and may be by {more}."
 
     def _bound_sentence(self, allowed: str) -> str:
         least = self.least_gap
@@ -170,19 +180,21 @@ class Alternatives:
         several = len(self._components) > 1
         how = f"{least.low:.1%} of today's gaps" if several else self._components[0].quantity(least.low)
         return (
-            f"{none}; but with confidence {self.confidence:.6g} no policy that sees one of these scores has a gap below "
-            f"{how} at no more than {allowed}."
+            f"{none}; but with confidence {self.confidence:.6g} no policy that sees one of these scores has a gap "
+            f"below {how} at no more than {allowed}."
         )
 
     def _table(self) -> list[tuple[str, ...]]:
         rows = []
         for row in self.rows:
             if row.loss_change is None:
-                rows.append((short(row.name), *[""] * 8, row.note))
+                rows.append((short(row.name), *[""] * 8, "not judged"))
                 continue
             loss = [written(number) for number in _ends(row.loss_change)]
             for j, part in enumerate(self._components):
-                gap = [part.cell(number) for number in (row.gaps[part.name], *_ends(row.gap_changes[part.name]))]
+                gap = [
+                    part.cell(number) for number in (row.gaps[part.name], *_ends(row.gap_changes[part.name]))
+                ]
                 first = (short(row.name), *loss) if j == 0 else ("", "", "", "")
                 verdict = ("found" if row.found else "not found") if j == 0 else ""
                 rows.append((first[0], short(part.name), *gap, *first[1:], verdict))
@@ -211,7 +223,10 @@ class Alternatives:
             "loss_slack": self.slack,
             "fitted": self.fitted,
             "judged": self.judged,
-            "today": {"gaps": self.today.gaps, "loss": None if self.today.loss is None else self.today.loss.estimate},
+            "today": {
+                "gaps": self.today.gaps,
+                "loss": None if self.today.loss is None else self.today.loss.estimate,
+            },
             "rows": [row.to_dict() for row in self.rows],
             "least_gap": None if self.least_gap is None else interval_to_dict(self.least_gap),
             "sentences": self.sentences(),

@@ -26,7 +26,9 @@ def least_gap_at(
     cheapest = solve_cells(joined, (), see_group=see_group, salt=salt)
     names = [component.name for component in joined.components]
     gaps = dict(zip(names, widths.tolist(), strict=True))
-    program = build(joined, rows_of(requirements_of(gaps, (), joined.components), joined), see_group=see_group)
+    program = build(
+        joined, rows_of(requirements_of(gaps, (), joined.components), joined), see_group=see_group
+    )
     answer = Ray(program).least_at(loss, changes_of(program))
     if answer is None:
         return cheapest.loss, None

@@ -4,12 +4,13 @@ A command takes one object, its options: a frozen dataclass that is put together
 command's own options added in the command's own module. A field's annotation holds all that ``--help`` says of it.
 A line added to a part is an option of all commands that have the part::
 
-    Scored            the file, what the model says     audit, frontier, fit, report, apply
-      Measured        the groups and happiness          audit, frontier, fit, report
+    Scored            the file, what the model says     audit, alternatives, frontier, fit, report, apply
+      Measured        the groups and happiness          audit, alternatives, frontier, fit, report
         Traced        labels, and what is asked         frontier, fit, report
           Fitted      a guarantee and a seed            fit, report
-    Limited           the gap                           audit, fit, report
-    Evidence          what rows count for               audit, fit, report
+    Bounded           the range of happiness            audit, alternatives, fit, report
+      Limited         the gap                           audit, fit, report
+    Evidence          what rows count for               audit, alternatives, fit, report
     Forced, Answer    what is written and printed       all that write, all that print
 
 Nothing heavy is imported here: ``felicific --help`` reads this file. Annotations are objects here, not text, so that
@@ -198,8 +199,8 @@ class Traced(Measured):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limited:
-    """How large a gap may be."""
+class Bounded:
+    """What is known of happiness."""
 
     bounds: Annotated[
         str | None,
@@ -209,6 +210,12 @@ class Limited:
             rich_help_panel=MEASURED,
         ),
     ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limited(Bounded):
+    """How large a gap may be."""
+
     gap: Gap = None
 
 

@@ -31,6 +31,8 @@ RESULTS = {
     "_audit.result.Interval": "`audit(...).loss`, and every mean and gap of audits and comparisons",
     "_audit.result.GapTest": '`audit(..., gap=...)["name"].test`',
     "_audit.comparison.Change": '`compare(...).components`, `compare(...)["name"]`',
+    "_fit.judged.Alternatives": "`alternatives(...)`",
+    "_fit.judged.Alternative": '`alternatives(...).rows`, `alternatives(...)["name"]`, `alternatives(...).best`',
     "_statistics.sample_size.SampleSize": "`sample_size(...)`",
     "report.document.Report": "`fair.report(X, y)`",
     "datasets._dataset.Dataset": "`felicific.datasets.synthetic_loans()` and its like",

@@ -139,8 +139,10 @@ def _people(
     assert labels is not None, "checked"
     table = np.empty((len(labels), 0)) if X is None else X
     n = count_rows(table)
+    if len(labels) != n:
+        raise DataError(f"There are {len(labels)} labels y for {n} rows.", "Pass one for every row.")
     weight = columns.weights_in(table)
-    present = labels if weight is None or len(weight) != len(labels) else labels[weight > 0]
+    present = labels if weight is None else labels[weight > 0]
     classes = columns.classes_in(table, classes_of(named, present).tolist(), weight)
     problem = Problem.of(classes, happiness, loss=loss, favourable=favourable)
     if X is None:
@@ -331,29 +333,39 @@ def _loss(persons: EachPerson) -> float:
 
 def halves(people: People, first: Candidate) -> tuple[tuple[People, Codes], tuple[People, Codes]]:
     """The people who fit and those who judge, with their positions: half of every group, by the rows' contents."""
-    names = column_names(people.x)
-    weight, score = people.weights, first.odds if first.proba is None else first.proba
-    order = np.lexsort((weight, *score.T, people.labels, people.codes, row_hashes(people.x, names)))
-    whole = people.cluster is None and not people.sampling
-    # A row of frequency 2 is the row twice.
-    each = np.repeat(order, weight[order].astype(np.intp)) if whole else order
-    cluster = None if people.cluster is None else number_clusters(people.cluster[each])
+    score = first.odds if first.proba is None else first.proba
+    assert people.labels is not None, "there are labels"
+    keys = [*score.T, people.labels, people.codes, row_hashes(people.x, column_names(people.x))]
+    together = people.cluster is None and not people.sampling
+    order = np.lexsort(keys if together else [people.weights, *keys])
+    weight, codes = people.weights[order], people.codes[order]
     try:
-        parts = split(
-            people.codes[each],
-            people.groups,
-            None if whole else weight[each],
-            SALT,
-            sampling=people.sampling,
-            cluster=cluster,
-            share=JUDGES,
-        )
+        if together:
+            held = _held_alike(codes, people.groups, weight, [key[order] for key in keys])
+        else:
+            cluster = None if people.cluster is None else number_clusters(people.cluster[order])
+            parts = split(
+                codes, people.groups, weight, SALT, sampling=people.sampling, cluster=cluster, share=JUDGES
+            )
+            held = parts[1]
     except CertificateError as error:
         raise GroupError(error.problem, "Pass more rows of it, or merge it with another group.") from error
-    fitting, judging = (
-        _part(people, np.bincount(each, part, minlength=len(people)).astype(np.float64)) for part in parts
-    )
-    return fitting, judging
+    judges = np.empty(len(people))
+    judges[order] = held
+    return _part(people, people.weights - judges), _part(people, judges)
+
+
+def _held_alike(codes: Codes, groups: tuple[Any, ...], weight: Floats, keys: list[Array]) -> Floats:
+    """How many people of every row judge, in an order in which equal rows are neighbours: these are drawn as one row.
+
+    So a row of frequency 2 is the row twice.
+    """
+    new = np.concatenate([[True], np.any([key[1:] != key[:-1] for key in keys], axis=0)])
+    start, place = np.flatnonzero(new), np.cumsum(new) - 1
+    before = np.cumsum(weight) - weight
+    count = np.bincount(place, weight).astype(np.float64)
+    held = split(codes[start], groups, count, SALT, share=JUDGES)[1]
+    return np.asarray(np.clip(held[place] - (before - before[start][place]), 0.0, weight))
 
 
 #: A lot that is the same for everybody; what differs are the rows.

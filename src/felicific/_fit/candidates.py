@@ -83,6 +83,10 @@ def classes_of(candidates: Mapping[str, Any], labels: Array) -> Array:
                 "Pass labels as the model was trained on.",
             )
         every += [value for value in known if value not in every]
+    if len(every) < 2:
+        raise DataError(
+            f"y holds one class only: {every}.", "Pass rows of at least two classes; one leaves no decision."
+        )
     return exact_array(distinct(exact_array(every)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -177,6 +178,8 @@ class Alternatives:
             return f"{none}."
         if least.low <= 0:
             return f"{none}: {least.note or 'these are too few people to rule out any gap'}."
+        if math.isinf(least.low):
+            return f"{none}; but no policy that sees one of these scores loses so little."
         several = len(self._components) > 1
         how = f"{least.low:.1%} of today's gaps" if several else self._components[0].quantity(least.low)
         return (
@@ -196,7 +199,7 @@ class Alternatives:
                     part.cell(number) for number in (row.gaps[part.name], *_ends(row.gap_changes[part.name]))
                 ]
                 first = (short(row.name), *loss) if j == 0 else ("", "", "", "")
-                verdict = ("found" if row.found else "not found") if j == 0 else ""
+                verdict = _verdict(row) if j == 0 else ""
                 rows.append((first[0], short(part.name), *gap, *first[1:], verdict))
         return rows
 
@@ -259,6 +262,10 @@ COLUMNS = (
     "candidate", "component", "gap", "gap_change", "gap_low", "gap_high", "loss_change", "loss_low", "loss_high",
     "found", "note",
 )  # fmt: skip
+
+
+def _verdict(row: Alternative) -> str:
+    return ("found, loss shown" if row.shown else "found") if row.found else "not found"
 
 
 def _ends(interval: Interval) -> tuple[float, float, float]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from felicific.cli.options import ASKED, OUTPUT, PEOPLE, Answer, Bounded, Evidence, Measured
+from felicific.cli.options import ASKED, OUTPUT, PEOPLE, Answer, Bounded, Chart, Evidence, Label, Measured
 
 if TYPE_CHECKING:
     from felicific._fit.judged import Alternatives
@@ -29,7 +29,7 @@ class AlternativesOptions(Measured, Evidence, Bounded, Answer):
             rich_help_panel=PEOPLE,
         ),
     ] = None
-    label: Annotated[str, typer.Option(metavar="COLUMN", help="Column of the truth.", rich_help_panel=PEOPLE)]
+    label: Label
     loss_slack: Annotated[
         float,
         typer.Option(
@@ -52,10 +52,7 @@ class AlternativesOptions(Measured, Evidence, Bounded, Answer):
             metavar="FILE", help="Also write it to this .json or .csv file.", rich_help_panel=OUTPUT
         ),
     ] = None
-    chart: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Draw it to this .svg or .png file.", rich_help_panel=OUTPUT),
-    ] = None
+    chart: Chart = None
     best: Annotated[
         Path | None,
         typer.Option(

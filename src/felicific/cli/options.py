@@ -67,6 +67,18 @@ Gap = Annotated[
         rich_help_panel=ASKED,
     ),
 ]
+Label = Annotated[
+    str,
+    typer.Option(
+        metavar="COLUMN",
+        help="Column of the truth that the model tries to predict.",
+        rich_help_panel=PEOPLE,
+    ),
+]
+Chart = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Draw it to this .svg or .png file.", rich_help_panel=OUTPUT),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.", rich_help_panel=OUTPUT)]
 
 
@@ -154,14 +166,7 @@ class Measured(Scored):
 class Traced(Measured):
     """What a policy is fitted to, and what it must keep to at every gap."""
 
-    label: Annotated[
-        str,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column of the truth that the model tries to predict.",
-            rich_help_panel=PEOPLE,
-        ),
-    ]
+    label: Label
     today: Annotated[
         str | None,
         typer.Option(

@@ -312,7 +312,7 @@ def test_the_best_is_the_most_surely_smaller():
     assert all(row.found for row in found.rows)
     assert found.best is min(found.rows, key=lambda row: row.gap_change.high)
     assert "Found: " in str(found)
-    assert "not shown to be more than today's loss plus 0.06" in str(found) or found.best.shown
+    assert "not shown to exceed today's loss plus 0.06" in str(found) or found.best.shown
 
 
 def test_none_was_found_is_no_proof():

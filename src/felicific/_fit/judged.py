@@ -151,7 +151,8 @@ class Alternatives:
                 f"{allowed}."
             ]
         else:
-            lines = [f"Found: {best.name!r} leaves groups closer than today's decisions."]
+            who = repr(best.name) if best.policy is None else f"a policy that sees the score of {best.name!r}"
+            lines = [f"Found: {who} leaves groups closer than today's decisions."]
             for part in self._components:
                 change, before = best.gap_changes[part.name], self.today.gaps[part.name]
                 lines.append(
@@ -169,7 +170,7 @@ class Alternatives:
         if best.shown:
             return f"{what}: it is shown to be at most {allowed}."
         more = written(change.high - self.slack)
-        return f"{what}: it is not shown to be more than {allowed}, and may be by {more}."
+        return f"{what}: it is not shown to exceed {allowed}, and may exceed it by up to {more}."
 
     def _bound_sentence(self, allowed: str) -> str:
         least = self.least_gap

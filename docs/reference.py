@@ -35,6 +35,8 @@ RESULTS = {
     "_audit.ratios.GroupRatio": '`audit(...).ratios["name"].rows`',
     "_audit.ratios.GroupMean": "`.unknown` and `.left_out` of these",
     "_audit.comparison.Change": '`compare(...).components`, `compare(...)["name"]`',
+    "_fit.judged.Alternatives": "`alternatives(...)`",
+    "_fit.judged.Alternative": '`alternatives(...).rows`, `alternatives(...)["name"]`, `alternatives(...).best`',
     "_statistics.sample_size.SampleSize": "`sample_size(...)`",
     "report.document.Report": "`fair.report(X, y)`",
     "datasets._dataset.Dataset": "`felicific.datasets.synthetic_loans()` and its like",

@@ -18,6 +18,7 @@ from felicific import (
     Floor,
     Happiness,
     Policy,
+    alternatives,
     audit,
     compare,
     exceptions,
@@ -133,6 +134,7 @@ REFUSED = {
     ("audit classifier", "engine"): lambda: audited(lazy(), model()),
     ("betting", "engine"): lambda: audited(lazy(), method="betting", happiness=BOUNDED),
     ("compare", "engine"): lambda: compare(audited(lazy()), audited(lazy())),
+    ("alternatives", "engine"): lambda: alternatives({"today": "score"}, lazy(), "repaid", **ASKED),
 }
 
 #: Some of what the table says can be had.
@@ -177,6 +179,7 @@ HAD = {
     ("audit classifier", "memory"): lambda: audited(people(), fitted()),
     ("betting", "memory"): lambda: audited(people(), method="betting", happiness=BOUNDED),
     ("compare", "memory"): lambda: compare(audited(people()), audited(people())),
+    ("alternatives", "memory"): lambda: alternatives({"today": "score"}, people(), "repaid", **ASKED),
 }  # fmt: skip
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from felicific._audit.audit import audit
     from felicific._audit.comparison import Comparison, compare
     from felicific._audit.result import Audit
+    from felicific._fit.alternatives import alternatives
     from felicific._frontier.frontier import Frontier
     from felicific._frontier.solve import frontier
     from felicific._policy.policy import Policy
@@ -48,6 +49,7 @@ __all__ = [
     "Ratio",
     "Score",
     "Scorer",
+    "alternatives",
     "audit",
     "compare",
     "frontier",
@@ -63,6 +65,7 @@ _HOME = {
     "_audit.audit": ["audit"],
     "_audit.comparison": ["Comparison", "compare"],
     "_audit.result": ["Audit"],
+    "_fit.alternatives": ["alternatives"],
     "_frontier.frontier": ["Frontier"],
     "_frontier.solve": ["frontier"],
     "_policy.kinds": ["Policy"],  # so that files of every kind of policy can be read

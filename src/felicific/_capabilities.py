@@ -132,6 +132,12 @@ CAPABILITIES: tuple[Capability, ...] = (
         "memory report",
         engine=No("DataError", "Collect the table and audit it again."),
     ),
+    _row(
+        "alternatives",
+        "`alternatives(...)`",
+        "memory shell",
+        engine=No("DataError", "Collect the table first, or name the file in the shell."),
+    ),
 )
 
 

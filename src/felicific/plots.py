@@ -17,6 +17,7 @@ import numpy as np
 
 from felicific._audit.result import Audit
 from felicific._files import write_whole
+from felicific._fit.judged import Alternatives
 from felicific._frontier.frontier import Frontier
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import Component
@@ -292,6 +293,55 @@ def groups(
     return themed(
         alt.vconcat(*charts, spacing=28).resolve_scale(color="independent", shape="independent"), theme
     )
+
+
+def alternatives(
+    alternatives: Alternatives, *, component: str | None = None, theme: Theme = LIGHT, width: int = 480
+) -> Chart:
+    """How every candidate changes the gap (across) and the loss (up), with intervals; today is where the lines cross.
+
+    Parameters
+    ----------
+    alternatives : Alternatives
+        Those that were not judged are left out. What is found is filled.
+    component : str, optional
+        The component whose gap is drawn; with several, by default the first.
+    """
+    import altair as alt
+
+    parts = [part.component for part in alternatives.today.components]
+    names = [part.name for part in parts]
+    if component is not None and component not in names:
+        raise _no_component(component, names)
+    part = parts[0 if component is None else names.index(component)]
+    judged = [row for row in alternatives.rows if row.loss_change is not None]
+    if not judged:
+        raise DataError(
+            "No candidate was judged, so there is nothing to draw.", "Allow a larger loss_slack=."
+        )
+    data = []
+    for row, name in zip(judged, labels(row.name for row in judged), strict=True):
+        ends = {"gap": row.gap_changes[part.name], "loss": row.loss_change}
+        numbers = {
+            f"{what}{end}": getattr(change, field)
+            for what, change in ends.items()
+            for end, field in (("", "estimate"), (" low", "low"), (" high", "high"))
+        }
+        finite = {name: number for name, number in numbers.items() if math.isfinite(number)}
+        data.append({"name": name, "found": row.found, **finite})
+    x = alt.X("gap:Q", title=f"change of the gap in {measure(part)}", axis=alt.Axis(grid=False, tickCount=6))
+    y = alt.Y("loss:Q", title="change of the loss per person", axis=alt.Axis(grid=False, tickCount=5))
+    line, rows = {"color": theme.muted, "strokeDash": [4, 3]}, values(data)
+    filled = alt.condition("datum.found", alt.value(theme.accent), alt.value(theme.paper))
+    layers = [
+        values([{"gap": 0.0}]).mark_rule(**line).encode(x=x),
+        values([{"loss": alternatives.slack}]).mark_rule(**line).encode(y=y),
+        rows.mark_rule(color=theme.accent, opacity=0.6).encode(x="gap low:Q", x2="gap high:Q", y=y),
+        rows.mark_rule(color=theme.accent, opacity=0.6).encode(y="loss low:Q", y2="loss high:Q", x=x),
+        rows.mark_point(size=90, opacity=1, stroke=theme.accent).encode(x=x, y=y, fill=filled),
+        rows.mark_text(align="left", dx=9, dy=-9).encode(x=x, y=y, text="name:N"),
+    ]
+    return themed(alt.layer(*layers).properties(width=width, height=0.6 * width), theme)
 
 
 def means(rows: Sequence[dict[str, Any]], *, title: str, theme: Theme = LIGHT, width: int = 480) -> Chart:

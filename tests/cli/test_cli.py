@@ -990,6 +990,7 @@ def option_name(parameter):
 
 #: Options whose meaning, not only their value, is a command's own.
 OWN_MEANING = {
+    "alternatives": {"--confidence", "--proba"},
     "apply": {"--group", "--happiness", "--policy"},  # an argument there: the file of the policy
     "audit": {"--confidence", "--label", "--method"},
     "demo": {"--rows", "--seed"},
@@ -1010,7 +1011,7 @@ def test_shared_options_are_defined_once():
     for option, uses in defined.items():
         assert len(set(map(id, uses.values()))) == 1, (option, list(uses))
     assert len(defined["--proba"]) == 5
-    assert len(defined["--force"]) == 7
+    assert len(defined["--force"]) == 8
 
 
 def test_the_test_of_options_is_not_too_kind():
@@ -1128,3 +1129,92 @@ def test_money_and_accuracy_are_written_alike_everywhere(folder, works):
         assert not re.search(r"[0-9] [$]", out)
         assert re.search(r"[$][0-9]", out)
     assert "Gap at most $16,000: " in outputs[0]
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Alternatives
+
+
+SEARCH = "alternatives scores.csv --proba today=score --proba other=other --label repaid --group sex "
+
+
+@pytest.fixture
+def rivals(folder):
+    """The file with another model's score, which is worse."""
+    rows = make_scores(1200)
+    rng = np.random.default_rng(5)
+    rows["other"] = np.round(np.clip(rows["score"] + 0.1 * rng.normal(size=len(rows)), 0, 1), 3)
+    rows.to_csv("scores.csv", index=False)
+    return rows
+
+
+def test_alternatives_are_those_of_the_library(rivals, felicific):
+    """The shell finds what Python finds in the same file; the policy that is written is the best one."""
+    from felicific import alternatives
+
+    line = SEARCH + "--happiness 'decision * loan' --loss-slack 0.05 --unit $ --bounds 0,200000"
+    code, out, err = felicific(f"{line} --json --best best.json --out a.json --chart a.svg")
+    assert (code, err) == (0, "")
+    content = json.loads(out)
+    happiness = Happiness(FUNDING, unit="$", bounds=(0, 200_000))
+    asked = {"happiness": happiness, "sensitive_features": "sex", "loss_slack": 0.05}
+    same = alternatives(
+        {"today": "score", "other": "other"}, pd.read_csv("scores.csv", dtype={"id": str}), "repaid", **asked
+    )
+    assert content == json.loads(json.dumps(same.to_dict()))
+    assert content == json.loads(Path("a.json").read_text())
+    assert content["found"] == (Path("best.json").exists())
+    assert Path("a.svg").read_text().startswith("<svg")
+    assert content["least_gap"]["note"] == ""
+    code, out, _ = felicific(line + " --out a.csv")
+    assert code == 0
+    assert "Written to a.csv." in out
+    assert list(pd.read_csv("a.csv")["candidate"]) == ["today", "other"]
+    code, _, err = felicific(line + " --out a.csv")
+    assert code == 1
+    assert "--force" in err
+
+
+def test_alternatives_of_a_favourable_first_class(rivals, felicific):
+    """A score is that of the favourable class, whichever that is."""
+    turned = rivals.assign(score=1 - rivals["score"], other=1 - rivals["other"])
+    found = []
+    for rows, more in ((rivals, ""), (turned, " --favourable 0")):
+        rows.round(3).to_csv("scores.csv", index=False)
+        code, out, _ = felicific(SEARCH + "--happiness 'decision * loan' --loss-slack 0.05 --json" + more)
+        assert code == 0
+        found.append(json.loads(out)["today"]["loss"])
+    assert found[0] == pytest.approx(found[1], abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("--proba score", "does not name a candidate"),
+        ("--proba a=score --proba a=other", "Two candidates are called 'a'"),
+        ("", "no candidates"),
+        ("--proba a=scores", "no column 'scores'"),
+        ("--proba a=sex", "holds text"),
+        ("--proba a=score --loss-slack=-1", "--loss-slack is -1"),
+        ("--proba a=score --loss-slack 5", "--loss-slack is 5"),
+        ("--proba a=score --predicted approved", "Leave it out"),
+        ("--proba a=score --confidence 95", "95"),
+        ("--proba a=score --best policy.txt", ".json"),
+    ],
+)
+def test_alternatives_typed_wrongly(rivals, felicific, line, words):
+    """What cannot be searched is refused in one line that names the option."""
+    code, out, err = felicific(
+        f"alternatives scores.csv --label repaid --group sex --happiness decision {line}"
+    )
+    assert (code, out) == (1, "")
+    assert words in err
+    assert err.count("\n") == 1
+
+
+def test_alternatives_of_many_classes(rivals, felicific):
+    """One column cannot hold the probabilities of three classes."""
+    rivals.assign(repaid=np.arange(len(rivals)) % 3).to_csv("scores.csv", index=False)
+    code, _, err = felicific(SEARCH + "--happiness 'decision == 1'")
+    assert code == 1
+    assert "3 classes" in err

@@ -1,12 +1,13 @@
 """Charts: they show the numbers they were given, hostile names stay text, files are whole."""
 
 import re
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
-from felicific import FairClassifier, Happiness, Score, frontier, plots
+from felicific import FairClassifier, Happiness, Score, alternatives, frontier, plots
 from felicific.exceptions import DataError
 
 HOSTILE = (
@@ -194,3 +195,29 @@ def test_groups_are_told_apart_by_colour_and_shape():
     n = len(theme.groups) * len(theme.shapes)
     assert len(set(zip(theme.colours(n), theme.forms(n), strict=True))) == n
     assert all(re.fullmatch("#[0-9a-f]{6}", colour) for colour in theme.groups)
+
+
+def test_alternatives_are_drawn_as_they_are():
+    """Every judged candidate is a point with two intervals, hostile names are text, and the slack is a line."""
+    rng = np.random.default_rng(0)
+    score, group = rng.random(600), rng.integers(0, 2, 600)
+    y = (rng.random(600) < score).astype(int)
+    candidates = {name: score for name in HOSTILE if name} | {"bad": np.linspace(0.3, 0.7, 600)}
+    settings = {"happiness": "equal_opportunity", "sensitive_features": group, "loss_slack": 0.01}
+    found = alternatives(candidates, None, y, **settings)
+    drawn = [row for row in values(found.plot()) if "name" in row]
+    assert len({row["name"] for row in drawn}) == len(found.rows) - 1
+    row, change = drawn[0], found.rows[0]
+    assert (row["gap"], row["gap low"], row["gap high"]) == (
+        change.gap_change.estimate,
+        change.gap_change.low,
+        change.gap_change.high,
+    )
+    assert (row["loss"], row["loss high"]) == (change.loss_change.estimate, change.loss_change.high)
+    assert {"loss": 0.01} in values(found.plot())
+    assert "script" not in "".join(word for word in words(found.plot()) if word.startswith("<s"))
+    with pytest.raises(DataError, match="no component 'many'"):
+        found.plot(component="many")
+    nothing = replace(found, rows=(found["bad"],))
+    with pytest.raises(DataError, match="nothing to draw"):
+        nothing.plot()

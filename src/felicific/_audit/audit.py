@@ -9,7 +9,14 @@ from typing import Any, Literal
 import numpy as np
 
 from felicific._audit.beside import Beside, beside_policy, means_without
-from felicific._audit.decided import as_decisions, decided_by, find_classes, without_policy
+from felicific._audit.decided import (
+    as_decisions,
+    decided_by,
+    find_classes,
+    has_policy,
+    last_step,
+    without_policy,
+)
 from felicific._audit.engine import sum_persons
 from felicific._audit.methods import measure_component, measure_loss
 from felicific._audit.persons import Persons, known_groups, persons_of
@@ -271,9 +278,9 @@ def _by_decisions(
         raise DataError("A classifier is audited on people, and X is None.", "Pass X.")
     passed, fair, settings, known, own = asked.sensitive_features, False, decisions, Beside(), None
     if decides:
-        settings = decisions[-1] if hasattr(decisions, "steps") else decisions
+        settings = last_step(decisions)
         asked.classes = settings.classes_ if asked.classes is None else asked.classes
-        fair = hasattr(settings, "policy_")
+        fair = has_policy(settings)
         if fair:
             asked.fill(settings)
     y, cluster, now = (columns.column(X, role) for role in ("y", "cluster", "today"))

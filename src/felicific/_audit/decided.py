@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from felicific._tables.memory import as_objects, as_vector, distinct, exact_array, null_rows, select_columns
-from felicific._typing import Array, Table
+from felicific._typing import Array, Floats, Table
 from felicific.exceptions import DataError
 
 
@@ -62,6 +62,16 @@ def find_classes(array: Array, y: Array | None, classes: Any = None) -> Array:
     return made if made.dtype.kind != "U" or array.dtype.kind != "O" else made.astype(object)
 
 
+def last_step(estimator: Any) -> Any:
+    """The classifier itself, where it is the last step of a pipeline."""
+    return estimator[-1] if hasattr(estimator, "steps") else estimator
+
+
+def has_policy(estimator: Any) -> bool:
+    """Whether this is a fitted FairClassifier, alone or at the end of a pipeline."""
+    return hasattr(last_step(estimator), "policy_")
+
+
 def without_policy(estimator: Any, X: Table) -> tuple[Array, list[float]]:
     """What the model of a FairClassifier decides by itself, and the share of rows fitted on (and recalibrated for).
 
@@ -78,7 +88,28 @@ def decided_by(estimator: Any, X: Table, sensitive_features: Any, *, by_odds: bo
     passed = {} if sensitive_features is None else {"sensitive_features": sensitive_features}
     if by_odds:
         return np.asarray(estimator.predict_proba(X, **passed))
+    return as_vector(estimator.predict(features_of(estimator, X)), "predictions")
+
+
+def features_of(estimator: Any, X: Table) -> Table:
+    """The columns that a model was trained on, when it remembers them and the table has names."""
     names = getattr(estimator, "feature_names_in_", None)
-    if names is not None and hasattr(X, "columns"):
-        X = select_columns(X, list(names), "the model")
-    return as_vector(estimator.predict(X), "predictions")
+    if names is None or not hasattr(X, "columns"):
+        return X
+    return select_columns(X, list(names), "the model")
+
+
+def predict_proba(model: Any, features: Table, classes: Array) -> Floats:
+    """Probabilities with a column for every class, also for those that the model never saw."""
+    if not hasattr(model, "predict_proba"):
+        raise DataError(
+            f"{type(getattr(model, 'estimator', model)).__name__} has no predict_proba, which this policy sees.",
+            "Use policy='label', or calibrate the model (CalibratedClassifierCV).",
+        )
+    found = np.asarray(model.predict_proba(features))
+    known = np.asarray(model.classes_)
+    if len(known) == len(classes):
+        return found
+    proba = np.zeros((len(found), len(classes)))
+    proba[:, np.searchsorted(classes, known)] = found
+    return proba

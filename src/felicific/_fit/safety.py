@@ -108,6 +108,7 @@ def split(
     *,
     sampling: bool = False,
     cluster: Codes | None = None,
+    share: float = HELD_OUT,
 ) -> tuple[Floats, Floats]:
     """How many people of every row are fitted on, and how many held out: the same share of each group, by lot.
 
@@ -118,16 +119,16 @@ def split(
     people = np.ones(len(codes)) if weight is None else weight
     if sampling or cluster is not None:
         units = np.arange(len(codes)) if cluster is None else cluster
-        held = np.where(_held_units(units, codes, groups, people, rng)[units], people, 0.0)
+        held = np.where(_held_units(units, codes, groups, people, rng, share)[units], people, 0.0)
         return people - held, held
     held = np.zeros(len(codes))
     for z, group in enumerate(groups):
         rows = np.flatnonzero(codes == z)
         count = people[rows].astype(np.int64)
-        out = int(count.sum() * HELD_OUT)
+        out = int(count.sum() * share)
         if out < 2:
             raise CertificateError(
-                f"The group {group!r} has {count.sum()} people, of whom {HELD_OUT:.0%} are to be held out.",
+                f"The group {group!r} has {count.sum()} people, of whom {share:.0%} are to be held out.",
                 "Pass more rows of it, merge it with another, or leave confidence out.",
             )
         if (count == 1).all():
@@ -138,7 +139,12 @@ def split(
 
 
 def _held_units(
-    units: Codes, codes: Codes, groups: tuple[Any, ...], people: Floats, rng: np.random.Generator
+    units: Codes,
+    codes: Codes,
+    groups: tuple[Any, ...],
+    people: Floats,
+    rng: np.random.Generator,
+    share: float,
 ) -> Truths:
     """Which units are held out: of those that belong to a group more than to others the same share, by lot."""
     size = np.zeros((int(units.max()) + 1, len(groups)))
@@ -146,7 +152,7 @@ def _held_units(
     home, held = size.argmax(axis=1), np.zeros(len(size), dtype=bool)
     for z in range(len(groups)):
         mine = np.flatnonzero((home == z) & size.any(axis=1))
-        held[rng.choice(mine, int(len(mine) * HELD_OUT), replace=False)] = True
+        held[rng.choice(mine, int(len(mine) * share), replace=False)] = True
     for z, group in enumerate(groups):
         out, left = (int(np.count_nonzero(size[rows, z])) for rows in (held, ~held))
         if out < 2 or left < 1:

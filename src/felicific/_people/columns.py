@@ -156,7 +156,7 @@ class Columns:
         """The values of all roles, with the checked weights, for :meth:`People.of`."""
         return {
             "y": self.column(table, "y"),
-            "proba": None if self.proba is None else _probabilities(table, self.proba, classes),
+            "proba": None if self.proba is None else probabilities_of(table, self.proba, classes),
             "predicted": self.column(table, "predicted"),
             "today": self.column(table, "today"),
             "weight": weight,
@@ -261,7 +261,7 @@ def ordered_names(proba: Any, classes: list[Any]) -> tuple[str, ...]:
     return tuple(ordered)
 
 
-def _probabilities(table: Table, proba: Any, classes: Array) -> Array:
+def probabilities_of(table: Table, proba: Any, classes: Array) -> Array:
     """Probabilities as an array, columns in the order of ``classes``."""
     proba = ordered_columns(proba, classes.tolist())
     if isinstance(proba, list | tuple) and proba and all(isinstance(name, str) for name in proba):

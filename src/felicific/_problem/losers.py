@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from felicific._problem.bound import Asked, MeanRow
+from felicific._problem.bound import MeanRow
 from felicific._problem.criteria import CRITERIA
 from felicific._problem.happiness import Happiness, Loses, resolve_happiness, written
 from felicific._problem.requirements import constraint_name
-from felicific._problem.rows import Requirement, Row, Sums
+from felicific._problem.rows import Asked, Requirement, Row, Sums
 from felicific.exceptions import ConstraintError
 
 #: What the component is called that counts them.

@@ -201,3 +201,20 @@ class Ray:
         """Columns that minimise the (scaled) loss plus ``weight`` times t."""
         self.solver.changeColCost(self.width, weight * self.unit)
         return self._run()
+
+    def least_at(self, loss: float, changes: Floats) -> Answer | None:
+        """Columns of least t whose loss is at most this, in the user's unit; None where no policy has so little.
+
+        Of these, columns of least loss, and among those that change today's decisions least.
+        """
+        program, solver = self.program, self.solver
+        n, last = len(program.cost), len(self.model.row_lower)
+        least = float(program.cost @ self.weighted(0.0).columns[:n])
+        most = (loss - program.least_loss) / (program.cost_scale or 1.0)
+        if least > most + TOLERANCE:
+            return None
+        columns = np.flatnonzero(program.cost).astype(np.int32)
+        solver.addRow(-math.inf, max(most, least), len(columns), columns, program.cost[columns])
+        width = float(self.least_width().columns[self.width])
+        solver.deleteRows(1, np.array([last], dtype=np.int32))
+        return self._within(width, changes)

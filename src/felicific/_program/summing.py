@@ -34,6 +34,8 @@ def sum_people(people: People, problem: Problem, signal: Signal) -> Moments:
     signal : Signal
         What the policy sees.
     """
+    if problem.looks_at_today:
+        people = replace(people, decisions=problem.decisions)
     whole = people.weight is None or bool((people.weight == np.rint(people.weight)).all())
     sums = _Sums(problem, people, signal, whole)
     sums.rows += np.bincount(people.codes, minlength=len(people.groups))

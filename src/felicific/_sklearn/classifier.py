@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from felicific._audit.band import Band, band_of
 from felicific._audit.beside import fitted_notes
+from felicific._audit.decided import predict_proba
 from felicific._fit.certificate import Certificate, a_priori, no_certificate
 from felicific._fit.fit import fit_policy
 from felicific._fit.fitted import Fitted
@@ -50,7 +51,7 @@ from felicific._sklearn.inputs import (
     present_splits,
     refuse_length,
 )
-from felicific._sklearn.model import fit_joint, fit_model, parts_of, predict_proba
+from felicific._sklearn.model import fit_joint, fit_model, parts_of
 from felicific._statistics.intervals import check_confidence
 from felicific._tables.groups import named_columns
 from felicific._tables.memory import count_rows, is_frame, is_mapping, take_rows

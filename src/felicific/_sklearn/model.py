@@ -11,26 +11,11 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
+from felicific._audit.decided import predict_proba
 from felicific._tables.groups import encode_groups, find_groups, refuse_identifiers
 from felicific._tables.memory import as_vector, encode, take_rows
 from felicific._typing import Array, Codes, Floats, Table
 from felicific.exceptions import DataError
-
-
-def predict_proba(model: Any, features: Table, classes: Array) -> Floats:
-    """Probabilities with a column for every class, also for those that the model never saw."""
-    if not hasattr(model, "predict_proba"):
-        raise DataError(
-            f"{type(getattr(model, 'estimator', model)).__name__} has no predict_proba, which this policy sees.",
-            "Use policy='label', or calibrate the model (CalibratedClassifierCV).",
-        )
-    found = np.asarray(model.predict_proba(features))
-    known = np.asarray(model.classes_)
-    if len(known) == len(classes):
-        return found
-    proba = np.zeros((len(found), len(classes)))
-    proba[:, np.searchsorted(classes, known)] = found
-    return proba
 
 
 def part_of(value: Any, rows: Codes, n: int) -> Any:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from felicific.cli.alternatives import alternatives
 from felicific.cli.apply import apply
 from felicific.cli.audit import audit
 from felicific.cli.commands import register
@@ -38,7 +39,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for command in (demo, audit, frontier, fit, apply, report, sample_size, reproduce):
+for command in (demo, audit, frontier, fit, apply, report, alternatives, sample_size, reproduce):
     register(app, command)
 
 
@@ -100,6 +101,7 @@ IN_THE_SHELL = {
     r"\bsensitive_features=(?!\S*['\w])": "--group",
     r"\bsample_weight=(?!\S*['\w])": "--weight",
     r"\by=(?!\S*['\w])": "--label",
+    r"\bloss_slack\b=?": "--loss-slack",
     r"\b(bounds|cluster|confidence|favourable|gap|happiness|key|loss)=(?!\S*['\w])": r"--\1",
     r"\b(policy|predicted|proba|today)=(?!\S*['\w])": r"--\1",
 }

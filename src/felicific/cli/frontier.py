@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from felicific.cli.options import OUTPUT, Answer, Traced
+from felicific.cli.options import OUTPUT, Answer, Chart, Traced
 
 if TYPE_CHECKING:
     from felicific import Frontier
@@ -27,10 +27,7 @@ class FrontierOptions(Traced, Answer):
             metavar="FILE", help="Write every breakpoint to this .csv or .json file.", rich_help_panel=OUTPUT
         ),
     ] = None
-    chart: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Draw it to this .svg or .png file.", rich_help_panel=OUTPUT),
-    ] = None
+    chart: Chart = None
 
 
 def frontier(options: FrontierOptions) -> None:

@@ -4,12 +4,13 @@ A command takes one object, its options: a frozen dataclass that is put together
 command's own options added in the command's own module. A field's annotation holds all that ``--help`` says of it.
 A line added to a part is an option of all commands that have the part::
 
-    Scored            the file, what the model says     audit, frontier, fit, report, apply
-      Measured        the groups and happiness          audit, frontier, fit, report
+    Scored            the file, what the model says     audit, alternatives, frontier, fit, report, apply
+      Measured        the groups and happiness          audit, alternatives, frontier, fit, report
         Traced        labels, and what is asked         frontier, fit, report
           Fitted      a guarantee and a seed            fit, report
-    Limited           the gap                           audit, fit, report
-    Evidence          what rows count for               audit, fit, report
+    Bounded           the range of happiness            audit, alternatives, fit, report
+      Limited         the gap                           audit, fit, report
+    Evidence          what rows count for               audit, alternatives, fit, report
     Forced, Answer    what is written and printed       all that write, all that print
 
 Nothing heavy is imported here: ``felicific --help`` reads this file. Annotations are objects here, not text, so that
@@ -65,6 +66,18 @@ Gap = Annotated[
         help="Largest allowed gap, in the unit of happiness; of one of several, NAME=GAP.",
         rich_help_panel=ASKED,
     ),
+]
+Label = Annotated[
+    str,
+    typer.Option(
+        metavar="COLUMN",
+        help="Column of the truth that the model tries to predict.",
+        rich_help_panel=PEOPLE,
+    ),
+]
+Chart = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Draw it to this .svg or .png file.", rich_help_panel=OUTPUT),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.", rich_help_panel=OUTPUT)]
 
@@ -161,14 +174,7 @@ class Measured(Scored):
 class Traced(Measured):
     """What a policy is fitted to, and what it must keep to at every gap."""
 
-    label: Annotated[
-        str,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column of the truth that the model tries to predict.",
-            rich_help_panel=PEOPLE,
-        ),
-    ]
+    label: Label
     today: Annotated[
         str | None,
         typer.Option(
@@ -240,8 +246,8 @@ class Traced(Measured):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limited:
-    """How large a gap may be."""
+class Bounded:
+    """What is known of happiness."""
 
     bounds: Annotated[
         str | None,
@@ -251,6 +257,12 @@ class Limited:
             rich_help_panel=MEASURED,
         ),
     ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limited(Bounded):
+    """How large a gap may be."""
+
     gap: Gap = None
 
 

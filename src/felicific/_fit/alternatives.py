@@ -1,0 +1,378 @@
+r"""Less discriminatory alternatives: another way of deciding that leaves groups closer and loses no more.
+
+Half of the people fit: for each candidate, of the policies that see its score and lose at most what is lost today plus
+the slack, the one of least gap (one linear program). The other half judges, person by person. Which half a person is in
+depends on the content of the row and on nothing else, so nobody can try again until something is found.
+
+What policies of these scores cannot reach is bounded for all of them at once, as :func:`felicific.sample_size` counts
+them: with :math:`\delta_{zj} = C_j \sqrt{(\log M + \log(4 A G (n+2) / \gamma)) / (2 N_{zj})}` for A candidates, every
+policy with a loss of at most today's plus the slack has, with probability :math:`1 - \gamma`, an empirical loss of at
+most that plus :math:`\Delta_L`, and a gap of at least its empirical one less :math:`\Delta`, the sum of the two largest
+:math:`\delta_{zj}`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from felicific._audit.audit import measure
+from felicific._audit.comparison import compare
+from felicific._audit.persons import EachPerson, persons_of
+from felicific._audit.result import Audit, Interval
+from felicific._capabilities import remedy
+from felicific._fit.candidates import Candidate, check_candidates, classes_of, read_candidate
+from felicific._fit.judged import Alternative, Alternatives
+from felicific._fit.safety import split
+from felicific._frontier.at_loss import least_gap_at, widths_of
+from felicific._people.columns import Columns
+from felicific._people.missing import missing_first
+from felicific._people.people import People
+from felicific._people.weights import WeightKind, number_clusters
+from felicific._policy.lottery import make_salt
+from felicific._policy.policy import Policy
+from felicific._problem.happiness import HappinessLike
+from felicific._problem.problem import Problem
+from felicific._program.moments import Moments
+from felicific._program.signals import Score
+from felicific._program.summing import sum_whole
+from felicific._statistics.intervals import check_confidence
+from felicific._tables.engine import find_engine
+from felicific._tables.memory import column_names, count_rows
+from felicific._tables.seen import row_hashes
+from felicific._typing import Array, Codes, Floats, LossLike, Table
+from felicific.exceptions import CertificateError, ConstraintError, DataError, GroupError
+
+#: Of every group, the share that judges.
+JUDGES = 0.5
+
+
+def alternatives(
+    candidates: Mapping[str, Any],
+    X: Table,
+    y: Any,
+    *,
+    happiness: HappinessLike,
+    sensitive_features: Any,
+    loss: LossLike = "error",
+    loss_slack: float = 0.0,
+    favourable: Any = None,
+    sample_weight: Any = None,
+    weight_kind: WeightKind = None,
+    cluster: Any = None,
+    group_at_predict: bool = True,
+    confidence: float = 0.95,
+) -> Alternatives:
+    """Search for a less discriminatory alternative: a smaller gap at no more loss than today's.
+
+    Parameters
+    ----------
+    candidates : dict of name to probabilities, column(s) of X, fitted model or fitted FairClassifier
+        Ways of deciding about these people, who must not be those that the models were fitted on. The first is what is
+        done today: what a model predicts, the more probable class of probabilities, the policy of a FairClassifier. One
+        candidate is enough: its own score is then decided by otherwise. A FairClassifier is taken as it is.
+    X : table, or None
+        The people, in memory. May be left out when nothing looks at it.
+    y : array of shape (n,) or column of X
+        Labels.
+    happiness, sensitive_features, loss, favourable, sample_weight, weight_kind, cluster :
+        As for :func:`felicific.audit`.
+    loss_slack : number, default=0.0
+        By how much the loss per person may exceed today's, in the unit of the loss.
+    group_at_predict : bool, default=True
+        False for policies that decide alike in all groups.
+    confidence : float, default=0.95
+        With which the changes of the gaps hold together for all candidates and components, likewise those of the loss,
+        and the bound on what policies of these scores can reach.
+
+    Returns
+    -------
+    Alternatives
+        Print it, or read ``.found``, ``.best``, ``.rows``, ``.least_gap``, ``.to_dict()``; ``.best.policy`` is the
+        policy to use.
+
+    Notes
+    -----
+    Half of every group fits, the other half judges. With A candidates that are judged and n components each interval
+    has the confidence 1 - (1 - confidence) / (A n), by Bonferroni's inequality. An alternative is found when every gap
+    is shown to be smaller than today's, and the loss is not shown to exceed today's by more than the slack.
+
+    Examples
+    --------
+    >>> from felicific import alternatives
+    >>> from felicific.datasets import synthetic_loans
+    >>> data = synthetic_loans(4000)
+    >>> scores = (data.X["yearly_salary"].rank() / 4001).to_numpy()
+    >>> result = alternatives({"today": scores}, data.X, data.y, happiness="decision", sensitive_features="sex")
+    >>> result.found, [row.name for row in result.rows]
+    (True, ['today'])
+    """
+    level = check_confidence(confidence)
+    named = check_candidates(candidates)
+    columns = Columns(sensitive_features, y, weight=sample_weight, cluster=cluster, weight_kind=weight_kind)
+    if find_engine(X) is not None:
+        raise DataError(
+            "Alternatives are judged person by person, and the table is not in memory.",
+            remedy("alternatives", "engine"),
+        )
+    if y is None:
+        raise DataError("There are no labels, so nobody knows what is lost.", "Pass y.")
+    if not isinstance(group_at_predict, bool | np.bool_):
+        raise DataError(f"group_at_predict is {group_at_predict!r}.", "Say True or False.")
+    with missing_first(X, columns):
+        people, problem, read = _people(named, X, columns, happiness, loss, favourable)
+    slack = _slack(loss_slack, problem)
+    problem = replace(problem, see_group=bool(group_at_predict))
+    search = _Search(people, problem, read, slack, level)
+    return search.run()
+
+
+def _people(
+    named: dict[str, Any], X: Table, columns: Columns, happiness: Any, loss: Any, favourable: Any
+) -> tuple[People, Problem, list[Candidate]]:
+    """Everybody, what is asked, and what each candidate says."""
+    labels = columns.column(X, "y")
+    assert labels is not None, "checked"
+    table = np.empty((len(labels), 0)) if X is None else X
+    n = count_rows(table)
+    if len(labels) != n:
+        raise DataError(f"There are {len(labels)} labels y for {n} rows.", "Pass one for every row.")
+    weight = columns.weights_in(table)
+    present = labels if weight is None else labels[weight > 0]
+    classes = columns.classes_in(table, classes_of(named, present).tolist(), weight)
+    problem = Problem.of(classes, happiness, loss=loss, favourable=favourable)
+    if X is None:
+        problem.refuse_x()
+    people = People.of(table, problem, **columns.read(table, classes, weight))
+    if len(people.groups) < 2:
+        raise GroupError(
+            f"There is one group only: {people.groups[0]!r}.",
+            "A gap is between groups: pass rows of at least two.",
+        )
+    problem.check_groups(people.groups)
+    return people, problem, [read_candidate(name, value, people, problem, n) for name, value in named.items()]
+
+
+def _slack(given: Any, problem: Problem) -> float:
+    """The slack, in the unit of the loss."""
+    number = isinstance(given, int | float | np.number) and not isinstance(given, bool)
+    if not number or not math.isfinite(given) or given < 0:
+        raise ConstraintError(
+            f"loss_slack is {given!r}.", "Give a number of 0 or more, in the unit of the loss."
+        )
+    bounds = problem.loss.bounds
+    if bounds is not None and given >= bounds[1] - bounds[0] > 0:
+        raise ConstraintError(
+            f"loss_slack is {given!r}, and a loss lies between {bounds[0]:g} and {bounds[1]:g}: that allows anything.",
+            "Give it in the unit of the loss: of an error rate, 0.01 is one point of per cent.",
+        )
+    return float(given)
+
+
+class _Search:
+    """The people, the candidates, and what is known of each."""
+
+    def __init__(
+        self, people: People, problem: Problem, candidates: list[Candidate], slack: float, confidence: float
+    ) -> None:
+        self.people, self.problem, self.candidates = people, problem, candidates
+        self.slack, self.confidence = slack, confidence
+        self.salt = make_salt()
+        self.scored = [candidate for candidate in candidates if candidate.proba is not None]
+        if len(candidates) == 1 and not self.scored:
+            raise DataError(
+                f"The only candidate, {candidates[0].name!r}, is a policy, which is taken as it is.",
+                "Name another one beside it: its model, say.",
+            )
+
+    def run(self) -> Alternatives:
+        """Fit on one half, judge on the other."""
+        fitting, judging = halves(self.people, self.candidates[0])
+        policies = self._policies(*fitting)
+        today = self._audit(self.candidates[0].deciding(*judging))
+        tried = [name for name, policy in policies.items() if not isinstance(policy, str)]
+        parts = max(len(tried), 1) * len(self.problem.happiness)
+        rows = []
+        for candidate in self.candidates:
+            policy = policies.get(candidate.name)
+            if isinstance(policy, str):
+                rows.append(Alternative(candidate.name, note=policy))
+            elif candidate.name in policies:
+                decided = self._decided(candidate, policy, *judging)
+                after = self._audit(decided)
+                change = compare(today, after, confidence=1.0 - (1.0 - self.confidence) / parts)
+                assert change.loss is not None, "there are labels"
+                rows.append(
+                    Alternative(
+                        candidate.name,
+                        policy,
+                        after.gaps,
+                        {part.component.name: part.gap for part in change.components},
+                        change.loss,
+                        self.slack,
+                    )
+                )
+        return Alternatives(
+            rows=tuple(rows),
+            least_gap=self._least_gap(),
+            today=today,
+            slack=self.slack,
+            confidence=self.confidence,
+            fitted=len(fitting[1]),
+            judged=len(judging[1]),
+        )
+
+    # -----------------------------------------------------------------------------------------------------
+    # Fit
+
+    def _policies(self, people: People, rows: Codes) -> dict[str, Policy | str | None]:
+        """For each candidate the policy of least gap at today's loss; why there is none; None for one as it is."""
+        today = persons_of(self.candidates[0].deciding(people, rows), self.problem)
+        widths, most = widths_of(_gaps(today)), _loss(today) + self.slack
+        found: dict[str, Policy | str | None] = {}
+        for candidate in self.candidates:
+            if candidate.proba is None:
+                if candidate is not self.candidates[0]:
+                    found[candidate.name] = None
+                continue
+            joined = self._sums(candidate, people, rows)
+            least, policy = least_gap_at(
+                joined, widths, most, see_group=self.problem.see_group, salt=self.salt
+            )
+            found[candidate.name] = policy or (
+                f"no policy that sees its score loses so little: at least {least:.6g}, and {most:.6g} is allowed, on "
+                "the people who fit"
+            )
+        return found
+
+    def _sums(self, candidate: Candidate, people: People, rows: Codes) -> Moments:
+        assert candidate.proba is not None, "it has a score"
+        proba, predicted = candidate.proba[rows], candidate.odds[rows].argmax(axis=1)
+        scored = replace(people, proba=proba, predicted=predicted, checked=True)
+        joined = sum_whole(scored, self.problem, Score().matched(proba, predicted)).joined()
+        joined.check_complete()
+        return joined
+
+    # -----------------------------------------------------------------------------------------------------
+    # Judge
+
+    def _decided(self, candidate: Candidate, policy: Policy | None, people: People, rows: Codes) -> People:
+        if policy is None or candidate.proba is None:
+            return candidate.deciding(people, rows)
+        return policy.decided(replace(people, proba=candidate.proba[rows], checked=True))
+
+    def _audit(self, decided: People) -> Audit:
+        # "Not shown to lose more" is the easier, the wider the interval: so by the narrow one, of large samples.
+        persons = replace(persons_of(decided, self.problem), loss_bounds=None)
+        allowed = [math.inf] * len(self.problem.happiness)
+        return measure(persons, allowed, confidence=self.confidence, loss_name=self.problem.loss.name)
+
+    # -----------------------------------------------------------------------------------------------------
+    # What policies of these scores cannot reach
+
+    def _least_gap(self) -> Interval | None:
+        """The least gap of policies of these scores at today's loss; of several components, as a part of today's."""
+        if not self.scored:
+            return None
+        people, rows, first = self.people, np.arange(len(self.people)), self.candidates[0]
+        today = persons_of(first.deciding(people, rows), self.problem)
+        gaps, most = _gaps(today), _loss(today) + self.slack
+        widths = widths_of(gaps) if len(gaps) > 1 else np.ones(1)
+        off_loss, off_gap, why = self._margins(today, widths)
+        estimates, lows = [], []
+        for candidate in self.scored:
+            joined = self._sums(candidate, people, rows)
+            estimates.append(self._least(joined, widths, most))
+            lows.append(0.0 if why else self._least(joined, widths, most + off_loss) - off_gap)
+        high, alpha = math.inf, (1.0 - self.confidence) / 2.0
+        if first.proba is not None:  # today's is one of these policies
+            known = measure(today, [math.inf] * len(gaps), confidence=1.0 - alpha).components
+            high = max(part.gap.high / width for part, width in zip(known, widths.tolist(), strict=True))
+        ends = float(min(estimates)), max(0.0, min(lows)), high
+        return Interval(*ends, float(today.counted.min()), "all policies of these scores at once", why)
+
+    def _least(self, joined: Moments, widths: Floats, most: float) -> float:
+        """Least gap at a loss; infinite where no policy has so little."""
+        see_group = self.problem.see_group
+        part, policy = least_gap_at(joined, widths, most, see_group=see_group, salt=self.salt)
+        return math.inf if policy is None else part
+
+    def _margins(self, today: EachPerson, widths: Floats) -> tuple[float, float, str]:
+        """How far the loss and the gaps of any policy may be off; or why nothing bounds that."""
+        loss, parts = self.problem.loss.bounds, [part.bounds for part in today.components]
+        unknown = [repr(part.name) for part in today.components if part.bounds is None]
+        if not today.countable:
+            return 0.0, 0.0, "the bound counts independent people, and these are weighted or come in clusters"
+        if loss is None or unknown:
+            what = "the loss" if loss is None else " and ".join(unknown)
+            return 0.0, 0.0, f"without the range of {what} (bounds=) no gap can be ruled out"
+        n_groups, n_components = today.counted.shape
+        gamma = (1.0 - self.confidence) / 2.0 / len(self.scored)
+        union = math.log(2.0 * n_groups * (n_components + 2) / gamma)
+        log = union + Score().log_policies(len(self.problem.decisions))
+        sizes, total = today.sizes, today.sizes.sum()
+        delta = float(sizes @ np.sqrt(log / (2.0 * sizes)) / total) + math.sqrt(union / (2.0 * total))
+        spans = np.array([bounds[1] - bounds[0] for bounds in parts if bounds is not None])
+        apart = np.sort(spans * np.sqrt(log / (2.0 * today.sample.n)), axis=0)[-2:].sum(axis=0)
+        return (loss[1] - loss[0]) * delta, float((apart / widths).max()), ""
+
+
+def _gaps(persons: EachPerson) -> Floats:
+    mean = persons.sample.mean
+    return np.asarray(mean.max(axis=0) - mean.min(axis=0))
+
+
+def _loss(persons: EachPerson) -> float:
+    assert persons.loss_sample is not None, "there are labels"
+    return float(persons.loss_sample.mean[0])
+
+
+def halves(people: People, first: Candidate) -> tuple[tuple[People, Codes], tuple[People, Codes]]:
+    """The people who fit and those who judge, with their positions: half of every group, by the rows' contents."""
+    score = first.odds if first.proba is None else first.proba
+    assert people.labels is not None, "there are labels"
+    keys = [*score.T, people.labels, people.codes, row_hashes(people.x, column_names(people.x))]
+    together = people.cluster is None and not people.sampling
+    order = np.lexsort(keys if together else [people.weights, *keys])
+    weight, codes = people.weights[order], people.codes[order]
+    try:
+        if together:
+            held = _held_alike(codes, people.groups, weight, [key[order] for key in keys])
+        else:
+            cluster = None if people.cluster is None else number_clusters(people.cluster[order])
+            parts = split(
+                codes, people.groups, weight, SALT, sampling=people.sampling, cluster=cluster, share=JUDGES
+            )
+            held = parts[1]
+    except CertificateError as error:
+        raise GroupError(error.problem, "Pass more rows of it, or merge it with another group.") from error
+    judges = np.empty(len(people))
+    judges[order] = held
+    return _part(people, people.weights - judges), _part(people, judges)
+
+
+def _held_alike(codes: Codes, groups: tuple[Any, ...], weight: Floats, keys: list[Array]) -> Floats:
+    """How many people of every row judge, in an order in which equal rows are neighbours: these are drawn as one row.
+
+    So a row of frequency 2 is the row twice.
+    """
+    new = np.concatenate([[True], np.any([key[1:] != key[:-1] for key in keys], axis=0)])
+    start, place = np.flatnonzero(new), np.cumsum(new) - 1
+    before = np.cumsum(weight) - weight
+    count = np.bincount(place, weight).astype(np.float64)
+    held = split(codes[start], groups, count, SALT, share=JUDGES)[1]
+    return np.asarray(np.clip(held[place] - (before - before[start][place]), 0.0, weight))
+
+
+#: A lot that is the same for everybody; what differs are the rows.
+SALT = "0" * 32
+
+
+def _part(people: People, count: Floats) -> tuple[People, Codes]:
+    rows: Array = np.flatnonzero(count)
+    part = people.take(rows)
+    return (part if part.weight is None else replace(part, weight=count[rows])), rows

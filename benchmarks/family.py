@@ -104,7 +104,9 @@ def main() -> None:
     for name, asked in ASKED.items():
         row = measured(fitted, other, name, asked)
         here, there = (" and ".join(f"{number:.3f}" for number in part) for part in (row.fitted, row.test))
-        print(f"| {name} | {row.loss:.4f} | {row.test_loss:.4f} | {here} | {there} | {row.milliseconds:.0f} |")
+        print(
+            f"| {name} | {row.loss:.4f} | {row.test_loss:.4f} | {here} | {there} | {row.milliseconds:.0f} |"
+        )
     for ratio in (0.6, 0.8):
         price, difference = priced(fitted, ratio)
         print(f"price of a ratio of {ratio:g}: {price:.6f}, by differences {difference:.6f}")

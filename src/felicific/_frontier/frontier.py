@@ -336,7 +336,7 @@ class Frontier:
             )
         if isinstance(others, Moments):
             outcomes = [_matching(self, others).evaluate(point.q) for point in self.points]
-            return curve(self.components, self.groups, self.tau, outcomes, others.today)
+            return curve(self.components, self.groups, self.tau, outcomes, others.today, others.known)
         return curve(self.components, self.groups, self.tau, [others(policy) for policy in self.policies])
 
     def band(

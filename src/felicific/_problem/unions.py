@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from felicific._typing import Floats
+from felicific._typing import Floats, Truths
 from felicific.exceptions import ConstraintError
 
 if TYPE_CHECKING:
@@ -62,6 +62,40 @@ def unions_of(
     return tuple(Union(_shown(name, len(places)), tuple(found)) for name, found in members.items())
 
 
+@dataclass(frozen=True)
+class Grouping:
+    """What groups are made of.
+
+    Attributes
+    ----------
+    attributes : tuple
+        Columns, or positions where there are no names; empty where that is not known.
+    missing : str, or None
+        What people are called whose value of an attribute is missing.
+    """
+
+    attributes: tuple[Attribute, ...] = ()
+    missing: str | None = None
+
+    def unions(self, groups: Sequence[Any], between: Between = None) -> tuple[Union, ...]:
+        """Who is compared, those of unknown group included; see :func:`unions_of`."""
+        return unions_of(groups, self.attributes, between)
+
+    def unknown(self, unions: Sequence[Union], between: Between = None) -> Truths:
+        """Which of them lack an attribute that is compared: these are counted and shown, and never compared."""
+        places = places_of(self.attributes, between)
+        several = len(self.attributes if places is None else places) > 1
+        if self.missing is None or not several:
+            alike = [self.missing is not None and union.name == self.missing for union in unions]
+            return np.array(alike, dtype=bool)
+        missing = self.missing.replace("\\", "\\\\").replace("&", "\\&")
+        return np.array([missing in str(union.name).split(" & ") for union in unions], dtype=bool)
+
+
+#: Of groups about which nothing else is known.
+UNGROUPED = Grouping()
+
+
 def places_of(attributes: Sequence[Attribute], between: Between) -> list[int] | None:
     """Positions of the attributes that are named, in their own order; None for the groups as they are."""
     if between is None:
@@ -87,15 +121,10 @@ def compared(sums: Sums, between: Between, min_people: float) -> tuple[list[Unio
     ConstraintError
         When fewer than two are left, or there is no such attribute.
     """
-    unions = unions_of(sums.groups, sums.attributes, between)
-    large = large_enough(unions, sums.people, min_people)
-    places = places_of(sums.attributes, between)
-    several = len(sums.attributes if places is None else places) > 1
-    kept = [
-        union
-        for union, enough in zip(unions, large, strict=True)
-        if enough and not is_unknown(union.name, sums.unknown, several)
-    ]
+    grouping = Grouping(sums.attributes, sums.unknown)
+    unions = grouping.unions(sums.groups, between)
+    large = np.array(large_enough(unions, sums.people, min_people)) & ~grouping.unknown(unions, between)
+    kept = [union for union, enough in zip(unions, large, strict=True) if enough]
     if len(kept) < 2:
         only = f"only {kept[0].name!r} is left" if kept else "nobody is left"
         raise ConstraintError(
@@ -111,16 +140,10 @@ def compared(sums: Sums, between: Between, min_people: float) -> tuple[list[Unio
     return kept, left_out
 
 
-def is_unknown(name: Any, unknown: str | None, several: bool) -> bool:
-    """Whether a group, of ``several`` attributes or of one, is of people of whom an attribute is missing."""
-    if unknown is None or not several:
-        return unknown is not None and bool(name == unknown)
-    return unknown.replace("\\", "\\\\").replace("&", "\\&") in str(name).split(" & ")
-
-
-def known_groups(groups: Sequence[Any], attributes: Sequence[Attribute], unknown: str | None) -> list[int]:
-    """Positions of the groups of which nothing is missing; all where ``unknown``, the name for that, is None."""
-    return [z for z, group in enumerate(groups) if not is_unknown(group, unknown, len(attributes) > 1)]
+def known_groups(groups: Sequence[Any], attributes: Sequence[Attribute], missing: str | None) -> list[int]:
+    """Positions of the groups of which nothing is missing; all where ``missing``, the name for that, is None."""
+    grouping = Grouping(tuple(attributes), missing)
+    return np.flatnonzero(~grouping.unknown(grouping.unions(groups))).tolist()
 
 
 def check_between(between: Any) -> Any:

@@ -36,6 +36,7 @@ from felicific._problem.asked import check_constraints, default_gap
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem
 from felicific._problem.rows import Requirement
+from felicific._problem.unions import known_groups
 from felicific._program.moments import Moments
 from felicific._program.signals import Individual, Signal, resolve_policy
 from felicific._sklearn.inputs import (
@@ -489,7 +490,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """
         tried, line = self._tryout(X, y, sensitive_features, sample_weight), self.frontier_
         outcomes = [tried.outcome(tried.odds(policy)) for policy in line.policies]
-        return curve(line.components, line.groups, line.tau, outcomes, tried.today)
+        policy = self.policy_
+        known = known_groups(policy.groups, policy.attributes, policy.unknown)
+        return curve(line.components, line.groups, line.tau, outcomes, tried.today, known)
 
     def frontier_band(
         self,

@@ -95,7 +95,7 @@ def test_people_without_a_group_have_a_name(table, capsys):
     assert code == 0, err
     policy = Policy.load("policy.json")
     assert policy.unknown == "unknown"
-    assert list(policy.not_constrained.values())[0].keys() == {"unknown"}
+    assert next(iter(policy.not_constrained.values())).keys() == {"unknown"}
     assert "'unknown'" in out
     assert call(f"fit some.csv {COMMON} --gap .05 --force", capsys)[0] == 1
 

@@ -1,6 +1,7 @@
 """The family of requirements: between attributes, ratios, small and unknown groups, against a naive dense program."""
 
 import math
+import pickle
 from dataclasses import replace
 from itertools import permutations
 
@@ -415,6 +416,29 @@ def test_the_frontier_of_a_ratio_is_solved_value_by_value():
 
 def between_words(value):
     return f"mean 'paid' of every sex at least {value} of the highest"
+
+
+def test_frontiers_of_individual_policies_and_stored_ones():
+    """A ratio's is solved value by value there too, a gap's between sexes is exact; stored, both are what they were."""
+    table = pd.DataFrame(people(9, n=120))
+    table["s"] = np.clip(0.15 + 0.6 * table["own"] + 0.002 * np.arange(120), 0, 1)
+    roles = {k: v for k, v in ROLES.items() if k != "predicted"} | {"proba": "s", "policy": "individual"}
+    asked = Ratio("paid", 0.8, between="sex")
+    line = frontier(table, constraints=[asked], random_state=0, **roles)
+    assert (
+        line.at(tau=0.9).loss
+        == solve(table, constraints=[replace(asked, at_least=0.9)], random_state=0, **roles).loss
+    )
+    gap = frontier(table, constraints=[Gap("paid", 0.1, between="sex")], random_state=0, **roles)
+    found = gap.at(gap=0.1)
+    assert list(found.reached) == ["gap of 'paid' between groups by sex"]
+    assert found.reached["gap of 'paid' between groups by sex"] <= 0.1 + 1e-9
+    sums = moments(people(9), **ROLES)
+    line = frontier(sums, constraints=[asked], random_state=0)
+    stored = pickle.loads(pickle.dumps(line))
+    assert (stored.loss.tolist(), stored.at(tau=0.85).loss) == (line.loss.tolist(), line.at(tau=0.85).loss)
+    with pytest.raises(ConstraintError, match="stored frontier"):
+        stored.at(tau=0.83)
 
 
 def test_what_cannot_move_is_refused():

@@ -496,6 +496,37 @@ BROKEN = {
 }
 
 
+ASKED = {
+    "words": "gap of 'x'",
+    "component": 0,
+    "measure": "gap",
+    "names": ["a", "b"],
+    "shares": [[1.0] + [0.0] * (len(POLICY.groups) - 1), [0.0] * (len(POLICY.groups) - 1) + [1.0]],
+    "left_out": [["c", 3.0]],
+}
+BASIS = json.loads(TEXT)["basis"]
+BROKEN |= {
+    "attributes that are text": {"attributes": "sex"},
+    "attributes of nothing": {"attributes": [None]},
+    "an unknown group that is a number": {"unknown": 3},
+    **{
+        f"a requirement with {part} {value!r}": {"basis": BASIS | {"requirements": [ASKED | {part: value}]}}
+        for part, value in (
+            ("words", 3), ("component", 7), ("component", True), ("measure", "mode"), ("names", []),
+            ("names", ["a"]), ("shares", [[1.0]]), ("shares", "1"), ("left_out", [["c", "3"]]), ("more", 1),
+        )
+    },
+    "requirements that are none": {"basis": BASIS | {"requirements": 3}},
+}  # fmt: skip
+
+
+def test_requirements_of_a_file_are_read():
+    """As the file says them, when it says them right."""
+    read = Policy.from_json(tampered(basis=BASIS | {"requirements": [ASKED]}))
+    assert list(read.reached) == ["gap of 'x'"]
+    assert read.not_constrained == {"gap of 'x'": {"c": 3.0}}
+
+
 @pytest.mark.parametrize("case", BROKEN)
 def test_tampered_part(case):
     """A part of the wrong kind is refused as no policy file, even with a checksum that fits."""
@@ -503,7 +534,7 @@ def test_tampered_part(case):
 
 
 @pytest.mark.parametrize(
-    "part", sorted(set(json.loads(TEXT)) - {"basis"})
+    "part", sorted(set(json.loads(TEXT)) - {"basis", "attributes", "unknown"})
 )  # which files of 0.1.0 do not have
 def test_missing_part(part):
     """A file that lacks any of its parts is refused, and names it where it can."""

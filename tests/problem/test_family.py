@@ -364,6 +364,13 @@ def test_a_frontier_moves_every_gap_or_the_one_that_is_named():
             sums, constraints=[replace(sex, at_most=0.2 * tau), replace(race, at_most=0.1 * tau), ratio]
         )
         assert both.at(tau=tau).loss == pytest.approx(policy.loss, abs=1e-9)
+    assert both.widths == {
+        "gap of 'paid' between groups by sex": 0.2,
+        "gap of 'paid' between groups by race": 0.1,
+    }
+    assert both.tau_today == pytest.approx(
+        max(today(sums, "sex") / 0.2, today(sums, "race") / 0.1), abs=1e-12
+    )
     alone = frontier(sums, constraints=[sex, race], move=sex)
     for width in np.linspace(alone.tau[0], alone.tau[-1], 7):
         found = alone.at(gap=width)
@@ -376,6 +383,17 @@ def test_a_frontier_moves_every_gap_or_the_one_that_is_named():
     assert frontier(sums, constraints=[replace(sex, at_most=0.0), replace(race, at_most=0.0)]).loss[-1] == (
         pytest.approx(solve(sums, gap={}).loss, abs=1e-12)
     )
+
+
+def today(sums, attribute):
+    """The gap between the values of an attribute as is decided today."""
+    means, people = sums.today.means[:, 0], sums.mass.sum(axis=1)
+    values = [name.split(" & ")[sums.attributes.index(attribute)] for name in sums.groups]
+    found = [
+        np.average(means[np.array(values) == value], weights=people[np.array(values) == value])
+        for value in sorted(set(values))
+    ]
+    return max(found) - min(found)
 
 
 def test_the_frontier_of_a_ratio_is_solved_value_by_value():
@@ -404,6 +422,7 @@ def test_the_frontier_of_a_ratio_is_solved_value_by_value():
         lambda: line.band([0.1]),
         lambda: line.plot(),
         lambda: line.tau_today,
+        lambda: line.widths,
     ):
         with pytest.raises(ConstraintError, match=r"exact frontier, and policies along a Ratio"):
             refused()

@@ -160,6 +160,11 @@ class Frontier:
         return len(self.points)
 
     @property
+    def widths(self) -> dict[str, float]:
+        """What is allowed at tau 1 of everything that moves: by component, or by the words of its requirement."""
+        return {part.name: part.width for part in self._line.moving}
+
+    @property
     def tau_today(self) -> float:
         """Where today's decisions stand: how much of what moves would have to be allowed for them."""
         return self._line.tau_today

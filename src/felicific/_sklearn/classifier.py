@@ -446,7 +446,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """The least loss for every gap, of policies of this kind, on the people this one was fitted on.
 
         A cheap object: it is solved when it is first looked at. With several components their gaps shrink in the
-        proportions of ``gap`` where it gives each a positive number, else of their gaps when nothing is asked.
+        proportions of ``gap`` where it gives each a positive number, else of their gaps when nothing is asked. Gaps are
+        between all groups; whatever else was asked for, a Ratio or a Gap between attributes too, holds everywhere on it
+        (:func:`felicific.frontier` moves those).
         """
         check_is_fitted(self, "policy_")
         return self._fitted.frontier

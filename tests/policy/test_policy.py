@@ -199,6 +199,7 @@ def test_file_holds_no_person(tmp_path):
     assert set(content) == {
         "format", "version", "policy", "classes", "groups", "q", "mass", "components", "loss", "means", "gaps",
         "prices", "salt", "randomize", "see_group", "expected", "basis", "sha256",
+        "attributes", "unknown",
     }  # fmt: skip
     assert np.size(content["mass"]) == 4
 
@@ -307,7 +308,7 @@ def test_doubled_names(part):
 @pytest.mark.parametrize("version", ["true", "1.0", '"1"', "null", "[1]"])
 def test_version_is_a_whole_number(version):
     """Python takes true and 1.0 for 1; other readers do not."""
-    refuse(TEXT.replace('"version": 1', f'"version": {version}'), "has version")
+    refuse(TEXT.replace('"version": 2', f'"version": {version}'), "has version")
 
 
 @pytest.mark.parametrize(
@@ -335,7 +336,7 @@ def test_wrong_parts_are_named(changes, words):
     [
         ("\ufeff" + TEXT, "BOM"),
         ("[" * 200_000, "not whole JSON"),
-        (TEXT.replace('"version": 1', '"version": 1' + "0" * 5000), "not whole JSON"),
+        (TEXT.replace('"version": 2', '"version": 1' + "0" * 5000), "not whole JSON"),
         (TEXT + TEXT, "not whole JSON"),
     ],
     ids=["byte order mark", "deep", "long number", "twice"],
@@ -402,10 +403,10 @@ def replace_first(part, number):
     return [replace_first(part[0], number), *part[1:]]
 
 
-@pytest.mark.parametrize("version", [0, 2, 99, "1", None, 1.5, [1]])
+@pytest.mark.parametrize("version", [0, 3, 99, "1", None, 1.5, [1]])
 def test_wrong_version(refuses, version):
     """A file of another version is refused with both versions and the way out."""
-    with refuses(PolicyFileError, f"version {version!r}", "version 1", remedy="Install"):
+    with refuses(PolicyFileError, f"version {version!r}", "reads up to 2", remedy="Install"):
         Policy.from_json(tampered(version=version))
 
 
@@ -495,6 +496,37 @@ BROKEN = {
 }
 
 
+ASKED = {
+    "words": "gap of 'x'",
+    "component": 0,
+    "measure": "gap",
+    "names": ["a", "b"],
+    "shares": [[1.0] + [0.0] * (len(POLICY.groups) - 1), [0.0] * (len(POLICY.groups) - 1) + [1.0]],
+    "left_out": [["c", 3.0]],
+}
+BASIS = json.loads(TEXT)["basis"]
+BROKEN |= {
+    "attributes that are text": {"attributes": "sex"},
+    "attributes of nothing": {"attributes": [None]},
+    "an unknown group that is a number": {"unknown": 3},
+    **{
+        f"a requirement with {part} {value!r}": {"basis": BASIS | {"requirements": [ASKED | {part: value}]}}
+        for part, value in (
+            ("words", 3), ("component", 7), ("component", True), ("measure", "mode"), ("names", []),
+            ("names", ["a"]), ("shares", [[1.0]]), ("shares", "1"), ("left_out", [["c", "3"]]), ("more", 1),
+        )
+    },
+    "requirements that are none": {"basis": BASIS | {"requirements": 3}},
+}  # fmt: skip
+
+
+def test_requirements_of_a_file_are_read():
+    """As the file says them, when it says them right."""
+    read = Policy.from_json(tampered(basis=BASIS | {"requirements": [ASKED]}))
+    assert list(read.reached) == ["gap of 'x'"]
+    assert read.not_constrained == {"gap of 'x'": {"c": 3.0}}
+
+
 @pytest.mark.parametrize("case", BROKEN)
 def test_tampered_part(case):
     """A part of the wrong kind is refused as no policy file, even with a checksum that fits."""
@@ -502,7 +534,7 @@ def test_tampered_part(case):
 
 
 @pytest.mark.parametrize(
-    "part", sorted(set(json.loads(TEXT)) - {"basis"})
+    "part", sorted(set(json.loads(TEXT)) - {"basis", "attributes", "unknown"})
 )  # which files of 0.1.0 do not have
 def test_missing_part(part):
     """A file that lacks any of its parts is refused, and names it where it can."""
@@ -539,7 +571,7 @@ def test_deep_nesting():
     limit = sys.getrecursionlimit()
     for depth in [100, *range(limit - 300, limit + 20), 100_000]:
         text = (
-            '{"format": "felicific policy", "version": 1, "sha256": "", "q": '
+            '{"format": "felicific policy", "version": 2, "sha256": "", "q": '
             + "[" * depth
             + "]" * depth
             + "}"
@@ -549,7 +581,7 @@ def test_deep_nesting():
 
 def test_endless_number():
     """An integer of thousands of digits is refused like any other nonsense."""
-    refuse(TEXT.replace('"version": 1', '"version": ' + "1" * 5_000), "no policy file")
+    refuse(TEXT.replace('"version": 2', '"version": ' + "1" * 5_000), "no policy file")
 
 
 def test_binary_file(tmp_path):

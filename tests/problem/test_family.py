@@ -1,6 +1,7 @@
 """The family of requirements: between attributes, ratios, small and unknown groups, against a naive dense program."""
 
 import math
+import pickle
 from dataclasses import replace
 from itertools import permutations
 
@@ -363,6 +364,13 @@ def test_a_frontier_moves_every_gap_or_the_one_that_is_named():
             sums, constraints=[replace(sex, at_most=0.2 * tau), replace(race, at_most=0.1 * tau), ratio]
         )
         assert both.at(tau=tau).loss == pytest.approx(policy.loss, abs=1e-9)
+    assert both.widths == {
+        "gap of 'paid' between groups by sex": 0.2,
+        "gap of 'paid' between groups by race": 0.1,
+    }
+    assert both.tau_today == pytest.approx(
+        max(today(sums, "sex") / 0.2, today(sums, "race") / 0.1), abs=1e-12
+    )
     alone = frontier(sums, constraints=[sex, race], move=sex)
     for width in np.linspace(alone.tau[0], alone.tau[-1], 7):
         found = alone.at(gap=width)
@@ -375,6 +383,17 @@ def test_a_frontier_moves_every_gap_or_the_one_that_is_named():
     assert frontier(sums, constraints=[replace(sex, at_most=0.0), replace(race, at_most=0.0)]).loss[-1] == (
         pytest.approx(solve(sums, gap={}).loss, abs=1e-12)
     )
+
+
+def today(sums, attribute):
+    """The gap between the values of an attribute as is decided today."""
+    means, people = sums.today.means[:, 0], sums.mass.sum(axis=1)
+    values = [name.split(" & ")[sums.attributes.index(attribute)] for name in sums.groups]
+    found = [
+        np.average(means[np.array(values) == value], weights=people[np.array(values) == value])
+        for value in sorted(set(values))
+    ]
+    return max(found) - min(found)
 
 
 def test_the_frontier_of_a_ratio_is_solved_value_by_value():
@@ -403,6 +422,7 @@ def test_the_frontier_of_a_ratio_is_solved_value_by_value():
         lambda: line.band([0.1]),
         lambda: line.plot(),
         lambda: line.tau_today,
+        lambda: line.widths,
     ):
         with pytest.raises(ConstraintError, match=r"exact frontier, and policies along a Ratio"):
             refused()
@@ -415,6 +435,29 @@ def test_the_frontier_of_a_ratio_is_solved_value_by_value():
 
 def between_words(value):
     return f"mean 'paid' of every sex at least {value} of the highest"
+
+
+def test_frontiers_of_individual_policies_and_stored_ones():
+    """A ratio's is solved value by value there too, a gap's between sexes is exact; stored, both are what they were."""
+    table = pd.DataFrame(people(9, n=120))
+    table["s"] = np.clip(0.15 + 0.6 * table["own"] + 0.002 * np.arange(120), 0, 1)
+    roles = {k: v for k, v in ROLES.items() if k != "predicted"} | {"proba": "s", "policy": "individual"}
+    asked = Ratio("paid", 0.8, between="sex")
+    line = frontier(table, constraints=[asked], random_state=0, **roles)
+    assert (
+        line.at(tau=0.9).loss
+        == solve(table, constraints=[replace(asked, at_least=0.9)], random_state=0, **roles).loss
+    )
+    gap = frontier(table, constraints=[Gap("paid", 0.1, between="sex")], random_state=0, **roles)
+    found = gap.at(gap=0.1)
+    assert list(found.reached) == ["gap of 'paid' between groups by sex"]
+    assert found.reached["gap of 'paid' between groups by sex"] <= 0.1 + 1e-9
+    sums = moments(people(9), **ROLES)
+    line = frontier(sums, constraints=[asked], random_state=0)
+    stored = pickle.loads(pickle.dumps(line))
+    assert (stored.loss.tolist(), stored.at(tau=0.85).loss) == (line.loss.tolist(), line.at(tau=0.85).loss)
+    with pytest.raises(ConstraintError, match="stored frontier"):
+        stored.at(tau=0.83)
 
 
 def test_what_cannot_move_is_refused():

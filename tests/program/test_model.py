@@ -575,8 +575,8 @@ def test_floors_and_budgets_against_the_naive_program(problem, data):
     """Floors and budgets, next to gaps, are met at the least loss; what the oracle cannot meet is refused."""
     rows, loss, exact, widths = problem
     constraints, wanted = data.draw(requirements(rows, exact))
-    gap = by_name(widths) if data.draw(st.booleans()) else None
-    if gap is not None:
+    gap = by_name(widths) if data.draw(st.booleans()) else {}
+    if gap:
         wanted = [GapAtMost(j, width) for j, width in enumerate(widths)] + wanted
     computed = moments_of(rows, loss)
     if feasible_by_oracle(exact, wanted):

@@ -45,7 +45,7 @@ def test_the_file_holds_sums_only(tmp_path, some):
     content = json.loads(some.to_json())
     assert set(content) == {
         *SUMS, "format", "version", "sha256", "classes", "groups", "components", "signal", "loss_name", "origin",
-        "rows", "weight_kind", "whole", "changed", "cells", "folds",
+        "rows", "weight_kind", "whole", "changed", "cells", "folds", "attributes", "unknown",
     }  # fmt: skip
     assert "lambda" not in some.to_json()
 
@@ -57,7 +57,7 @@ SPOILED = {
     "a list": lambda text: "[]",
     "a number that is none": lambda text: text.replace('"origin": [', '"origin": [NaN, '),
     "a policy": lambda text: text.replace("felicific moments", "felicific policy"),
-    "another version": lambda text: text.replace('"version": 1', '"version": 2'),
+    "another version": lambda text: text.replace('"version": 2', '"version": 3'),
 }
 
 
@@ -165,7 +165,7 @@ def test_a_loss_that_may_be_negative_is_read(loss):
 def test_a_version_is_a_number(some, version):
     """Python takes true and 1.0 for 1; other readers do not."""
     with pytest.raises(MomentsError, match="has version"):
-        Moments.from_json(some.to_json().replace('"version": 1', f'"version": {version}'))
+        Moments.from_json(some.to_json().replace('"version": 2', f'"version": {version}'))
 
 
 def test_doubled_names_are_refused_in_moments(some):

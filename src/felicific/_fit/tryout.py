@@ -15,6 +15,7 @@ from felicific._people.people import People
 from felicific._policy.ledger import find_origin, real_ledger
 from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
+from felicific._problem.unions import known_groups
 from felicific._program.generation import Ledger
 from felicific._program.moments import Outcome
 from felicific._typing import Codes, Floats
@@ -116,7 +117,9 @@ class Tryout:
         (ledger, origin), weight = self._ledger, self._weights
         relative = self._per_group(self._values(odds)) / self._counted
         loss = float(weight @ np.einsum("id,id->i", odds, ledger.cost) / weight.sum())
-        return loss, relative + origin, relative.max(axis=0) - relative.min(axis=0)
+        people = self.people
+        known = relative[known_groups(people.groups, people.attributes, people.unknown)]
+        return loss, relative + origin, known.max(axis=0) - known.min(axis=0)
 
     def _per_group(self, numbers: Floats) -> Floats:
         """Sums over every group of numbers of shape (n, components)."""

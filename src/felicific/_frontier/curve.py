@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,8 +58,12 @@ def curve(
     tau: Floats,
     outcomes: list[Outcome],
     today: Outcome | None = None,
+    known: Sequence[int] | None = None,
 ) -> Curve:
-    """Join what the policies at some places of a frontier do to other people, with the kinks between them."""
+    """Join what the policies at some places of a frontier do to other people, with the kinks between them.
+
+    Gaps are between the groups at the positions ``known``, by default all.
+    """
     losses = np.array([outcome.loss for outcome in outcomes])
     means = np.array([outcome.means for outcome in outcomes])
     places, kinks = [0.0], [False]
@@ -76,13 +81,14 @@ def curve(
         return found.reshape(len(places), *numbers.shape[1:])
 
     along = straight(means)
+    compared = along if known is None else along[:, known]
     return Curve(
         components=components,
         groups=groups,
         tau=straight(tau),
         loss=straight(losses),
         means=along,
-        gaps=along.max(axis=1) - along.min(axis=1),
+        gaps=compared.max(axis=1) - compared.min(axis=1),
         kink=np.array(kinks),
         today=today,
     )

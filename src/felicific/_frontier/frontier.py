@@ -160,6 +160,11 @@ class Frontier:
         return len(self.points)
 
     @property
+    def widths(self) -> dict[str, float]:
+        """What is allowed at tau 1 of everything that moves: by component, or by the words of its requirement."""
+        return {part.name: part.width for part in self._line.moving}
+
+    @property
     def tau_today(self) -> float:
         """Where today's decisions stand: how much of what moves would have to be allowed for them."""
         return self._line.tau_today
@@ -336,7 +341,7 @@ class Frontier:
             )
         if isinstance(others, Moments):
             outcomes = [_matching(self, others).evaluate(point.q) for point in self.points]
-            return curve(self.components, self.groups, self.tau, outcomes, others.today)
+            return curve(self.components, self.groups, self.tau, outcomes, others.today, others.known)
         return curve(self.components, self.groups, self.tau, [others(policy) for policy in self.policies])
 
     def band(

@@ -179,6 +179,11 @@ class SolvedFrontier(Frontier):
         raise self._only_exact("ray")
 
     @property
+    def widths(self) -> NoReturn:
+        """Refused: no gap moves."""
+        raise self._only_exact("widths")
+
+    @property
     def points(self) -> NoReturn:
         """Refused: there are no breakpoints."""
         raise self._only_exact("points")

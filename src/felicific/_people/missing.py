@@ -15,16 +15,24 @@ from felicific._tables.memory import as_vector, count_rows, null_rows, take_colu
 from felicific._typing import Array, Table
 from felicific.exceptions import DataError, FelicificError
 
+#: What to do about a missing value, and about a missing group.
+FILL = "Fill it in: without those rows, those people would be left out."
+UNKNOWN = "Fill it in, or say missing_group='unknown': without those rows, those people would be left out."
+
 
 @dataclass(frozen=True)
 class Missing:
-    """How often each column is missing, and where first; of the column of labels, ``label``, also in which groups."""
+    """How often each column is missing, and where first; of the column of labels, ``label``, also in which groups.
+
+    ``grouping`` are the columns of the groups.
+    """
 
     rows: int
     counts: dict[str, int]
     first: dict[str, tuple[str, ...]]
     label: str | None = None
     by_group: dict[str, list[int]] = field(default_factory=dict)
+    grouping: tuple[str, ...] = ()
 
     def __add__(self, other: Missing) -> Missing:
         names = {**self.counts, **other.counts}
@@ -37,6 +45,7 @@ class Missing:
                 group: [a + b for a, b in zip(self.by_group.get(group, (0, 0)), n, strict=True)]
                 for group, n in (dict.fromkeys(self.by_group, (0, 0)) | other.by_group).items()
             },
+            self.grouping,
         )
 
     def refuse(self) -> None:
@@ -54,7 +63,7 @@ class Missing:
             raise no_label(f"The label, column {name!r},", self.by_group, self.rows, first)
         raise DataError(
             f"The column {name!r} is missing (null or NaN) in {count} of {self.rows} rows, first in {first}.",
-            LOST if name == self.label else "Fill it in: without those rows, those people would be left out.",
+            LOST if name == self.label else UNKNOWN if name in self.grouping else FILL,
         )
 
 
@@ -86,7 +95,9 @@ def missing_values(
             first[name] = tuple(place.name(int(row)) for row in rows[:3])
     n = count_rows(table) if absent is None else int((~absent).sum())
     label = next((name for name, purpose in named.items() if purpose == "y"), None)
-    return Missing(n, counts, first, label, _by_group(named, label, absent, table) if by_group else {})
+    grouping = tuple(name for name, purpose in named.items() if purpose == "the groups")
+    people = _by_group(named, label, absent, table) if by_group else {}
+    return Missing(n, counts, first, label, people, grouping)
 
 
 def _by_group(

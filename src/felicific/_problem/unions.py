@@ -121,15 +121,10 @@ def compared(sums: Sums, between: Between, min_people: float) -> tuple[list[Unio
     ConstraintError
         When fewer than two are left, or there is no such attribute.
     """
-    unions = unions_of(sums.groups, sums.attributes, between)
-    large = large_enough(unions, sums.people, min_people)
-    places = places_of(sums.attributes, between)
-    several = len(sums.attributes if places is None else places) > 1
-    kept = [
-        union
-        for union, enough in zip(unions, large, strict=True)
-        if enough and not is_unknown(union.name, sums.unknown, several)
-    ]
+    grouping = Grouping(sums.attributes, sums.unknown)
+    unions = grouping.unions(sums.groups, between)
+    large = np.array(large_enough(unions, sums.people, min_people)) & ~grouping.unknown(unions, between)
+    kept = [union for union, enough in zip(unions, large, strict=True) if enough]
     if len(kept) < 2:
         only = f"only {kept[0].name!r} is left" if kept else "nobody is left"
         raise ConstraintError(
@@ -145,16 +140,10 @@ def compared(sums: Sums, between: Between, min_people: float) -> tuple[list[Unio
     return kept, left_out
 
 
-def is_unknown(name: Any, unknown: str | None, several: bool) -> bool:
-    """Whether a group, of ``several`` attributes or of one, is of people of whom an attribute is missing."""
-    if unknown is None or not several:
-        return unknown is not None and bool(name == unknown)
-    return unknown.replace("\\", "\\\\").replace("&", "\\&") in str(name).split(" & ")
-
-
-def known_groups(groups: Sequence[Any], attributes: Sequence[Attribute], unknown: str | None) -> list[int]:
-    """Positions of the groups of which nothing is missing; all where ``unknown``, the name for that, is None."""
-    return [z for z, group in enumerate(groups) if not is_unknown(group, unknown, len(attributes) > 1)]
+def known_groups(groups: Sequence[Any], attributes: Sequence[Attribute], missing: str | None) -> list[int]:
+    """Positions of the groups of which nothing is missing; all where ``missing``, the name for that, is None."""
+    grouping = Grouping(tuple(attributes), missing)
+    return np.flatnonzero(~grouping.unknown(grouping.unions(groups))).tolist()
 
 
 def check_between(between: Any) -> Any:

@@ -38,6 +38,7 @@ from felicific._problem.asked import check_constraints, default_gap
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem
 from felicific._problem.rows import Requirement
+from felicific._problem.unions import known_groups
 from felicific._program.moments import Moments
 from felicific._program.signals import Individual, Signal, resolve_policy
 from felicific._sklearn.inputs import (
@@ -447,7 +448,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """The least loss for every gap, of policies of this kind, on the people this one was fitted on.
 
         A cheap object: it is solved when it is first looked at. With several components their gaps shrink in the
-        proportions of ``gap`` where it gives each a positive number, else of their gaps when nothing is asked.
+        proportions of ``gap`` where it gives each a positive number, else of their gaps when nothing is asked. Gaps are
+        between all groups; whatever else was asked for, a Ratio or a Gap between attributes too, holds everywhere on it
+        (:func:`felicific.frontier` moves those).
         """
         check_is_fitted(self, "policy_")
         return self._fitted.frontier
@@ -503,7 +506,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """
         tried, line = self._tryout(X, y, sensitive_features, sample_weight), self.frontier_
         outcomes = [tried.outcome(tried.odds(policy)) for policy in line.policies]
-        return curve(line.components, line.groups, line.tau, outcomes, tried.today)
+        policy = self.policy_
+        known = known_groups(policy.groups, policy.attributes, policy.unknown)
+        return curve(line.components, line.groups, line.tau, outcomes, tried.today, known)
 
     def frontier_band(
         self,

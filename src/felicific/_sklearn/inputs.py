@@ -61,7 +61,8 @@ class Intake:
     missing_group: str | None = None
 
     def __post_init__(self) -> None:
-        check_missing_group(self.missing_group)
+        if self.missing_group is not None:
+            check_missing_group(self.missing_group)
 
     @property
     def hidden(self) -> list[Any]:

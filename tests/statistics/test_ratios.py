@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import ndtri, stdtrit
+from scipy.stats import binom
 from strategies import examples
 
 from felicific._statistics.intervals import Sample, Ties
@@ -39,11 +40,11 @@ def likeliest(r, x, n):
 
 
 def accepted(r, x, n, alpha):
-    """Whether the score test with half of the continuity correction does not reject the ratio r."""
+    """Whether the score test with six tenths of the continuity correction does not reject the ratio r."""
     p = likeliest(r, x, n)
     total = sum(n)
     variance = (r * p * (1 - r * p) / n[0] + r * r * p * (1 - p) / n[1]) * total / (total - 1)
-    away = abs(x[0] / n[0] - r * x[1] / n[1]) - 0.25 * (1 / n[0] + r / n[1])
+    away = abs(x[0] / n[0] - r * x[1] / n[1]) - 0.3 * (1 / n[0] + r / n[1])
     return away <= ndtri(1 - alpha / 2) * math.sqrt(max(variance, 0.0))
 
 
@@ -165,6 +166,21 @@ def test_few_units_have_no_interval():
     assert (wide[0][0][0], wide[0][1][0]) == (0.0, math.inf)
     assert wide[1][0][0] < wide[2][0][0]
     assert wide[1][1][0] > wide[2][1][0]
+
+
+@pytest.mark.parametrize("n", [10, 14, 20, 40])
+def test_no_rate_is_covered_badly(n):
+    """Against a group so large that its rate is known, every rate from .02 on is covered at least .93 of the time."""
+    x, most = np.arange(n + 1), 10**9
+    mean = np.stack([x / n, np.full(n + 1, 0.5)], axis=1)
+    sample = Sample(
+        np.array([[n, most]] * (n + 1), dtype=float), mean, np.zeros_like(mean), np.zeros_like(mean)
+    )
+    low, high = (part[:, 0] / 2 for part in ratio_limits(sample, ONE, OTHER, 0.05, rate=True))
+    rates_tried = np.linspace(0.02, 0.95, 400)
+    chance = binom.pmf(x, n, rates_tried[:, None])
+    held = (low <= rates_tried[:, None]) & (rates_tried[:, None] <= high)
+    assert (chance * held).sum(axis=1).min() >= 0.93
 
 
 @pytest.mark.parametrize(("groups", "n", "p"), [(2, 10, 0.05), (5, 50, 0.3), (8, 100, 0.1), (5, 10_000, 0.9)])

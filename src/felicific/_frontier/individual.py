@@ -81,7 +81,9 @@ def fill(search: Generator, closing: Closing) -> Pool:
 
 def _rows(search: Generator, columns: Columns, closing: Closing) -> list[Row]:
     """The requirements as they read on one ledger."""
-    return closing.rows(columns.moments(), see_group=search.crowd.see_group)
+    return closing.rows(
+        columns.moments(), see_group=search.crowd.see_group, change_cost=search.crowd.change_cost
+    )
 
 
 def _program(search: Generator, columns: Columns, closing: Closing) -> Program:
@@ -95,7 +97,7 @@ def _sweep(search: Generator, columns: Columns, closing: Closing) -> float:
     last = sweep.solve(lambda ray: ray.weighted(0.0))
     nearest = sweep.least()
     first = sweep.solve(lambda ray: ray.within(nearest * (1 + 1e-9)))
-    sweep.slack = TOLERANCE / 4 * max(first.outcome.loss - last.outcome.loss, 0.0)
+    sweep.slack = TOLERANCE / 4 * max(first.value - last.value, 0.0)
 
     def between(weight: float) -> Point:
         return sweep.solve(lambda ray: ray.weighted(weight / ray.program.cost_scale), weight)
@@ -123,10 +125,10 @@ class _Sweep:
             answer = ask(Ray(program))
             q = policy_of(program, answer.columns)
             outcome = program.moments.evaluate(q)
-            point = Point(tau_of(outcome, ray_of(program)), outcome, q)
+            point = Point(tau_of(outcome, ray_of(program)), outcome, q, program.value(outcome))
             worth = multipliers(program, answer, program.cost_scale)
             better = self._price(1.0, worth)
-            value = outcome.loss + weight * point.tau
+            value = point.value + weight * point.tau
             idle = 0 if value < best - slack else idle + 1
             best = min(best, value)
             if better <= slack or idle > PATIENCE:
@@ -176,7 +178,7 @@ def individual_frontier(
         rounding = tau_rounding(pool.program)
         return Line(ray_of(pool.program), pool.points, moments.today, moments.evaluate_all, mixed, rounding)
 
-    return Frontier(policy.components, policy.groups, problem.loss.name, TOLERANCE, find)
+    return Frontier(policy.components, policy.groups, problem.loss.name, TOLERANCE, find, policy.change_cost)
 
 
 def _mixed(

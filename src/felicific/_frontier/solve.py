@@ -19,6 +19,7 @@ from felicific._policy.solve import Kind, Said, check_sums
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem
 from felicific._problem.rows import Requirement
+from felicific._program.changes import ChangeCost, check_change_cost, cost_by_sums
 from felicific._program.generation import Ledgers
 from felicific._program.moments import Moments
 from felicific._program.signals import Individual, Label, Signal
@@ -32,6 +33,7 @@ def frontier(
     *,
     gap: Mapping[str, float] | Sequence[str] | None = None,
     constraints: Iterable[Requirement] = (),
+    change_cost: ChangeCost = 0.0,
     group_at_predict: bool = True,
     random_state: RandomState = None,
     policy: Kind | None = None,
@@ -57,6 +59,8 @@ def frontier(
         proportions of the numbers, or else of their gaps when nothing is asked of them.
     constraints : sequence of Floor, Budget and Gap
         Requirements that hold everywhere on the frontier; a Gap is closed as one of ``gap`` is.
+    change_cost : number or "auto"
+        As for :func:`felicific.solve`. With one, the frontier is that of loss plus what changed decisions cost.
     group_at_predict : bool
         False for policies that decide alike in all groups.
     random_state : None, int or NumPy generator
@@ -94,28 +98,35 @@ def frontier(
         today,
         sample_weight,
     )
-    salt = make_salt(random_state)
+    salt, cost = make_salt(random_state), check_change_cost(change_cost)
     if isinstance(source, Moments):
         said.refuse_beside_moments()
         check_sums(source)
         joined = source.joined()
         closing = Closing.of(gap, constraints, joined.components)
-        return cell_frontier(joined, closing, see_group=group_at_predict, salt=salt)
+        found = cost_by_sums(joined, cost, see_group=group_at_predict)
+        return cell_frontier(joined, closing, see_group=group_at_predict, salt=salt, change_cost=found)
     kind = said.kind(source, group_at_predict)
-    with said.people(source, constraints=constraints, see_group=group_at_predict) as (people, problem):
+    with said.people(source, cost, constraints=constraints, see_group=group_at_predict) as (people, problem):
         # All that is measured is closed, not what only a constraint speaks of.
         everything = gap is None and problem.gaps is None
         closed = list(problem.closed) if everything else gap
         closing = Closing.of(closed, problem.requirements, problem.components)
         if kind.sees_x:
-            return _individual(people, problem, cast(Individual, kind), salt, closing)
+            return _individual(people, problem, cast(Individual, kind), salt, closing, cost)
         joined = compute_moments(people, problem, cast(Signal, kind)).joined()
         joined.check_complete()
-        return cell_frontier(joined, closing, see_group=group_at_predict, salt=salt)
+        found = cost_by_sums(joined, cost, see_group=group_at_predict)
+        return cell_frontier(joined, closing, see_group=group_at_predict, salt=salt, change_cost=found)
 
 
 def _individual(
-    people: People | LazyPeople, problem: Problem, kind: Individual, salt: str, closing: Closing
+    people: People | LazyPeople,
+    problem: Problem,
+    kind: Individual,
+    salt: str,
+    closing: Closing,
+    cost: ChangeCost,
 ) -> Frontier:
     """The frontier of individual policies of people in memory."""
     if isinstance(people, LazyPeople):
@@ -125,20 +136,20 @@ def _individual(
         )
     compute_moments(people, problem, Label()).check_complete()
     known = people.with_scores
-    fitted = _seed(problem, known, kind, salt, closing)
+    fitted = _seed(problem, known, kind, salt, closing, cost)
 
     def ground() -> Ledgers:
-        return ground_of(problem, known, fitted.calibration, fitted.origin)
+        return ground_of(problem, known, fitted.calibration, fitted.origin, change_cost=fitted.change_cost)
 
     return individual_frontier(problem, ground, fitted, closing)
 
 
 def _seed(
-    problem: Problem, people: People, kind: Individual, salt: str, closing: Closing
+    problem: Problem, people: People, kind: Individual, salt: str, closing: Closing, cost: ChangeCost
 ) -> IndividualPolicy:
     """A policy from which the frontier starts: one that closes all gaps as far as is asked, if there is one."""
     try:
         asked = replace(problem, requirements=closing.requirements)
-        return fit_individual(asked, people, kind, salt)[0]
+        return fit_individual(asked, people, kind, salt, cost)[0]
     except InfeasibleError:
-        return fit_individual(replace(problem, requirements=closing.kept), people, kind, salt)[0]
+        return fit_individual(replace(problem, requirements=closing.kept), people, kind, salt, cost)[0]

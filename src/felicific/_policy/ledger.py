@@ -71,15 +71,15 @@ def expected_ledger(
 
 
 def real_ledger(problem: Problem, people: People, origin: Floats) -> Ledger:
-    """Values under the real labels and groups."""
-    assert people.labels is not None, "a real ledger needs labels"
+    """Values under the real labels, which something that looks at them needs, and groups."""
     y, labels = people.y, people.labels
 
     def cases(rows: slice, look_at_y: bool) -> Iterator[_Case]:
         codes = people.codes[rows]
         slot = 0 if problem.see_group else codes
         known = None if y is None else y[rows]
-        yield _Case(known, labels[rows], people.group[rows], np.ones(len(codes)), slot, frozenset())
+        truth = None if labels is None else labels[rows]
+        yield _Case(known, truth, people.group[rows], np.ones(len(codes)), slot, frozenset())
 
     slots = 1 if problem.see_group else len(people.groups)
     ledger = _ledger(problem, slots, people.x, people.rows, cases, origin, people.today_of(slice(None)))

@@ -63,5 +63,5 @@ def _refuse_unlabelled(columns: Columns, problem: Problem) -> None:
     if columns.y is None and problem.looks_at_y:
         raise DataError(
             f"There are no labels y, and {problem.looking_at_y} looks at them.",
-            "Name their column in y=, or pass them; happiness that does not look at y, with loss='changes', needs none.",
+            "Name their column in y=, or pass them; loss='changes' and happiness that does not look at y need none.",
         )

@@ -115,8 +115,9 @@ def write_outcome(outcome: Outcome) -> dict[str, Any]:
 
 
 def _without_nan(share: Floats) -> list[Any]:
-    found: list[Any] = np.where(np.isnan(share), None, share.astype(object)).tolist()
-    return found
+    known = share.astype(object)
+    known[np.isnan(share)] = None
+    return list(known.tolist())
 
 
 def read_outcome(content: Any, shape: tuple[int, ...], whose: str) -> Outcome:

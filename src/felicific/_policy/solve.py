@@ -201,7 +201,7 @@ class Said:
     def people(
         self, table: Table, change_cost: ChangeCost, **asked: Any
     ) -> AbstractContextManager[tuple[People | LazyPeople, Problem]]:
-        """The people, in folds if the cost of changes is found on them, and what is ``asked`` of decisions about them."""
+        """The people, in folds if the cost of changes is found on them, and what is ``asked`` of decisions."""
         columns = Columns(
             self.sensitive_features,
             self.y,

@@ -32,7 +32,7 @@ def check_change_cost(cost: Any) -> ChangeCost:
     """Insist on "auto" or a number that is not negative."""
     if isinstance(cost, str) and cost == "auto":
         return "auto"
-    if isinstance(cost, bool) or not isinstance(cost, Real) or not 0.0 <= cost < np.inf:
+    if isinstance(cost, bool) or not isinstance(cost, Real) or not 0.0 <= float(cost) < np.inf:
         raise DataError(
             f"change_cost is {cost!r}.",
             "Give 'auto', or what one changed decision costs in the unit of the loss: 0 or more.",
@@ -70,7 +70,7 @@ def found_by_sums(moments: Moments, *, see_group: bool = True) -> float:
 def largest_as_good(left_out: Callable[[int, float], float], mass: Floats, reach: float) -> float:
     """The largest cost whose loss on people left out is within one paired standard error of the best.
 
-    ``left_out(f, cost)`` is the sum of losses of fold f, whose weight is ``mass[f]``, under what the other folds choose.
+    ``left_out(f, cost)`` is the sum of losses of fold f, of weight ``mass[f]``, under what the other folds choose.
     """
     held = np.flatnonzero(mass > 0).tolist()
     if reach <= 0.0 or len(held) < 2:

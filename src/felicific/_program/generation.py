@@ -320,7 +320,7 @@ class Columns:
     def moments(self) -> Moments:
         """The master's moments: one signal, and columns for decisions."""
         crowd, m, mass = self.crowd, len(self.loss), self.totals["mass"]
-        moved: dict[str, Floats] = {}
+        moved: dict[str, Any] = {}
         if (
             self.changed
         ):  # of a column, those about whom it decides as today take the place of a decision of today

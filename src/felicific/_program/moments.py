@@ -81,9 +81,9 @@ class Moments:
     Besides them, where they are known (None where not, as in files that others wrote):
     :math:`\mathrm{today}_{zsd}`, the weight of those about whom d is decided today, and
     :math:`\mathrm{square}_{zsdj} = \sum w_i W_{is} a_j(i) (\eta_j(d; i) - o_j)^2`; ``gains`` and ``loses``, of the same
-    shape, the weight of those to whom d is worth more, or less, than what is decided today; with ``folds`` also the sums of
-    mass, loss and today in each of so many parts of the people, ``fold_mass[z, s, f]``, ``fold_loss[z, s, f, d]`` and
-    ``fold_today[z, s, f, d]``.
+    shape, the weight of those to whom d is worth more, or less, than what is decided today; with ``folds`` also the
+    sums of mass, loss and today in each of so many parts of the people, ``fold_mass[z, s, f]``,
+    ``fold_loss[z, s, f, d]`` and ``fold_today[z, s, f, d]``.
 
     ``weight_kind`` is what was said of the weights, and ``whole`` whether all of them are whole numbers: what can be
     promised depends on it, and no sum does.
@@ -224,9 +224,10 @@ class Moments:
         found = self._outcome(float(np.einsum("zsd,zsd->", self.loss, q)), self.relative_means(q))
         return replace(found, **self._shares(q))
 
-    def _shares(self, q: Floats | None) -> dict[str, Floats]:
+    def _shares(self, q: Floats | None) -> dict[str, Any]:
         """Shares of every group whom a policy, or None for today's decisions, changes, or gives more or less."""
-        people, found = self.mass.sum(axis=1), {}
+        people = self.mass.sum(axis=1)
+        found: dict[str, Any] = {}
         if self.today_mass is not None:
             moved = 0.0 if q is None else np.einsum("zsd,zsd->z", self.mass[:, :, None] - self.today_mass, q)
             found["changed"] = np.clip(moved / people, 0.0, 1.0)
@@ -579,9 +580,9 @@ def reweighted(
 ) -> Moments:
     r"""Moments of unlabelled people: what can be computed on them is, the rest keeps its mean per cell.
 
-    A component of ``fresh`` is taken as it is, and so is an ``exact_loss``. Of any other sum of ``labelled``, and of the loss,
-    :math:`E[\cdot \mid s, z]` is kept and multiplied by the new mass of (z, s). A cell without labelled people
-    takes the mean of its nearest neighbours in the same group, and failing those of all groups together. Cells that
+    A component of ``fresh`` is taken as it is, and so is an ``exact_loss``. Of any other sum of ``labelled``, and of
+    any other loss, :math:`E[\cdot \mid s, z]` is kept and multiplied by the new mass of (z, s). A cell without
+    labelled people takes the mean of its nearest neighbours in the same group, and failing those of all groups together. Cells that
     are treated alike because they hold few labelled people share one mean.
     """
     alike = labelled.alike(see_group)

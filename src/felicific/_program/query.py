@@ -370,8 +370,9 @@ class _Keys:
         k, j = len(problem.decisions), len(problem.happiness)
         check_size(*shape, k, j)
         now = problem.decisions[self.today] if problem.looks_at_today else None
-        known = (None, None) if self.query.columns.y is None else (problem.labels[self.label], self.label)
-        batch = Batch(None, *known, self.group, np.arange(len(self.z)), now)
+        codes = None if self.query.columns.y is None else self.label
+        names = None if codes is None else problem.labels[codes]
+        batch = Batch(None, names, codes, self.group, np.arange(len(self.z)), now)
         worth = worth_of(problem, batch)
         mass, loss, today_loss = np.zeros(shape), np.zeros((*shape, k)), np.zeros(shape)
         value, among, square = np.zeros((*shape, k, j)), np.zeros((*shape, j)), np.zeros((*shape, k, j))

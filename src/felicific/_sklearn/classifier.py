@@ -295,7 +295,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             check_labels(held, numbers, lambda: intake.groups(table, sensitive_features, weight)[numbers])
         if frozen:
             check_is_fitted(self.estimator)
-        self.classes_ = np.asarray(self.estimator.classes_) if frozen else np.unique(held)
+        self.classes_ = np.asarray(self.estimator.classes_) if frozen else np.unique(np.asarray(held))
         # What is wrong with the settings is said before any model is fitted.
         check_change_cost(self.change_cost)
         for name in ("randomize", "group_at_predict"):
@@ -403,6 +403,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         )
         joint = None
         if kind.sees_x and not problem.see_group:
+            assert rows.y is not None, "a model of the group is fitted to labels"
             inner = self.estimator.estimator if frozen else self.estimator
             self.joint_, joint = fit_joint(
                 inner, features, rows.y, rows.group, np.asarray(proba), self.classes_, cv, self.n_jobs, routed

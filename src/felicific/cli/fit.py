@@ -48,6 +48,7 @@ def fit(options: FitOptions) -> None:
     print(f"Today the {loss_words(name)} is {loss_text(name, result.today.loss, 6)}.")
     for j, component in enumerate(result.policy.components):
         print(f"Today the gap of {component.name!r} is {component.quantity(float(result.today.gaps[j]))}.")
+    print("\n".join(result.policy.story()))
     if result.certificate is not None:
         print(result.certificate)
     print(f"Written to {options.out}.")
@@ -70,7 +71,7 @@ def _fitted(people: People, options: FitOptions) -> _Result:
     if options.kind != "individual" and options.confidence is None:
         from felicific._policy.solve import solve
 
-        moments = sums(people, options.kind)
+        moments = sums(people, options.kind, looks_for_cost=task["change_cost"] == "auto")
         return _Result(solve(moments, **task), moments.today)
     from felicific.cli.model import classifier
 
@@ -82,13 +83,19 @@ def _fitted(people: People, options: FitOptions) -> _Result:
     )
 
 
-def sums(people: People, kind: PolicyKind | None) -> Moments:
-    """The moments of all rows."""
+def sums(people: People, kind: PolicyKind | None, *, looks_for_cost: bool = False) -> Moments:
+    """The moments of all rows, in folds where the cost of changes is found on them."""
+    from felicific._people.folds import FOLDS
+    from felicific._program.signals import resolve_kind
     from felicific._program.sums import moments
 
     people.check_signal()
+    source, told = people.source, {}
+    if looks_for_cost and resolve_kind(kind, people.proba).weighs_changes(len(people.classes or ())):
+        source, key = source.keyed(people.label)
+        told = {"folds": FOLDS, "key": key}
     return moments(
-        people.source.relation,
+        source.relation,
         proba=people.proba,
         predicted=people.predicted,
         today=people.today,
@@ -101,12 +108,20 @@ def sums(people: People, kind: PolicyKind | None) -> Moments:
         favourable=people.favourable,
         sample_weight=people.weight,
         weight_kind=people.weight_kind,
+        **told,  # type: ignore[arg-type]  # a number and a name
     )
 
 
 def _summary(result: _Result, out: Path) -> dict[str, Any]:
+    from felicific._policy.basis import SHARES, write_outcome
+
     policy = result.policy
     names = [component.name for component in policy.components]
+
+    def shares(reached: Outcome) -> dict[str, Any]:
+        """Who is decided about otherwise than today, gains and loses, by group as ``policy.groups`` lists them."""
+        written = write_outcome(reached)
+        return {name: written[name] for name in SHARES}
 
     def outcome(reached: Outcome) -> dict[str, Any]:
         return {
@@ -117,6 +132,7 @@ def _summary(result: _Result, out: Path) -> dict[str, Any]:
                 for j, name in enumerate(names)
                 for z, group in enumerate(policy.groups)
             ],
+            "shares": shares(reached),
         }
 
     return {
@@ -124,5 +140,7 @@ def _summary(result: _Result, out: Path) -> dict[str, Any]:
         "sentences": policy.sentences(),
         "fitted": outcome(policy.outcome),
         "today": outcome(result.today),
+        "unconstrained": outcome(policy.outcomes["unconstrained"]),
+        "change_cost": policy.change_cost,
         "certificate": None if result.certificate is None else result.certificate.to_dict(),
     }

@@ -104,6 +104,13 @@ def read_gap(texts: Sequence[str] | None) -> Any:
     return _by_name(texts, "gap", _number)
 
 
+def read_change_cost(text: str) -> Any:
+    """What a changed decision costs: auto, or a number."""
+    from felicific._program.changes import check_change_cost
+
+    return check_change_cost(text if text == "auto" else _number(text, "change-cost"))
+
+
 def read_constraints(options: Traced, happiness: Any) -> list[Any]:
     """Floors and budgets; without a name they are of the only happiness."""
 

@@ -97,7 +97,8 @@ def refuse_large(problem: Problem, people: People, ledger: Ledger) -> None:
 
     _, k, slots, j = ledger.value.shape
     per_person = ledger.value.sum(axis=2) if slots > 1 else ledger.value[:, :, 0]
-    value = np.array([[sums(per_person[:, d, c]) for c in range(j)] for d in range(k)]).swapaxes(1, 2)
+    value = np.array([[sums(per_person[:, d, c]) for c in range(j)] for d in range(k)])
+    value = value.reshape(k, j, g).swapaxes(1, 2)
     refuse_overflow(problem, value, np.array([sums(ledger.cost[:, d]) for d in range(k)]))
 
 

@@ -17,6 +17,7 @@ from felicific._policy.cells import CellPolicy, solve_cells
 from felicific._policy.fit_individual import ground_of
 from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
+from felicific._program.changes import ChangeCost
 from felicific._program.generation import mixed_outcome
 from felicific._program.moments import Moments, reweighted
 from felicific._program.signals import Signal
@@ -44,14 +45,24 @@ class FittedCells(Fitted):
     labelled: Moments
 
     @classmethod
-    def fit(cls, problem: Problem, people: People, kind: Signal, *, salt: str, randomize: bool) -> Self:
+    def fit(
+        cls,
+        problem: Problem,
+        people: People,
+        kind: Signal,
+        *,
+        salt: str,
+        randomize: bool,
+        change_cost: ChangeCost = 0.0,
+    ) -> Self:
         """Fit a policy that sees this signal to people with labels."""
         people = people.with_scores if kind.needs_proba else people
         signal = kind.matched(people.scores() if kind.needs_proba else None, people.predictions())
         compared = sum_whole(people, problem.with_losers, signal).joined()
         compared.check_complete()
         moments = compared.of(problem.names)
-        policy = stated(problem, people, replace(_solved(problem, moments, salt), randomize=randomize))
+        solved = _solved(problem, moments, salt, change_cost)
+        policy = stated(problem, people, replace(solved, randomize=randomize))
         return cls(
             problem=problem,
             policy=policy,
@@ -77,6 +88,7 @@ class FittedCells(Fitted):
             salt=self.policy.salt,
             expected=self.policy.expected,
             out_of_fold=self.policy.basis.out_of_fold,
+            change_cost=self.policy.change_cost,
         )
 
     @cached_property
@@ -95,9 +107,14 @@ class FittedCells(Fitted):
     def recalibrated(self, people: People) -> tuple[Self, dict[str, str]]:
         """Solved again for people without labels: what looks at labels keeps its mean per cell."""
         fresh = sum_people(people, self.problem.with_losers.lossless, self.labelled.signal)
-        compared = reweighted(self.labelled, fresh, see_group=self.problem.see_group)
+        compared = reweighted(
+            self.labelled,
+            fresh,
+            see_group=self.problem.see_group,
+            exact_loss=not self.problem.loss.looks_at_y,
+        )
         moments = compared.of(self.problem.names)
-        solved = _solved(self.problem, moments, self.policy.salt)
+        solved = _solved(self.problem, moments, self.policy.salt, self.policy.change_cost)
         policy = _rounded(
             self.problem, people, replace(solved, randomize=self.policy.randomize, expected=True), moments
         )
@@ -116,8 +133,10 @@ class FittedCells(Fitted):
         return fitted, self.recalibration(kept)
 
 
-def _solved(problem: Problem, moments: Moments, salt: str) -> CellPolicy:
-    return solve_cells(moments, problem.requirements, see_group=problem.see_group, salt=salt)
+def _solved(problem: Problem, moments: Moments, salt: str, change_cost: ChangeCost) -> CellPolicy:
+    return solve_cells(
+        moments, problem.requirements, see_group=problem.see_group, salt=salt, change_cost=change_cost
+    )
 
 
 def _rounded(problem: Problem, people: People | None, policy: CellPolicy, moments: Moments) -> CellPolicy:

@@ -156,7 +156,7 @@ def achieved(problem: Problem, people: People, odds: Floats) -> Outcome:
     Deciding with probabilities D is drawing a label from D and keeping it: the moments of the soft label,
     under the policy that changes nothing.
     """
-    decided = replace(people, proba=odds, checked=True)
+    decided = replace(people, proba=odds, checked=True, today=people.decisions_today())
     moments = sum_people(decided, replace(problem, labels=problem.decisions), SoftLabel())
     moments.check_complete()
     return moments.evaluate(np.tile(np.eye(len(moments.classes)), (len(moments.groups), 1, 1)))

@@ -15,6 +15,7 @@ from felicific._policy.fit_individual import fit_individual, ground_of, recalibr
 from felicific._policy.individual import IndividualPolicy
 from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
+from felicific._program.changes import ChangeCost
 from felicific._program.generation import Ledgers, mixed_outcome
 from felicific._program.signals import Individual
 
@@ -34,12 +35,21 @@ class FittedIndividual(Fitted):
     fingerprint: str
 
     @classmethod
-    def fit(cls, problem: Problem, people: People, kind: Individual, *, salt: str, randomize: bool) -> Self:
+    def fit(
+        cls,
+        problem: Problem,
+        people: People,
+        kind: Individual,
+        *,
+        salt: str,
+        randomize: bool,
+        change_cost: ChangeCost = 0.0,
+    ) -> Self:
         """Fit a policy that sees all of x to people with labels."""
         people = people.with_scores
         problem.check_groups(people.groups)
         refuse_idle(problem, changes(problem, people))
-        policy, fingerprint = fit_individual(problem, people, kind, salt)
+        policy, fingerprint = fit_individual(problem, people, kind, salt, change_cost)
         policy = stated(problem, people, replace(policy, randomize=randomize))
         return cls(
             problem=problem,
@@ -55,7 +65,9 @@ class FittedIndividual(Fitted):
 
         def ground() -> Ledgers:
             people, policy = kept_people(self.people), self.policy
-            return ground_of(self.problem, people, policy.calibration, policy.origin)
+            return ground_of(
+                self.problem, people, policy.calibration, policy.origin, change_cost=policy.change_cost
+            )
 
         return individual_frontier(self.problem, ground, self.policy, self.closing)
 

@@ -116,10 +116,10 @@ class Closing:
         """The requirement that is solved for some of its values, if there is one."""
         return self.moved[0] if self.moved and self.moved[0].course == "points" else None
 
-    def rows(self, moments: Moments, *, see_group: bool) -> list[Row]:
+    def rows(self, moments: Moments, *, see_group: bool, change_cost: float = 0.0) -> list[Row]:
         """Every requirement on these sums, those that move with their width at tau 1."""
         kept = [row.held() for row in rows_of(self.kept, moments)]
-        free = solve_program(moments, self.kept, see_group=see_group)
+        free = solve_program(moments, self.kept, see_group=see_group, change_cost=change_cost)
         rows = rows_of(self.moved, moments)
         if len(rows) == 1:
             return [rows[0].moved(1.0), *kept]
@@ -134,11 +134,15 @@ class Closing:
 
 @dataclass(frozen=True)
 class Point:
-    """One breakpoint: how far along the ray, what it does, and the policy's probabilities."""
+    """One breakpoint: how far along the ray, what it does, the policy's probabilities, and what is minimised.
+
+    That is the loss, with what changed decisions cost.
+    """
 
     tau: float
     outcome: Outcome
     q: Floats
+    value: float
 
 
 def trace(
@@ -148,19 +152,19 @@ def trace(
 
     ``solve(weight)`` returns a point that minimises loss plus weight times tau.
     """
-    rise = first.outcome.loss - last.outcome.loss
+    rise = first.value - last.value
     if rise <= 0 or last.tau <= first.tau:
         return [first]
     slack = tolerance * rise
 
     def between(left: Point, right: Point) -> list[Point]:
-        fall, run = left.outcome.loss - right.outcome.loss, right.tau - left.tau
+        fall, run = left.value - right.value, right.tau - left.tau
         if fall <= slack or run <= tolerance * last.tau:
             return []
         weight = fall / run
         point = solve(weight)
-        chord = left.outcome.loss + weight * left.tau
-        if point.outcome.loss + weight * point.tau >= chord - slack:
+        chord = left.value + weight * left.tau
+        if point.value + weight * point.tau >= chord - slack:
             return []
         return [*between(left, point), point, *between(point, right)]
 
@@ -170,8 +174,8 @@ def trace(
 def _hull(points: list[Point], slack: float) -> list[Point]:
     """The points of the lower left hull: repeated, dominated and collinear ones are dropped."""
     kept: list[Point] = []
-    for point in sorted(points, key=lambda point: (point.tau, point.outcome.loss)):
-        if kept and point.outcome.loss >= kept[-1].outcome.loss - slack:
+    for point in sorted(points, key=lambda point: (point.tau, point.value)):
+        if kept and point.value >= kept[-1].value - slack:
             continue
         while len(kept) > 1 and _above(kept[-2], kept[-1], point, slack):
             kept.pop()
@@ -181,8 +185,8 @@ def _hull(points: list[Point], slack: float) -> list[Point]:
 
 def _above(left: Point, middle: Point, right: Point, slack: float) -> bool:
     share = (middle.tau - left.tau) / (right.tau - left.tau)
-    chord = (1 - share) * left.outcome.loss + share * right.outcome.loss
-    return middle.outcome.loss >= chord - slack
+    chord = (1 - share) * left.value + share * right.value
+    return middle.value >= chord - slack
 
 
 def breakpoints(program: Program, changes: Floats) -> list[Point]:
@@ -199,7 +203,7 @@ def breakpoints(program: Program, changes: Floats) -> list[Point]:
     unit = program.cost_scale
     found = trace(first, last, lambda weight: point(model.weighted(weight / unit).columns))
     settled = [point(model.within(corner.tau, changes).columns) for corner in found]
-    return _hull(settled, EXACT * (first.outcome.loss - last.outcome.loss))
+    return _hull(settled, EXACT * (first.value - last.value))
 
 
 @dataclass(frozen=True)
@@ -230,7 +234,8 @@ def ray_of(moving: list[Moving], components: tuple[Component, ...]) -> Floats:
 
 def point_of(program: Program, q: Floats) -> Point:
     """What some probabilities do, and how far along the ray that is."""
-    return Point(_place(program, program.moments.relative_means(q)), program.moments.evaluate(q), q)
+    outcome = program.moments.evaluate(q)
+    return Point(_place(program, program.moments.relative_means(q)), outcome, q, program.value(outcome))
 
 
 def today_at(program: Program) -> float:

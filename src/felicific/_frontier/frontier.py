@@ -40,9 +40,9 @@ from felicific._problem.asked import check_gaps, resolve_gap
 from felicific._problem.happiness import Component, HappinessLike
 from felicific._problem.requirements import check_width
 from felicific._problem.rows import asked_along
-from felicific._program.model import build, changes_of
+from felicific._program.model import build, changed_by, changes_of
 from felicific._program.moments import Moments, Outcome
-from felicific._program.solution import rounded_up
+from felicific._program.solution import rounded_up, solve_program
 from felicific._tables.memory import table_maker
 from felicific._typing import Floats, GapLike, LossLike, Table
 from felicific.exceptions import ConstraintError, InfeasibleError, MomentsError
@@ -101,6 +101,9 @@ class Frontier:
         one component ray is 1 and tau is the gap.
     today : Outcome
         What the model's own decisions do.
+    change_cost : float
+        What a decision that is not today's costs beside the loss. With one, the frontier is that of the sum,
+        ``value``: it falls and is convex, and ``prices`` are its slopes; ``loss``, the loss alone, need not be.
 
     Examples
     --------
@@ -123,6 +126,7 @@ class Frontier:
     loss_name: str
     tolerance: float
     find: Callable[[], Line]
+    change_cost: float = 0.0
 
     @cached_property
     def _line(self) -> Line:
@@ -176,8 +180,13 @@ class Frontier:
 
     @property
     def loss(self) -> Floats:
-        """Loss at the breakpoints."""
+        """Loss at the breakpoints, without what changed decisions cost."""
         return np.array([point.outcome.loss for point in self.points])
+
+    @property
+    def value(self) -> Floats:
+        """What is minimised, at the breakpoints: the loss, with what changed decisions cost."""
+        return np.array([point.value for point in self.points])
 
     @property
     def gaps(self) -> Floats:
@@ -193,10 +202,12 @@ class Frontier:
     def prices(self) -> Floats:
         """Least and largest price at the breakpoints, in loss per unit of tau, of shape (breakpoints, 2).
 
+        With a ``change_cost``, in loss and what changed decisions cost together.
+
         Between two breakpoints the price is one number: the slope. At a breakpoint it is the interval between its
         two slopes; below the least gap nothing is for sale, so that price is infinite.
         """
-        slopes = -np.diff(self.loss) / np.diff(self.tau)
+        slopes = -np.diff(self.value) / np.diff(self.tau)
         return np.column_stack([np.append(slopes, 0.0), np.append([math.inf], slopes)])
 
     def at(self, *, gap: GapLike = None, loss: float | None = None, tau: float | None = None) -> Policy:
@@ -208,7 +219,8 @@ class Frontier:
             The gap allowed; a number allows it for each component that is closed. With several, the loosest position
             on the ray at which all are kept: off the ray there may be policies of less loss.
         loss : number
-            The loss allowed.
+            The loss allowed: of the policies of this frontier the one of least gap. With a ``change_cost`` another
+            policy, that changes more decisions, may have a smaller gap at that loss.
         tau : number
             Or the position on the ray itself, from that of the first breakpoint on.
         """
@@ -279,12 +291,18 @@ class Frontier:
 
     def _tau_of_loss(self, loss: float) -> float:
         losses, taus = self.loss, self.tau
-        if math.isnan(loss) or loss < losses[-1] - 1e-12 * max(abs(losses[-1]), 1.0):
+        least = float(losses.min())
+        if math.isnan(loss) or loss < least - 1e-12 * max(abs(least), 1.0):
+            where = "on this frontier" if self.change_cost else "of this kind"
             raise InfeasibleError(
-                f"No policy of this kind has a loss of {loss:.6g}; the least is {losses[-1]:.6g}.",
+                f"No policy {where} has a loss of {loss:.6g}; the least is {least:.6g}.",
                 "Allow at least that loss.",
             )
-        return float(np.interp(-loss, -losses, taus))
+        # Between breakpoints the loss is a straight line; with a cost of changes it may rise again.
+        i = int(np.flatnonzero(losses <= max(loss, least))[0])
+        if i == 0:
+            return float(taus[0])
+        return float(np.interp(-loss, -losses[i - 1 : i + 1], taus[i - 1 : i + 1]))
 
     def _along(self, places: list[float]) -> list[Policy]:
         taus, slopes, points = self.tau, self.prices, self.points
@@ -445,12 +463,16 @@ def cell_frontier(
     salt: str,
     expected: bool = False,
     out_of_fold: bool = False,
+    change_cost: float = 0.0,
 ) -> Frontier:
     """The frontier of policies that see a signal, with this salt; their outcomes are ``expected``, or measured."""
     joined.check_complete()
+    sight: dict[str, Any] = {"see_group": see_group, "change_cost": change_cost}
+    if change_cost:
+        changed_by(joined)  # is known, or that is said now
 
     def find() -> Line:
-        program = build(joined, closing.rows(joined, see_group=see_group), see_group=see_group)
+        program = build(joined, closing.rows(joined, **sight), **sight)
         points = breakpoints(program, changes_of(program))
         first = CellPolicy(
             classes=joined.classes,
@@ -471,6 +493,8 @@ def cell_frontier(
                 joined.today,
                 out_of_fold=out_of_fold,
                 requirements=asked_along(program.rows),
+                unconstrained=solve_program(joined, (), **sight).outcome,
+                change_cost=change_cost,
             ),
         )
 
@@ -479,4 +503,4 @@ def cell_frontier(
             moving_of(program), points, joined.today, joined.evaluate_all, policy, rounding, today_at(program)
         )
 
-    return Frontier(joined.components, joined.groups, joined.loss_name, EXACT, find)
+    return Frontier(joined.components, joined.groups, joined.loss_name, EXACT, find, change_cost)

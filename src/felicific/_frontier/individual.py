@@ -82,7 +82,9 @@ def fill(search: Generator, closing: Closing) -> Pool:
 
 def _rows(search: Generator, columns: Columns, closing: Closing) -> list[Row]:
     """The requirements as they read on one ledger."""
-    return closing.rows(columns.moments(), see_group=search.crowd.see_group)
+    return closing.rows(
+        columns.moments(), see_group=search.crowd.see_group, change_cost=search.crowd.change_cost
+    )
 
 
 def _program(search: Generator, columns: Columns, closing: Closing) -> Program:
@@ -96,7 +98,7 @@ def _sweep(search: Generator, columns: Columns, closing: Closing) -> float:
     last = sweep.solve(lambda ray: ray.weighted(0.0))
     nearest = sweep.least()
     first = sweep.solve(lambda ray: ray.within(nearest * (1 + 1e-9)))
-    sweep.slack = TOLERANCE / 4 * max(first.outcome.loss - last.outcome.loss, 0.0)
+    sweep.slack = TOLERANCE / 4 * max(first.value - last.value, 0.0)
 
     def between(weight: float) -> Point:
         return sweep.solve(lambda ray: ray.weighted(weight / ray.program.cost_scale), weight)
@@ -125,7 +127,7 @@ class _Sweep:
             point = point_of(program, policy_of(program, answer.columns))
             worth = multipliers(program, answer, program.cost_scale)
             better = self._price(1.0, worth)
-            value = point.outcome.loss + weight * point.tau
+            value = point.value + weight * point.tau
             idle = 0 if value < best - slack else idle + 1
             best = min(best, value)
             if better <= slack or idle > PATIENCE:
@@ -183,7 +185,7 @@ def individual_frontier(
             today_at(pool.program),
         )
 
-    return Frontier(policy.components, policy.groups, problem.loss.name, TOLERANCE, find)
+    return Frontier(policy.components, policy.groups, problem.loss.name, TOLERANCE, find, policy.change_cost)
 
 
 def _mixed(

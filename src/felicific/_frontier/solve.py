@@ -24,6 +24,7 @@ from felicific._problem.asked import check_constraints
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem
 from felicific._problem.rows import Requirement, rows_of
+from felicific._program.changes import ChangeCost, check_change_cost, cost_by_sums
 from felicific._program.generation import Ledgers
 from felicific._program.moments import Moments
 from felicific._program.signals import Individual, Label, Signal
@@ -38,6 +39,7 @@ def frontier(
     gap: Mapping[str, float] | Sequence[str] | None = None,
     constraints: Iterable[Requirement] = (),
     move: Requirement | None = None,
+    change_cost: ChangeCost = 0.0,
     group_at_predict: bool = True,
     random_state: RandomState = None,
     policy: Kind | None = None,
@@ -62,11 +64,13 @@ def frontier(
     gap : dict of component or criterion to number, or list of components or criteria; optional
         Which gaps are closed; by default those of all components. With several, their gaps shrink together: in the
         proportions of the numbers, or else of their gaps when nothing is asked of them.
-    constraints : sequence of Gap, Ratio, Floor and Budget
+    constraints : sequence of Gap, Ratio, Floor, Budget and Losers
         Requirements that hold everywhere on the frontier, but for those that move.
     move : Gap or Ratio, one of the constraints; optional
         What moves along the frontier, alone. By default every Gap, in the proportions of their numbers; without any,
         the first Ratio.
+    change_cost : number or "auto"
+        As for :func:`felicific.solve`. With one, the frontier is that of loss plus what changed decisions cost.
     group_at_predict : bool
         False for policies that decide alike in all groups.
     random_state : None, int or NumPy generator
@@ -107,36 +111,45 @@ def frontier(
         missing_group,
     )
     salt, listed = make_salt(random_state), check_constraints(constraints)
+    cost = check_change_cost(change_cost)
     if isinstance(source, Moments):
         said.refuse_beside_moments()
         check_sums(source)
         joined = source.joined()
         closing = Closing.of(gap, listed, joined.components, move)
-        return _cells(joined, closing, group_at_predict, salt)
+        return _cells(joined, closing, group_at_predict, salt, cost)
     kind = said.kind(source, group_at_predict)
-    with said.people(source, constraints=listed, see_group=group_at_predict) as (people, problem):
+    with said.people(source, cost, constraints=listed, see_group=group_at_predict) as (people, problem):
         # All that is measured is closed, not what only a constraint speaks of.
         everything = gap is None and move is None and not any(one.replaces_gap for one in listed)
         closed = list(problem.closed) if everything else gap
         closing = Closing.of(closed, listed, problem.components, move)
         if kind.sees_x:
-            return _individual(people, problem, cast(Individual, kind), salt, closing)
+            return _individual(people, problem, cast(Individual, kind), salt, closing, cost)
         joined = compute_moments(people, problem, cast(Signal, kind)).joined()
         joined.check_complete()
-        return _cells(joined, closing, group_at_predict, salt)
+        return _cells(joined, closing, group_at_predict, salt, cost)
 
 
-def _cells(joined: Moments, closing: Closing, see_group: bool, salt: str) -> Frontier:
+def _cells(joined: Moments, closing: Closing, see_group: bool, salt: str, cost: ChangeCost) -> Frontier:
     """The frontier of policies that see a signal."""
+    found = cost_by_sums(joined, cost, see_group=see_group)
     if closing.by_points is None:
-        return cell_frontier(joined, closing, see_group=see_group, salt=salt)
+        return cell_frontier(joined, closing, see_group=see_group, salt=salt, change_cost=found)
     rows_of(closing.requirements, joined)  # what is wrong with them is said at once
-    solve = partial(solve_cells, joined, see_group=see_group, salt=salt)
-    return solved_frontier(closing, joined.components, joined.groups, joined.loss_name, joined.today, solve)
+    solve = partial(solve_cells, joined, see_group=see_group, salt=salt, change_cost=found)
+    return solved_frontier(
+        closing, joined.components, joined.groups, joined.loss_name, joined.today, solve, found
+    )
 
 
 def _individual(
-    people: People | LazyPeople, problem: Problem, kind: Individual, salt: str, closing: Closing
+    people: People | LazyPeople,
+    problem: Problem,
+    kind: Individual,
+    salt: str,
+    closing: Closing,
+    cost: ChangeCost,
 ) -> Frontier:
     """The frontier of individual policies of people in memory."""
     if isinstance(people, LazyPeople):
@@ -150,24 +163,24 @@ def _individual(
     if closing.by_points is not None:
 
         def solve(requirements: tuple[Requirement, ...]) -> Policy:
-            return fit_individual(replace(problem, requirements=requirements), known, kind, salt)[0]
+            return fit_individual(replace(problem, requirements=requirements), known, kind, salt, cost)[0]
 
         named = problem.components, sums.groups, problem.loss.name
         return solved_frontier(closing, *named, sums.today, solve)
-    fitted = _seed(problem, known, kind, salt, closing)
+    fitted = _seed(problem, known, kind, salt, closing, cost)
 
     def ground() -> Ledgers:
-        return ground_of(problem, known, fitted.calibration, fitted.origin)
+        return ground_of(problem, known, fitted.calibration, fitted.origin, change_cost=fitted.change_cost)
 
     return individual_frontier(problem, ground, fitted, closing)
 
 
 def _seed(
-    problem: Problem, people: People, kind: Individual, salt: str, closing: Closing
+    problem: Problem, people: People, kind: Individual, salt: str, closing: Closing, cost: ChangeCost
 ) -> IndividualPolicy:
     """A policy from which the frontier starts: one that closes all gaps as far as is asked, if there is one."""
     try:
         asked = replace(problem, requirements=closing.requirements)
-        return fit_individual(asked, people, kind, salt)[0]
+        return fit_individual(asked, people, kind, salt, cost)[0]
     except InfeasibleError:
-        return fit_individual(replace(problem, requirements=closing.kept), people, kind, salt)[0]
+        return fit_individual(replace(problem, requirements=closing.kept), people, kind, salt, cost)[0]

@@ -57,9 +57,9 @@ class SolvedFrontier(Frontier):
     ([1.0, 0.95, 0.9], 0.125, 0.0625)
     """
 
-    requirement: Requirement
-    before: Outcome
-    solve: Callable[[float], Policy] = field(repr=False)
+    requirement: Requirement = field(kw_only=True)
+    before: Outcome = field(kw_only=True)
+    solve: Callable[[float], Policy] = field(repr=False, kw_only=True)
 
     @cached_property
     def _solved(self) -> dict[float, Policy]:
@@ -234,6 +234,7 @@ def solved_frontier(
     loss_name: str,
     today: Outcome,
     solve: Callable[[tuple[Requirement, ...]], Policy],
+    change_cost: float = 0.0,
 ) -> SolvedFrontier:
     """The frontier of what a closing moves by points; ``solve`` finds the policy that meets some requirements."""
     moved = closing.by_points
@@ -242,4 +243,14 @@ def solved_frontier(
     def at(value: float) -> Policy:
         return solve((*([moved.at(value)] if value else []), *closing.kept))
 
-    return SolvedFrontier(components, groups, loss_name, EXACT, _no_line, moved, today, at)
+    return SolvedFrontier(
+        components,
+        groups,
+        loss_name,
+        EXACT,
+        _no_line,
+        change_cost,
+        requirement=moved,
+        before=today,
+        solve=at,
+    )

@@ -145,12 +145,18 @@ class Columns:
         """The classes there are: as they are given, else those with probabilities, else the labels."""
         labels = self.column(table, "y")
         classes = self.classes_named if classes is None else classes
+        if labels is None:  # what is decided, or predicted, are classes too
+            labels = (
+                self.column(table, "today") if self.predicted is None else self.column(table, "predicted")
+            )
         if classes is None and labels is not None:
             if weight is not None and len(weight) == len(labels):  # other lengths are refused later
                 labels = labels[weight > 0]
             classes = distinct(labels)
+        if classes is None:
+            raise no_classes()
         as_objects = labels is None or labels.dtype.kind == "O"
-        return as_classes([] if classes is None else classes, text_as_objects=as_objects)
+        return as_classes(classes, text_as_objects=as_objects)
 
     def read(self, table: Table, classes: Array, weight: Floats | None) -> dict[str, Any]:
         """The values of all roles, with the checked weights, for :meth:`People.of`."""
@@ -215,6 +221,14 @@ class Columns:
     def for_classes(self, classes: list[Any]) -> Columns:
         """With the columns of probabilities in the order of the classes."""
         return self if self.proba is None else replace(self, proba=ordered_names(self.proba, classes))
+
+
+def no_classes() -> DataError:
+    """What is said where nothing tells which classes there are."""
+    return DataError(
+        "There are no labels y, so nothing says which classes there are.",
+        "Pass classes=, or proba={class: column}; or y=.",
+    )
 
 
 def ordered_columns(proba: Any, classes: list[Any]) -> Any:

@@ -43,11 +43,9 @@ def labelled_people(
     that is said instead.
     """
     engine = find_engine(table)
-    if columns.y is None:
-        where = "Name their column in y=, or pass them." if engine is None else "Name their column in y=."
-        raise DataError("There are no labels y.", where)
     if engine is not None:
         problem = asked(classes_on(engine, columns, classes))
+        _refuse_unlabelled(columns, problem)
         yield LazyPeople.of(engine, columns, problem, groups), problem
         return
     if groups is None and not count_rows(table):
@@ -56,4 +54,14 @@ def labelled_people(
         weight = columns.weights_in(table)
         known = columns.classes_in(table, classes, weight)
         problem = asked(known)
+        _refuse_unlabelled(columns, problem)
         yield People.of(table, problem, **columns.read(table, known, weight), groups=groups), problem
+
+
+def _refuse_unlabelled(columns: Columns, problem: Problem) -> None:
+    """Raise if something looks at labels, and there are none."""
+    if columns.y is None and problem.looks_at_y:
+        raise DataError(
+            f"There are no labels y, and {problem.looking_at_y} looks at them.",
+            "Name their column in y=, or pass them; loss='changes' and happiness that does not look at y need none.",
+        )

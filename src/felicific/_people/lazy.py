@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from felicific._people.checks import check_weights
-from felicific._people.columns import Columns
+from felicific._people.columns import Columns, no_classes
 from felicific._people.missing import Missing, missing_values
 from felicific._people.people import People
 from felicific._people.plan import Plan
@@ -195,7 +195,12 @@ def classes_on(engine: Engine, columns: Columns, classes: Sequence[Any] | None) 
     columns = columns.names_only()
     classes = columns.classes_named if classes is None else classes
     if classes is None:
-        held = [] if columns.y is None else distinct_labels(engine, columns.y, columns.weight, "y")
+        known = next(
+            (name for name in (columns.y, columns.predicted, columns.today) if name is not None), None
+        )
+        if known is None:
+            raise no_classes()
+        held = distinct_labels(engine, known, columns.weight, "y")
         try:
             classes = sorted(held)
         except TypeError as error:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from felicific._documents import (
     check_shape,
     plain,
@@ -48,6 +50,10 @@ class Basis:
         Whether each person's probabilities came from a model that was not fitted on that person.
     requirements : tuple of Asked
         What else was asked for.
+    unconstrained : Outcome, or None
+        What a policy of the same kind does of which nothing was required, at the same cost of changes.
+    change_cost : float
+        What a decision that is not today's cost beside the loss.
     """
 
     loss_name: str = ""
@@ -55,6 +61,8 @@ class Basis:
     asked: dict[str, float] = field(default_factory=dict)
     out_of_fold: bool = False
     requirements: tuple[Asked, ...] = ()
+    unconstrained: Outcome | None = None
+    change_cost: float = 0.0
 
     def reached(self, components: Sequence[Component], means: Floats) -> list[str]:
         """What group means make of every requirement that compares people, and who is not compared, in sentences."""
@@ -86,12 +94,9 @@ class Basis:
 
     def to_json(self) -> dict[str, Any]:
         """As data."""
-        today = self.today
         return {
             "loss_name": self.loss_name,
-            "today": None
-            if today is None
-            else {"loss": today.loss, "means": today.means.tolist(), "gaps": today.gaps.tolist()},
+            "today": None if self.today is None else write_outcome(self.today),
             "asked": [[name, width] for name, width in self.asked.items()],
             "out_of_fold": self.out_of_fold,
             "requirements": [
@@ -107,6 +112,8 @@ class Basis:
                 }
                 for asked in self.requirements
             ],
+            "unconstrained": None if self.unconstrained is None else write_outcome(self.unconstrained),
+            "change_cost": self.change_cost,
         }
 
     @classmethod
@@ -115,24 +122,27 @@ class Basis:
         if content is None:
             return cls()  # files of 0.1.0 do not say it
         names = {"loss_name", "today", "asked", "out_of_fold"}
-        if not isinstance(content, dict) or set(content) - {"requirements"} != names:
+        later: dict[str, Any] = {
+            "unconstrained": None,
+            "change_cost": 0.0,
+            "requirements": [],
+        }
+        if not isinstance(content, dict) or set(content) - set(later) != names:
             raise refused("it does not say what its numbers rest on")
+        content = later | content
         if type(content["loss_name"]) is not str or type(content["out_of_fold"]) is not bool:
             raise refused("the name of its loss, or whether it was fitted out of fold, is of another type")
-        today = content["today"]
-        if today is not None:
-            if not isinstance(today, dict) or set(today) != {"loss", "means", "gaps"}:
-                raise refused("what is decided today lacks a part, or has one too many")
-            today = Outcome(
-                read_number(today["loss"], "loss of today"),
-                check_shape("means of today", read_numbers(today["means"], "means of today"), shape),
-                check_shape("gaps of today", read_numbers(today["gaps"], "gaps of today"), shape[1:]),
-            )
+        today, free = content["today"], content["unconstrained"]
+        today = None if today is None else read_outcome(today, shape, "what is decided today")
+        free = None if free is None else read_outcome(free, shape, "the policy without requirements")
+        cost = read_number(content["change_cost"], "cost of changes")
+        if not 0.0 <= cost < math.inf:
+            raise refused("its cost of changes is negative")
         asked = read_prices(content["asked"], "gap that was asked for")
         if any(not 0.0 <= width < math.inf for width in asked.values()):
             raise refused("a gap that was asked for is negative")
         others = tuple(_asked(part, shape) for part in content.get("requirements", []))
-        return cls(content["loss_name"], today, asked, content["out_of_fold"], others)
+        return cls(content["loss_name"], today, asked, content["out_of_fold"], others, free, cost)
 
 
 def _asked(content: Any, shape: tuple[int, ...]) -> Asked:
@@ -148,3 +158,52 @@ def _asked(content: Any, shape: tuple[int, ...]) -> Asked:
         read_values([name], "group")[0]: read_number(people, "people") for name, people in content["left_out"]
     }
     return Asked(content["words"], j, content["measure"], shares, whose, left_out)
+
+
+#: Shares of an outcome that may not be known.
+SHARES = ("changed", "gains", "loses")
+
+
+def write_outcome(outcome: Outcome) -> dict[str, Any]:
+    """As data; what is not known is None."""
+    shares = {name: getattr(outcome, name) for name in SHARES}
+    return {
+        "loss": outcome.loss,
+        "means": outcome.means.tolist(),
+        "gaps": outcome.gaps.tolist(),
+        **{name: None if share is None else _without_nan(share) for name, share in shares.items()},
+    }
+
+
+def _without_nan(share: Floats) -> list[Any]:
+    known = share.astype(object)
+    known[np.isnan(share)] = None
+    return list(known.tolist())
+
+
+def read_outcome(content: Any, shape: tuple[int, ...], whose: str) -> Outcome:
+    """Read what :func:`write_outcome` wrote, for means of this shape."""
+    if not isinstance(content, dict) or set(content) - set(SHARES) != {"loss", "means", "gaps"}:
+        raise refused(f"{whose} lacks a part, or has one too many")
+    return Outcome(
+        read_number(content["loss"], f"loss of {whose}"),
+        check_shape(f"means of {whose}", read_numbers(content["means"], f"means of {whose}"), shape),
+        check_shape(f"gaps of {whose}", read_numbers(content["gaps"], f"gaps of {whose}"), shape[1:]),
+        *(read_share(content.get(name), shape[: 2 - (name == "changed")], name) for name in SHARES),
+    )
+
+
+def read_share(content: Any, shape: tuple[int, ...], name: str) -> Floats | None:
+    """Shares of people, each from 0 to 1 or not known."""
+    if content is None:
+        return None
+    rows = content if len(shape) == 1 else [number for row in content for number in row]
+    known = [number for number in rows if number is not None]
+    numbers = read_numbers(known, name) if known else np.zeros(0)
+    if ((numbers < 0.0) | (numbers > 1.0 + 1e-9)).any():
+        raise refused(f"{name} holds what is no share of people")
+    filled = np.full(len(rows), np.nan)
+    filled[[number is not None for number in rows]] = numbers
+    if len(rows) != math.prod(shape):
+        raise refused(f"{name} has another shape")
+    return filled.reshape(shape)

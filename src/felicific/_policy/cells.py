@@ -19,6 +19,7 @@ from felicific._policy.policy import Policy, Stretches, Wording
 from felicific._policy.sql import Names, case_expression
 from felicific._problem.asked import gaps_asked
 from felicific._problem.rows import Requirement
+from felicific._program.changes import ChangeCost, cost_by_sums
 from felicific._program.moments import Moments
 from felicific._program.signals import SIGNALS, Signal, Spread, signal_from_json, signal_to_json
 from felicific._program.solution import solve_program
@@ -235,10 +236,17 @@ Policy.kinds.update(dict.fromkeys(SIGNALS, CellPolicy))
 
 
 def solve_cells(
-    joined: Moments, requirements: Sequence[Requirement], *, see_group: bool, salt: str
+    joined: Moments,
+    requirements: Sequence[Requirement],
+    *,
+    see_group: bool,
+    salt: str,
+    change_cost: ChangeCost = 0.0,
 ) -> CellPolicy:
     """The policy of least loss that sees the cells of some moments."""
-    solution = solve_program(joined, requirements, see_group=see_group)
+    cost = cost_by_sums(joined, change_cost, see_group=see_group)
+    solution = solve_program(joined, requirements, see_group=see_group, change_cost=cost)
+    free = solve_program(joined, (), see_group=see_group, change_cost=cost) if requirements else solution
     return CellPolicy(
         classes=joined.classes,
         groups=joined.groups,
@@ -257,6 +265,8 @@ def solve_cells(
             joined.today,
             gaps_asked(requirements, joined.components),
             requirements=solution.asked,
+            unconstrained=free.outcome,
+            change_cost=cost,
         ),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,15 +12,17 @@ from felicific._policy.basis import Basis
 from felicific._policy.calibration import Calibration, fit_calibration
 from felicific._policy.individual import IndividualPolicy, search_of
 from felicific._policy.ledger import expected_ledger, find_origin, real_ledger, refuse_large
+from felicific._problem.loss import CHANGES
 from felicific._problem.problem import Problem
-from felicific._program.generation import Crowd, Generated, Ledgers, generate, likeliest
+from felicific._program.changes import ChangeCost, largest_as_good
+from felicific._program.generation import Crowd, Generated, Ledgers, charged, choose, generate, likeliest
 from felicific._program.signals import Individual
 from felicific._typing import Array, Codes, Floats
 from felicific.exceptions import DataError, HappinessError
 
 
 def fit_individual(
-    problem: Problem, people: People, individual: Individual, salt: str
+    problem: Problem, people: People, individual: Individual, salt: str, change_cost: ChangeCost = 0.0
 ) -> tuple[IndividualPolicy, str]:
     """Fit a policy that sees all of x; also a fingerprint of the people it was fitted on."""
     check_today(problem, people)
@@ -30,17 +33,52 @@ def fit_individual(
             "Leave the calibration out, or use group_at_predict=True.",
         )
     if problem.see_group:
-        assert people.labels is not None, "a policy is fitted to labels"
-        calibration = fit_calibration(
-            individual.calibration,
-            _scores(people),
-            people.labels,
-            people.codes,
-            len(people.groups),
-            people.weights,
-        )
-    ground = ground_of(problem, people, calibration)
+        calibration = calibrated(individual, people)
+    cost = cost_by_people(problem, people, individual, change_cost)
+    ground = ground_of(problem, people, calibration, change_cost=cost)
     return _policy(problem, ground, calibration, salt), fingerprint_of(ground)
+
+
+def calibrated(individual: Individual, people: People) -> Calibration:
+    """What probabilities mean, group by group; without labels, what they say."""
+    labels = people.codes if people.labels is None else people.labels
+    method = "none" if people.labels is None else individual.calibration
+    return fit_calibration(method, _scores(people), labels, people.codes, len(people.groups), people.weights)
+
+
+def cost_by_people(problem: Problem, people: People, individual: Individual, asked: ChangeCost) -> float:
+    """What a change costs a policy that sees all of x, of people who are divided into folds if it is left to them."""
+    if asked == "auto":
+        found = individual.weighs_changes(len(problem.decisions)) and problem.loss.name != CHANGES
+        return found_by_people(problem, people, individual) if found else 0.0
+    return asked
+
+
+def found_by_people(problem: Problem, people: People, individual: Individual) -> float:
+    """The cost that "auto" finds on the folds of people: each decided about by what the others' labels say."""
+    assert people.fold is not None, "people are divided"
+    plain, bounds = replace(problem, happiness=(), requirements=()), problem.loss.bounds
+    parts: dict[int, tuple[Ledgers, Floats]] = {}
+    for f in range(people.folds):
+        out, rest = (people.take(np.flatnonzero((people.fold == f) == here)) for here in (True, False))
+        if len(out):
+            calibration = calibrated(individual, rest) if problem.see_group else None
+            ground = ground_of(plain, out, calibration, np.zeros(0))
+            parts[f] = ground, ground.real.cost * people.weights[people.fold == f, None]
+    if bounds is None:
+        every = [ground.real.cost for ground, _ in parts.values()]
+        bounds = min(part.min() for part in every), max(part.max() for part in every)
+
+    def left_out(f: int, cost: float) -> float:
+        ground, losses = parts[f]
+        likely, n = np.asarray(ground.crowd.likely), len(losses)
+        decided = choose(
+            1.0, np.zeros((1, 0)), charged(ground.plug_in.cost, likely, cost), ground.plug_in.value
+        )
+        return float(losses[np.arange(n), decided].sum())
+
+    mass = np.bincount(people.fold, people.weights, minlength=people.folds).astype(np.float64)
+    return largest_as_good(left_out, mass, float(bounds[1] - bounds[0]))
 
 
 def recalibrate_individual(
@@ -51,7 +89,7 @@ def recalibrate_individual(
     Also their fingerprint; for the very people the policy was fitted on, it is returned as it is.
     """
     check_today(problem, people)
-    ground = ground_of(problem, people, policy.calibration, policy.origin)
+    ground = ground_of(problem, people, policy.calibration, policy.origin, change_cost=policy.change_cost)
     fingerprint = fingerprint_of(ground)
     if fingerprint == fitted_on:
         return policy, fitted_on
@@ -59,7 +97,12 @@ def recalibrate_individual(
 
 
 def ground_of(
-    problem: Problem, people: People, calibration: Calibration | None, origin: Floats | None = None
+    problem: Problem,
+    people: People,
+    calibration: Calibration | None,
+    origin: Floats | None = None,
+    *,
+    change_cost: float = 0.0,
 ) -> Ledgers:
     """The people as column generation sees them: what a policy may expect of them, and what is known of them.
 
@@ -74,6 +117,13 @@ def ground_of(
         belief = _independent(scores, codes, len(groups)) if people.joint is None else people.joint
     if origin is None:
         origin = find_origin(problem, people)
+    own = people.decisions_today()
+    if change_cost and (scores[np.arange(len(own)), own] < scores.max(axis=1) - 1e-9).any():
+        raise DataError(
+            "Changes from what is decided today cost something, and today's decisions are not the likeliest classes, "
+            "so an individual policy would have to know them of everybody.",
+            "Use change_cost=0 or policy='score', or leave today= out.",
+        )
     now = people.today_of(slice(None))
     plug_in = known = expected_ledger(problem, groups, people.x, belief, seen, origin, people.rows, now)
     if people.labels is not None:
@@ -91,13 +141,14 @@ def ground_of(
         origin=origin,
         weight=people.weights,
         group=codes,
-        own=people.decisions_today(),
+        own=own,
         likely=likeliest(scores),
         see_group=problem.see_group,
         attributes=people.attributes,
         unknown=people.unknown,
+        change_cost=change_cost,
     )
-    return Ledgers(crowd, plug_in, known)
+    return Ledgers(crowd, plug_in, known, labelled=people.labels is not None)
 
 
 def check_today(problem: Problem, people: People) -> None:
@@ -144,7 +195,14 @@ def make_policy(
         problem=problem,
         attributes=crowd.attributes,
         unknown=crowd.unknown,
-        basis=Basis(problem.loss.name, generated.today, problem.gaps or {}, requirements=generated.asked),
+        basis=Basis(
+            problem.loss.name,
+            generated.today,
+            problem.gaps or {},
+            requirements=generated.asked,
+            unconstrained=generated.unconstrained,
+            change_cost=crowd.change_cost,
+        ),
         search=search_of(generated, [component.name for component in crowd.components]),
     )
 

@@ -21,15 +21,25 @@ from felicific._policy.calibration import Calibration, fit_curve
 from felicific._policy.fit_individual import check_today, ground_of, make_policy
 from felicific._policy.individual import IndividualPolicy
 from felicific._problem.problem import Problem
+from felicific._program.changes import ChangeCost
 from felicific._program.generation import Choice, Crowd, Ledgers, Sums, add_sums, generate
 from felicific._program.signals import FINE, Individual, Label
 from felicific._program.sums import compute_moments
 from felicific._tables.progress import shown
 from felicific._typing import Floats
+from felicific.exceptions import DataError
 
 
-def fit_lazily(people: LazyPeople, individual: Individual, salt: str) -> IndividualPolicy:
+def fit_lazily(
+    people: LazyPeople, individual: Individual, salt: str, change_cost: ChangeCost = 0.0
+) -> IndividualPolicy:
     """Fit an individual policy by passes over a table that is not in memory."""
+    if change_cost == "auto" and individual.weighs_changes(len(people.problem.decisions)):
+        raise DataError(
+            "change_cost='auto' of an individual policy is found on people in memory.",
+            "Collect the table first, or give change_cost= a number (0: changes are free).",
+        )
+    cost = 0.0 if change_cost == "auto" else change_cost
     problem = people.problem
     with shown():  # one line for all passes
         # One query looks at every row, finds the groups and a typical value of every component.
@@ -37,7 +47,7 @@ def fit_lazily(people: LazyPeople, individual: Individual, salt: str) -> Individ
         moments.check_complete()
         people = replace(people, groups=moments.groups)
         calibration = _calibrated(people, individual.calibration)
-        ground = _Table(people, calibration, moments.origin)
+        ground = _Table(people, calibration, moments.origin, cost)
         generated = generate(ground, problem.requirements)
     return make_policy(problem, ground.crowd, generated, calibration, salt)
 
@@ -49,6 +59,7 @@ class _Table:
     people: LazyPeople
     calibration: Calibration
     origin: Floats
+    change_cost: float
     passes: Iterator[int] = field(default_factory=partial(count, 1))
 
     @property
@@ -67,6 +78,7 @@ class _Table:
             likely=nobody,
             attributes=self.people.columns.attributes,
             unknown=self.people.columns.missing_group,
+            change_cost=self.change_cost,
         )
 
     @property
@@ -85,7 +97,7 @@ class _Table:
         return sums
 
     def _pass(self, question: Callable[[Ledgers], Any]) -> Any:
-        step = partial(_asked, self.people.problem, self.calibration, self.origin, question)
+        step = partial(_asked, self.people.problem, self.calibration, self.origin, self.change_cost, question)
         with shown(f"pass {next(self.passes)}"):
             return self.people.fold(step, add_sums)
 
@@ -102,12 +114,13 @@ def _asked(
     problem: Problem,
     calibration: Calibration,
     origin: Floats,
+    change_cost: float,
     question: Callable[[Ledgers], Any],
     people: People,
 ) -> Any:
     """Put some people into ledgers and ask them."""
     check_today(problem, people)
-    return question(ground_of(problem, people, calibration, origin))
+    return question(ground_of(problem, people, calibration, origin, change_cost=change_cost))
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -25,7 +25,7 @@ from felicific._problem.happiness import (
     function_to_json,
     resolve_happiness,
 )
-from felicific._problem.loss import Loss
+from felicific._problem.loss import CHANGES, Loss
 from felicific._problem.problem import Problem
 from felicific._program.generation import (
     CHOOSES,
@@ -33,6 +33,7 @@ from felicific._program.generation import (
     Generated,
     Ledger,
     Mixture,
+    charged,
     choose,
     fixed_decisions,
     likeliest,
@@ -152,6 +153,8 @@ class IndividualPolicy(Policy):
         likely = likeliest(scores.reshape(len(rows), k, -1).sum(axis=2))
         now = self.problem.decisions[likely] if self.problem.looks_at_today else None
         ledger = expected_ledger(self.problem, self.groups, x, belief, names, self.origin, rows, now)
+        if self.change_cost:
+            ledger = replace(ledger, cost=charged(ledger.cost, likely, self.change_cost))
         return Seen(ledger, likely, np.zeros(len(rows), dtype=np.intp) if group is None else group)
 
     @classmethod
@@ -212,6 +215,9 @@ class IndividualPolicy(Policy):
 
     def _aim(self, m: int, z: int, digits: int, names: Wording) -> str:
         parts = ["expected loss"] if self.mixture.alpha[m] else ["value of zero"]
+        if self.change_cost and self.mixture.alpha[m]:
+            cost = f"{self.change_cost:.{digits}g}"
+            parts.append(f"plus {cost} if it is not the class that the model finds likeliest")
         for y, group in enumerate(names.groups):
             if self.see_group and y != z:
                 continue
@@ -231,7 +237,7 @@ class IndividualPolicy(Policy):
     def _content(self) -> dict[str, Any]:
         loss = self.problem.loss
         stored: Any = loss.name if loss.matrix is None else loss.matrix.tolist()
-        if isinstance(loss.function, Expression):
+        if isinstance(loss.function, Expression) and loss.name != CHANGES:
             stored = {"expression": loss.function.text}
         return {
             "policy": {"kind": "individual"},
@@ -259,7 +265,7 @@ class IndividualPolicy(Policy):
         loss = content["loss_function"]
         if isinstance(loss, dict):
             loss = Expression(loss["expression"])
-        elif isinstance(loss, str):
+        elif isinstance(loss, str) and loss != CHANGES:
             loss = functions["loss"]
             if loss is None:
                 raise PolicyFileError(

@@ -71,15 +71,15 @@ def expected_ledger(
 
 
 def real_ledger(problem: Problem, people: People, origin: Floats) -> Ledger:
-    """Values under the real labels and groups."""
-    assert people.labels is not None, "a real ledger needs labels"
+    """Values under the real labels, which something that looks at them needs, and groups."""
     y, labels = people.y, people.labels
 
     def cases(rows: slice, look_at_y: bool) -> Iterator[_Case]:
         codes = people.codes[rows]
         slot = 0 if problem.see_group else codes
         known = None if y is None else y[rows]
-        yield _Case(known, labels[rows], people.group[rows], np.ones(len(codes)), slot, frozenset())
+        truth = None if labels is None else labels[rows]
+        yield _Case(known, truth, people.group[rows], np.ones(len(codes)), slot, frozenset())
 
     slots = 1 if problem.see_group else len(people.groups)
     ledger = _ledger(problem, slots, people.x, people.rows, cases, origin, people.today_of(slice(None)))
@@ -97,7 +97,8 @@ def refuse_large(problem: Problem, people: People, ledger: Ledger) -> None:
 
     _, k, slots, j = ledger.value.shape
     per_person = ledger.value.sum(axis=2) if slots > 1 else ledger.value[:, :, 0]
-    value = np.array([[sums(per_person[:, d, c]) for c in range(j)] for d in range(k)]).swapaxes(1, 2)
+    value = np.array([[sums(per_person[:, d, c]) for c in range(j)] for d in range(k)])
+    value = value.reshape(k, j, g).swapaxes(1, 2)
     refuse_overflow(problem, value, np.array([sums(ledger.cost[:, d]) for d in range(k)]))
 
 

@@ -32,9 +32,10 @@ from felicific._documents import (
 from felicific._files import write_whole
 from felicific._people.people import People
 from felicific._policy.apply import Roles, decide_table
-from felicific._policy.basis import OUT_OF_FOLD, UNCHANGED, Basis
+from felicific._policy.basis import OUT_OF_FOLD, SHARES, UNCHANGED, Basis, read_share, write_outcome
 from felicific._policy.lottery import SEEDED, check_keys, draw, keys_as_text, make_salt
 from felicific._policy.sql import Names
+from felicific._problem.change import cost_of_changes, three_points
 from felicific._problem.happiness import Component, read_component
 from felicific._problem.loss import is_accuracy, loss_text, loss_words
 from felicific._problem.unions import Attribute, read_attributes
@@ -276,6 +277,26 @@ class Policy(ABC):
             for j, component in enumerate(self.components)
         }
 
+    @property
+    def change_cost(self) -> float:
+        """What a decision that is not today's cost beside the loss, per person; ``loss`` is without it."""
+        return self.basis.change_cost
+
+    @property
+    def outcomes(self) -> dict[str, Outcome]:
+        """What is done to the fitted people ``"today"``, ``"unconstrained"`` and as ``"proposed"`` by this policy.
+
+        Unconstrained is a policy of the same kind, at the same cost of changes, of which nothing is required: from
+        today to there decisions are tuned, and from there on made fair. What is not known is left out, such as of
+        files that older versions wrote.
+        """
+        points = {
+            "today": self.basis.today,
+            "unconstrained": self.basis.unconstrained,
+            "proposed": self.outcome,
+        }
+        return {name: outcome for name, outcome in points.items() if outcome is not None}
+
     # -----------------------------------------------------------------------------------------------------
     # Use
 
@@ -427,8 +448,12 @@ class Policy(ABC):
             mean = "Expected mean" if self.expected else "Mean"
             found.append(f"{mean} {component.name!r} is {means}: a gap of {gap}.")
         found += self.basis.reached(self.components, self.outcome.means)
-        found += self.premises()
+        found += cost_of_changes(self.change_cost) + self.premises()
         return found + self.basis.remarks(self.components, self.wording.groups, self.outcome, whom)
+
+    def story(self) -> list[str]:
+        """What tuning did and what fairness did, apart: from today to the best without requirements, and on to this."""
+        return three_points(self.components, self.wording.groups, self.basis.loss_name, self.outcomes)
 
     def premises(self) -> list[str]:
         """What to know of the loss, the means and the gaps that it states for the people it was fitted on."""
@@ -454,9 +479,7 @@ class Policy(ABC):
             "classes": write_classes(self.classes),
             "groups": plain(list(self.groups), "group"),
             "components": [asdict(component) for component in self.components],
-            "loss": self.outcome.loss,
-            "means": self.outcome.means.tolist(),
-            "gaps": self.outcome.gaps.tolist(),
+            **write_outcome(self.outcome),
             "prices": [[name, price] for name, price in self.prices.items()],
             "salt": self.salt,
             "randomize": self.randomize,
@@ -546,11 +569,12 @@ def _common(content: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(components, list):
         raise refused("its components are no list")
     means, gaps = read_numbers(content["means"], "means"), read_numbers(content["gaps"], "gaps")
+    shares = [read_share(content.get(name), means.shape[: 2 - (name == "changed")], name) for name in SHARES]
     return {
         "classes": read_classes(content["classes"]),
         "groups": tuple(read_values(content["groups"], "group")),
         "components": tuple(read_component(component) for component in components),
-        "outcome": Outcome(read_number(content["loss"], "loss"), means, gaps),
+        "outcome": Outcome(read_number(content["loss"], "loss"), means, gaps, *shares),
         "prices": read_prices(content["prices"]),
         "salt": content["salt"],
         "randomize": content["randomize"],

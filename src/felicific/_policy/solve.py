@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias, cast
 from felicific._capabilities import remedy
 from felicific._people.columns import Columns
 from felicific._people.find import labelled_people
+from felicific._people.folds import FOLDS
 from felicific._people.lazy import LazyPeople
 from felicific._people.people import People
 from felicific._people.worth import idle
@@ -22,6 +23,7 @@ from felicific._problem.asked import check_constraints, check_gaps, default_gap,
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem
 from felicific._problem.rows import Requirement
+from felicific._program.changes import ChangeCost, check_change_cost
 from felicific._program.moments import Moments
 from felicific._program.signals import Individual, Label, Signal, SignalLike, resolve_kind
 from felicific._program.sums import compute_moments
@@ -37,6 +39,7 @@ def solve(
     *,
     gap: GapLike = None,
     constraints: Iterable[Requirement] = (),
+    change_cost: ChangeCost = 0.0,
     group_at_predict: bool = True,
     random_state: RandomState = None,
     policy: Kind | None = None,
@@ -63,8 +66,12 @@ def solve(
     gap : number, or dict of component or criterion to number
         Largest allowed gap, in the unit of happiness; components that a dict does not name are measured and not
         constrained. By default 0, or nothing once there is a Gap or a Ratio among the ``constraints``.
-    constraints : sequence of Gap, Ratio, Floor and Budget
+    constraints : sequence of Gap, Ratio, Floor, Budget and Losers
         Further requirements. Of several gaps of a component between all groups the smallest counts.
+    change_cost : number or "auto"
+        What a decision that is not today's costs beside the loss, in its unit, per person. "auto" takes, for the score
+        of two classes, the largest that does as well as the best on folds, which moments hold by ``folds=5``; 0 for any
+        other policy.
     group_at_predict : bool
         False for a policy that decides alike in all groups, because the group is not known when it decides.
     random_state : None, int or NumPy generator
@@ -113,28 +120,34 @@ def solve(
         missing_group,
     )
     salt, listed = make_salt(random_state), check_constraints(constraints)
-    gap = default_gap(gap, listed)
+    gap, cost = default_gap(gap, listed), check_change_cost(change_cost)
     if isinstance(source, Moments):
         said.refuse_beside_moments()
         check_sums(source)
         check_gaps(gap, listed, source.components)
         requirements = requirements_of(gap, listed, source.components)
-        return solve_cells(source.joined(), requirements, see_group=group_at_predict, salt=salt)
+        return solve_cells(
+            source.joined(), requirements, see_group=group_at_predict, salt=salt, change_cost=cost
+        )
     kind = said.kind(source, group_at_predict)
-    with said.people(source, gap=gap, constraints=listed, see_group=group_at_predict) as (
-        people,
-        problem,
-    ):
+    asked: dict[str, Any] = {"gap": gap, "constraints": listed, "see_group": group_at_predict}
+    with said.people(source, cost, **asked) as (people, problem):
         if not kind.sees_x:
             moments = compute_moments(people, problem, cast(Signal, kind))
             moments.check_complete()
-            return solve_cells(moments.joined(), problem.requirements, see_group=group_at_predict, salt=salt)
+            return solve_cells(
+                moments.joined(),
+                problem.requirements,
+                see_group=group_at_predict,
+                salt=salt,
+                change_cost=cost,
+            )
         individual = cast(Individual, kind)
         if isinstance(people, LazyPeople):
-            return fit_lazily(people, individual, salt)
+            return fit_lazily(people, individual, salt, cost)
         # As on an engine, one look at every row before any search.
         compute_moments(people, problem, Label()).check_complete()
-        return fit_individual(problem, people.with_scores, individual, salt)[0]
+        return fit_individual(problem, people.with_scores, individual, salt, cost)[0]
 
 
 def check_sums(sums: Moments) -> None:
@@ -190,9 +203,9 @@ class Said:
         return kind
 
     def people(
-        self, table: Table, **asked: Any
+        self, table: Table, change_cost: ChangeCost, **asked: Any
     ) -> AbstractContextManager[tuple[People | LazyPeople, Problem]]:
-        """The people, and what is ``asked`` of the decisions about them."""
+        """The people, in folds if the cost of changes is found on them, and what is ``asked`` of decisions."""
         columns = Columns(
             self.sensitive_features,
             self.y,
@@ -201,6 +214,7 @@ class Said:
             self.today,
             weight=self.sample_weight,
             missing_group=self.missing_group,
+            folds=FOLDS if change_cost == "auto" else 0,
         )
 
         def problem(decisions: Array) -> Problem:

@@ -22,6 +22,9 @@ def _errors(labels: list[Any], decisions: list[Any]) -> Floats:
 #: Losses that have a name, by what they make of the labels (rows) and the decisions (columns).
 LOSSES: dict[str, Callable[[list[Any], list[Any]], Floats]] = {"error": _errors}
 
+#: The name of the loss that counts nothing but changes, which needs no label.
+CHANGES = "changes"
+
 
 def is_accuracy(name: str) -> bool:
     """Whether a loss of this name is read as an accuracy, in per cent; any other is read as it is."""
@@ -30,11 +33,13 @@ def is_accuracy(name: str) -> bool:
 
 def loss_words(name: str) -> str:
     """What a reader calls a loss of this name."""
-    return "accuracy" if is_accuracy(name) else "loss per person"
+    return {"error": "accuracy", CHANGES: "share of decisions that change"}.get(name, "loss per person")
 
 
 def loss_text(name: str, loss: float, digits: int = 5) -> str:
     """A mean loss for reading."""
+    if name == CHANGES:
+        return f"{loss:.2%}"
     return f"{1.0 - loss:.2%}" if is_accuracy(name) else written(loss, digits)
 
 
@@ -49,7 +54,7 @@ class Loss:
     Attributes
     ----------
     name : str
-        How moments and frontiers call it; "error" for the error rate.
+        How moments and frontiers call it; "error" for the error rate, "changes" for the share of changed decisions.
     written : object
         What the user wrote.
     matrix : array of shape (labels, decisions), or None
@@ -70,11 +75,13 @@ class Loss:
         rows, columns = (decisions if labels is None else labels).tolist(), decisions.tolist()
         if isinstance(loss, str) and loss in LOSSES:
             return cls(loss, loss, matrix=LOSSES[loss](rows, columns))
+        if isinstance(loss, str) and loss == CHANGES:
+            return cls(loss, loss, function=Expression("decision != today"))
         if isinstance(loss, str):
             if is_name(loss):
                 raise DataError(
                     f"There is no loss called {loss!r}.",
-                    "Use 'error', a cost matrix, or a function or an expression of the decision.",
+                    "Use 'error', 'changes', a cost matrix, or a function or an expression of the decision.",
                 )
             return cls(f"expression {loss.strip()}", loss, function=Expression(loss.strip()))
         if isinstance(loss, Expression):
@@ -114,7 +121,7 @@ class Loss:
 
 def loss_bounds(name: str) -> tuple[float, float] | None:
     """The range of a loss of this name, when the name tells it."""
-    if name in LOSSES:
+    if name in LOSSES or name == CHANGES:
         return 0.0, 1.0
     try:
         matrix = (

@@ -134,6 +134,17 @@ class Problem:
         return "x" in self.loss.asks or any("x" in happiness.asks for happiness in self.happiness)
 
     @property
+    def looks_at_y(self) -> bool:
+        """Whether something looks at labels."""
+        return bool(self.looking_at_y)
+
+    @property
+    def looking_at_y(self) -> str:
+        """What looks at labels, in words; empty for nothing."""
+        names = [f"the happiness {part.name!r}" for part in self.happiness if part.looks_at_y]
+        return (["the loss"] if self.loss.looks_at_y else names)[0] if self.loss.looks_at_y or names else ""
+
+    @property
     def looks_at_today(self) -> bool:
         """Whether a function looks at what is decided today."""
         return "today" in self.loss.asks or any(happiness.looks_at_today for happiness in self.happiness)

@@ -70,7 +70,10 @@ class Ledger:
 
 @dataclass(frozen=True)
 class Crowd:
-    """The people: their weights, groups, what the model itself decides about them, and their likeliest class."""
+    """The people: their weights, groups, what the model itself decides about them, and their likeliest class.
+
+    Deciding otherwise than the likeliest class costs ``change_cost``.
+    """
 
     classes: Array
     groups: tuple[Any, ...]
@@ -83,6 +86,7 @@ class Crowd:
     likely: Codes | None = None
     attributes: tuple[Attribute, ...] = ()
     unknown: str | None = None
+    change_cost: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -117,7 +121,8 @@ class Mixture:
 class Generated:
     """A mixture with what it achieves and how the search ended.
 
-    ``outcome`` and what is decided ``today`` are measured on the real ledger, ``plug_in`` on the expected one;
+    ``outcome``, what is decided ``today`` and what is done ``unconstrained`` are measured on the real ledger,
+    ``plug_in`` on the expected one;
     ``duality_gap`` bounds how far ``plug_in_optimum``, the loss of the plug-in program's own mixture, is from
     the least possible one.
     """
@@ -125,6 +130,7 @@ class Generated:
     mixture: Mixture
     outcome: Outcome
     today: Outcome
+    unconstrained: Outcome
     plug_in: Outcome
     plug_in_optimum: float
     prices: dict[str, float]
@@ -193,14 +199,20 @@ class Ground(Protocol):
 class Ledgers:
     """People in memory, with what every decision is worth to them: expected, and under the real labels."""
 
-    def __init__(self, crowd: Crowd, plug_in: Ledger, real: Ledger | None = None) -> None:
+    def __init__(
+        self, crowd: Crowd, plug_in: Ledger, real: Ledger | None = None, *, labelled: bool = True
+    ) -> None:
         self.crowd, self.plug_in = crowd, plug_in
-        self.real = plug_in if real is None else real
+        self.real, self.labelled = plug_in if real is None else real, labelled
+        self.cost = plug_in.cost
+        if crowd.change_cost:
+            assert crowd.likely is not None, "what a change is, is known"
+            self.cost = charged(plug_in.cost, crowd.likely, crowd.change_cost)
         # The rows of each group side by side, gathered once and not at every pass.
         parts = (
             [np.flatnonzero(crowd.group == z) for z in range(len(crowd.groups))] if crowd.see_group else []
         )
-        self.parts = [(rows, plug_in.cost[rows], plug_in.value[rows]) for rows in parts]
+        self.parts = [(rows, self.cost[rows], plug_in.value[rows]) for rows in parts]
 
     @property
     def has_real(self) -> bool:
@@ -237,19 +249,39 @@ class Ledgers:
         rows, cost = np.arange(len(decisions)), self.plug_in.cost
         # How far a policy is from today's decisions, by group: squared differences of expected loss.
         far = np.square(cost[rows, decisions] - cost[rows, crowd.own]) * crowd.weight
-        found = {"change": _by_group(crowd, far)}
+        found = {
+            "change": _by_group(crowd, far),
+            "changed": _by_group(crowd, crowd.weight * (decisions != crowd.own)),
+            **self._moved(decisions),
+        }
         for name, ledger in self._both:
             found[f"{name} loss"], found[f"{name} value"] = sums_of(crowd, ledger, decisions)
         return found
 
+    def _moved(self, decisions: Codes) -> Sums:
+        """Who gets more and less than from today's decision; NaN of what looks at labels where there are none."""
+        value, rows = self.real.value, np.arange(len(decisions))
+        then, now = value[rows, decisions], value[rows, self.crowd.own]
+        found = {
+            name: _per_group(self.crowd, self.real.among * truth)
+            for name, truth in (("gains", then > now), ("loses", then < now))
+        }
+        unknown = [c.looks_at_y and not self.labelled for c in self.crowd.components]
+        return {name: np.where(unknown, np.nan, numbers) for name, numbers in found.items()}
+
     def decide(self, alpha: float, kappa: Floats) -> Codes:
         """Decisions of one deterministic policy about everybody."""
         if not self.crowd.see_group:
-            return choose(alpha, kappa, self.plug_in.cost, self.plug_in.value)
+            return choose(alpha, kappa, self.cost, self.plug_in.value)
         decisions = np.zeros(len(self.crowd.own), dtype=np.intp)
         for z, (rows, cost, value) in enumerate(self.parts):
             decisions[rows] = choose(alpha, kappa[z : z + 1], cost, value)
         return decisions
+
+
+def charged(cost: Floats, likely: Codes, change_cost: float) -> Floats:
+    """Loss of every decision, with what it costs to decide otherwise than the likeliest class."""
+    return np.asarray(cost + change_cost * (np.arange(cost.shape[1]) != likely[:, None]))
 
 
 def _by_group(crowd: Crowd, numbers: Floats) -> Floats:
@@ -273,6 +305,9 @@ class Columns:
     totals: Sums
     loss: list[Floats] = field(default_factory=list)
     value: list[Floats] = field(default_factory=list)
+    changed: list[Floats] = field(default_factory=list)
+    gains: list[Floats] = field(default_factory=list)
+    loses: list[Floats] = field(default_factory=list)
 
     @property
     def counted(self) -> Floats:
@@ -283,10 +318,18 @@ class Columns:
         """Take in one more deterministic policy."""
         self.loss.append(sums[f"{self.name} loss"])
         self.value.append(sums[f"{self.name} value"])
+        for name in ("changed", "gains", "loses"):
+            if name in sums:
+                getattr(self, name).append(sums[name])
 
     def moments(self) -> Moments:
         """The master's moments: one signal, and columns for decisions."""
-        crowd, m = self.crowd, len(self.loss)
+        crowd, m, mass = self.crowd, len(self.loss), self.totals["mass"]
+        moved: dict[str, Any] = {}
+        if self.changed:  # those about whom a column decides as today stand where a decision of today does
+            moved["today_mass"] = (mass[:, None] - np.array(self.changed).T)[:, None, :]
+            moved["gains"] = np.array(self.gains).transpose(1, 0, 2)[:, None, :, :]
+            moved["loses"] = np.array(self.loses).transpose(1, 0, 2)[:, None, :, :]
         return _Master(
             classes=np.arange(m),
             groups=crowd.groups,
@@ -297,13 +340,14 @@ class Columns:
             signal=_OneSignal(),
             loss_name="",
             origin=crowd.origin,
-            mass=self.totals["mass"][:, None],
+            mass=mass[:, None],
             loss=np.array(self.loss).T[:, None, :],
             value=np.array(self.value).transpose(1, 0, 2)[:, None, :, :],
             among=self.counted[:, None, :],
             today_loss=self.totals[f"{self.name} today loss"][:, None],
             today_value=self.totals[f"{self.name} today value"][:, None, :],
             rows=self.totals["rows"].astype(np.int64),
+            **moved,
         )
 
 
@@ -436,12 +480,19 @@ class Generator:
 
     def master(self, columns: Columns, rows: list[Row]) -> Program:
         """The program that mixes the columns."""
-        return build(columns.moments(), rows, see_group=self.crowd.see_group, scales=self.swing)
+        return build(
+            columns.moments(),
+            rows,
+            see_group=self.crowd.see_group,
+            scales=self.swing,
+            change_cost=self.crowd.change_cost,
+        )
 
     def reduced(self, columns: Columns, alpha: float, worth: Floats) -> float:
         """How much the newest column improves on the mixture, in units of the master's objective."""
         happy = np.einsum("mzj,zj->mz", np.array(columns.value), worth / columns.counted)
-        scores = alpha / self.total * np.array(columns.loss) - happy
+        losses = np.array(columns.loss) + self.crowd.change_cost * np.array(columns.changed)
+        scores = alpha / self.total * losses - happy
         if not self.crowd.see_group:
             scores = scores.sum(axis=1, keepdims=True)
         return float((scores[:-1].min(axis=0) - scores[-1]).clip(min=0.0).sum())
@@ -558,10 +609,13 @@ def generate(ground: Ground, requirements: Sequence[Requirement]) -> Generated:
     answer = _solved(program, search.changes)
     q = policy_of(program, answer.columns)
     check_solution(program, program.moments.evaluate(q), q, _objective(program, answer))
+    free = search.master(search.real, [])
+    freely = policy_of(free, _solved(free, search.changes).columns)
     return Generated(
         mixture=search.policies.followed(q),
         outcome=program.moments.evaluate(q),
         today=program.moments.today,
+        unconstrained=free.moments.evaluate(freely),
         plug_in=search.expected.moments().evaluate(q),
         plug_in_optimum=optimum,
         prices=prices_of(program, answer),

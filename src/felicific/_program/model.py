@@ -29,8 +29,9 @@ import numpy as np
 
 from felicific._capacity import check_room
 from felicific._problem.rows import Excess, ModelRow, Row
-from felicific._program.moments import Moments
+from felicific._program.moments import Moments, Outcome
 from felicific._typing import Codes, Floats, Truths
+from felicific.exceptions import MomentsError
 
 if TYPE_CHECKING:
     from felicific._program.highs import Answer
@@ -66,6 +67,15 @@ class Program:
     scales: Floats
     see_group: bool
     alike: Codes | None = None
+    change_cost: float = 0.0
+
+    def value(self, outcome: Outcome) -> float:
+        """What is minimised: the loss, with what changed decisions cost."""
+        if not self.change_cost or outcome.changed is None:
+            return outcome.loss
+        return outcome.loss + self.change_cost * float(outcome.changed @ self.moments.mass.sum(axis=1)) / (
+            self.moments.total
+        )
 
     @property
     def n_cells(self) -> int:
@@ -106,9 +116,14 @@ class Program:
 
 
 def build(
-    moments: Moments, rows: list[Row], *, see_group: bool = True, scales: Floats | None = None
+    moments: Moments,
+    rows: list[Row],
+    *,
+    see_group: bool = True,
+    scales: Floats | None = None,
+    change_cost: float = 0.0,
 ) -> Program:
-    """Scale the moments into the coefficients of the program."""
+    """Scale the moments into the coefficients of the program; a changed decision costs ``change_cost``."""
     alike = moments.alike(see_group)
     moments = moments if alike is None else moments.moved(alike)
     n_groups, n_signals, n_classes = moments.loss.shape
@@ -123,7 +138,7 @@ def build(
     n_blocks = int(block.max()) + 1
     mass, loss = np.zeros((n_blocks, n_signals)), np.zeros((n_blocks, n_signals, n_classes))
     np.add.at(mass, block, moments.mass)
-    np.add.at(loss, block, moments.loss)
+    np.add.at(loss, block, moments.loss + change_cost * changed_by(moments) if change_cost else moments.loss)
     occupied = mass > 0
     cell = np.where(occupied, occupied.cumsum().reshape(occupied.shape) - 1, -1)[block]
     regret = loss - loss.min(axis=2, keepdims=True)
@@ -151,7 +166,18 @@ def build(
         scales=scales,
         see_group=see_group,
         alike=alike,
+        change_cost=change_cost,
     )
+
+
+def changed_by(moments: Moments) -> Floats:
+    """How many people every decision changes, cell by cell."""
+    if moments.today_mass is None:
+        raise MomentsError(
+            "These moments do not say what is decided today, so changes cannot be counted.",
+            "Sum up the people again (moments that were merged may have lost it), or use change_cost=0.",
+        )
+    return np.asarray(moments.mass[:, :, None] - moments.today_mass)
 
 
 def rounding_of(moments: Moments) -> Floats:

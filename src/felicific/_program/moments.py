@@ -48,11 +48,19 @@ class Outcome:
         Mean happiness of every group, in the component's unit.
     gaps : array of shape (components,)
         Largest mean minus smallest mean.
+    changed : array of shape (groups,), or None
+        Share of every group about whom something else is decided than today; None where that is not known.
+    gains, loses : array of shape (groups, components), or None
+        Share of every group who get more, or less, of a component than from today's decision; NaN, or None for all,
+        where that is not known. Somebody whom a component does not count neither gains nor loses.
     """
 
     loss: float
     means: Floats
     gaps: Floats
+    changed: Floats | None = None
+    gains: Floats | None = None
+    loses: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,9 +81,10 @@ class Moments:
 
     Besides them, where they are known (None where not, as in files that others wrote):
     :math:`\mathrm{today}_{zsd}`, the weight of those about whom d is decided today, and
-    :math:`\mathrm{square}_{zsdj} = \sum w_i W_{is} a_j(i) (\eta_j(d; i) - o_j)^2`; with ``folds`` also the sums of
-    mass, loss and today in each of so many parts of the people, ``fold_mass[z, s, f]``, ``fold_loss[z, s, f, d]`` and
-    ``fold_today[z, s, f, d]``.
+    :math:`\mathrm{square}_{zsdj} = \sum w_i W_{is} a_j(i) (\eta_j(d; i) - o_j)^2`; ``gains`` and ``loses``, of the same
+    shape, the weight of those to whom d is worth more, or less, than what is decided today; with ``folds`` also the
+    sums of mass, loss and today in each of so many parts of the people, ``fold_mass[z, s, f]``,
+    ``fold_loss[z, s, f, d]`` and ``fold_today[z, s, f, d]``.
 
     ``attributes`` are what the groups are made of: names of columns, or positions where they have none. ``unknown`` is
     what those are called whose group is missing, where that was allowed: they are counted and shown, and gaps are
@@ -120,6 +129,8 @@ class Moments:
     unknown: str | None = None
     today_mass: Floats | None = None
     square: Floats | None = None
+    gains: Floats | None = None
+    loses: Floats | None = None
     fold_mass: Floats | None = None
     fold_loss: Floats | None = None
     fold_today: Floats | None = None
@@ -234,8 +245,23 @@ class Moments:
                     )
 
     def evaluate(self, q: Floats) -> Outcome:
-        """Loss, group means and gaps of the policy ``q[z, s, d]``."""
-        return self._outcome(float(np.einsum("zsd,zsd->", self.loss, q)), self.relative_means(q))
+        """What the policy ``q[z, s, d]`` does."""
+        found = self._outcome(float(np.einsum("zsd,zsd->", self.loss, q)), self.relative_means(q))
+        return replace(found, **self._shares(q))
+
+    def _shares(self, q: Floats | None) -> dict[str, Any]:
+        """Shares of every group whom a policy, or None for today's decisions, changes, or gives more or less."""
+        people = self.mass.sum(axis=1)
+        found: dict[str, Any] = {}
+        if self.today_mass is not None:
+            moved = 0.0 if q is None else np.einsum("zsd,zsd->z", self.mass[:, :, None] - self.today_mass, q)
+            found["changed"] = np.clip(moved / people, 0.0, 1.0)
+        for name in ("gains", "loses"):
+            sums = getattr(self, name)
+            if sums is not None:
+                found[name] = np.einsum("zsdj,zsd->zj", sums, np.zeros_like(self.loss) if q is None else q)
+                found[name] = found[name] / people[:, None]
+        return found
 
     def evaluate_all(self, tables: Sequence[Floats]) -> list[Outcome]:
         """What :meth:`evaluate` says of each of some policies."""
@@ -248,7 +274,8 @@ class Moments:
     @property
     def today(self) -> Outcome:
         """What the model's own decisions do."""
-        return self._outcome(float(self.today_loss.sum()), self.today_value.sum(axis=1) / self.counted)
+        found = self._outcome(float(self.today_loss.sum()), self.today_value.sum(axis=1) / self.counted)
+        return replace(found, **self._shares(None))
 
     def joined(self) -> Moments:
         """With a score's fine bins joined to cells; any other moments as they are."""
@@ -332,11 +359,11 @@ class Moments:
         mean = self.origin + self.today_value.sum(axis=(0, 1)) / np.where(counted > 0, counted, 1.0)
         merged = self._around(np.where(counted > 0, mean, 0.0)).moved(place)
         # Parts of a cell may be fewer people: what tells them apart is left out.
-        now = merged.today_mass
-        few = now is not None and bool(((now > 0) & (now < least)).any())
-        return replace(
-            merged, today_mass=None if few else now, fold_mass=None, fold_loss=None, fold_today=None
-        )
+        parts: dict[str, Any] = {name: getattr(merged, name) for name in ("today_mass", "gains", "loses")}
+        for name, part in parts.items():
+            if part is not None and ((part > 0) & (part < least)).any():
+                parts[name] = None
+        return replace(merged, **parts, fold_mass=None, fold_loss=None, fold_today=None)
 
     def to_json(self) -> str:
         """Write the moments as text that :meth:`from_json` reads: sums only, no row and no function."""
@@ -413,13 +440,16 @@ SUMS = {
     "today_value": "j",
     "today_mass": "d",
     "square": "dj",
+    "gains": "dj",
+    "loses": "dj",
     "fold_mass": "f",
     "fold_loss": "fd",
     "fold_today": "fd",
 }
 
 #: Those that moments may lack.
-OPTIONAL = ("today_mass", "square", "fold_mass", "fold_loss", "fold_today")
+FOLDED = ("fold_mass", "fold_loss", "fold_today")
+OPTIONAL = ("today_mass", "square", "gains", "loses", *FOLDED)
 
 #: What moments that add agree on.
 _ALIKE = (
@@ -515,7 +545,7 @@ def _parsed(content: dict[str, Any]) -> Moments:
         array = np.zeros((g, size, *shape))
         array[tuple(cells.T)] = check_shape(name, numbers, (len(cells), *shape))
         sums[name] = array
-    if len({*OPTIONAL[2:]} & {*sums}) != (3 if folds else 0):
+    if len({*FOLDED} & {*sums}) != (len(FOLDED) if folds else 0):
         raise refused("some sums of its parts are missing")
     rows = read_whole(check_shape("rows", read_numbers(content["rows"], "rows"), (g,)).tolist(), "rows")
     weight_kind, whole = content.get("weight_kind"), content.get("whole", False)
@@ -549,7 +579,7 @@ def _parsed(content: dict[str, Any]) -> Moments:
 
 def _check_sums(found: Moments) -> None:
     """Refuse sums that no people have: negative counts, or losses and values beyond their range."""
-    for name in ("mass", "among", "today_mass", "square", "fold_mass", "fold_today"):
+    for name in ("mass", "among", "today_mass", "square", "gains", "loses", "fold_mass", "fold_today"):
         sums = getattr(found, name)
         if sums is not None and (sums < 0).any():
             raise refused(f"{name} is negative somewhere")
@@ -567,6 +597,9 @@ def _check_sums(found: Moments) -> None:
             raise refused("its parts do not add up to the whole")
     if (found.among > found.mass[:, :, None] * (1 + 1e-9)).any():
         raise refused("more people are counted than there are")
+    for part in (found.gains, found.loses):
+        if part is not None and (part > found.among[:, :, None] * (1 + 1e-9)).any():
+            raise refused("more people gain or lose than are counted")
     if ((found.mass.sum(axis=1) > 0) != (found.rows > 0)).any():
         raise refused("some group has people but no rows, or rows but no people")
     bounds = loss_bounds(found.loss_name)
@@ -600,13 +633,15 @@ def _difference(mine: Any, theirs: Any) -> str:
     return " and ".join(text if len(text) < 400 else text[:400] + "..." for text in texts)
 
 
-def reweighted(labelled: Moments, fresh: Moments, *, see_group: bool = True) -> Moments:
+def reweighted(
+    labelled: Moments, fresh: Moments, *, see_group: bool = True, exact_loss: bool = False
+) -> Moments:
     r"""Moments of unlabelled people: what can be computed on them is, the rest keeps its mean per cell.
 
-    A component of ``fresh`` is taken as it is. Of any other sum of ``labelled``, and of the loss,
-    :math:`E[\cdot \mid s, z]` is kept and multiplied by the new mass of (z, s). A cell without labelled people
-    takes the mean of its nearest neighbours in the same group, and failing those of all groups together. Cells that
-    are treated alike because they hold few labelled people share one mean.
+    A component of ``fresh`` is taken as it is, and so is an ``exact_loss``. Of any other sum of ``labelled``, and of
+    any other loss, :math:`E[\cdot \mid s, z]` is kept and multiplied by the new mass of (z, s). A cell without
+    labelled people takes the mean of its nearest neighbours in the same group, and failing those of all groups
+    together. Cells that are treated alike because they hold few labelled people share one mean.
     """
     alike = labelled.alike(see_group)
     labelled = labelled if alike is None else labelled.moved(alike)
@@ -626,6 +661,11 @@ def reweighted(labelled: Moments, fresh: Moments, *, see_group: bool = True) -> 
             if square is not None and fresh.square is not None:
                 moved = 2.0 * shift * fresh.value[..., i] + shift**2 * among[:, :, None]
                 square[..., j] = fresh.square[..., i] + moved
+            for name in ("gains", "loses"):
+                if name in sums:
+                    sums[name][..., j] = getattr(fresh, name)[..., i]
+    if exact_loss:
+        sums |= {"loss": fresh.loss, "today_loss": fresh.today_loss}
     known: dict[str, Any] = dict.fromkeys(OPTIONAL) | sums | {"mass": mass, "today_mass": fresh.today_mass}
     return replace(labelled, **known, rows=fresh.rows)
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -140,7 +141,9 @@ class Query:
         if self.columns.proba is not None:
             frame = self._with_shares(frame, wrong)
         wrong += self._outside()
-        labels = self._coded(engine.column(str(self.columns.y), "y"), self.labels)
+        labels = nw.lit(0, dtype=nw.Int64)
+        if self.columns.y is not None:
+            labels = self._coded(engine.column(self.columns.y, "y"), self.labels)
         own = self._own()
         if self.columns.today is not None:
             today = self._coded(engine.column(self.columns.today, "today"), self.decisions)
@@ -256,6 +259,16 @@ class Query:
             values[f"l{d}"] = loss.astype(float).expr
         return values
 
+    def _better(self) -> dict[str, Any]:
+        """For every pair of decisions, whether somebody who is counted gets more from the second: b{j}_{t}_{d}."""
+        values, found = self._values(), {}
+        for j, inside in enumerate(self.plan.inside):
+            for t, d in permutations(range(len(self.decisions)), 2):
+                if self.plan.values[j] is not None:
+                    truth = values[f"v{j}_{d}"] > values[f"v{j}_{t}"]
+                    found[f"b{j}_{t}_{d}"] = truth if inside is None else inside.expr & truth
+        return found
+
     def _origins(self, frame: Any) -> list[float | None]:
         """A typical value of every component that looks at x, from the first rows."""
         origins: list[float | None] = [None] * len(self.problem.happiness)
@@ -289,7 +302,7 @@ class Query:
         products = {"bad": nw.col("bad")}
         if weight is not None:
             products["parts"] = nw.when(weight % 1.0 != 0.0).then(nw.lit(1)).otherwise(nw.lit(0))
-        values = self._values()
+        values, better = self._values(), self._better()
         for s, share in enumerate(shares):
             by = share if weight is None else weight if share is None else weight * share
             if by is not None:
@@ -298,6 +311,10 @@ class Query:
                 if inside is not None:
                     one = nw.lit(1.0) if by is None else by
                     products[f"a{j}_{s}"] = nw.when(inside.expr).then(one).otherwise(nw.lit(0.0))
+            for name, truth in better.items():
+                products[f"{name}_{s}"] = (
+                    nw.when(truth).then(nw.lit(1.0) if by is None else by).otherwise(nw.lit(0.0))
+                )
             for name, value in values.items():
                 if name.startswith("v"):
                     j = int(name[1 : name.index("_")])
@@ -355,10 +372,13 @@ class _Keys:
         k, j = len(problem.decisions), len(problem.happiness)
         check_size(*shape, k, j)
         now = problem.decisions[self.today] if problem.looks_at_today else None
-        batch = Batch(None, problem.labels[self.label], self.label, self.group, np.arange(len(self.z)), now)
+        codes = None if self.query.columns.y is None else self.label
+        names = None if codes is None else problem.labels[codes]
+        batch = Batch(None, names, codes, self.group, np.arange(len(self.z)), now)
         worth = worth_of(problem, batch)
         mass, loss, today_loss = np.zeros(shape), np.zeros((*shape, k)), np.zeros(shape)
         value, among, square = np.zeros((*shape, k, j)), np.zeros((*shape, j)), np.zeros((*shape, k, j))
+        more, less = np.zeros((*shape, k, j)), np.zeros((*shape, k, j))
         today_value, today_mass, origin = np.zeros((*shape, j)), np.zeros((*shape, k)), list(origins)
         for s, cell in enumerate(signal.of_key(self.cell, n_labels)):
             index = (self.z, cell)
@@ -372,6 +392,9 @@ class _Keys:
                 self._place(value[..., c], today_value[..., c], index, values)
                 for d, column in enumerate(squares):
                     np.add.at(square[..., d, c], index, column)
+                for sums, columns in zip((more, less), self._moved(worth, c, s, weight), strict=True):
+                    for d, column in enumerate(columns):
+                        np.add.at(sums[..., d, c], index, column)
         refuse_overflow(problem, value, loss)
         return Moments(
             classes=problem.decisions,
@@ -388,6 +411,8 @@ class _Keys:
             today_value=today_value,
             today_mass=today_mass,
             square=square,
+            gains=more,
+            loses=less,
             rows=np.bincount(self.z, self.counts, minlength=len(self.known)).astype(np.int64),
             weight_kind=self.query.columns.weight_kind,
             attributes=self.query.columns.attributes,
@@ -426,6 +451,21 @@ class _Keys:
         inside = weight if counted is None else weight * counted
         away = numbers - (origin[j] or 0.0)
         return inside, inside * away, inside * away**2
+
+    def _moved(self, worth: Worth, j: int, s: int, weight: Floats) -> tuple[Floats, Floats]:
+        """Weight of those who get more, and less, from every decision than from today's, key by key."""
+        if self.query.plan.values[j] is None:
+            numbers, counted = worth.values(j)
+            inside = weight if counted is None else weight * counted
+            now = numbers[self.today, np.arange(len(self.today))]
+            return inside * (numbers > now), inside * (numbers < now)
+        k = len(self.query.decisions)
+        more, less = np.zeros((k, len(self.z))), np.zeros((k, len(self.z)))
+        for t, d in permutations(range(k), 2):
+            here = self.today == t
+            more[d, here] = self.sums[f"b{j}_{t}_{d}_{s}"][here]
+            less[d, here] = self.sums[f"b{j}_{d}_{t}_{s}"][here]
+        return more, less
 
     def _finite(self, name: str, what: str, decision: Any) -> Floats:
         sums = self.sums[name]

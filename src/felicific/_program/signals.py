@@ -54,6 +54,10 @@ class Individual:
     needs_proba: ClassVar[bool] = True
     sees_x: ClassVar[bool] = True
 
+    def weighs_changes(self, n_classes: int) -> bool:
+        """Whether ``change_cost="auto"`` looks for a cost; else it is 0, as measured in docs/policies.md."""
+        return False
+
     def __post_init__(self) -> None:
         if self.calibration not in CALIBRATIONS:
             raise DataError(
@@ -137,6 +141,10 @@ class Signal(ABC):
     def chains(self, n_classes: int) -> list[tuple[range, int]]:
         """Runs of signals along which the probability of a decision may not fall."""
         return []
+
+    def weighs_changes(self, n_classes: int) -> bool:
+        """Whether ``change_cost="auto"`` looks for a cost; else it is 0, as measured in docs/policies.md."""
+        return False
 
     def check(self, n_classes: int) -> None:  # noqa: B027  # any number of classes will do unless said
         """Raise if it makes no sense for that many classes."""
@@ -278,6 +286,10 @@ class _Scored(Signal):
         if not self.monotone:
             return []
         return [(run, 1 if n_classes == 2 else k) for k, run in enumerate(self.runs(n_classes))]
+
+    def weighs_changes(self, n_classes: int) -> bool:
+        """Of two classes."""
+        return n_classes == 2
 
     def key(self, n_classes: int, top: Any) -> Any:
         """The fine bin, with the very operations of :func:`fine_bins`."""

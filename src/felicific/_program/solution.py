@@ -29,7 +29,7 @@ class Solution:
         Loss, group means and gaps, evaluated from ``q``.
     prices : dict of str to float
         For every gap (by component name) and every other requirement (by its words): loss given up per unit
-        by which it is tightened.
+        by which it is tightened, what changed decisions cost included.
     asked : tuple of Asked
         What a policy is to remember of the requirements.
     """
@@ -41,9 +41,11 @@ class Solution:
 
 
 def solve_program(
-    moments: Moments, requirements: Sequence[Requirement], *, see_group: bool = True
+    moments: Moments, requirements: Sequence[Requirement], *, see_group: bool = True, change_cost: float = 0.0
 ) -> Solution:
     """Find the policy of least loss that meets every requirement; of several, the one nearest to today's decisions.
+
+    With a ``change_cost``, of least loss plus so much for every person whose decision is not today's.
 
     Raises
     ------
@@ -53,7 +55,8 @@ def solve_program(
         When the answer fails its own check.
     """
     moments.check_complete()
-    program = build(moments, rows_of(requirements, moments), see_group=see_group)
+    rows = rows_of(requirements, moments)
+    program = build(moments, rows, see_group=see_group, change_cost=change_cost)
     answer = run_model(program, program.rows, changes=changes_of(program))
     if not answer.feasible:
         answer = _within_rounding(program)
@@ -89,10 +92,11 @@ def check_solution(program: Program, outcome: Outcome, q: Floats, objective: flo
     moments = program.moments
     claimed = program.least_loss + objective * program.cost_scale
     faults = []
-    largest = np.abs(moments.loss).max() / moments.total
+    largest = max(np.abs(moments.loss).max() / moments.total, program.change_cost)
     allowed = TOLERANCE * max(program.cost_scale, abs(program.least_loss), largest)
-    if not abs(outcome.loss - claimed) <= allowed:  # so written, a NaN fails too
-        faults.append(f"the loss is {outcome.loss!r}, not {claimed!r}")
+    found = program.value(outcome)
+    if not abs(found - claimed) <= allowed:  # so written, a NaN fails too
+        faults.append(f"the loss is {found!r}, not {claimed!r}")
     # The largest swing of a group's mean that decisions can cause is the natural unit of its errors.
     swing = np.abs(program.coefficients).max(axis=2).sum(axis=1).max(axis=0) * program.scales
     means = moments.relative_means(q)

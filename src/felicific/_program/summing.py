@@ -28,7 +28,7 @@ def sum_people(people: People, problem: Problem, signal: Signal) -> Moments:
     Parameters
     ----------
     people : People
-        Who is summed over. Without labels no component may look at them, and the loss is left at zero.
+        Who is summed over. Without labels no component may look at them; a loss that does is left at zero.
     problem : Problem
         What is asked.
     signal : Signal
@@ -128,6 +128,7 @@ class _Sums:
         self.value, self.among = np.zeros((d, j, g, s)), np.zeros((j, g, s))
         self.today_loss, self.today_value = np.zeros((g, s)), np.zeros((j, g, s))
         self.today_mass, self.square = np.zeros((d, g, s)), np.zeros((d, j, g, s))
+        self.gains, self.loses = np.zeros((d, j, g, s)), np.zeros((d, j, g, s))
         self.fold_mass = np.zeros((folds, g, s))
         self.fold_loss, self.fold_today = np.zeros((folds, d, g, s)), np.zeros((folds, d, g, s))
         self.rows = np.zeros(g, dtype=np.int64)
@@ -166,17 +167,21 @@ class _Sums:
             self.today_mass[d] += per_cell((today == d).astype(np.float64))
         for f in range(self.folds):
             self._add_fold(f, np.asarray(fold == f, dtype=np.float64), worth, today, per_cell)
-        if worth.batch.labels is not None:
+        if worth.knows_cost:
             cost = worth.cost
             for d in range(len(cost)):
                 self.loss[d] += per_cell(cost[d])
             self.today_loss += per_cell(cost[today, everyone])
         for j in range(len(self.problem.happiness)):
             values, counted = worth.values(j)
+            inside = None if counted is None else counted.astype(np.float64)
+            now = values[today, everyone]
+            for d in range(len(values)):
+                self.gains[d, j] += per_cell(_product(inside, (values[d] > now).astype(np.float64)))
+                self.loses[d, j] += per_cell(_product(inside, (values[d] < now).astype(np.float64)))
             if self.origin[j] is None:
                 self.origin[j] = typical(values, counted)
             values -= self.origin[j] or 0.0
-            inside = None if counted is None else counted.astype(np.float64)
             self.among[j] += mass if inside is None else per_cell(inside)
             for d in range(len(values)):
                 counts = per_cell(_product(inside, values[d]))
@@ -193,7 +198,7 @@ class _Sums:
         self.fold_mass[f] += per_cell(inside)
         for d in range(len(self.loss)):
             self.fold_today[f, d] += per_cell(inside * (today == d))
-            if worth.batch.labels is not None:
+            if worth.knows_cost:
                 self.fold_loss[f, d] += per_cell(inside * worth.cost[d])
 
     def moments(self) -> Moments:

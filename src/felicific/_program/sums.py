@@ -38,7 +38,7 @@ def moments(
     table: Table,
     *,
     proba: Any = None,
-    y: Any,
+    y: Any = None,
     sensitive_features: Any,
     happiness: HappinessLike,
     policy: SignalLike | None = None,
@@ -67,7 +67,8 @@ def moments(
         The model's probabilities. A list is in the order of the sorted classes; with two classes the score of the
         second alone will do.
     y, sample_weight : column name or array
-        Labels; weights: 2 is the row twice in every sum, 0 the row absent.
+        Labels, which may be left out where neither the loss nor happiness looks at them; weights: 2 is the row twice
+        in every sum, 0 the row absent.
     sensitive_features : column name(s), callable or array
         The groups; several columns mean their intersections, and ``between=`` of a requirement says which of them are
         compared.
@@ -75,8 +76,8 @@ def moments(
         What makes a person happy with a decision; an expression is text such as ``"decision * loan"``.
     policy : "score", "label", "soft-label", or Score(...)
         What the policy will see; by default the score, or the label where there are no probabilities.
-    loss : "error", cost matrix, function or expression
-        What a decision costs the decision maker.
+    loss : "error", "changes", cost matrix, function or expression
+        What a decision costs the decision maker; "changes" counts decisions that are not today's, and nothing else.
     classes, groups : sequence, optional
         All classes and groups there are, when these rows may lack some.
     favourable : class, optional

@@ -29,6 +29,7 @@ from felicific._frontier.curve import Curve, curve
 from felicific._frontier.frontier import Frontier
 from felicific._people.checks import check_weights
 from felicific._people.columns import Columns
+from felicific._people.folds import FOLDS
 from felicific._people.people import People
 from felicific._people.weights import WeightKind, warn_repeated
 from felicific._policy.lottery import content_keys, draw, keys_as_text, make_salt, warn_keyless
@@ -39,6 +40,7 @@ from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem
 from felicific._problem.rows import Requirement
 from felicific._problem.unions import known_groups
+from felicific._program.changes import ChangeCost, check_change_cost
 from felicific._program.moments import Moments
 from felicific._program.signals import Individual, Signal, resolve_policy
 from felicific._sklearn.inputs import (
@@ -89,10 +91,15 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     policy : {"score", "individual", "label", "soft-label"}, Score(...) or Individual(...), default="score"
         What the policy sees of a person besides the group: the cell of the score, all of x, the predicted label,
         or a label drawn from the probabilities (the paper's).
-    loss : "error", cost matrix (label, decision), function or expression, default="error"
-        What a decision costs the decision maker.
-    constraints : sequence of Gap, Ratio, Floor and Budget
+    loss : "error", "changes", cost matrix (label, decision), function or expression, default="error"
+        What a decision costs the decision maker. "changes" counts decisions that are not today's and nothing else: with
+        a frozen model and happiness that does not look at the label, ``fit`` then needs no ``y``.
+    constraints : sequence of Gap, Ratio, Floor, Budget and Losers
         Further requirements. Of several gaps of a component between all groups the smallest counts.
+    change_cost : "auto" or number, default="auto"
+        What a decision that is not today's costs beside the loss, in its unit; 0 makes changes free. "auto" takes, for
+        the score of two classes, the largest cost that does as well as the best on people left out, in five folds by
+        ``key`` or the row's content; 0 for any other policy, as docs/policies.md measures.
     sensitive_features : column(s) of X, callable, or None
         Which group a person belongs to; several columns mean their intersections, and ``between=`` of a requirement
         says which of them are compared. With None, pass
@@ -139,6 +146,13 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         were not fitted on them, as new people will be. ``predict_proba`` of the same rows then gives other numbers.
         After :meth:`recalibrate`, what is expected of the new people; as far as that looks at the label, as if
         p(label given signal, group) had not changed.
+    change_cost_ : float
+        What a decision that is not today's cost beside the loss; ``loss_`` is without it.
+    outcomes_ : dict
+        What is done to those people ``"today"``, ``"unconstrained"`` (by a policy of the same kind and cost of changes
+        of which nothing is required) and as ``"proposed"`` by the policy, each with ``loss``, ``means``, ``gaps``, and
+        the shares of every group that are ``changed``, that gain (``gains``) and that lose (``loses``). From today to
+        unconstrained decisions are tuned; from there on they are made fair.
     share_randomized_ : float
         Share of those people whose decision is drawn by lottery.
     estimator_ : classifier
@@ -184,6 +198,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         policy: Kind = "score",
         loss: LossLike = "error",
         constraints: Iterable[Requirement] = (),
+        change_cost: ChangeCost = "auto",
         sensitive_features: Any = None,
         favourable: Any = None,
         confidence: float | None = None,
@@ -202,6 +217,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         self.policy = policy
         self.loss = loss
         self.constraints = constraints
+        self.change_cost = change_cost
         self.sensitive_features = sensitive_features
         self.favourable = favourable
         self.confidence = confidence
@@ -220,7 +236,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     def fit(
         self,
         X: Table,
-        y: Any,
+        y: Any = None,
         *,
         sensitive_features: Any = None,
         sample_weight: Any = None,
@@ -234,8 +250,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         Parameters
         ----------
         X : dataframe or array of shape (n, features)
-        y : array of shape (n,)
-            Labels.
+        y : array of shape (n,), optional
+            Labels; needed unless the model is frozen and neither happiness nor loss looks at them (``loss="changes"``).
         sensitive_features : array, table, column name(s) or callable, optional
             The groups, when the constructor does not name them.
         sample_weight : array of shape (n,), optional
@@ -277,18 +293,20 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         intake, whole = self._intake, X
         X = intake.check(self, X, reset=True)
         n = count_rows(X)
-        labels = labels_of(y, n)
+        frozen = isinstance(self.estimator, FrozenEstimator)
+        labels = None if y is None and self._needs_no_label else labels_of(y, n)
         weight = check_weights(sample_weight, n)
         present = present_rows(weight)
         numbers = np.arange(n) if present is None else present
-        held = labels if present is None else present_labels(labels, present)
+        held = labels if present is None or labels is None else present_labels(labels, present)
         table = whole if is_frame(whole) else X
-        check_labels(held, numbers, lambda: intake.groups(table, sensitive_features, weight)[numbers])
-        frozen = isinstance(self.estimator, FrozenEstimator)
+        if held is not None:
+            check_labels(held, numbers, lambda: intake.groups(table, sensitive_features, weight)[numbers])
         if frozen:
             check_is_fitted(self.estimator)
-        self.classes_ = np.asarray(self.estimator.classes_) if frozen else np.unique(held)
+        self.classes_ = np.asarray(self.estimator.classes_) if frozen else np.unique(np.asarray(held))
         # What is wrong with the settings is said before any model is fitted.
+        check_change_cost(self.change_cost)
         for name in ("randomize", "group_at_predict"):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise DataError(f"{name} is {getattr(self, name)!r}.", "Say True or False.")
@@ -311,6 +329,15 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             numbers = self._fit_safely(problem, rows, kind, salt, fit_params)
         self.__dict__.pop("_cv", None)
         self._seen: tuple[SeenRows, ...] = (SeenRows.of(take_rows(table, numbers)),)
+
+    @property
+    def _needs_no_label(self) -> bool:
+        """Whether nothing looks at labels: neither what is asked nor a model that is yet to be fitted."""
+        if not isinstance(self.estimator, FrozenEstimator) or not hasattr(self.estimator, "classes_"):
+            return False
+        self.classes_ = np.asarray(self.estimator.classes_)
+        problem = self._problem()
+        return not problem.looks_at_y and (problem.see_group or not resolve_policy(self.policy).sees_x)
 
     @property
     def _intake(self) -> Intake:
@@ -337,10 +364,13 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
     def _fit_policy(self, problem: Problem, people: People, kind: Signal | Individual, salt: str) -> Fitted:
         told: dict[str, Any] = {"salt": salt, "randomize": bool(self.randomize)}
+        told["change_cost"] = check_change_cost(self.change_cost)
         told["out_of_fold"] = not isinstance(self.estimator, FrozenEstimator) or people.joint is not None
         fitted = fit_policy(problem, people, kind, **told)
         if not problem.see_group:
-            seeing = fit_policy(problem.seeing, people, kind, **told)
+            seeing = fit_policy(
+                problem.seeing, people, kind, **told | {"change_cost": fitted.policy.change_cost}
+            )
             self.cost_of_blindness_ = fitted.policy.loss - seeing.policy.loss
         return fitted
 
@@ -351,6 +381,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         self.moments_: Moments | None = fitted.sums
         self.groups_ = fitted.policy.groups
         self.loss_, self.gaps_ = fitted.policy.loss, fitted.policy.gaps
+        self.change_cost_, self.outcomes_ = fitted.policy.change_cost, fitted.policy.outcomes
         self.share_randomized_ = fitted.share_randomized
 
     def _fit_safely(
@@ -362,7 +393,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """
         fitting, held = rows.halves(salt)
         places = np.searchsorted(rows.numbers, fitting.numbers)
-        people = self._score_rows(fitting, problem, kind, parts_of(fit_params, places, len(rows.y)))
+        people = self._score_rows(fitting, problem, kind, parts_of(fit_params, places, len(rows.numbers)))
         self._keep(self._fit_policy(problem, people, kind, salt))
         others = self._people(held.x, held.group, **held.known)
         # What decisions are worth to people is asked once, and not for every policy that is tried on them.
@@ -383,6 +414,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         )
         joint = None
         if kind.sees_x and not problem.see_group:
+            assert rows.y is not None, "a model of the group is fitted to labels"
             inner = self.estimator.estimator if frozen else self.estimator
             self.joint_, joint = fit_joint(
                 inner, features, rows.y, rows.group, np.asarray(proba), self.classes_, cv, self.n_jobs, routed
@@ -396,7 +428,13 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             joint=joint,
             unknown=self.missing_group,
             **rows.known,
+            **self._intake.folds(rows.x, FOLDS if self._looks_for_cost(kind) else 0),
         )
+
+    def _looks_for_cost(self, kind: Signal | Individual) -> bool:
+        """Whether the cost of changes is found on people in folds."""
+        auto = check_change_cost(self.change_cost) == "auto"
+        return auto and kind.weighs_changes(len(self.classes_))
 
     def _routed(self, sample_weight: Any, fit_params: dict[str, Any]) -> dict[str, Any]:
         """Parameters for the estimator's own fit."""
@@ -734,6 +772,10 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             unknown=self.missing_group,
             **known | {"attributes": policy.attributes},
         )
+
+    def __str__(self) -> str:
+        fitted = getattr(self, "_fitted", None)
+        return "\n".join([repr(self), *([] if fitted is None else fitted.policy.story())])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

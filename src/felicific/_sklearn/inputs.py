@@ -12,6 +12,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from felicific._fit.safety import split
 from felicific._people.checks import refuse_missing_labels
+from felicific._people.folds import folds_by_content, folds_by_key
 from felicific._people.weights import WeightKind, are_sampling, number_clusters
 from felicific._policy.lottery import check_keys
 from felicific._tables.groups import (
@@ -130,6 +131,14 @@ class Intake:
             )
         return select_columns(X, list(names), "the model")
 
+    def folds(self, X: Table, count: int) -> dict[str, Any]:
+        """The fold of every row, by its key or else by its content, for :meth:`People.of`; nothing for none."""
+        if not count:
+            return {}
+        keys = self.keys(X)
+        fold = folds_by_content(X, count) if keys is None else folds_by_key(keys, count)
+        return {"fold": fold, "n_folds": count}
+
     def keys(self, X: Table, given: Any = None) -> Array | None:
         """The key of every row: as given, a column or values, else in the column of the settings; None without any."""
         named = self.key if given is None else given
@@ -168,7 +177,7 @@ class Rows:
     """
 
     x: Table
-    y: Array
+    y: Array | None
     group: Array
     weight: Floats | None
     today: Array | None
@@ -209,7 +218,10 @@ class Rows:
 def labels_of(labels: Any, n: int) -> Array:
     """One label for each of n rows."""
     if labels is None:
-        raise DataError("FairClassifier requires y to be passed, but the target y is None.", "Pass y.")
+        raise DataError(
+            "FairClassifier requires y to be passed, but the target y is None.",
+            "Pass y; only a frozen model with happiness that does not look at y and loss='changes' needs none.",
+        )
     column = np.asarray(labels).shape[1:] == (1,)
     y = as_vector(column_or_1d(labels, warn=True) if column else labels, "y")
     if len(y) != n:

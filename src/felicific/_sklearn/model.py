@@ -62,7 +62,7 @@ def cross_fit(
 def fit_model(
     estimator: Any,
     features: Table,
-    y: Array,
+    y: Array | None,
     classes: Array,
     cv: Any,
     n_jobs: int | None,
@@ -73,6 +73,7 @@ def fit_model(
     if isinstance(estimator, FrozenEstimator):
         proba = predict_proba(estimator, features, classes) if needs_proba else None
         return estimator, proba, np.asarray(estimator.predict(features))
+    assert y is not None, "a model is fitted to labels"
     proba, predicted = cross_fit(estimator, features, y, classes, cv, n_jobs, params, needs_proba)
     return clone(estimator).fit(features, y, **params), proba, predicted
 

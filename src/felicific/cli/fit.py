@@ -48,6 +48,7 @@ def fit(options: FitOptions) -> None:
     print(f"Today the {loss_words(name)} is {loss_text(name, result.today.loss, 6)}.")
     for j, component in enumerate(result.policy.components):
         print(f"Today the gap of {component.name!r} is {component.quantity(float(result.today.gaps[j]))}.")
+    print("\n".join(result.policy.story()))
     if result.certificate is not None:
         print(result.certificate)
     print(f"Written to {options.out}.")
@@ -70,7 +71,8 @@ def _fitted(people: People, options: FitOptions) -> _Result:
     if options.kind != "individual" and options.confidence is None:
         from felicific._policy.solve import solve
 
-        moments = sums(people, options.kind, task["constraints"])
+        auto = task["change_cost"] == "auto"
+        moments = sums(people, options.kind, task["constraints"], looks_for_cost=auto)
         return _Result(solve(moments, **task), moments.today)
     from felicific.cli.model import classifier
 
@@ -82,13 +84,21 @@ def _fitted(people: People, options: FitOptions) -> _Result:
     )
 
 
-def sums(people: People, kind: PolicyKind | None, constraints: list[Any]) -> Moments:
-    """The moments of all rows, with what requirements speak of."""
+def sums(
+    people: People, kind: PolicyKind | None, constraints: list[Any], *, looks_for_cost: bool = False
+) -> Moments:
+    """The moments of all rows, with what requirements speak of, in folds where the cost of changes is found on them."""
+    from felicific._people.folds import FOLDS
+    from felicific._program.signals import resolve_kind
     from felicific._program.sums import moments
 
     people.check_signal()
+    source, told = people.source, {}
+    if looks_for_cost and resolve_kind(kind, people.proba).weighs_changes(len(people.classes or ())):
+        source, key = source.keyed(people.label)
+        told = {"folds": FOLDS, "key": key}
     return moments(
-        people.source.relation,
+        source.relation,
         proba=people.proba,
         predicted=people.predicted,
         today=people.today,
@@ -103,12 +113,20 @@ def sums(people: People, kind: PolicyKind | None, constraints: list[Any]) -> Mom
         weight_kind=people.weight_kind,
         constraints=constraints,
         missing_group=people.missing_group,
+        **told,  # type: ignore[arg-type]  # a number and a name
     )
 
 
 def _summary(result: _Result, out: Path) -> dict[str, Any]:
+    from felicific._policy.basis import SHARES, write_outcome
+
     policy = result.policy
     names = [component.name for component in policy.components]
+
+    def shares(reached: Outcome) -> dict[str, Any]:
+        """Who is decided about otherwise than today, gains and loses, by group as ``policy.groups`` lists them."""
+        written = write_outcome(reached)
+        return {name: written[name] for name in SHARES}
 
     def outcome(reached: Outcome) -> dict[str, Any]:
         return {
@@ -119,6 +137,7 @@ def _summary(result: _Result, out: Path) -> dict[str, Any]:
                 for j, name in enumerate(names)
                 for z, group in enumerate(policy.groups)
             ],
+            "shares": shares(reached),
         }
 
     return {
@@ -130,5 +149,7 @@ def _summary(result: _Result, out: Path) -> dict[str, Any]:
             {"asked": words, "reached": number, "not_compared": policy.not_constrained.get(words, {})}
             for words, number in policy.reached.items()
         ],
+        "unconstrained": outcome(policy.outcomes["unconstrained"]),
+        "change_cost": policy.change_cost,
         "certificate": None if result.certificate is None else result.certificate.to_dict(),
     }

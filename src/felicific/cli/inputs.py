@@ -150,6 +150,13 @@ def _named(
     return dict.fromkeys(_every_name(happiness), found)
 
 
+def read_change_cost(text: str) -> Any:
+    """What a changed decision costs: auto, or a number."""
+    from felicific._program.changes import check_change_cost
+
+    return check_change_cost(text if text == "auto" else _number(text, "change-cost"))
+
+
 def read_constraints(options: Traced, happiness: Any) -> list[Any]:
     """Floors, budgets and losers; without a name they are of the only happiness."""
 

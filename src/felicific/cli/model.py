@@ -56,9 +56,9 @@ class ColumnModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # unty
 def classifier(people: People, rows: Table, kind: PolicyKind, **settings: Any) -> FairClassifier:
     """A fitted classifier around the scores of some rows."""
     people.check_signal()
-    assert people.label is not None, "a policy is fitted to labels"
-    labels = take_column(rows, people.label, "--label")
-    model = ColumnModel(people.classes or distinct(labels), people.proba, people.predicted)
+    labels = None if people.label is None else take_column(rows, people.label, "--label")
+    held = take_column(rows, people.predicted, "--predicted") if labels is None else labels
+    model = ColumnModel(people.classes or distinct(held), people.proba, people.predicted)
     fair = FairClassifier(
         FrozenEstimator(model),
         happiness=people.happiness,

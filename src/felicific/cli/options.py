@@ -55,7 +55,8 @@ Loss = Annotated[
     str,
     typer.Option(
         metavar="LOSS",
-        help="What a decision costs the decision maker: error, an expression or module.py:function.",
+        help="What a decision costs the decision maker: error, changes (decisions that are not today's, and nothing "
+        "else), an expression or module.py:function.",
         rich_help_panel=MEASURED,
     ),
 ]
@@ -174,7 +175,15 @@ class Measured(Scored):
 class Traced(Measured):
     """What a policy is fitted to, and what it must keep to at every gap."""
 
-    label: Label
+    label: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column of the truth that the model tries to predict. Not needed with --loss changes and happiness "
+            "that does not look at it.",
+            rich_help_panel=PEOPLE,
+        ),
+    ] = None
     today: Annotated[
         str | None,
         typer.Option(
@@ -293,6 +302,15 @@ class Evidence:
 class Fitted(Traced, Evidence, Limited):
     """One policy, and how sure one wants to be of it."""
 
+    change_cost: Annotated[
+        str,
+        typer.Option(
+            metavar="COST",
+            help="What a decision that is not today's costs beside the loss, in its unit; 0 makes changes free. auto: "
+            "for the score of two classes the largest that does as well as the best on people left out, else 0.",
+            rich_help_panel=ASKED,
+        ),
+    ] = "auto"
     confidence: Annotated[
         float | None,
         typer.Option(

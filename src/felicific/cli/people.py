@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ from felicific.cli.files import Source, open_source
 from felicific.cli.inputs import (
     needed_columns,
     read_asked,
+    read_change_cost,
     read_class,
     read_classes,
     read_function,
@@ -126,7 +128,12 @@ class People:
     def task(self, options: Fitted) -> dict[str, Any]:
         """What is asked of a policy; a gap of 0 when nothing is said."""
         gap, constraints = read_asked(options, self.happiness, options.gap)
-        return {"gap": gap, "constraints": constraints, "random_state": options.seed}
+        return {
+            "gap": gap,
+            "constraints": constraints,
+            "change_cost": read_change_cost(options.change_cost),
+            "random_state": options.seed,
+        }
 
     def rows(self) -> Table:
         """All rows, in memory."""
@@ -253,8 +260,19 @@ def _known_classes(roles: Roles, rule: Policy | None, source: Source) -> list[An
     if rule is None and (roles.proba or roles.classes or roles.favourable is not None):
         named = (roles.label, roles.predicted, roles.today, roles.decision)
         held = {value for column in named if column is not None for value in source.distinct(column)}
-        known = sorted(held, key=_by_type)
+        known = sorted(held, key=_by_type) if any(named) else _spoken_of(roles.proba or ())
     return sorted(read_classes(roles.classes, known), key=_by_type) if roles.classes else known
+
+
+def _spoken_of(proba: Sequence[str]) -> list[Any]:
+    """The classes that have a column of probabilities each, where no column holds classes."""
+    if not all("=" in text for text in proba):
+        raise DataError(
+            "There is no --label, so nothing says which classes there are.",
+            "Name what is decided today with --today, or every class: --proba CLASS=COLUMN; or --label.",
+        )
+    texts = [text.partition("=")[0] for text in proba]
+    return [int(text) for text in texts] if all(text.isdecimal() for text in texts) else texts
 
 
 def _by_type(value: Any) -> tuple[str, Any]:

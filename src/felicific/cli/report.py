@@ -40,8 +40,13 @@ def report(options: ReportOptions) -> None:
     --gap 500 --out report.html
     """
     from felicific.cli.outputs import check_target, command_line, working
+    from felicific.exceptions import DataError
 
     check_target(options.out, [".html", ".json"], force=options.force)
+    if options.label is None:
+        raise DataError(
+            "A report measures the loss by labels, and there are none.", "Name them with --label."
+        )
     with working(f"Writing a report on {options.file} ..."):
         from felicific._tables.memory import take_column
         from felicific.cli.model import classifier, halves

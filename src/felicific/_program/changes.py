@@ -1,0 +1,135 @@
+r"""The cost of a change: what a decision that is not today's is charged beside the loss.
+
+.. math:: \min_q \; \mathrm{loss}(q) + c \cdot \text{share of people whose decision is not today's}
+
+Found on some people, the least loss promises more than others will see of it; a cost of changes keeps decisions where
+they are unless changing them is worth it. ``"auto"`` takes the largest of some costs that does as well as the best on
+people that nothing was fitted to: without requirements on all folds but one, valued on that one, and within one paired
+standard error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Real
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from felicific._problem.loss import CHANGES, loss_bounds
+from felicific._program.moments import Moments
+from felicific._typing import Codes, Floats
+from felicific.exceptions import DataError, MomentsError
+
+#: What ``change_cost=`` may say.
+ChangeCost: TypeAlias = float | Literal["auto"]
+
+#: Costs that "auto" tries, as shares of the largest loss less the smallest.
+GRID = (0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
+
+
+def check_change_cost(cost: Any) -> ChangeCost:
+    """Insist on "auto" or a number that is not negative."""
+    if isinstance(cost, str) and cost == "auto":
+        return "auto"
+    if isinstance(cost, bool) or not isinstance(cost, Real) or not 0.0 <= float(cost) < np.inf:
+        raise DataError(
+            f"change_cost is {cost!r}.",
+            "Give 'auto', or what one changed decision costs in the unit of the loss: 0 or more.",
+        )
+    return float(cost)
+
+
+def cost_by_sums(moments: Moments, asked: ChangeCost, *, see_group: bool = True) -> float:
+    """What a change costs a policy that sees the cells of some sums, which hold folds if that is left to them."""
+    if asked != "auto":
+        return asked
+    if not moments.signal.weighs_changes(len(moments.classes)) or moments.loss_name == CHANGES:
+        return 0.0
+    return found_by_sums(moments, see_group=see_group)
+
+
+def found_by_sums(moments: Moments, *, see_group: bool = True) -> float:
+    """The cost that "auto" finds on the folds of some sums, whatever they see."""
+    mass, loss, today = moments.fold_mass, moments.fold_loss, moments.fold_today
+    if mass is None or loss is None or today is None:
+        raise MomentsError(
+            "change_cost='auto' is found on folds, and these moments have none.",
+            "Sum up with moments(..., folds=5), or give change_cost= a number (0: changes are free).",
+        )
+
+    def left_out(f: int, cost: float) -> float:
+        fit = [fold for fold in range(moments.folds) if fold != f]
+        people = mass[:, :, fit].sum(axis=2)[:, :, None]
+        charged = loss[:, :, fit].sum(axis=2) + cost * (people - today[:, :, fit].sum(axis=2))
+        return float(np.einsum("zsd,zsd->", loss[:, :, f], least(moments, charged, see_group=see_group)))
+
+    return largest_as_good(left_out, mass.sum(axis=(0, 1)), _reach(moments))
+
+
+def largest_as_good(left_out: Callable[[int, float], float], mass: Floats, reach: float) -> float:
+    """The largest cost whose loss on people left out is within one paired standard error of the best.
+
+    ``left_out(f, cost)`` is the sum of losses of fold f, of weight ``mass[f]``, under what the other folds choose.
+    """
+    held = np.flatnonzero(mass > 0).tolist()
+    if reach <= 0.0 or len(held) < 2:
+        return 0.0
+    costs = reach * np.array(GRID)
+    losses = np.array([[left_out(f, cost) for f in held] for cost in costs.tolist()])
+    best = losses[losses.sum(axis=1).argmin()]
+    apart, total = losses - best, float(mass[held].sum())
+    mean = apart.sum(axis=1) / total
+    spread = np.square(apart - mean[:, None] * mass[held]).sum(axis=1)
+    error = np.sqrt(spread * len(held) / (len(held) - 1)) / total
+    as_good = mean <= error + 1e-12 * reach
+    return float(costs[np.flatnonzero(as_good)[-1]])
+
+
+def _reach(moments: Moments) -> float:
+    """The largest loss less the smallest; where only sums are known, of the cells' means."""
+    bounds = loss_bounds(moments.loss_name)
+    if bounds is not None:
+        return bounds[1] - bounds[0]
+    held = moments.mass > 0
+    means = moments.loss[held] / moments.mass[held][:, None]
+    return float(means.max() - means.min())
+
+
+def least(moments: Moments, cost: Floats, *, see_group: bool) -> Floats:
+    """The policy of least ``cost[z, s, d]``, without requirements, in closed form; ties stay nearest to today's.
+
+    Where the probability of a decision may not fall along a chain of signals, it is taken from some signal on: from
+    where the sum of what it costs more than the best other one is least.
+    """
+    n_classes, alike = len(moments.classes), moments.alike(see_group)
+    if alike is not None:
+        moved = np.zeros_like(cost)
+        np.add.at(moved, (np.arange(len(cost))[:, None], alike), cost)
+        cost = moved
+    groups = len(cost)
+    tables = cost if see_group else cost.sum(axis=0, keepdims=True)
+    today = moments.signal.today(n_classes)
+    # Of decisions that cost the same, today's.
+    chosen = _cheapest(tables, today)
+    for chain, decision in moments.signal.chains(n_classes):
+        part, here = tables[:, chain.start : chain.stop], today[chain.start : chain.stop]
+        others = [d for d in range(n_classes) if d != decision]
+        other = np.array(others)[part[:, :, others].argmin(axis=2)]
+        extra = part[:, :, decision] - part[:, :, others].min(axis=2)
+        # What it costs to begin at each signal, or nowhere, more than to begin at the first.
+        begin = np.concatenate([np.zeros((len(part), 1)), -extra.cumsum(axis=1)], axis=1)
+        size = 1e-12 * np.abs(extra).sum(axis=1, keepdims=True)
+        away = np.abs(np.arange(len(here) + 1) - np.flatnonzero(np.append(here == decision, True))[0])
+        first = np.where(begin <= begin.min(axis=1, keepdims=True) + size, away, len(here) + 1).argmin(axis=1)
+        taken = np.arange(len(here)) >= first[:, None]
+        chosen[:, chain.start : chain.stop] = np.where(taken, decision, other)
+    q = np.broadcast_to(np.eye(n_classes)[chosen], (groups, *cost.shape[1:]))
+    return np.asarray(q if alike is None else np.take_along_axis(q, alike[:, :, None], axis=1))
+
+
+def _cheapest(cost: Floats, today: Codes) -> Codes:
+    """The cheapest decision of every signal, today's where that costs no more."""
+    now = np.broadcast_to(today, cost.shape[:2])
+    own = np.take_along_axis(cost, now[:, :, None], axis=2)[:, :, 0]
+    return np.where(own <= cost.min(axis=2), now, cost.argmin(axis=2))

@@ -1,0 +1,184 @@
+"""FairClassifier's cost of changes: what it takes by default, for which policies, and who is changed by it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+
+from felicific import FairClassifier, Individual, Policy, solve
+from felicific._fit.fitted import achieved
+from felicific._people.people import People
+from felicific.exceptions import DataError
+
+
+def applicants(n, seed=0, classes=2):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 2))
+    frame = pd.DataFrame({"a": x[:, 0], "b": x[:, 1], "id": np.arange(n) + 10_000 * seed})
+    frame["sex"] = np.where(rng.random(n) < 0.4, "f", "m")
+    frame["loan"] = rng.integers(1, 9, n).astype(float)
+    level = x[:, 0] + 0.5 * x[:, 1] + 0.7 * (frame["sex"] == "m") + rng.logistic(size=n)
+    return frame, np.digitize(level, [0.3] if classes == 2 else [-0.5, 1.0])
+
+
+def fitted(policy="score", classes=2, n=400, **changes):
+    X, y = applicants(1200, 1, classes)
+    model = LogisticRegression().fit(X[["a", "b"]], y)
+    settings = {"happiness": "decision * loan", "gap": 0.1, "sensitive_features": "sex", "random_state": 0}
+    fair = FairClassifier(FrozenEstimator(model), policy=policy, **{"key": "id"} | settings | changes)
+    X, y = applicants(n, 2, classes)
+    return fair.fit(X, y), X, y
+
+
+def test_by_default_the_cost_is_found_for_the_score_of_two_classes_only():
+    """The score of two classes looks for a cost, which its sums know how to find again; all others have 0."""
+    fair, X, y = fitted()
+    again = solve(fair.moments_, gap=0.1, change_cost="auto", random_state=0)
+    assert fair.change_cost_ == fair.policy_.change_cost == again.change_cost > 0
+    assert np.array_equal(again.q, fair.policy_.q)
+    order = np.random.default_rng(0).permutation(len(y))
+    assert fair.fit(X.iloc[order], y[order]).change_cost_ == again.change_cost
+    for policy in ("label", "soft-label", "individual"):
+        assert fitted(policy)[0].change_cost_ == 0.0
+    assert fitted(classes=3)[0].change_cost_ == 0.0
+    assert fitted(loss="changes")[0].change_cost_ == 0.0
+
+
+def test_without_a_key_the_content_of_a_row_is_its_fold():
+    """The cost does not depend on the order of rows without a key either; twice the row is weight 2."""
+    fair, X, y = fitted(key=None)
+    order = np.random.default_rng(1).permutation(len(y))
+    assert fair.fit(X.iloc[order], y[order]).change_cost_ == fair.change_cost_
+    heavy = fair.fit(X, y, sample_weight=np.full(len(y), 2.0)).change_cost_
+    assert fair.fit(pd.concat([X, X]), np.concatenate([y, y])).change_cost_ == heavy
+
+
+@pytest.mark.parametrize("policy", ["score", "individual", "soft-label"])
+@pytest.mark.parametrize("group_at_predict", [True, False])
+@pytest.mark.parametrize("randomize", [True, False])
+def test_what_is_stated_of_the_three_points_is_what_happens(policy, group_at_predict, randomize):
+    """Loss, means and shares of the proposed point are those of the odds of the fitted people, of every kind."""
+    if policy == "individual" and not group_at_predict:
+        pytest.skip("its numbers are out of fold")
+    fair, X, y = fitted(policy, group_at_predict=group_at_predict, randomize=randomize, change_cost=0.05)
+    assert list(fair.outcomes_) == ["today", "unconstrained", "proposed"]
+    assert fair.change_cost_ == 0.05
+    odds, today = fair.predict_proba(X), fair.estimator_.predict(X[["a", "b"]])
+    stated, now = fair.outcomes_["proposed"], fair.outcomes_["today"]
+    assert fair.loss_ == stated.loss == pytest.approx(1.0 - odds[np.arange(len(y)), y].mean())
+    for z, group in enumerate(fair.groups_):
+        mine = (X["sex"] == group).to_numpy()
+        assert stated.changed[z] == pytest.approx(1.0 - odds[np.arange(len(y)), today][mine].mean())
+        assert stated.gains[z, 0] == pytest.approx((odds[:, 1] * (today == 0))[mine].mean())
+        assert stated.loses[z, 0] == pytest.approx((odds[:, 0] * (today == 1))[mine].mean())
+    assert now.changed.tolist() == [0.0, 0.0]
+    assert now.loss == pytest.approx((today != y).mean())
+    assert fair.outcomes_ == fair.policy_.outcomes
+
+
+def test_an_individual_policy_decides_as_the_cost_says():
+    """Without requirements everybody gets the decision of least expected loss plus cost of a change."""
+    fair, X, _ = fitted(Individual("none"), gap=None, change_cost=0.15)
+    proba = fair.estimator_.predict_proba(X[["a", "b"]])
+    for i, row in enumerate(proba):
+        pay = [(1 - row[d]) + 0.15 * (d != row.argmax()) for d in (0, 1)]
+        assert fair.predict_proba(X.iloc[[i]])[0, int(np.argmin(pay))] == 1.0
+    sentences = fair.policy_.sentences()
+    assert any("plus 0.15 if it is not the class that the model finds likeliest" in s for s in sentences)
+    back = Policy.from_json(fair.policy_.to_json())
+    scores = (proba, X["sex"], X)
+    assert np.array_equal(back.odds(scores[0], scores[1], scores[2]), fair.predict_proba(X))
+
+
+def test_an_individual_policy_changes_fewer_at_a_cost():
+    """The more a change costs, the fewer are changed; the gap is met all the same."""
+    shares = []
+    for cost in (0.0, 0.05, 0.5):
+        fair, _, _ = fitted("individual", change_cost=cost)
+        assert max(fair.gaps_.values()) <= 0.1 + 1e-9
+        shares.append(fair.outcomes_["proposed"].changed.mean())
+    assert shares[0] > shares[1] > shares[2]
+    assert fair.frontier_.change_cost == 0.5
+    line = fair.frontier_.value
+    assert (np.diff(line) < 1e-12).all()
+    assert fair.at(gap=0.3).change_cost_ == 0.5
+
+
+def test_an_individual_policy_cannot_know_other_decisions_of_today():
+    """A cost of changes from decisions that are not the model's likeliest classes is refused by name."""
+    fair, X, y = fitted("individual", change_cost=0.0)
+    fair.set_params(change_cost=0.1)
+    with pytest.raises(DataError, match=r"would have to know them of everybody\. Use change_cost=0"):
+        fair.fit(X, y, today=1 - fair.estimator_.predict(X[["a", "b"]]))
+
+
+def test_a_recalibrated_classifier_keeps_its_number():
+    """New people without labels are decided about at the cost that was found on the labelled ones."""
+    fair, _, _ = fitted()
+    new, _ = applicants(300, 3)
+    fresh = fair.recalibrate(new)
+    assert fresh.change_cost_ == fair.change_cost_ > 0
+    odds, today = fresh.predict_proba(new), fair.estimator_.predict(new[["a", "b"]])
+    for z, group in enumerate(fresh.groups_):
+        mine = (new["sex"] == group).to_numpy()
+        changed = 1.0 - odds[np.arange(len(new)), today][mine].mean()
+        assert fresh.outcomes_["proposed"].changed[z] == pytest.approx(changed)
+    individual = fitted("individual", change_cost=0.05, happiness="equal_opportunity")[0].recalibrate(new)
+    assert individual.change_cost_ == 0.05
+    assert np.isnan(individual.outcomes_["proposed"].gains).all()  # that looks at labels, and there are none
+    assert "is not known" in individual.policy_.story()[-1]
+    assert Policy.from_json(individual.policy_.to_json()).story() == individual.policy_.story()
+
+
+def test_a_safe_fit_goes_along_the_frontier_of_the_sum():
+    """With confidence the policy lies on the frontier with the cost, which is found on the rows fitted on."""
+    fair, _, _ = fitted(n=3000, happiness="statistical_parity", gap=0.15, confidence=0.9)
+    assert fair.change_cost_ == fair.frontier_.change_cost > 0
+    place = fair.frontier_.position(gap=max(fair.gaps_.values()))
+    assert fair.frontier_.at(tau=place).loss == pytest.approx(fair.loss_, abs=1e-6)
+
+
+def test_changes_alone_are_fitted_without_labels():
+    """A frozen model, happiness that does not look at the label and loss="changes" need no y, for every policy."""
+    X, _ = applicants(400, 2)
+    for policy in ("score", "label", "soft-label", "individual"):
+        fair, _, _ = fitted(policy, loss="changes")
+        blank = FairClassifier(**fair.get_params(deep=False)).fit(X)
+        assert blank.loss_ == pytest.approx(fair.loss_, abs=1e-9)
+        assert blank.predict_proba(X) == pytest.approx(fair.predict_proba(X), abs=1e-9)
+        if policy != "soft-label":  # which cannot decide as today
+            assert blank.outcomes_["unconstrained"].loss == pytest.approx(0.0)
+    kept = Policy.from_json(blank.policy_.to_json())
+    assert kept.basis.loss_name == "changes"
+
+
+@pytest.mark.parametrize("changed", [{"loss": "error"}, {"happiness": "equalized_odds"}])
+def test_fit_needs_labels_where_something_looks_at_them(changed):
+    """Without y the error of before is raised, and says what would need none."""
+    fair, X, _ = fitted()
+    fair.set_params(**{"loss": "changes"} | changed)
+    with pytest.raises(DataError, match=r"requires y to be passed.*loss='changes' needs none"):
+        fair.fit(X)
+    fair.set_params(estimator=LogisticRegression(), loss="changes", happiness="decision")
+    with pytest.raises(DataError, match="requires y to be passed"):
+        fair.fit(X[["a", "b", "id", "sex"]])
+
+
+def test_print_tells_tuning_and_fairness_apart():
+    """print(fair) shows the parameters and, once it is fitted, the story of the three points."""
+    fair, _, _ = fitted()
+    assert str(fair).splitlines()[-3:] == fair.policy_.story()
+    assert str(FairClassifier(LogisticRegression())).startswith("FairClassifier(")
+    assert FairClassifier(LogisticRegression()).change_cost == "auto"
+
+
+def test_measured_outcomes_of_any_odds_know_who_is_changed():
+    """Odds that are no cell policy are measured person by person."""
+    fair, X, y = fitted()
+    problem = fair._fitted.problem
+    people = People.of(
+        X, problem, group=X["sex"].to_numpy(), y=y, proba=fair.estimator_.predict_proba(X[["a", "b"]])
+    )
+    odds = np.full((len(y), 2), 0.5)
+    assert achieved(problem, people, odds).changed == pytest.approx([0.5, 0.5])

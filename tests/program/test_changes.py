@@ -1,0 +1,423 @@
+"""The cost of changes: what is minimised, what "auto" takes, and who is changed, gains and loses, by naive loops."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from naive import as_duckdb, as_polars
+from scipy.optimize import linprog
+from strategies import examples
+
+from felicific import Gap, Policy, Score, frontier, moments, solve
+from felicific._documents import read_document, write_document
+from felicific._people.folds import folds_by_key
+from felicific._program.changes import GRID, least
+from felicific._program.model import changed_by
+from felicific._program.solution import solve_program
+from felicific.exceptions import DataError, InfeasibleError, MomentsError, PolicyFileError
+
+ROLES = {"sensitive_features": "sex", "y": "repaid"}
+SEEDS = st.integers(0, 10_000)
+
+
+def people(seed, n=60, own_today=True):
+    """Loans of people with few distinct scores; today's decisions are the model's unless they are drawn."""
+    rng = np.random.default_rng(seed)
+    score = rng.choice([0.1, 0.2, 0.4, 0.6, 0.7, 0.9], n)
+    return {
+        "id": np.arange(n) + 1000 * seed,
+        "sex": np.array(["f", "m"], dtype=object)[np.arange(n) % 2],
+        "score": score,
+        "repaid": (rng.random(n) < score).astype(int),
+        "loan": rng.choice([-2.0, 0.0, 1.0, 5.0], n),
+        "now": (score > 0.5).astype(int) if own_today else rng.integers(0, 2, n),
+    }
+
+
+def naive_program(table, gap, cost, see_group=True):
+    """Least loss plus cost of changes with a gap of mean ``decision * loan``: row by row, and another solver."""
+    n = len(table["score"])
+    levels = sorted(set(table["score"].tolist()))
+    cells = [(g, s) for g in ("f", "m") for s in levels]
+    place = {cell: i for i, cell in enumerate(cells)}
+    objective, rows = np.zeros((len(cells), 2)), {g: np.zeros((len(cells), 2)) for g in "fm"}
+    count = {g: int((table["sex"] == g).sum()) for g in "fm"}
+    for i in range(n):
+        g, s = table["sex"][i], table["score"][i]
+        for d in (0, 1):
+            objective[place[g, s], d] += ((table["repaid"][i] != d) + cost * (table["now"][i] != d)) / n
+            rows[g][place[g, s], d] += d * table["loan"][i] / count[g]
+    width = (rows["f"] - rows["m"]).ravel()
+    upper, limits = [width, -width], [gap, gap]
+    for g in "fm":
+        for a, b in pairwise(levels):
+            line = np.zeros((len(cells), 2))
+            line[place[g, a], 1], line[place[g, b], 1] = 1.0, -1.0
+            upper.append(line.ravel())
+            limits.append(0.0)
+    equal = [np.kron(np.eye(len(cells)), np.ones((1, 2)))]
+    right = [np.ones(len(cells))]
+    if not see_group:
+        same = np.zeros((len(levels), len(cells), 2))
+        for k, s in enumerate(levels):
+            same[k, place["f", s], 1], same[k, place["m", s], 1] = 1.0, -1.0
+        equal.append(same.reshape(len(levels), -1))
+        right.append(np.zeros(len(levels)))
+    return linprog(
+        objective.ravel(),
+        np.array(upper),
+        limits,
+        np.concatenate(equal),
+        np.concatenate(right),
+        bounds=(0, 1),
+    )
+
+
+def paid(policy, table):
+    """Loss plus cost of changes, from the odds of everybody."""
+    odds = policy.odds(table["score"], table["sex"] if policy.see_group else None)
+    rows = np.arange(len(odds))
+    loss = 1.0 - odds[rows, table["repaid"]].mean()
+    changed = 1.0 - odds[rows, table["now"]].mean()
+    assert policy.loss == pytest.approx(loss, abs=1e-12)  # the loss alone
+    return loss + policy.change_cost * changed
+
+
+@examples(25)
+@given(
+    SEEDS,
+    st.sampled_from([0.0, 0.05, 0.3, 2.0]),
+    st.sampled_from([0.0, 0.4, 5.0]),
+    st.booleans(),
+    st.booleans(),
+)
+def test_least_loss_plus_cost_of_changes(seed, cost, gap, own_today, see_group):
+    """What is minimised is the loss and so much for everybody whose decision is not today's: by another solver."""
+    table = people(seed, own_today=own_today)
+    policy = solve(
+        table, proba="score", happiness="decision * loan", today="now", gap=gap, change_cost=cost,
+        group_at_predict=see_group, random_state=0, **ROLES,
+    )  # fmt: skip
+    naive = naive_program(table, gap, cost, see_group)
+    assert policy.change_cost == cost
+    assert paid(policy, table) == pytest.approx(naive.fun, abs=1e-8)
+    assert max(policy.gaps.values()) <= gap + 1e-8
+
+
+@examples(20)
+@given(SEEDS, st.booleans(), st.sampled_from([0.0, 0.3]))
+def test_shares_of_people_changed_gaining_and_losing(seed, own_today, gap):
+    """Who is changed, gains and loses at each of the three points is what a loop over everybody counts."""
+    table = people(seed, own_today=own_today)
+    asked = {
+        "proba": "score",
+        "today": "now",
+        "happiness": {"funding": "decision * loan", "right": "decision == y"},
+    }
+    policy = solve(table, gap={"funding": gap}, change_cost=0.1, random_state=0, **asked, **ROLES)
+    free = solve(table, gap=None, change_cost=0.1, random_state=0, **asked, **ROLES)
+    points = policy.outcomes
+    assert list(points) == ["today", "unconstrained", "proposed"]
+    today = np.eye(2)[table["now"]]
+    for name, odds in (
+        ("today", today),
+        ("unconstrained", free.odds(table["score"], table["sex"])),
+        ("proposed", policy.odds(table["score"], table["sex"])),
+    ):
+        point = points[name]
+        for z, group in enumerate(("f", "m")):
+            mine = [i for i in range(len(odds)) if table["sex"][i] == group]
+            changed, gains, loses = 0.0, np.zeros(2), np.zeros(2)
+            for i in mine:
+                for d in (0, 1):
+                    worth = [np.array([e * table["loan"][i], float(e == table["repaid"][i])]) for e in (0, 1)]
+                    changed += odds[i, d] * (d != table["now"][i])
+                    gains += odds[i, d] * (worth[d] > worth[table["now"][i]])
+                    loses += odds[i, d] * (worth[d] < worth[table["now"][i]])
+            assert point.changed[z] == pytest.approx(changed / len(mine), abs=1e-9)
+            assert point.gains[z] == pytest.approx(gains / len(mine), abs=1e-9)
+            assert point.loses[z] == pytest.approx(loses / len(mine), abs=1e-9)
+
+
+@pytest.mark.parametrize("make", [as_duckdb, as_polars])
+@pytest.mark.parametrize("named", ["now", None])
+def test_engines_count_the_same_who_gain_and_lose(make, named):
+    """Sums of who gains and who loses are the same numbers on an engine, of what looks at x and of what does not."""
+    table = people(3, n=200, own_today=False)
+    asked = {
+        "proba": "score", "today": named, "policy": Score(6),
+        "happiness": {"funding": "decision * loan", "selected": "decision"},
+    }  # fmt: skip
+    here, there = moments(table, **asked, **ROLES), moments(make(table), **asked, **ROLES)
+    for name in ("gains", "loses", "today_mass"):
+        assert np.array_equal(getattr(here, name), getattr(there, name)), name
+    assert here.gains[..., 0].sum() > 0
+    assert here.loses[..., 0].sum() > 0
+
+
+@examples(30)
+@given(SEEDS, st.sampled_from([2, 3]), st.booleans(), st.booleans())
+def test_closed_form_is_the_program_without_requirements(seed, n_classes, monotone, see_group):
+    """The policy that folds try, found in closed form, costs what the program finds."""
+    rng = np.random.default_rng(seed)
+    n = 80
+    proba = rng.dirichlet(np.ones(n_classes), n).round(1) + 1e-3
+    proba /= proba.sum(axis=1, keepdims=True)
+    sums = moments(
+        np.zeros((n, 1)), proba=proba, y=rng.integers(0, n_classes, n), sensitive_features=rng.integers(0, 2, n),
+        happiness="statistical_parity", policy=Score(9, monotone=monotone), classes=range(n_classes),
+        today=rng.integers(0, n_classes, n),
+    ).joined()  # fmt: skip
+    cost = sums.loss + 0.2 * changed_by(sums)
+    q = least(sums, cost, see_group=see_group)
+    best = solve_program(sums, (), see_group=see_group, change_cost=0.2)
+    worth = np.einsum("zsd,zsd->", cost, q)
+    assert worth == pytest.approx(np.einsum("zsd,zsd->", cost, best.q), abs=1e-9)
+    for chain, decision in sums.signal.chains(n_classes):
+        assert (np.diff(q[:, chain.start : chain.stop, decision], axis=1) >= 0).all()
+    assert see_group or (q == q[:1]).all()
+
+
+def naive_auto(table, reach, cost_of):
+    """The largest cost within one paired standard error of the best on folds left out, all by plain loops."""
+    fold = folds_by_key(table["id"], 5)
+    levels = sorted(set(table["score"].tolist()))
+    losses = np.zeros((len(GRID), 5))
+    for f in range(5):
+        for c, share in enumerate(GRID):
+            for g in ("f", "m"):
+                mine = [i for i in range(len(fold)) if table["sex"][i] == g]
+                fit, out = ([i for i in mine if (fold[i] == f) == here] for here in (False, True))
+
+                def charge(i, d, share=share):
+                    return cost_of(table["repaid"][i], d) + share * reach * (d != (table["score"][i] > 0.5))
+
+                tries = []
+                for k, cut in enumerate([*levels, np.inf]):
+                    total = sum(charge(i, int(table["score"][i] >= cut)) for i in fit)
+                    tries.append((round(total, 9), abs(k - sum(level <= 0.5 for level in levels)), cut))
+                cut = min(tries)[2]
+                losses[c, f] += sum(cost_of(table["repaid"][i], int(table["score"][i] >= cut)) for i in out)
+    weight = np.bincount(fold, minlength=5)
+    best = losses[losses.sum(axis=1).argmin()]
+    found = 0.0
+    for c, share in enumerate(GRID):
+        apart = losses[c] - best
+        mean = apart.sum() / weight.sum()
+        error = np.sqrt(5 / 4 * ((apart - mean * weight) ** 2).sum()) / weight.sum()
+        if mean <= error + 1e-12:
+            found = share * reach
+    return found
+
+
+@examples(12)
+@given(SEEDS, st.sampled_from([((0, 1), (1, 0)), ((0, 1), (10, 0)), ((0, 3), (1, 0))]))
+def test_auto_is_the_largest_cost_as_good_as_the_best_on_folds(seed, matrix):
+    """What "auto" takes is what loops over folds, costs, groups and thresholds find."""
+    table = people(seed, n=240)
+    sums = moments(
+        table,
+        proba="score",
+        happiness="decision * loan",
+        folds=5,
+        key="id",
+        loss=np.array(matrix, float),
+        **ROLES,
+    )
+    policy = solve(sums, gap=None, change_cost="auto")
+    reach = float(np.max(matrix))
+    assert policy.change_cost == pytest.approx(naive_auto(table, reach, lambda y, d: matrix[y][d]))
+
+
+def test_auto_leaves_a_good_threshold_alone_and_moves_a_wrong_one():
+    """Calibrated scores keep today's decisions; where a mistake costs ten times the other, changes are cheap."""
+    rng = np.random.default_rng(0)
+    n = 4000
+    score = rng.beta(2, 2, n)
+    table = {"id": np.arange(n), "sex": rng.integers(0, 2, n), "score": score}
+    table["repaid"] = (rng.random(n) < score).astype(int)
+    roles = {"proba": "score", "happiness": "decision", "folds": 5, "key": "id", **ROLES}
+    fair = solve(moments(table, **roles), gap=None, change_cost="auto")
+    assert fair.change_cost >= 0.1
+    assert fair.outcome.changed.max() < 0.02
+    wrong = moments(table, loss=[[0.0, 1.0], [10.0, 0.0]], **roles)
+    moved, free = solve(wrong, gap=None, change_cost="auto"), solve(wrong, gap=None)
+    assert moved.change_cost <= 0.1 * 10
+    assert moved.loss - free.loss < 0.05 * (moved.outcomes["today"].loss - free.loss)
+
+
+def test_auto_needs_folds_where_it_looks_for_a_cost():
+    """Sums without folds are refused by name with what to do; where the cost is 0 anyway, nothing is needed."""
+    table = people(1)
+    asked = {"proba": "score", "happiness": "decision", **ROLES}
+    sums = moments(table, **asked)
+    for door in (solve, frontier):
+        with pytest.raises(
+            MomentsError, match=r"these moments have none\. Sum up with moments\(\.\.\., folds=5\)"
+        ):
+            door(sums, change_cost="auto")
+    for policy in ("label", "soft-label"):
+        assert solve(moments(table, policy=policy, **asked), change_cost="auto").change_cost == 0.0
+    assert solve(table, gap=1.0, change_cost="auto", **asked).change_cost >= 0.0
+    with pytest.raises(DataError, match=r"nothing says who they are\. Name the column"):
+        solve(as_duckdb(table), change_cost="auto", **asked)
+
+
+@pytest.mark.parametrize("bad", [-0.1, float("nan"), float("inf"), "none", True, None, [1.0]])
+def test_a_cost_that_is_none_is_refused(bad):
+    """A cost of changes is "auto" or a finite number that is not negative."""
+    with pytest.raises(DataError, match=r"change_cost is .* 0 or more"):
+        solve(people(1), change_cost=bad, proba="score", happiness="decision", **ROLES)
+
+
+def test_sums_that_do_not_know_today_refuse_a_cost():
+    """Where sums lost what is decided today, a cost of changes is refused, and a policy without one is not."""
+    sums = replace(moments(people(1), proba="score", happiness="decision", **ROLES), today_mass=None)
+    assert solve(sums).outcomes["proposed"].changed is None
+    for door in (solve, frontier):
+        with pytest.raises(MomentsError, match=r"do not say what is decided today.*change_cost=0"):
+            door(sums, change_cost=0.1)
+
+
+@examples(10)
+@given(SEEDS, st.sampled_from([0.05, 0.3]))
+def test_the_frontier_is_that_of_the_sum(seed, cost):
+    """At every gap the frontier is as good as the program; its value is convex, its loss is the loss alone."""
+    table = people(seed, own_today=False)
+    sums = moments(table, proba="score", happiness="decision * loan", today="now", **ROLES)
+    line = frontier(sums, change_cost=cost)
+    assert line.change_cost == cost
+    assert (np.diff(line.value) < 0).all()
+    shares = [float(p.outcome.changed @ sums.mass.sum(axis=1)) / sums.total for p in line.policies]
+    assert line.value == pytest.approx(line.loss + cost * np.array(shares), abs=1e-12)
+    for tau in np.linspace(line.tau[0], line.tau[-1] * 1.2 + 0.1, 5):
+        asked = solve(sums, gap={"decision * loan": float(tau) + 1e-9}, change_cost=cost)
+        assert paid(line.at(tau=float(tau)), table) == pytest.approx(paid(asked, table), abs=1e-6)
+        assert line.at(tau=float(tau)).change_cost == cost
+
+
+def test_a_loss_on_a_frontier_with_a_cost_is_found_exactly_or_refused():
+    """The loss along such a frontier may rise again: of its policies with that loss or less, the least gap is found."""
+    rising = 0
+    for seed in range(40):
+        sums = moments(people(seed), proba="score", happiness="decision * loan", **ROLES)
+        line = frontier(sums, change_cost=0.3)
+        rising += bool((np.diff(line.loss) > 1e-9).any())
+        fine = np.unique(np.concatenate([np.linspace(line.tau[0], line.tau[-1], 400), line.tau]))
+        losses = np.array([policy.loss for policy in line.along(fine)])
+        for allowed in (losses.min(), (losses.min() + losses.max()) / 2, losses.max() + 0.1):
+            tau = line.position(loss=float(allowed))
+            assert line.at(tau=tau).loss <= allowed + 1e-9
+            assert tau <= fine[losses <= allowed + 1e-12][0] + 1e-9
+            assert (losses[fine < tau - 1e-9] > allowed - 1e-9).all()
+        with pytest.raises(InfeasibleError, match="No policy on this frontier"):
+            line.position(loss=float(losses.min()) - 0.01)
+    assert rising  # it does happen
+
+
+def test_changes_alone_need_no_label():
+    """loss="changes" gives the same policy with labels and without; it changes as few as a small program does."""
+    for seed in range(5):
+        table = people(seed)
+        asked = {
+            "proba": {0: "p0", 1: "score"},
+            "happiness": "decision * loan",
+            "loss": "changes",
+            "gap": 0.3,
+        }
+        table["p0"] = 1.0 - table["score"]
+        both = [
+            solve(table, y=y, sensitive_features="sex", random_state=0, **asked) for y in ("repaid", None)
+        ]
+        assert np.array_equal(both[0].q, both[1].q)
+        blank = {name: column for name, column in table.items() if name != "repaid"}
+        on_engine = solve(as_duckdb(blank), sensitive_features="sex", random_state=0, **asked)
+        assert on_engine.loss == pytest.approx(both[0].loss, abs=1e-12)
+        share = np.mean([both[1].outcome.changed[z] for z in (0, 1)])  # groups of equal size
+        assert both[1].loss == pytest.approx(share, abs=1e-12)
+        assert both[1].outcomes["unconstrained"].loss == 0.0
+        # At a cost that leaves errors no say, the naive program finds the fewest changes too.
+        fewest = naive_program(table, 0.3, 1e6).fun / 1e6
+        assert both[1].loss == pytest.approx(fewest, abs=2e-6)
+
+
+@pytest.mark.parametrize("make", [dict, as_duckdb])
+def test_what_looks_at_labels_needs_them(make):
+    """Without labels a loss or a happiness that looks at them is refused by name, on every engine."""
+    table = make({name: column for name, column in people(1).items() if name != "repaid"})
+    asked = {"proba": "score", "today": "now", "sensitive_features": "sex"}
+    with pytest.raises(DataError, match=r"There are no labels y, and the loss looks at them.*loss='changes'"):
+        solve(table, happiness="decision", **asked)
+    with pytest.raises(DataError, match=r"the happiness 'equalized_odds.*looks at them"):
+        moments(table, happiness="equalized_odds", loss="changes", **asked)
+    with pytest.raises(DataError, match=r"which classes there are\. Pass classes="):
+        moments(table, happiness="decision", loss="changes", proba="score", sensitive_features="sex")
+
+
+def test_files_remember_the_cost_and_the_three_points():
+    """A policy file holds the cost and the three points; an older one, without them, is read; nonsense is refused."""
+    policy = solve(
+        people(2),
+        proba="score",
+        happiness="decision * loan",
+        gap=0.3,
+        change_cost=0.1,
+        random_state=0,
+        **ROLES,
+    )
+    text = policy.to_json()
+    back = Policy.from_json(text)
+    assert back.change_cost == 0.1
+    assert back.sentences() == policy.sentences()
+    assert any("counts 0.1 beside the loss" in sentence for sentence in back.sentences())
+    assert back.story() == policy.story()
+    for name, point in policy.outcomes.items():
+        for part in ("loss", "means", "gaps", "changed", "gains", "loses"):
+            assert np.array_equal(getattr(back.outcomes[name], part), getattr(point, part)), (name, part)
+    content = read_document(text)
+    whole = content["basis"] | {}
+    for name in ("changed", "gains", "loses"):
+        del content[name]
+        del content["basis"]["today"][name]
+    del content["basis"]["unconstrained"], content["basis"]["change_cost"]
+    older = Policy.from_json(write_document(content))
+    assert (older.change_cost, list(older.outcomes), older.story()) == (0.0, ["today", "proposed"], [])
+    assert older.outcomes["proposed"].gains is None
+    for part, wrong in (("change_cost", -1.0), ("unconstrained", {"loss": 0.0}), ("change_cost", "auto")):
+        with pytest.raises(PolicyFileError):
+            Policy.from_json(write_document(content | {"basis": whole | {part: wrong}}))
+    with pytest.raises(PolicyFileError, match="no share of people"):
+        Policy.from_json(write_document(content | {"changed": [2.0, 0.0]}))
+
+
+def test_the_words_tell_tuning_and_fairness_apart():
+    """The story speaks of tuning, of fairness, and of who gains and loses, with the numbers of the points."""
+    policy = solve(
+        people(2),
+        proba="score",
+        happiness="decision * loan",
+        gap=0.3,
+        change_cost=0.1,
+        random_state=0,
+        **ROLES,
+    )
+    tuning, fairness, who = policy.story()
+    today, free, proposed = policy.outcomes.values()
+    assert f"accuracy {1 - today.loss:.2%} -> {1 - free.loss:.2%}" in tuning
+    assert f"{free.changed[0]:.2%} of group 'f'" in tuning
+    assert f"accuracy {1 - free.loss:.2%} -> {1 - proposed.loss:.2%}" in fairness
+    assert f"in group 'm' {proposed.gains[1, 0]:.2%} gain and {proposed.loses[1, 0]:.2%} lose" in who
+
+
+def test_no_cost_is_the_program_of_before():
+    """The default of solve and frontier is a cost of 0, for which nothing is said and nothing changes."""
+    table = people(4)
+    asked = {"proba": "score", "happiness": "decision * loan", "random_state": 0, **ROLES}
+    plain, zero = solve(table, gap=0.3, **asked), solve(table, gap=0.3, change_cost=0, **asked)
+    assert np.array_equal(plain.q, zero.q)
+    assert plain.change_cost == 0.0
+    assert not any("beside the loss" in sentence for sentence in plain.sentences())
+    assert solve(table, constraints=[Gap("decision * loan", 0.3)], gap=None, **asked).loss == plain.loss

@@ -51,7 +51,7 @@ class Beside:
         )
         means = persons.sample.mean + persons.origin
         where = "on these rows, compared with the model's own decisions"
-        return found + every_group_loses(persons.components, groups, self.means, means, where)
+        return found + every_group_loses(persons.components, groups, self.means, means, where, by_policy=True)
 
 
 def fitted_notes(fitted: float, recalibrated: float, out_of_fold: bool) -> list[str]:

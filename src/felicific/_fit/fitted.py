@@ -21,6 +21,7 @@ from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
 from felicific._problem.requirements import gaps_asked
+from felicific._program.evidence import Evidence
 from felicific._program.moments import Moments, Outcome
 from felicific._program.signals import SoftLabel
 from felicific._program.summing import sum_people
@@ -54,7 +55,8 @@ class Fitted(ABC):
 
     def __getstate__(self) -> dict[str, Any]:
         # People stay out of files, and a frontier is solved again from what is kept.
-        return {field.name: getattr(self, field.name) for field in fields(self)} | {"people": None}
+        kept = {field.name: getattr(self, field.name) for field in fields(self)} | {"people": None}
+        return kept | {name: found for name, found in vars(self).items() if name == "expected_gaps"}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self  # nothing in it changes
@@ -63,6 +65,11 @@ class Fitted(ABC):
     def sums(self) -> Moments | None:
         """The sums that the policy was fitted on, if it was fitted on sums."""
         return None
+
+    @cached_property
+    def expected_gaps(self) -> dict[str, float]:
+        """Gaps to expect on as many new people, as well as that is known here."""
+        return self.policy.expected_gaps()
 
     @cached_property
     @abstractmethod
@@ -100,6 +107,10 @@ class Fitted(ABC):
     def _with(self, policy: Policy, line: Frontier) -> Self:
         """With another policy of a frontier that stays the same, and what it does to the people of this one."""
         policy = self.restated(self.finished(policy))
+        old, new = self.policy.basis.evidence, policy.basis.evidence
+        if old is not None and new is not None:  # of how many people means are known, no policy changes
+            known = replace(old, variance=new.variance)
+            policy = replace(policy, basis=replace(policy.basis, evidence=known))
         fresh = replace(self, policy=policy, share_randomized=share_drawn(policy, self.people))
         vars(fresh)["frontier"] = line
         return fresh
@@ -144,7 +155,12 @@ def kept_people(people: People | None) -> People:
 
 
 def achieved(problem: Problem, people: People, odds: Floats) -> Outcome:
-    """Loss, group means and gaps of decision probabilities about people with labels.
+    """Loss, group means and gaps of decision probabilities about people with labels."""
+    return known_of(problem, people, odds)[0]
+
+
+def known_of(problem: Problem, people: People, odds: Floats) -> tuple[Outcome, Evidence | None]:
+    """What decision probabilities do to people with labels, and what their means rest on.
 
     Deciding with probabilities D is drawing a label from D and keeping it: the moments of the soft label,
     under the policy that changes nothing.
@@ -152,17 +168,28 @@ def achieved(problem: Problem, people: People, odds: Floats) -> Outcome:
     decided = replace(people, proba=odds, checked=True)
     moments = sum_people(decided, replace(problem, labels=problem.decisions), SoftLabel())
     moments.check_complete()
-    return moments.evaluate(np.tile(np.eye(len(moments.classes)), (len(moments.groups), 1, 1)))
+    as_drawn = np.tile(np.eye(len(moments.classes)), (len(moments.groups), 1, 1))
+    return moments.evaluate(as_drawn), Evidence.of(moments, as_drawn)
 
 
 P = TypeVar("P", bound=Policy)
+
+
+def carried(policy: P, labelled: Policy) -> P:
+    """For people without labels: with what is known of the labelled ones alone."""
+    new, old = policy.basis.evidence, labelled.basis.evidence
+    if new is None or old is None:
+        return policy
+    evidence = new.carried(old, policy.components)
+    return replace(policy, basis=replace(policy.basis, evidence=evidence))
 
 
 def stated(problem: Problem, people: People, policy: P) -> P:
     """With what it does to people with labels; of a rounded one, what its rounded decisions do."""
     if policy.randomize:
         return policy
-    return replace(policy, outcome=achieved(problem, people, policy.odds_of(people)))
+    outcome, evidence = known_of(problem, people, policy.odds_of(people))
+    return replace(policy, outcome=outcome, basis=replace(policy.basis, evidence=evidence))
 
 
 def share_drawn(policy: Policy, people: People | None) -> float:

@@ -28,6 +28,7 @@ from felicific._policy.cells import CellPolicy
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import Component, HappinessLike
 from felicific._problem.requirements import check_gaps, resolve_gap
+from felicific._program.evidence import Evidence
 from felicific._program.model import build, changes_of
 from felicific._program.moments import Moments, Outcome
 from felicific._program.solution import rounded_up
@@ -360,9 +361,10 @@ def _known(line: Line) -> Line:
     return line
 
 
-def _followed(policy: CellPolicy, q: Floats, outcome: Outcome) -> Policy:
+def _followed(policy: CellPolicy, joined: Moments, q: Floats, outcome: Outcome) -> Policy:
     """The policy of these probabilities, given what they do."""
-    return replace(policy, q=q, outcome=outcome)
+    basis = replace(policy.basis, evidence=Evidence.of(joined, q))
+    return replace(policy, q=q, outcome=outcome, basis=basis)
 
 
 def _matching(line: Frontier, others: Moments) -> Moments:
@@ -419,7 +421,7 @@ def cell_frontier(
             basis=Basis(joined.loss_name, joined.today, out_of_fold=out_of_fold),
         )
 
-        policy, rounding = partial(_followed, first), tau_rounding(program)
+        policy, rounding = partial(_followed, first, joined), tau_rounding(program)
         return Line(ray_of(program), points, joined.today, joined.evaluate_all, policy, rounding)
 
     return Frontier(joined.components, joined.groups, joined.loss_name, EXACT, find)

@@ -10,6 +10,7 @@ from typing import Any
 from felicific._documents import check_shape, read_number, read_numbers, read_prices, refused
 from felicific._problem.change import every_group_loses, nothing_to_repair
 from felicific._problem.happiness import Component
+from felicific._program.evidence import Evidence
 from felicific._program.moments import Outcome
 
 #: What is assumed of people without labels.
@@ -36,12 +37,15 @@ class Basis:
         Gaps that were allowed.
     out_of_fold : bool
         Whether each person's probabilities came from a model that was not fitted on that person.
+    evidence : Evidence, or None
+        How much values vary, and of how many people that is known; None in files that do not say it.
     """
 
     loss_name: str = ""
     today: Outcome | None = None
     asked: dict[str, float] = field(default_factory=dict)
     out_of_fold: bool = False
+    evidence: Evidence | None = None
 
     def remarks(
         self, components: Sequence[Component], groups: Sequence[str], outcome: Outcome, whom: str
@@ -51,8 +55,9 @@ class Basis:
             return []
         asked = [self.asked.get(component.name, math.inf) for component in components]
         found = nothing_to_repair(components, self.today.gaps, asked, f"{whom}, as is decided today")
+        where = f"{whom}, compared with today"
         return found + every_group_loses(
-            components, groups, self.today.means, outcome.means, f"{whom}, compared with today"
+            components, groups, self.today.means, outcome.means, where, by_policy=True
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -65,6 +70,7 @@ class Basis:
             else {"loss": today.loss, "means": today.means.tolist(), "gaps": today.gaps.tolist()},
             "asked": [[name, width] for name, width in self.asked.items()],
             "out_of_fold": self.out_of_fold,
+            "evidence": None if self.evidence is None else self.evidence.to_json(),
         }
 
     @classmethod
@@ -73,7 +79,7 @@ class Basis:
         if content is None:
             return cls()  # files of 0.1.0 do not say it
         names = {"loss_name", "today", "asked", "out_of_fold"}
-        if not isinstance(content, dict) or set(content) != names:
+        if not isinstance(content, dict) or set(content) - {"evidence"} != names:
             raise refused("it does not say what its numbers rest on")
         if type(content["loss_name"]) is not str or type(content["out_of_fold"]) is not bool:
             raise refused("the name of its loss, or whether it was fitted out of fold, is of another type")
@@ -89,4 +95,5 @@ class Basis:
         asked = read_prices(content["asked"], "gap that was asked for")
         if any(not 0.0 <= width < math.inf for width in asked.values()):
             raise refused("a gap that was asked for is negative")
-        return cls(content["loss_name"], today, asked, content["out_of_fold"])
+        evidence = Evidence.from_json(content.get("evidence"), shape)
+        return cls(content["loss_name"], today, asked, content["out_of_fold"], evidence)

@@ -19,6 +19,7 @@ from felicific._policy.policy import Policy, Stretches, Wording
 from felicific._policy.sql import Names, case_expression
 from felicific._problem.requirements import gaps_asked
 from felicific._problem.rows import Requirement
+from felicific._program.evidence import Evidence
 from felicific._program.moments import Moments
 from felicific._program.signals import SIGNALS, Signal, Spread, signal_from_json, signal_to_json
 from felicific._program.solution import solve_program
@@ -250,7 +251,12 @@ def solve_cells(
         prices=solution.prices,
         salt=salt,
         see_group=see_group,
-        basis=Basis(joined.loss_name, joined.today, gaps_asked(requirements, joined.components)),
+        basis=Basis(
+            joined.loss_name,
+            joined.today,
+            gaps_asked(requirements, joined.components),
+            evidence=Evidence.of(joined, solution.q),
+        ),
     )
 
 

@@ -129,7 +129,7 @@ def make_policy(
         calibration=calibration,
         origin=crowd.origin,
         problem=problem,
-        basis=Basis(problem.loss.name, generated.today, problem.gaps or {}),
+        basis=Basis(problem.loss.name, generated.today, problem.gaps or {}, evidence=generated.evidence),
         search=search_of(generated, [component.name for component in crowd.components]),
     )
 

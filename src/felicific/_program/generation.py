@@ -26,6 +26,7 @@ import numpy as np
 
 from felicific._problem.happiness import Component
 from felicific._problem.rows import Requirement, Row, rows_of
+from felicific._program.evidence import Evidence
 from felicific._program.highs import Answer, run_model
 from felicific._program.model import Program, build, multipliers, policy_of, prices_of
 from felicific._program.moments import Moments, Outcome
@@ -116,7 +117,7 @@ class Generated:
 
     ``outcome`` and what is decided ``today`` are measured on the real ledger, ``plug_in`` on the expected one;
     ``duality_gap`` bounds how far ``plug_in_optimum``, the loss of the plug-in program's own mixture, is from
-    the least possible one.
+    the least possible one. ``evidence`` is what the means of the outcome rest on.
     """
 
     mixture: Mixture
@@ -128,6 +129,7 @@ class Generated:
     passes: int
     stopped: str
     duality_gap: float
+    evidence: Evidence | None = None
 
 
 def choose(alpha: float, kappa: Floats, cost: Floats, value: Floats) -> Codes:
@@ -235,6 +237,7 @@ class Ledgers:
         found = {"change": _by_group(crowd, far)}
         for name, ledger in self._both:
             found[f"{name} loss"], found[f"{name} value"] = sums_of(crowd, ledger, decisions)
+        found[f"{name} square"] = _per_group(crowd, ledger.value[rows, decisions] ** 2)
         return found
 
     def decide(self, alpha: float, kappa: Floats) -> Codes:
@@ -268,6 +271,7 @@ class Columns:
     totals: Sums
     loss: list[Floats] = field(default_factory=list)
     value: list[Floats] = field(default_factory=list)
+    square: list[Floats | None] = field(default_factory=list)
 
     @property
     def counted(self) -> Floats:
@@ -278,10 +282,12 @@ class Columns:
         """Take in one more deterministic policy."""
         self.loss.append(sums[f"{self.name} loss"])
         self.value.append(sums[f"{self.name} value"])
+        self.square.append(sums.get(f"{self.name} square"))
 
     def moments(self) -> Moments:
         """The master's moments: one signal, and columns for decisions."""
         crowd, m = self.crowd, len(self.loss)
+        squares = [square for square in self.square if square is not None]
         return Moments(
             classes=np.arange(m),
             groups=crowd.groups,
@@ -296,6 +302,7 @@ class Columns:
             today_loss=self.totals[f"{self.name} today loss"][:, None],
             today_value=self.totals[f"{self.name} today value"][:, None, :],
             rows=self.totals["rows"].astype(np.int64),
+            square=np.array(squares).transpose(1, 0, 2)[:, None, :, :] if len(squares) == m else None,
         )
 
 
@@ -548,6 +555,7 @@ def generate(ground: Ground, requirements: Sequence[Requirement]) -> Generated:
         passes=search.passes,
         stopped=stopped,
         duality_gap=duality_gap,
+        evidence=Evidence.of(program.moments, q),
     )
 
 

@@ -610,7 +610,7 @@ def test_sentences():
     happy = Happiness(funding, name="loan granted", unit="$")
     policy = make_policy(classes=CLASSES["int"], happiness=happy, gap=0.0)
     sentences = policy.sentences()
-    assert len(sentences) == 2 * 2 + 1 + 1
+    assert len(sentences) == 2 * 2 + 1 + 1 + 2  # the last two: what to expect, and that the people are few
     assert all(sentence.endswith(".") and sentence[0].isupper() for sentence in sentences)
     assert str(policy) == "\n".join(sentences)
     for group in ("F", "M"):

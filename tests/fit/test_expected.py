@@ -472,4 +472,4 @@ def test_auto_is_the_policy_that_it_chose():
     pages = [fair.report(others, labels) for fair in (auto, score)]
     assert [page.content["policy"]["chosen"] is None for page in pages] == [False, True]
     assert "because there are two classes and the group is seen" in pages[0].to_html()
-    assert pages[0].content["policy"]["outlook"] in repr(auto)
+    assert pages[0].content["policy"]["outlook"] in str(auto.policy_)

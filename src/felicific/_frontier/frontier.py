@@ -11,7 +11,7 @@ the optimum is their mixture, so a short list of policies answers every gap.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from importlib import import_module  # for what stands above: bands and charts
@@ -52,8 +52,8 @@ class Line:
         From the least gap to the least loss.
     today : Outcome
         What the model's own decisions do.
-    evaluate : callable
-        What each of some tables of probabilities does.
+    sums : Moments
+        Which say what tables of probabilities do.
     policy : callable
         The policy of some probabilities, given what they do.
     rounding : float
@@ -63,7 +63,7 @@ class Line:
     ray: Floats
     points: list[Point]
     today: Outcome
-    evaluate: Callable[[Sequence[Floats]], list[Outcome]]
+    sums: Moments
     policy: Callable[[Floats, Outcome], Policy]
     rounding: float
 
@@ -251,15 +251,17 @@ class Frontier:
             if left + 1 < len(taus) and tau > taus[left]:
                 share = (tau - taus[left]) / (taus[left + 1] - taus[left])
                 mixed[i] = (1 - share) * points[left].q + share * points[left + 1].q
-        outcomes = dict(zip(mixed, self._line.evaluate(list(mixed.values())), strict=True))
-        policies = []
+        outcomes = dict(zip(mixed, self._line.sums.evaluate_all(list(mixed.values())), strict=True))
+        tables = [mixed.get(i, points[left].q) for i, left in enumerate(lefts)]
+        evidence, policies = Evidence.along(self._line.sums, tables), []
         for i, left in enumerate(lefts):
-            q, outcome = mixed.get(i, points[left].q), outcomes.get(i, points[left].outcome)
+            outcome = outcomes.get(i, points[left].outcome)
             price = float(slopes[left, 0])
             prices = {self.components[j].name: price / float(self.ray[j]) for j in priced}
-            policy = self._line.policy(q, outcome)
+            policy = self._line.policy(tables[i], outcome)
             asked = {self.components[j].name: places[i] * float(self.ray[j]) for j in closed}
-            policies.append(replace(policy, prices=prices, basis=replace(policy.basis, asked=asked)))
+            basis = replace(policy.basis, asked=asked, evidence=evidence[i])
+            policies.append(replace(policy, prices=prices, basis=basis))
         return policies
 
     def price_at(self, taus: Iterable[float]) -> Floats:
@@ -361,10 +363,9 @@ def _known(line: Line) -> Line:
     return line
 
 
-def _followed(policy: CellPolicy, joined: Moments, q: Floats, outcome: Outcome) -> Policy:
+def _followed(policy: CellPolicy, q: Floats, outcome: Outcome) -> Policy:
     """The policy of these probabilities, given what they do."""
-    basis = replace(policy.basis, evidence=Evidence.of(joined, q))
-    return replace(policy, q=q, outcome=outcome, basis=basis)
+    return replace(policy, q=q, outcome=outcome)
 
 
 def _matching(line: Frontier, others: Moments) -> Moments:
@@ -421,7 +422,7 @@ def cell_frontier(
             basis=Basis(joined.loss_name, joined.today, out_of_fold=out_of_fold),
         )
 
-        policy, rounding = partial(_followed, first, joined), tau_rounding(program)
-        return Line(ray_of(program), points, joined.today, joined.evaluate_all, policy, rounding)
+        policy, rounding = partial(_followed, first), tau_rounding(program)
+        return Line(ray_of(program), points, joined.today, joined, policy, rounding)
 
     return Frontier(joined.components, joined.groups, joined.loss_name, EXACT, find)

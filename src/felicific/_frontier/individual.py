@@ -29,7 +29,6 @@ from felicific._policy.individual import IndividualPolicy, Search
 from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
 from felicific._problem.rows import Row
-from felicific._program.evidence import Evidence
 from felicific._program.generation import Columns, Generator, Ledgers, Mixture
 from felicific._program.highs import Answer, Ray
 from felicific._program.model import Program, multipliers, policy_of
@@ -173,29 +172,20 @@ def individual_frontier(
             plug_in_loss=0.0,
             plug_in_gaps={},
         )
-        mixed = partial(_mixed, policy, policies, (moments, expected), search)
+        mixed = partial(_mixed, policy, policies, expected, search)
         rounding = tau_rounding(pool.program)
-        return Line(ray_of(pool.program), pool.points, moments.today, moments.evaluate_all, mixed, rounding)
+        return Line(ray_of(pool.program), pool.points, moments.today, moments, mixed, rounding)
 
     return Frontier(policy.components, policy.groups, problem.loss.name, TOLERANCE, find)
 
 
 def _mixed(
-    policy: IndividualPolicy,
-    pool: Mixture,
-    sums: tuple[Moments, Moments],
-    search: Search,
-    q: Floats,
-    outcome: Outcome,
+    policy: IndividualPolicy, pool: Mixture, expected: Moments, search: Search, q: Floats, outcome: Outcome
 ) -> Policy:
-    """The mixture of a pool of policies, given what it does; ``sums`` are known, and expected by the plug-in ledger."""
-    known, expected = sums
+    """The mixture of a pool of policies, given what it does; by the plug-in ledger it is ``expected`` to."""
     plug_in = expected.evaluate(q)
     names = [component.name for component in policy.components]
     gaps = dict(zip(names, plug_in.gaps.tolist(), strict=True))
     found = replace(search, plug_in_loss=plug_in.loss, plug_in_gaps=gaps)
     mixture = pool.followed(q)
-    basis = replace(policy.basis, evidence=Evidence.of(known, q))
-    return replace(
-        policy, mixture=mixture, outcome=outcome, prices={}, search=found, randomize=True, basis=basis
-    )
+    return replace(policy, mixture=mixture, outcome=outcome, prices={}, search=found, randomize=True)

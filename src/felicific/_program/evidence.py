@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -39,15 +40,23 @@ class Evidence:
     @classmethod
     def of(cls, moments: Moments, q: Floats) -> Evidence | None:
         """What the means of the policy ``q[z, s, d]`` rest on; None where the sums do not tell how values vary."""
+        return cls.along(moments, [q])[0]
+
+    @classmethod
+    def along(cls, moments: Moments, tables: Sequence[Floats]) -> Sequence[Evidence | None]:
+        """What :meth:`of` says of each of some policies."""
         if moments.square is None:
-            return None
-        counted, mass = moments.counted, moments.mass.sum(axis=1)
-        square = np.einsum("zsdj,zsd->zj", moments.square, q) / counted
-        variance = np.maximum(square - moments.relative_means(q) ** 2, 0.0)
+            return [None] * len(tables)
+        counted, mass, found = moments.counted, moments.mass.sum(axis=1), []
         # Weights that do not count people: as many as there are rows, as if they weighed alike.
         scale = np.ones(len(mass)) if moments.counts else moments.rows / mass
-        people = counted * scale[:, None]
-        return cls(variance, people, people, mass * scale)
+        people, size = counted * scale[:, None], mass * scale
+        for q in tables:
+            mean, square = (
+                np.einsum("zsdj,zsd->zj", sums, q) / counted for sums in (moments.value, moments.square)
+            )
+            found.append(cls(np.maximum(square - mean**2, 0.0), people, people, size))
+        return found
 
     def carried(self, labelled: Evidence, components: tuple[Component, ...]) -> Evidence:
         """For people without labels: what looks at the label is known from the labelled ones alone."""

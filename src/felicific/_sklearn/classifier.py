@@ -642,7 +642,6 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             "model": type(steps[-1][1] if steps else inner).__name__,
             "certificate": none if new else self.certificate_,
             "chosen": self._chosen,
-            "expected_gaps": self.expected_gaps_,
         }
         if "confidence" in options:
             check_confidence(options["confidence"])

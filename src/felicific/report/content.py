@@ -56,7 +56,6 @@ def describe_choice(
     command: str | None = None,
     certificate: Certificate | None = None,
     chosen: str | None = None,
-    expected_gaps: dict[str, float] | None = None,
     notes: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Everything a report says about a policy, the frontier it lies on and some people, as plain data.
@@ -72,8 +71,6 @@ def describe_choice(
         The one that is proposed.
     chosen : str, optional
         Why a policy of this kind, if nobody asked for one.
-    expected_gaps : dict, optional
-        Gaps to expect on new people; by default as the policy says.
     notes : sequence of str
         What to beware of.
     """
@@ -104,8 +101,7 @@ def describe_choice(
         "today": today,
         "after": after.to_dict(),
         "change": change.to_dict() | {"remarks": _remarks(change)},
-        "policy": _policy(problem, policy, proposed.rules)
-        | {"chosen": chosen, "outlook": policy.outlook(expected_gaps)},
+        "policy": _policy(problem, policy, proposed.rules) | {"chosen": chosen, "outlook": policy.outlook()},
         "frontier": _frontier(tried, line, proposed, wording, confidence),
         "certificate": None if certificate is None else certificate.to_dict(),
         "notes": [*notes],

@@ -156,11 +156,12 @@ def kept_people(people: People | None) -> People:
 
 def achieved(problem: Problem, people: People, odds: Floats) -> Outcome:
     """Loss, group means and gaps of decision probabilities about people with labels."""
-    return known_of(problem, people, odds)[0]
+    moments, as_drawn = _drawn(problem, people, odds)
+    return moments.evaluate(as_drawn)
 
 
-def known_of(problem: Problem, people: People, odds: Floats) -> tuple[Outcome, Evidence | None]:
-    """What decision probabilities do to people with labels, and what their means rest on.
+def _drawn(problem: Problem, people: People, odds: Floats) -> tuple[Moments, Floats]:
+    """Sums of what decision probabilities do to people with labels, and the policy that leaves it at that.
 
     Deciding with probabilities D is drawing a label from D and keeping it: the moments of the soft label,
     under the policy that changes nothing.
@@ -169,7 +170,7 @@ def known_of(problem: Problem, people: People, odds: Floats) -> tuple[Outcome, E
     moments = sum_people(decided, replace(problem, labels=problem.decisions), SoftLabel())
     moments.check_complete()
     as_drawn = np.tile(np.eye(len(moments.classes)), (len(moments.groups), 1, 1))
-    return moments.evaluate(as_drawn), Evidence.of(moments, as_drawn)
+    return moments, as_drawn
 
 
 P = TypeVar("P", bound=Policy)
@@ -188,8 +189,9 @@ def stated(problem: Problem, people: People, policy: P) -> P:
     """With what it does to people with labels; of a rounded one, what its rounded decisions do."""
     if policy.randomize:
         return policy
-    outcome, evidence = known_of(problem, people, policy.odds_of(people))
-    return replace(policy, outcome=outcome, basis=replace(policy.basis, evidence=evidence))
+    moments, as_drawn = _drawn(problem, people, policy.odds_of(people))
+    basis = replace(policy.basis, evidence=Evidence.of(moments, as_drawn))
+    return replace(policy, outcome=moments.evaluate(as_drawn), basis=basis)
 
 
 def share_drawn(policy: Policy, people: People | None) -> float:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 FEW = 100
 
 
-def expected_gaps(policy: Policy, people: float | Mapping[Any, float] | None) -> dict[str, float]:
+def expected_gaps(policy: Policy, people: float | Mapping[Any, float] | None = None) -> dict[str, float]:
     """See :meth:`felicific.Policy.expected_gaps`."""
     evidence = policy.basis.evidence
     if evidence is None:
@@ -62,11 +62,11 @@ def _more(policy: Policy, evidence: Evidence, people: float | Mapping[Any, float
     return np.asarray(numbers / (evidence.size if isinstance(people, Mapping) else evidence.size.sum()))
 
 
-def outlook(policy: Policy, gaps: Mapping[str, float] | None) -> str:
-    """See :meth:`felicific.Policy.outlook`."""
+def outlook(policy: Policy, gaps: Mapping[str, float] | None = None) -> str:
+    """What gaps to expect of others, in one sentence; those that were found in another way can be given."""
     if gaps is None and policy.basis.evidence is None:
         return "What gap to expect on new people is not known: how much happiness varies was not kept."
-    gaps = policy.expected_gaps() if gaps is None else gaps
+    gaps = expected_gaps(policy) if gaps is None else gaps
     whom = "On these people" if policy.expected else "On as many new people, independent of each other"
     return f"{whom}, a gap of about {gaps_in_words(policy, gaps, 2)} must be expected."
 

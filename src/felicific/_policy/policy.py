@@ -288,10 +288,6 @@ class Policy(ABC):
         """
         return expected_gaps(self, people)
 
-    def outlook(self, gaps: Mapping[str, float] | None = None) -> str:
-        """What gaps to expect of others, in one sentence; those that were found in another way can be given."""
-        return outlook(self, gaps)
-
     def cautions(self) -> list[str]:
         """What whoever fitted it should be warned of, the worst first."""
         remarks = self.basis.remarks(self.components, self.wording.groups, self.outcome, self._whom)
@@ -450,7 +446,7 @@ class Policy(ABC):
             gap = component.quantity(0.0 if negligible else float(self.outcome.gaps[j]))
             mean = "Expected mean" if self.expected else "Mean"
             found.append(f"{mean} {component.name!r} is {means}: a gap of {gap}.")
-        found += [self.outlook(), *self.premises()]
+        found += [outlook(self), *self.premises()]
         remarks = self.basis.remarks(self.components, self.wording.groups, self.outcome, whom)
         return found + remarks + too_few(self)
 

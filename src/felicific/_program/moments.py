@@ -144,7 +144,7 @@ class Moments:
         """Weight inside ``among``, of shape (groups, components)."""
         return np.asarray(self.among.sum(axis=1))
 
-    @property
+    @cached_property
     def counts(self) -> bool:
         """Whether weights count people who were seen."""
         return are_counts(self.weight_kind, self.whole, self.total, int(self.rows.sum()))

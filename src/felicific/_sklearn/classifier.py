@@ -32,7 +32,7 @@ from felicific._people.checks import check_weights
 from felicific._people.columns import Columns
 from felicific._people.people import People
 from felicific._people.weights import WeightKind, level_outside, repeated, warn_repeated
-from felicific._policy.expected import gaps_in_words
+from felicific._policy.expected import gaps_in_words, outlook
 from felicific._policy.lottery import content_keys, draw, keys_as_text, make_salt, warn_keyless
 from felicific._policy.policy import Policy
 from felicific._policy.solve import Kind
@@ -461,7 +461,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         return [
             f"Policy: {policy.kind}{why}.",
             fitted,
-            policy.outlook(self._fitted.expected_gaps),
+            outlook(policy, self._fitted.expected_gaps),
             *self._notes,
         ]
 

@@ -22,6 +22,7 @@ from felicific._fit.certificate import Certificate
 from felicific._fit.tryout import Tried, Tryout
 from felicific._frontier.breakpoints import tau_of
 from felicific._frontier.frontier import Frontier
+from felicific._policy.expected import outlook
 from felicific._policy.policy import Policy, Wording
 from felicific._problem.change import EVERY_GROUP_LOSES, losing, remedy_of
 from felicific._problem.criteria import CRITERIA
@@ -101,7 +102,7 @@ def describe_choice(
         "today": today,
         "after": after.to_dict(),
         "change": change.to_dict() | {"remarks": _remarks(change)},
-        "policy": _policy(problem, policy, proposed.rules) | {"chosen": chosen, "outlook": policy.outlook()},
+        "policy": _policy(problem, policy, proposed.rules) | {"chosen": chosen, "outlook": outlook(policy)},
         "frontier": _frontier(tried, line, proposed, wording, confidence),
         "certificate": None if certificate is None else certificate.to_dict(),
         "notes": [*notes],

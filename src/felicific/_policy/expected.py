@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from felicific._problem.criteria import CRITERIA
 from felicific._problem.happiness import written
 from felicific._program.evidence import Evidence
 from felicific._typing import Floats
@@ -78,10 +79,11 @@ def gaps_in_words(policy: Policy, gaps: Mapping[str, float], digits: int = 6) ->
         k = largest.setdefault(component.family, j)
         if gaps[component.name] > gaps[policy.components[k].name]:
             largest[component.family] = j
-    each = [
-        (family, _about(policy, j, gaps[policy.components[j].name], digits)) for family, j in largest.items()
-    ]
-    return each[0][1] if len(each) == 1 else ", ".join(f"{text} of {family!r}" for family, text in each)
+    each = [_about(policy, j, gaps[policy.components[j].name], digits) for j in largest.values()]
+    if len(each) == 1:
+        return each[0]
+    titles = [name.replace("_", " ") if name in CRITERIA else name for name in largest]
+    return ", ".join(f"{text} of {title!r}" for title, text in zip(titles, each, strict=True))
 
 
 def _about(policy: Policy, j: int, gap: float, digits: int = 2) -> str:

@@ -149,3 +149,7 @@ class BatchWarning(UserWarning):
 
 class ClusterWarning(UserWarning):
     """Several rows are of one person, and intervals take every row for another one."""
+
+
+class PolicyWarning(UserWarning):
+    """A fitted policy does what hardly anybody wants: every group loses, or chance alone undoes what was asked for."""

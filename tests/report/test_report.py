@@ -364,7 +364,7 @@ def hardly(decision, x):
     "settings",
     [
         {"policy": "individual"},
-        {"group_at_predict": False, "sensitive_features": None},
+        {"group_at_predict": False, "policy": "score", "sensitive_features": None},
         {"gap": {}},
         {"loss": [[0, 3], [1, 0]]},
         {"randomize": False},

@@ -265,7 +265,7 @@ def pairs(table):
 def test_ways_to_name_the_groups_agree():
     """Columns named, a callable, and values passed to fit and predict give the same policy and decisions."""
     model, y = frozen()
-    common = {"happiness": "statistical_parity", "random_state": 0}
+    common = {"happiness": "statistical_parity", "policy": "score", "random_state": 0}
     named = FairClassifier(model, sensitive_features=["sex", "race"], **common).fit(X3, y)
     called = FairClassifier(model, sensitive_features=pairs, **common).fit(X3, y)
     expected = {f"{s} & {r}" for s in ("F", "M") for r in ("a", "b \\& c", "d")}
@@ -395,7 +395,7 @@ def test_weight_zero_is_never_looked_at(change):
         table.loc[7, column] = value
     weight = np.ones(N)
     weight[7] = 0
-    common = {"happiness": funding, "sensitive_features": "sex", "random_state": 0}
+    common = {"happiness": funding, "sensitive_features": "sex", "policy": "score", "random_state": 0}
     fair = FairClassifier(model, **common).fit(table, y, sample_weight=weight)
     absent = FairClassifier(model, **common).fit(table.drop(index=7), np.delete(y, 7))
     assert fair.groups_ == absent.groups_ == ("F", "M")
@@ -557,6 +557,7 @@ def test_gap_by_criterion_and_component():
     """A gap is set for a whole criterion by its name, for one component by its own, the rest are measured."""
     model, y = frozen()
     common = {"happiness": [funding, "statistical_parity"], "sensitive_features": "sex", "random_state": 0}
+    common["policy"] = "score"
     free = FairClassifier(model, gap={}, **common).fit(X3, y)
     assert min(free.gaps_.values()) > 0.01
     parity = FairClassifier(model, gap={"statistical_parity": 0.02}, **common).fit(X3, y)
@@ -580,7 +581,8 @@ def test_gap_by_criterion_and_component():
 def test_loss_falls_as_the_gap_is_relaxed():
     """The loss is a falling, convex function of the gap, and a gap beyond the unconstrained one is free."""
     model, y = frozen()
-    fair = FairClassifier(model, happiness=funding, gap={}, sensitive_features="sex").fit(X3, y)
+    asked = {"happiness": funding, "gap": {}, "sensitive_features": "sex", "policy": "score"}
+    fair = FairClassifier(model, **asked).fit(X3, y)
     free, most = fair.loss_, fair.gaps_["funding"]
     losses = [fair.set_params(gap=g).fit(X3, y).loss_ for g in np.linspace(0, most, 7)]
     assert (np.diff(losses) <= 1e-12).all()

@@ -201,6 +201,7 @@ def test_a_group_named_at_fit_is_hidden_from_who_may_not_see_it():
     """Where the group is known at fit only, the model does not see the column either, wherever it was named."""
     rows = PEOPLE.table("pandas", NAMES)
     said = {"happiness": "statistical_parity", "group_at_predict": False, "key": "id", "random_state": 0}
+    said["policy"] = "score"
     fair = FairClassifier(LogisticRegression(), **said).fit(rows, PEOPLE.y, sensitive_features="group")
     told = FairClassifier(LogisticRegression(), sensitive_features="group", **said).fit(rows, PEOPLE.y)
     assert "group" not in fair.feature_names_in_

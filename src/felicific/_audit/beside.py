@@ -54,7 +54,7 @@ class Beside:
         means = persons.sample.mean + persons.origin
         whom = "today" if self.today else "the model's own decisions"
         where = f"on these rows, compared with {whom}"
-        return found + every_group_loses(persons.components, groups, self.means, means, where)
+        return found + every_group_loses(persons.components, groups, self.means, means, where, by_policy=True)
 
 
 def fitted_notes(fitted: float, recalibrated: float, out_of_fold: bool) -> list[str]:

@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self, cast
 
-import numpy as np
-
-from felicific._fit.fitted import Fitted, kept_people, share_drawn, stated
+from felicific._fit.fitted import Fitted, carried, kept_people, share_drawn, stated
 from felicific._fit.losers import LosersRow, price_of_losers
+from felicific._fit.refits import MOST, refitted_gaps
 from felicific._frontier.frontier import Frontier, cell_frontier
 from felicific._people.people import People
 from felicific._policy.basis import UNCHANGED
@@ -18,6 +17,7 @@ from felicific._policy.fit_individual import ground_of
 from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
 from felicific._program.changes import ChangeCost
+from felicific._program.evidence import Evidence
 from felicific._program.generation import mixed_outcome
 from felicific._program.moments import Moments, reweighted
 from felicific._program.signals import Signal
@@ -67,7 +67,7 @@ class FittedCells(Fitted):
             problem=problem,
             policy=policy,
             share_randomized=share_drawn(policy, people),
-            people=None if policy.sums_suffice else people,
+            people=None if policy.sums_suffice and len(people) > MOST else people,
             moments=moments,
             compared=compared,
             labelled=compared,
@@ -77,6 +77,15 @@ class FittedCells(Fitted):
     def sums(self) -> Moments:
         """The sums that the policy was fitted on."""
         return self.moments
+
+    @cached_property
+    def expected_gaps(self) -> dict[str, float]:
+        """By fitting again on people who are drawn anew, where there are some in memory, and few."""
+        # What was certified is another place of the frontier than the one that was asked for.
+        settled = self.certificate is not None or self.policy.expected
+        people = None if settled or not self.policy.sums_suffice else self.people
+        found = None if people is None else refitted_gaps(self.problem, people, self.policy, self.moments)
+        return self.policy.expected_gaps() if found is None else found
 
     @cached_property
     def frontier(self) -> Frontier:
@@ -115,9 +124,8 @@ class FittedCells(Fitted):
         )
         moments = compared.of(self.problem.names)
         solved = _solved(self.problem, moments, self.policy.salt, self.policy.change_cost)
-        policy = _rounded(
-            self.problem, people, replace(solved, randomize=self.policy.randomize, expected=True), moments
-        )
+        solved = replace(solved, randomize=self.policy.randomize, expected=True)
+        policy = carried(_rounded(self.problem, people, solved, moments), self.policy)
         pooled = float(moments.mass[self.labelled.mass <= 0].sum() / moments.total)
         kept = f"reweighted from the labelled people, {UNCHANGED}"
         kept += f", pooled over neighbours for the {pooled:.2%} in cells without any" if pooled else ""
@@ -144,7 +152,9 @@ def _rounded(problem: Problem, people: People | None, policy: CellPolicy, moment
     if policy.randomize:
         return policy
     if policy.sums_suffice:
-        return replace(policy, outcome=moments.evaluate(np.eye(len(policy.classes))[policy.q.argmax(axis=2)]))
+        q = policy.rounded(policy.q)
+        basis = replace(policy.basis, evidence=Evidence.of(moments, q))
+        return replace(policy, outcome=moments.evaluate(q), basis=basis)
     people = kept_people(people)
     ground = ground_of(problem, replace(people, y=None, labels=None), None)
     return replace(policy, outcome=mixed_outcome(ground.crowd, ground.real, policy.odds_of(people)))

@@ -22,6 +22,7 @@ from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import Policy
 from felicific._problem.asked import gaps_asked, requirements_of
 from felicific._problem.problem import Problem
+from felicific._program.evidence import Evidence
 from felicific._program.moments import Moments, Outcome
 from felicific._program.signals import SoftLabel
 from felicific._program.summing import sum_people
@@ -55,7 +56,8 @@ class Fitted(ABC):
 
     def __getstate__(self) -> dict[str, Any]:
         # People stay out of files, and a frontier is solved again from what is kept.
-        return {field.name: getattr(self, field.name) for field in fields(self)} | {"people": None}
+        kept = {field.name: getattr(self, field.name) for field in fields(self)} | {"people": None}
+        return kept | {name: found for name, found in vars(self).items() if name == "expected_gaps"}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self  # nothing in it changes
@@ -69,6 +71,11 @@ class Fitted(ABC):
     def price_of_losers(self) -> list[LosersRow]:
         """What it costs that fewer people lose; empty where sums do not tell, or nobody loses."""
         return []
+
+    @cached_property
+    def expected_gaps(self) -> dict[str, float]:
+        """Gaps to expect on as many new people, as well as that is known here."""
+        return self.policy.expected_gaps()
 
     @cached_property
     @abstractmethod
@@ -107,6 +114,10 @@ class Fitted(ABC):
     def _with(self, policy: Policy, line: Frontier) -> Self:
         """With another policy of a frontier that stays the same, and what it does to the people of this one."""
         policy = self.restated(self.finished(policy))
+        old, new = self.policy.basis.evidence, policy.basis.evidence
+        if old is not None and new is not None:  # of how many people means are known, no policy changes
+            known = replace(old, variance=new.variance)
+            policy = replace(policy, basis=replace(policy.basis, evidence=known))
         fresh = replace(self, policy=policy, share_randomized=share_drawn(policy, self.people))
         vars(fresh)["frontier"] = line
         return fresh
@@ -151,7 +162,13 @@ def kept_people(people: People | None) -> People:
 
 
 def achieved(problem: Problem, people: People, odds: Floats) -> Outcome:
-    """Loss, group means and gaps of decision probabilities about people with labels.
+    """Loss, group means and gaps of decision probabilities about people with labels."""
+    moments, as_drawn = _drawn(problem, people, odds)
+    return moments.evaluate(as_drawn)
+
+
+def _drawn(problem: Problem, people: People, odds: Floats) -> tuple[Moments, Floats]:
+    """Sums of what decision probabilities do to people with labels, and the policy that leaves it at that.
 
     Deciding with probabilities D is drawing a label from D and keeping it: the moments of the soft label,
     under the policy that changes nothing.
@@ -159,17 +176,29 @@ def achieved(problem: Problem, people: People, odds: Floats) -> Outcome:
     decided = replace(people, proba=odds, checked=True, today=people.decisions_today())
     moments = sum_people(decided, replace(problem, labels=problem.decisions), SoftLabel())
     moments.check_complete()
-    return moments.evaluate(np.tile(np.eye(len(moments.classes)), (len(moments.groups), 1, 1)))
+    as_drawn = np.tile(np.eye(len(moments.classes)), (len(moments.groups), 1, 1))
+    return moments, as_drawn
 
 
 P = TypeVar("P", bound=Policy)
+
+
+def carried(policy: P, labelled: Policy) -> P:
+    """For people without labels: with what is known of the labelled ones alone."""
+    new, old = policy.basis.evidence, labelled.basis.evidence
+    if new is None or old is None:
+        return policy
+    evidence = new.carried(old, policy.components)
+    return replace(policy, basis=replace(policy.basis, evidence=evidence))
 
 
 def stated(problem: Problem, people: People, policy: P) -> P:
     """With what it does to people with labels; of a rounded one, what its rounded decisions do."""
     if policy.randomize:
         return policy
-    return replace(policy, outcome=achieved(problem, people, policy.odds_of(people)))
+    moments, as_drawn = _drawn(problem, people, policy.odds_of(people))
+    basis = replace(policy.basis, evidence=Evidence.of(moments, as_drawn))
+    return replace(policy, outcome=moments.evaluate(as_drawn), basis=basis)
 
 
 def share_drawn(policy: Policy, people: People | None) -> float:

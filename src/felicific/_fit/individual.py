@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self, cast
 
-from felicific._fit.fitted import Fitted, kept_people, share_drawn, stated
+from felicific._fit.fitted import Fitted, carried, kept_people, share_drawn, stated
 from felicific._frontier.frontier import Frontier
 from felicific._frontier.individual import individual_frontier
 from felicific._people.people import People, changes, refuse_idle
@@ -86,7 +86,7 @@ class FittedIndividual(Fitted):
         if policy is self.policy:
             return self, dict.fromkeys(policy.gaps, "unchanged: it was fitted on these very people")
         policy = replace(policy, randomize=self.policy.randomize, expected=True)
-        policy = _expected(self.problem, people, policy)
+        policy = carried(_expected(self.problem, people, policy), self.policy)
         fitted = replace(
             self,
             policy=policy,

@@ -11,7 +11,7 @@ the optimum is their mixture, so a short list of policies answers every gap.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from importlib import import_module  # for what stands above: bands and charts
@@ -40,6 +40,7 @@ from felicific._problem.asked import check_gaps, resolve_gap
 from felicific._problem.happiness import Component, HappinessLike
 from felicific._problem.requirements import check_width
 from felicific._problem.rows import asked_along
+from felicific._program.evidence import Evidence
 from felicific._program.model import build, changed_by, changes_of
 from felicific._program.moments import Moments, Outcome
 from felicific._program.solution import rounded_up, solve_program
@@ -63,8 +64,8 @@ class Line:
         From the least gap to the least loss.
     today : Outcome
         What the model's own decisions do.
-    evaluate : callable
-        What each of some tables of probabilities does.
+    sums : Moments
+        Which say what tables of probabilities do.
     policy : callable
         The policy of some probabilities, given what they do.
     rounding : float
@@ -76,7 +77,7 @@ class Line:
     moving: list[Moving]
     points: list[Point]
     today: Outcome
-    evaluate: Callable[[Sequence[Floats]], list[Outcome]]
+    sums: Moments
     policy: Callable[[Floats, Outcome], Policy]
     rounding: float
     tau_today: float = 0.0
@@ -316,15 +317,17 @@ class Frontier:
             if left + 1 < len(taus) and tau > taus[left]:
                 share = (tau - taus[left]) / (taus[left + 1] - taus[left])
                 mixed[i] = (1 - share) * points[left].q + share * points[left + 1].q
-        outcomes = dict(zip(mixed, self._line.evaluate(list(mixed.values())), strict=True))
-        policies = []
+        outcomes = dict(zip(mixed, self._line.sums.evaluate_all(list(mixed.values())), strict=True))
+        tables = [mixed.get(i, points[left].q) for i, left in enumerate(lefts)]
+        evidence, policies = Evidence.along(self._line.sums, tables), []
         for i, left in enumerate(lefts):
-            q, outcome = mixed.get(i, points[left].q), outcomes.get(i, points[left].outcome)
+            outcome = outcomes.get(i, points[left].outcome)
             price = float(slopes[left, 0])
             prices = {part.name: price / part.width for part in priced}
-            policy = self._line.policy(q, outcome)
+            policy = self._line.policy(tables[i], outcome)
             asked = {self.components[j].name: places[i] * float(ray[j]) for j in closed}
-            policies.append(replace(policy, prices=prices, basis=replace(policy.basis, asked=asked)))
+            basis = replace(policy.basis, asked=asked, evidence=evidence[i])
+            policies.append(replace(policy, prices=prices, basis=basis))
         return policies
 
     def price_at(self, taus: Iterable[float]) -> Floats:
@@ -499,8 +502,6 @@ def cell_frontier(
         )
 
         policy, rounding = partial(_followed, first), tau_rounding(program)
-        return Line(
-            moving_of(program), points, joined.today, joined.evaluate_all, policy, rounding, today_at(program)
-        )
+        return Line(moving_of(program), points, joined.today, joined, policy, rounding, today_at(program))
 
     return Frontier(joined.components, joined.groups, joined.loss_name, EXACT, find, change_cost)

@@ -175,15 +175,8 @@ def individual_frontier(
         basis = replace(policy.basis, requirements=asked_along(pool.program.rows))
         mixed = partial(_mixed, replace(policy, basis=basis), policies, expected, search)
         rounding = tau_rounding(pool.program)
-        return Line(
-            moving_of(pool.program),
-            pool.points,
-            moments.today,
-            moments.evaluate_all,
-            mixed,
-            rounding,
-            today_at(pool.program),
-        )
+        today = today_at(pool.program)
+        return Line(moving_of(pool.program), pool.points, moments.today, moments, mixed, rounding, today)
 
     return Frontier(policy.components, policy.groups, problem.loss.name, TOLERANCE, find, policy.change_cost)
 

@@ -85,18 +85,21 @@ def distinct_clusters(cluster: Array) -> tuple[Array, Codes]:
     return as_objects([name for _, name in index]), place
 
 
+def repeated(keys: Array | None, cluster: Any) -> list[str]:
+    """What is to be said when several rows have the same key and nobody named clusters."""
+    different = 0 if keys is None or cluster is not None else len(distinct_clusters(keys)[0])
+    if keys is None or cluster is not None or different == len(keys):
+        return []
+    return [
+        f"{len(keys):,} rows have {different:,} different keys, and intervals and certificates take every row for "
+        "another person. Name what the rows of one person have in common: cluster= (the column of the key)."
+    ]
+
+
 def warn_repeated(keys: Array | None, cluster: Any) -> None:
-    """Say when several rows have the same key and nobody named clusters."""
-    if keys is None or cluster is not None:
-        return
-    different = len(distinct_clusters(keys)[0])
-    if different < len(keys):
-        warnings.warn(
-            f"{len(keys):,} rows have {different:,} different keys, and intervals and certificates take every row for "
-            "another person. Name what the rows of one person have in common: cluster= (the column of the key).",
-            ClusterWarning,
-            stacklevel=level_outside(),
-        )
+    """Warn of it."""
+    for text in repeated(keys, cluster):
+        warnings.warn(text, ClusterWarning, stacklevel=level_outside())
 
 
 def level_outside() -> int:

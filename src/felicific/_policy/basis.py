@@ -21,6 +21,7 @@ from felicific._documents import (
 from felicific._problem.change import every_group_loses, nothing_to_repair
 from felicific._problem.happiness import Component
 from felicific._problem.rows import MEASURES, Asked
+from felicific._program.evidence import Evidence
 from felicific._program.moments import Outcome
 from felicific._typing import Floats
 
@@ -54,6 +55,8 @@ class Basis:
         What a policy of the same kind does of which nothing was required, at the same cost of changes.
     change_cost : float
         What a decision that is not today's cost beside the loss.
+    evidence : Evidence, or None
+        How much values vary, and of how many people that is known; None in files that do not say it.
     """
 
     loss_name: str = ""
@@ -63,6 +66,7 @@ class Basis:
     requirements: tuple[Asked, ...] = ()
     unconstrained: Outcome | None = None
     change_cost: float = 0.0
+    evidence: Evidence | None = None
 
     def reached(self, components: Sequence[Component], means: Floats) -> list[str]:
         """What group means make of every requirement that compares people, and who is not compared, in sentences."""
@@ -88,8 +92,9 @@ class Basis:
             return []
         asked = [self.asked.get(component.name, math.inf) for component in components]
         found = nothing_to_repair(components, self.today.gaps, asked, f"{whom}, as is decided today")
+        where = f"{whom}, compared with today"
         return found + every_group_loses(
-            components, groups, self.today.means, outcome.means, f"{whom}, compared with today"
+            components, groups, self.today.means, outcome.means, where, by_policy=True
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -114,6 +119,7 @@ class Basis:
             ],
             "unconstrained": None if self.unconstrained is None else write_outcome(self.unconstrained),
             "change_cost": self.change_cost,
+            "evidence": None if self.evidence is None else self.evidence.to_json(),
         }
 
     @classmethod
@@ -126,6 +132,7 @@ class Basis:
             "unconstrained": None,
             "change_cost": 0.0,
             "requirements": [],
+            "evidence": None,
         }
         if not isinstance(content, dict) or set(content) - set(later) != names:
             raise refused("it does not say what its numbers rest on")
@@ -141,8 +148,9 @@ class Basis:
         asked = read_prices(content["asked"], "gap that was asked for")
         if any(not 0.0 <= width < math.inf for width in asked.values()):
             raise refused("a gap that was asked for is negative")
-        others = tuple(_asked(part, shape) for part in content.get("requirements", []))
-        return cls(content["loss_name"], today, asked, content["out_of_fold"], others, free, cost)
+        others = tuple(_asked(part, shape) for part in content["requirements"])
+        evidence = Evidence.from_json(content["evidence"], shape)
+        return cls(content["loss_name"], today, asked, content["out_of_fold"], others, free, cost, evidence)
 
 
 def _asked(content: Any, shape: tuple[int, ...]) -> Asked:

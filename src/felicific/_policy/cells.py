@@ -20,6 +20,7 @@ from felicific._policy.sql import Names, case_expression
 from felicific._problem.asked import gaps_asked
 from felicific._problem.rows import Requirement
 from felicific._program.changes import ChangeCost, cost_by_sums
+from felicific._program.evidence import Evidence
 from felicific._program.moments import Moments
 from felicific._program.signals import SIGNALS, Signal, Spread, signal_from_json, signal_to_json
 from felicific._program.solution import solve_program
@@ -186,7 +187,25 @@ class CellPolicy(Policy):
         return f"is decided {' and '.join(odds)}, {how}"
 
     def _achieved(self) -> list[str]:
-        return self._told_apart() + super()._achieved()
+        return self._told_apart() + self._collapsed() + super()._achieved()
+
+    def cautions(self) -> list[str]:
+        """Also that there is nothing left of a score."""
+        return super().cautions() + self._collapsed()
+
+    def _collapsed(self) -> list[str]:
+        """Whether a score tells no more than the label, because all people of a label are in one cell."""
+        k, mass = len(self.classes), self.mass if self.see_group else self.mass.sum(axis=0, keepdims=True)
+        alike, today = self.signal.alike(mass, k), self.signal.today(k)
+        if not self.signal.ordered:
+            return []
+        for z, held in enumerate(mass > 0):
+            places = np.arange(len(held)) if alike is None else alike[z]
+            if any(len({*places[held & (today == d)].tolist()}) > 1 for d in range(k)):
+                return []
+        return [
+            "This policy is the label policy: in every group all people of a label are in one cell of the score."
+        ]
 
     def _told_apart(self) -> list[str]:
         """How many cells are left in each group, where those of few people are treated alike."""
@@ -267,6 +286,7 @@ def solve_cells(
             requirements=solution.asked,
             unconstrained=free.outcome,
             change_cost=cost,
+            evidence=Evidence.of(joined, solution.q),
         ),
     )
 

@@ -202,6 +202,7 @@ def make_policy(
             requirements=generated.asked,
             unconstrained=generated.unconstrained,
             change_cost=crowd.change_cost,
+            evidence=generated.evidence,
         ),
         search=search_of(generated, [component.name for component in crowd.components]),
     )

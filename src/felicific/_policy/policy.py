@@ -6,7 +6,7 @@ import os
 import re
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, Self
@@ -33,9 +33,10 @@ from felicific._files import write_whole
 from felicific._people.people import People
 from felicific._policy.apply import Roles, decide_table
 from felicific._policy.basis import OUT_OF_FOLD, SHARES, UNCHANGED, Basis, read_share, write_outcome
+from felicific._policy.expected import expected_gaps, outlook, too_few
 from felicific._policy.lottery import SEEDED, check_keys, draw, keys_as_text, make_salt
 from felicific._policy.sql import Names
-from felicific._problem.change import cost_of_changes, three_points
+from felicific._problem.change import EVERY_GROUP_LOSES, cost_of_changes, three_points
 from felicific._problem.happiness import Component, read_component
 from felicific._problem.loss import is_accuracy, loss_text, loss_words
 from felicific._problem.unions import Attribute, read_attributes
@@ -298,6 +299,38 @@ class Policy(ABC):
         return {name: outcome for name, outcome in points.items() if outcome is not None}
 
     # -----------------------------------------------------------------------------------------------------
+    # What to expect of others
+
+    def expected_gaps(self, people: float | Mapping[Any, float] | None = None) -> dict[str, float]:
+        """The gap of every component that is to be expected on new people, in its unit.
+
+        On them the means of groups are off by chance: from having been known of so many people, and from there being
+        so many new ones. People are taken to be independent, and like those it was fitted on.
+
+        Parameters
+        ----------
+        people : number, or dict of group to number, optional
+            How many new people: altogether, in the mix of groups that was fitted; or of every group. By default as many
+            as it was fitted on, or those it was recalibrated for, on whom what ignores the label is known exactly.
+            ``math.inf`` for the gap that would be found in the end.
+
+        Examples
+        --------
+        >>> from felicific import solve
+        >>> people = {"sex": ["f", "m"] * 50, "score": [0.2, 0.7, 0.6, 0.4] * 25, "repaid": [0, 1, 1, 0] * 25}
+        >>> policy = solve(people, proba="score", y="repaid", sensitive_features="sex",
+        ...                happiness="statistical_parity", gap=0.0, random_state=0)
+        >>> [round(list(policy.expected_gaps(n).values())[0], 2) for n in (100, 1_000, 100_000)]
+        [0.11, 0.08, 0.08]
+        """
+        return expected_gaps(self, people)
+
+    def cautions(self) -> list[str]:
+        """What whoever fitted it should be warned of, the worst first."""
+        remarks = self.basis.remarks(self.components, self.wording.groups, self.outcome, self._whom)
+        return [text for text in remarks if text.startswith(EVERY_GROUP_LOSES)] + too_few(self)
+
+    # -----------------------------------------------------------------------------------------------------
     # Use
 
     def odds(self, scores: Any, group: Any = None, x: Table = None) -> Floats:
@@ -433,8 +466,12 @@ class Policy(ABC):
         """Spell the whole policy out in plain sentences, thresholds with so many digits, and what it achieved."""
         return self.rules(digits) + self._achieved()
 
+    @property
+    def _whom(self) -> str:
+        return f"on the people it was {'recalibrated for' if self.expected else 'fitted on'}"
+
     def _achieved(self) -> list[str]:
-        whom = f"on the people it was {'recalibrated for' if self.expected else 'fitted on'}"
+        whom = self._whom
         what = ("expected " if self.expected else "") + loss_words(self.basis.loss_name)
         found = [f"{whom.capitalize()}, the {what} is {loss_text(self.basis.loss_name, self.loss, 6)}."]
         for j, component in enumerate(self.components):
@@ -448,8 +485,9 @@ class Policy(ABC):
             mean = "Expected mean" if self.expected else "Mean"
             found.append(f"{mean} {component.name!r} is {means}: a gap of {gap}.")
         found += self.basis.reached(self.components, self.outcome.means)
-        found += cost_of_changes(self.change_cost) + self.premises()
-        return found + self.basis.remarks(self.components, self.wording.groups, self.outcome, whom)
+        found += [*cost_of_changes(self.change_cost), outlook(self), *self.premises()]
+        remarks = self.basis.remarks(self.components, self.wording.groups, self.outcome, whom)
+        return found + remarks + too_few(self)
 
     def story(self) -> list[str]:
         """What tuning did and what fairness did, apart: from today to the best without requirements, and on to this."""

@@ -15,6 +15,9 @@ from felicific._problem.happiness import Component, written
 from felicific._problem.loss import loss_text, loss_words
 from felicific._typing import Floats
 
+#: How the worst of it begins.
+EVERY_GROUP_LOSES = "Every group loses"
+
 #: Most groups whose means are spelled out.
 GROUPS = 4
 
@@ -28,12 +31,24 @@ def losing(component: Component, before: Floats, after: Floats) -> bool:
     return component.wanted and bool((fall > NEGLIGIBLE * np.abs([before, after]).max()).all())
 
 
+def remedy_of(component: Component) -> str:
+    """What to do when a policy takes from every group."""
+    return f"Add Floor({component.name!r}, 'today') or let the policy see more."
+
+
 def every_group_loses(
-    components: Sequence[Component], groups: Sequence[str], before: Floats, after: Floats, where: str
+    components: Sequence[Component],
+    groups: Sequence[str],
+    before: Floats,
+    after: Floats,
+    where: str,
+    *,
+    by_policy: bool = False,
 ) -> list[str]:
     """A sentence for every component of which each group gets less; means are of shape (groups, components).
 
-    ``groups`` are as they are to be written, ``where`` says of whom and compared with what.
+    ``groups`` are as they are to be written, ``where`` says of whom and compared with what. If it is ``by_policy``,
+    there is something to do about it.
     """
     found = []
     for j, component in enumerate(components):
@@ -48,7 +63,8 @@ def every_group_loses(
                 f"from {component.quantity(a)} to {component.quantity(b)} in group {group}"
                 for group, a, b in each
             )
-        found.append(f"Every group loses: {where}, mean {component.name!r} falls {how}.")
+        said = f"{EVERY_GROUP_LOSES}: {where}, mean {component.name!r} falls {how}."
+        found.append(f"{said} {remedy_of(component)}" if by_policy else said)
     return found
 
 

@@ -27,6 +27,7 @@ import numpy as np
 from felicific._problem.happiness import Component
 from felicific._problem.rows import Asked, Requirement, Row, asked_of, rows_of
 from felicific._problem.unions import Attribute
+from felicific._program.evidence import Evidence
 from felicific._program.highs import Answer, run_model
 from felicific._program.model import Program, build, multipliers, policy_of, prices_of
 from felicific._program.moments import Moments, Outcome
@@ -124,7 +125,7 @@ class Generated:
     ``outcome``, what is decided ``today`` and what is done ``unconstrained`` are measured on the real ledger,
     ``plug_in`` on the expected one;
     ``duality_gap`` bounds how far ``plug_in_optimum``, the loss of the plug-in program's own mixture, is from
-    the least possible one.
+    the least possible one. ``evidence`` is what the means of the outcome rest on.
     """
 
     mixture: Mixture
@@ -138,6 +139,7 @@ class Generated:
     stopped: str
     duality_gap: float
     asked: tuple[Asked, ...] = ()
+    evidence: Evidence | None = None
 
 
 def choose(alpha: float, kappa: Floats, cost: Floats, value: Floats) -> Codes:
@@ -256,6 +258,7 @@ class Ledgers:
         }
         for name, ledger in self._both:
             found[f"{name} loss"], found[f"{name} value"] = sums_of(crowd, ledger, decisions)
+        found[f"{name} square"] = _per_group(crowd, ledger.value[rows, decisions] ** 2)
         return found
 
     def _moved(self, decisions: Codes) -> Sums:
@@ -308,6 +311,7 @@ class Columns:
     changed: list[Floats] = field(default_factory=list)
     gains: list[Floats] = field(default_factory=list)
     loses: list[Floats] = field(default_factory=list)
+    square: list[Floats | None] = field(default_factory=list)
 
     @property
     def counted(self) -> Floats:
@@ -321,15 +325,19 @@ class Columns:
         for name in ("changed", "gains", "loses"):
             if name in sums:
                 getattr(self, name).append(sums[name])
+        self.square.append(sums.get(f"{self.name} square"))
 
     def moments(self) -> Moments:
         """The master's moments: one signal, and columns for decisions."""
         crowd, m, mass = self.crowd, len(self.loss), self.totals["mass"]
+        squares = [square for square in self.square if square is not None]
         moved: dict[str, Any] = {}
         if self.changed:  # those about whom a column decides as today stand where a decision of today does
             moved["today_mass"] = (mass[:, None] - np.array(self.changed).T)[:, None, :]
             moved["gains"] = np.array(self.gains).transpose(1, 0, 2)[:, None, :, :]
             moved["loses"] = np.array(self.loses).transpose(1, 0, 2)[:, None, :, :]
+        if len(squares) == m:
+            moved["square"] = np.array(squares).transpose(1, 0, 2)[:, None, :, :]
         return _Master(
             classes=np.arange(m),
             groups=crowd.groups,
@@ -623,6 +631,7 @@ def generate(ground: Ground, requirements: Sequence[Requirement]) -> Generated:
         stopped=stopped,
         duality_gap=duality_gap,
         asked=asked_of(program.rows),
+        evidence=Evidence.of(program.moments, q),
     )
 
 

@@ -681,6 +681,17 @@ def resolve_policy(policy: Any) -> Signal | Individual:
     raise DataError(f"There is no policy {policy!r}.", f"Choose one of {', '.join(map(repr, names))}.")
 
 
+def choose_policy(n_classes: int, *, see_group: bool, scored: bool) -> tuple[Signal | Individual, str]:
+    """What ``policy="auto"`` means: what the policy sees, and why."""
+    if not scored:
+        return Label(), "the model has no predict_proba"
+    if not see_group:
+        return Individual(), "the group is not seen"
+    if n_classes > 2:
+        return Individual(), f"there are {n_classes} classes"
+    return Score(), "there are two classes and the group is seen"
+
+
 def resolve_kind(policy: Any, proba: Any) -> Signal | Individual:
     """What the policy sees: as it is asked for, else the score, or the label where there are no probabilities."""
     return resolve_policy(policy if policy is not None else "label" if proba is None else "score")

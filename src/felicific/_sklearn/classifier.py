@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import replace
+from html import escape
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal, Self
 from weakref import WeakSet
 
@@ -31,7 +34,8 @@ from felicific._people.checks import check_weights
 from felicific._people.columns import Columns
 from felicific._people.folds import FOLDS
 from felicific._people.people import People
-from felicific._people.weights import WeightKind, warn_repeated
+from felicific._people.weights import WeightKind, level_outside, repeated, warn_repeated
+from felicific._policy.expected import gaps_in_words, outlook
 from felicific._policy.lottery import content_keys, draw, keys_as_text, make_salt, warn_keyless
 from felicific._policy.policy import Policy
 from felicific._policy.solve import Kind
@@ -42,7 +46,7 @@ from felicific._problem.rows import Requirement
 from felicific._problem.unions import known_groups
 from felicific._program.changes import ChangeCost, check_change_cost
 from felicific._program.moments import Moments
-from felicific._program.signals import Individual, Signal, resolve_policy
+from felicific._program.signals import Individual, Signal, choose_policy, resolve_policy
 from felicific._sklearn.inputs import (
     Intake,
     Rows,
@@ -60,7 +64,7 @@ from felicific._tables.groups import named_columns
 from felicific._tables.memory import count_rows, is_frame, is_mapping, take_rows
 from felicific._tables.seen import SeenRows
 from felicific._typing import Array, Codes, Floats, GapLike, LossLike, RandomState, Table
-from felicific.exceptions import DataError
+from felicific.exceptions import ClusterWarning, DataError, PolicyWarning
 
 if TYPE_CHECKING:
     from felicific.report.document import Report
@@ -88,9 +92,11 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     gap : number, or dict of component or criterion to number, optional
         Largest allowed gap, in the unit of happiness. With a dict, components it does not name are measured
         and not constrained. By default 0, or nothing once there is a Gap or a Ratio among the ``constraints``.
-    policy : {"score", "individual", "label", "soft-label"}, Score(...) or Individual(...), default="score"
+    policy : {"auto", "score", "individual", "label", "soft-label"}, Score(...) or Individual(...), default="auto"
         What the policy sees of a person besides the group: the cell of the score, all of x, the predicted label,
-        or a label drawn from the probabilities (the paper's).
+        or a label drawn from the probabilities (the paper's). "auto" takes the score for two classes and a group that
+        is seen, all of x for more classes or ``group_at_predict=False``, and the label of a model without
+        ``predict_proba``; ``policy_.kind`` and the printed object say which.
     loss : "error", "changes", cost matrix (label, decision), function or expression, default="error"
         What a decision costs the decision maker. "changes" counts decisions that are not today's and nothing else: with
         a frozen model and happiness that does not look at the label, ``fit`` then needs no ``y``.
@@ -153,6 +159,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         of which nothing is required) and as ``"proposed"`` by the policy, each with ``loss``, ``means``, ``gaps``, and
         the shares of every group that are ``changed``, that gain (``gains``) and that lose (``loses``). From today to
         unconstrained decisions are tuned; from there on they are made fair.
+    expected_gaps_ : dict
+        The gap of each component that is to be expected on as many new people; ``policy_.expected_gaps(people)`` on
+        any number of them.
     share_randomized_ : float
         Share of those people whose decision is drawn by lottery.
     estimator_ : classifier
@@ -188,6 +197,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     """
 
     _clustered = False
+    _chosen: str | None = None
+    _notes: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -195,7 +206,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         *,
         happiness: HappinessLike | None = None,
         gap: GapLike = None,
-        policy: Kind = "score",
+        policy: Kind | Literal["auto"] = "auto",
         loss: LossLike = "error",
         constraints: Iterable[Requirement] = (),
         change_cost: ChangeCost = "auto",
@@ -310,14 +321,14 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         for name in ("randomize", "group_at_predict"):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise DataError(f"{name} is {getattr(self, name)!r}.", "Say True or False.")
-        kind, problem, salt = resolve_policy(self.policy), self._problem(), make_salt(self.random_state)
+        kind, problem, salt = self._kind(), self._problem(), make_salt(self.random_state)
         group = intake.groups(table, sensitive_features, weight)
         now, cluster = said.column(table, "today"), said.column(table, "cluster")
         refuse_length(cluster, n)
         attributes = intake.attributes(table, sensitive_features)
         rows = Rows(X, labels, group, weight, now, np.arange(n), said.weight_kind, cluster, attributes)
         keys, self._clustered = intake.keys(X), cluster is not None
-        warn_repeated(keys if keys is None or present is None else keys[present], cluster)
+        notes = repeated(keys if keys is None or present is None else keys[present], cluster)
         if present is not None:
             rows, fit_params = replace(rows.take(present), y=held), parts_of(fit_params, present, n)
             self._cv = present_splits(self.cv, present, n)
@@ -329,6 +340,27 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             numbers = self._fit_safely(problem, rows, kind, salt, fit_params)
         self.__dict__.pop("_cv", None)
         self._seen: tuple[SeenRows, ...] = (SeenRows.of(take_rows(table, numbers)),)
+        self._warn(notes)
+
+    def _kind(self) -> Signal | Individual:
+        """What the policy is to see; if it is chosen here, why is remembered."""
+        self._chosen = None
+        if not (isinstance(self.policy, str) and self.policy == "auto"):
+            return resolve_policy(self.policy)
+        kind, self._chosen = choose_policy(
+            len(self.classes_),
+            see_group=bool(self.group_at_predict),
+            scored=hasattr(self.estimator, "predict_proba"),
+        )
+        return kind
+
+    def _warn(self, repeated: list[str]) -> None:
+        """At most one warning for a fit: the worst. Everything is among the notes that the printed object shows."""
+        cautions = self.policy_.cautions()
+        self._notes = (*cautions, *repeated)
+        if self._notes:
+            category = PolicyWarning if cautions else ClusterWarning
+            warnings.warn(self._notes[0], category, stacklevel=level_outside())
 
     @property
     def _needs_no_label(self) -> bool:
@@ -457,6 +489,40 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     # What holds for other people
 
     @property
+    def expected_gaps_(self) -> dict[str, float]:
+        """The gap of each component that is to be expected on as many new people as it was fitted on.
+
+        A policy of cells in memory is fitted twelve times more to say it, on first use; otherwise, and of more than
+        50,000 people, it is ``policy_.expected_gaps()``. After :meth:`recalibrate`, on those very people.
+        """
+        check_is_fitted(self, "policy_")
+        return dict(self._fitted.expected_gaps)
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        settings = super().__repr__(N_CHAR_MAX)
+        lines = fill(settings, 100, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+        return "\n".join([lines, *(self._summary() if hasattr(self, "policy_") else ())])
+
+    def _summary(self) -> list[str]:
+        """What was fitted, for whoever prints the object."""
+        policy, why = self.policy_, "" if self._chosen is None else f", chosen because {self._chosen}"
+        where = "it was recalibrated for" if policy.expected else "it was fitted on"
+        fitted = f"On the people {where}, the gap is {gaps_in_words(policy, self.gaps_)}."
+        return [
+            f"Policy: {policy.kind}{why}.",
+            fitted,
+            outlook(policy, self._fitted.expected_gaps),
+            *self._notes,
+        ]
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """For notebooks: scikit-learn's diagram, and what was fitted."""
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if hasattr(self, "policy_") and "text/html" in bundle:
+            bundle["text/html"] += f"<pre>{escape(chr(10).join(self._summary()))}</pre>"
+        return bundle
+
+    @property
     def certificate_(self) -> Certificate:
         """What can be promised of the gap and the loss to people it has not seen; print it.
 
@@ -520,6 +586,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         fresh.gap = fitted.problem.gaps if gap is None or several or written else gap
         fresh.__dict__.pop("cost_of_blindness_", None)
         fresh._keep(fitted)
+        fresh._notes = tuple(fitted.policy.cautions())
         return fresh
 
     def price_of_losers(self) -> list[LosersRow]:
@@ -640,6 +707,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             "grouped_by": named if isinstance(named, str) else None,
             "model": type(steps[-1][1] if steps else inner).__name__,
             "certificate": none if new else self.certificate_,
+            "chosen": self._chosen,
         }
         if "confidence" in options:
             check_confidence(options["confidence"])
@@ -675,6 +743,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         group, fresh = self._intake.groups(X_new, sensitive_features), copy(self)
         fresh._seen = (self._seen[0], SeenRows.of(X_new))
         fitted, fresh.recalibration_ = self._fitted.recalibrated(self._people(X_new, group))
+        fresh._notes = tuple(fitted.policy.cautions())
         if fitted is not self._fitted:
             fresh.__dict__.pop("cost_of_blindness_", None)
             fresh._keep(fitted)

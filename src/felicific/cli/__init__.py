@@ -93,6 +93,8 @@ IN_THE_SHELL = {
     r"proba=\{class: column\}": "--proba CLASS=COLUMN",
     r"sensitive_features='sex'": "--group sex",
     r"audit\(\.\.\.\)": "felicific audit",
+    r"Add Floor\('([^']*)', 'today'\)": r"Add --floor '\1=today'",
+    r"min_people=(\d+)": r"--min-people \1",
     r"Save policy\.resalted\(\), or fit it with random_state=None": "Leave --seed out",
     r"Pass what the model's predict_proba returns": "Name their column(s) with --proba",
     r"\b(method|policy)='([\w-]+)'": r"--\1 \2",

@@ -32,7 +32,9 @@ def fit(options: FitOptions) -> None:
     Example: felicific fit scores.csv --proba score --label repaid --group sex --happiness "decision * loan" --gap 500
     --confidence 0.95
     """
+    from felicific._problem.change import EVERY_GROUP_LOSES
     from felicific._problem.loss import loss_text, loss_words
+    from felicific.cli import in_the_shell
     from felicific.cli.outputs import check_target, print_json, working
     from felicific.cli.people import People
 
@@ -43,7 +45,8 @@ def fit(options: FitOptions) -> None:
     if options.as_json:
         print_json(_summary(result, options.out))
         return
-    print(result.policy)
+    for sentence in result.policy.sentences(digits=4):
+        print(in_the_shell(sentence) if sentence.startswith((EVERY_GROUP_LOSES, "About ")) else sentence)
     name = result.policy.basis.loss_name
     print(f"Today the {loss_words(name)} is {loss_text(name, result.today.loss, 6)}.")
     for j, component in enumerate(result.policy.components):

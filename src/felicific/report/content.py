@@ -15,7 +15,7 @@ import numpy as np
 
 from felicific._audit.audit import measure
 from felicific._audit.band import band_along
-from felicific._audit.comparison import compare
+from felicific._audit.comparison import Comparison, compare
 from felicific._audit.persons import EachPerson
 from felicific._audit.result import Audit, plain, plain_all
 from felicific._fit.certificate import Certificate
@@ -23,7 +23,9 @@ from felicific._fit.losers import LosersRow
 from felicific._fit.tryout import Tried, Tryout
 from felicific._frontier.breakpoints import tau_of
 from felicific._frontier.frontier import Frontier
+from felicific._policy.expected import outlook
 from felicific._policy.policy import Policy, Wording
+from felicific._problem.change import EVERY_GROUP_LOSES, losing, remedy_of
 from felicific._problem.criteria import CRITERIA
 from felicific._problem.happiness import Happiness
 from felicific._problem.problem import Problem
@@ -55,6 +57,7 @@ def describe_choice(
     model: str | None = None,
     command: str | None = None,
     certificate: Certificate | None = None,
+    chosen: str | None = None,
     notes: Sequence[str] = (),
     losers: Sequence[LosersRow] = (),
 ) -> dict[str, Any]:
@@ -69,6 +72,8 @@ def describe_choice(
         All the policies there are to choose from.
     policy : Policy
         The one that is proposed.
+    chosen : str, optional
+        Why a policy of this kind, if nobody asked for one.
     notes : sequence of str
         What to beware of.
     losers : sequence of LosersRow
@@ -82,7 +87,7 @@ def describe_choice(
     persons = tried.measured(odds, drawn=policy.draws_lots)
     after = measure(persons, widths, **about)
     proposed = _Proposed(policy, _sentences([policy], wording)[0], tried.tried(odds), persons)
-    today = before.to_dict()
+    today, change = before.to_dict(), compare(before, after)
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -100,8 +105,8 @@ def describe_choice(
         "loss": line.loss_name,
         "today": today,
         "after": after.to_dict(),
-        "change": compare(before, after).to_dict(),
-        "policy": _policy(problem, policy, proposed.rules),
+        "change": change.to_dict() | {"remarks": _remarks(change)},
+        "policy": _policy(problem, policy, proposed.rules) | {"chosen": chosen, "outlook": outlook(policy)},
         "frontier": _frontier(tried, line, proposed, wording, confidence),
         "certificate": None if certificate is None else certificate.to_dict(),
         "notes": [*notes],
@@ -115,6 +120,19 @@ def describe_choice(
         ],
         "reproduce": reproduce(tried, command),
     }
+
+
+def _remarks(change: Comparison) -> list[str]:
+    """What a comparison says, with what to do where every group loses by a policy."""
+    losers = (
+        part.component
+        for part in change.components
+        if losing(part.component, *(np.array([*means.values()]) for means in (part.before, part.after)))
+    )
+    return [
+        f"{text} {remedy_of(next(losers))}" if text.startswith(EVERY_GROUP_LOSES) else text
+        for text in change.remarks
+    ]
 
 
 def describe_audit(found: Audit, *, title: str | None = None, command: str | None = None) -> dict[str, Any]:

@@ -42,6 +42,7 @@ def make_view(content: Content) -> dict[str, Any]:
         "remarks": _remarks(content),
         "losers": _losers(content, names),
         "premises": content["policy"]["premises"] if chosen else [],
+        "outlook": _outlook(content) if chosen else "",
         "versions": list(content["reproduce"]["versions"].items()),
         "fingerprint": content["reproduce"]["fingerprint"],
         "command": content["reproduce"]["command"],
@@ -76,6 +77,7 @@ def _about(content: Content, names: Names) -> list[str]:
     policy, allowed = content["policy"], content["policy"]["gaps_allowed"]
     sees = KINDS[policy["kind"]]
     sees = f"the group and {sees}" if policy["see_group"] else f"{sees}, not the group"
+    sees += f", because {policy['chosen']}" if policy.get("chosen") else ""
     found = [
         f"{model} decides about every person: {listed(names.decisions, 'or')}. This report is about {whom}.",
         f"A policy changes those decisions as little as needed to bring the groups together. It sees {sees}. "
@@ -279,6 +281,12 @@ def _certificate(content: Content) -> str:
     """What was certified, if something was; cut where a name in it is endless."""
     found = content.get("certificate")
     return "" if found is None or found["basis"] == "none" else clean(_said(content, found["sentence"]), 900)
+
+
+def _outlook(content: Content) -> str:
+    """What the proposed policy lets expect of new people, beside the gap that it was fitted to."""
+    text = content["policy"].get("outlook", "")
+    return text and clean(f"The proposed policy: {_said(content, text[0].lower() + text[1:])}", 600)
 
 
 def _remarks(content: Content) -> list[str]:

@@ -1,0 +1,99 @@
+"""Evidence: how much the values behind group means vary, and how many people they are of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from felicific._documents import check_shape, read_numbers, refused
+from felicific._problem.happiness import Component
+from felicific._program.moments import Moments
+from felicific._statistics.expected import expected_range, pooled_variance
+from felicific._typing import Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What group means rest on.
+
+    Attributes
+    ----------
+    variance : array of shape (groups, components)
+        Of people's happiness under the policy, the lottery included.
+    number : array of shape (groups, components)
+        How many people were counted to know the means; of unequal weights, and of clusters, as many independent people
+        as would tell as much.
+    people : array of shape (groups, components)
+        How many are counted among those whom the policy is for: the fitted ones, or those it was recalibrated for.
+    size : array of shape (groups,)
+        How many these are, counted by a component or not.
+    """
+
+    variance: Floats
+    number: Floats
+    people: Floats
+    size: Floats
+
+    @classmethod
+    def of(cls, moments: Moments, q: Floats) -> Evidence | None:
+        """What the means of the policy ``q[z, s, d]`` rest on; None where the sums do not tell how values vary."""
+        return cls.along(moments, [q])[0]
+
+    @classmethod
+    def along(cls, moments: Moments, tables: Sequence[Floats]) -> Sequence[Evidence | None]:
+        """What :meth:`of` says of each of some policies."""
+        if moments.square is None:
+            return [None] * len(tables)
+        counted, mass, found = moments.counted, moments.mass.sum(axis=1), []
+        # Weights that do not count people: as many as there are rows, as if they weighed alike.
+        scale = np.ones(len(mass)) if moments.counts else moments.rows / mass
+        people, size = counted * scale[:, None], mass * scale
+        for q in tables:
+            mean, square = (
+                np.einsum("zsdj,zsd->zj", sums, q) / counted for sums in (moments.value, moments.square)
+            )
+            found.append(cls(np.maximum(square - mean**2, 0.0), people, people, size))
+        return found
+
+    def carried(self, labelled: Evidence, components: tuple[Component, ...]) -> Evidence:
+        """For people without labels: what looks at the label is known from the labelled ones alone."""
+        kept = np.array([component.looks_at_y for component in components])
+        return replace(
+            self,
+            variance=np.where(kept, labelled.variance, self.variance),
+            number=np.where(kept, labelled.number, self.number),
+        )
+
+    @property
+    def likely(self) -> Floats:
+        """Variances as they are taken to be: a little of what is common to all groups in each."""
+        return pooled_variance(self.variance, self.number)
+
+    def gaps(self, means: Floats, people: Floats, known: Floats | None = None) -> Floats:
+        """Gaps to expect where so many people are counted, of shape (groups, components).
+
+        ``known`` is of how many people the means are known; infinite where there is nothing to learn about them.
+        """
+        number = self.number if known is None else known
+        return expected_range(means, np.sqrt(self.likely * (1.0 / number + 1.0 / people)))
+
+    def to_json(self) -> dict[str, Any]:
+        """As data."""
+        return {part.name: getattr(self, part.name).tolist() for part in fields(self)}
+
+    @classmethod
+    def from_json(cls, content: Any, shape: tuple[int, ...]) -> Evidence | None:
+        """Read what :meth:`to_json` wrote, for means of this shape; files of 0.1.0 do not hold it."""
+        if content is None:
+            return None
+        names = [part.name for part in fields(cls)]
+        if not isinstance(content, dict) or sorted(content) != sorted(names):
+            raise refused("it does not say how much values vary, and of how many people that is known")
+        shapes = {name: shape[:1] if name == "size" else shape for name in names}
+        found = cls(*(check_shape(name, read_numbers(content[name], name), shapes[name]) for name in names))
+        if (found.variance < 0).any() or any((getattr(found, name) <= 0).any() for name in names[1:]):
+            raise refused("a variance is negative, or a mean is known of nobody")
+        return found

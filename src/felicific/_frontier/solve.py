@@ -45,6 +45,7 @@ def frontier(
     predicted: Any = None,
     today: Any = None,
     sample_weight: Any = None,
+    group_proba: Mapping[Any, Any] | None = None,
 ) -> Frontier:
     """The exact trade-off between loss and gap.
 
@@ -61,7 +62,8 @@ def frontier(
         False for policies that decide alike in all groups.
     random_state : None, int or NumPy generator
         Where the lottery's salt comes from.
-    policy, proba, y, sensitive_features, happiness, loss, classes, favourable, predicted, today, sample_weight :
+    policy, proba, y, sensitive_features, happiness, loss, classes, favourable, predicted, today, sample_weight,
+    group_proba :
         Of a table: as for :func:`felicific.solve`. Individual policies need it in memory.
 
     Returns
@@ -93,6 +95,7 @@ def frontier(
         predicted,
         today,
         sample_weight,
+        group_proba,
     )
     salt = make_salt(random_state)
     if isinstance(source, Moments):

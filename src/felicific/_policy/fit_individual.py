@@ -23,11 +23,7 @@ def fit_individual(
 ) -> tuple[IndividualPolicy, str]:
     """Fit a policy that sees all of x; also a fingerprint of the people it was fitted on."""
     calibration = Calibration(())
-    if not problem.see_group and individual != Individual():
-        raise DataError(
-            f"Individual(calibration={individual.calibration!r}) calibrates group by group, and the group is not seen.",
-            "Leave the calibration out, or use group_at_predict=True.",
-        )
+    check_calibration(problem, individual)
     if problem.see_group:
         assert people.labels is not None, "a policy is fitted to labels"
         calibration = fit_calibration(
@@ -40,6 +36,15 @@ def fit_individual(
         )
     ground = ground_of(problem, people, calibration)
     return _policy(problem, ground, calibration, salt), fingerprint_of(ground)
+
+
+def check_calibration(problem: Problem, individual: Individual) -> None:
+    """Refuse a calibration by group where the group is not seen."""
+    if not problem.see_group and individual != Individual():
+        raise DataError(
+            f"Individual(calibration={individual.calibration!r}) calibrates group by group, and the group is not seen.",
+            "Leave the calibration out, or use group_at_predict=True.",
+        )
 
 
 def recalibrate_individual(
@@ -68,8 +73,8 @@ def ground_of(
     if problem.see_group:
         belief = scores if calibration is None else calibration.apply(scores, codes)
     else:
-        seen = None
-        belief = _independent(scores, codes, len(groups)) if people.joint is None else people.joint
+        seen, joint = None, people.joint
+        belief = _independent(scores, codes, len(groups)) if joint is None else joint
     if origin is None:
         origin = find_origin(problem, people)
     plug_in = known = expected_ledger(problem, groups, people.x, belief, seen, origin, people.rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -26,18 +26,19 @@ from felicific._fit.tryout import Tryout
 from felicific._frontier.curve import Curve, curve
 from felicific._frontier.frontier import Frontier
 from felicific._people.checks import check_weights
-from felicific._people.columns import Columns
+from felicific._people.columns import Columns, ordered_groups, stacked
 from felicific._people.people import People
 from felicific._people.weights import WeightKind, warn_repeated
 from felicific._policy.lottery import content_keys, draw, keys_as_text, make_salt, warn_keyless
 from felicific._policy.policy import Policy
-from felicific._policy.solve import Kind
+from felicific._policy.solve import Kind, check_inference
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem
 from felicific._problem.requirements import check_constraints
 from felicific._problem.rows import Requirement
 from felicific._program.moments import Moments
 from felicific._program.signals import Individual, Signal, resolve_policy
+from felicific._sklearn.beliefs import believed_by, check_given, fit_group_model
 from felicific._sklearn.inputs import (
     Intake,
     Rows,
@@ -49,10 +50,10 @@ from felicific._sklearn.inputs import (
     present_splits,
     refuse_length,
 )
-from felicific._sklearn.model import fit_joint, fit_model, parts_of, predict_proba
+from felicific._sklearn.model import fit_model, parts_of, predict_proba
 from felicific._statistics.intervals import check_confidence
-from felicific._tables.groups import named_columns
-from felicific._tables.memory import count_rows, is_frame, is_mapping, take_rows
+from felicific._tables.groups import encode_groups, find_groups, named_columns, refuse_identifiers
+from felicific._tables.memory import column_names, count_rows, is_frame, is_mapping, take_rows
 from felicific._tables.seen import SeenRows
 from felicific._typing import Array, Codes, Floats, GapLike, LossLike, RandomState, Table
 from felicific.exceptions import DataError
@@ -106,7 +107,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         Identifies a person, string or integer: the same person always gets the same decision. Without it the
         row's content does.
     cv : int, splitter or iterable, default=5
-        How an unfitted estimator is cross-fitted.
+        How an unfitted estimator, and a model of the group, is cross-fitted.
     n_jobs : int, optional
         Processes for the cross-fit.
     random_state : None, int or RandomState
@@ -115,8 +116,14 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         False gives each person the most probable decision; ``loss_`` and ``gaps_`` are then those of the
         rounded decisions, and the gap asked for may be exceeded.
     group_at_predict : bool, default=True
-        False when the group is known at fit only: the policy then decides without it. An individual policy learns
-        p(label, group given x) with a clone of the estimator. ``cost_of_blindness_`` says what that costs.
+        False when the group is known at fit only: the policy then decides without it; an individual policy infers
+        it from x (``group_proba``). ``cost_of_blindness_`` says what that costs.
+    group_proba : fitted classifier of the group, {group: column of X}, or None
+        How likely each group is, for an individual policy with ``group_at_predict=False``. A classifier must have been
+        fitted on other rows than those passed to ``fit``, which cannot be checked in general: one that knows these
+        rows is too sure of them, and the gap on new people is wider than stated. ``FrozenEstimator(classifier)``
+        stays fitted where scikit-learn clones. With None a model of the group is fitted in folds (``cv``): everybody
+        is believed about by the one that left them out, and new people by the average of all.
 
     Attributes
     ----------
@@ -127,15 +134,18 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     policy_ : Policy
         The policy; read its ``sentences()``.
     loss_, gaps_ : float, dict
-        What the policy does to the rows it was fitted on. Of an estimator that is not frozen, and of an individual
-        policy with ``group_at_predict=False``, by predictions out of fold: everybody is decided about by models that
-        were not fitted on them, as new people will be. ``predict_proba`` of the same rows then gives other numbers.
+        What the policy does to the rows it was fitted on. Of an estimator that is not frozen, and of a model of the
+        group that ``fit`` fits, by predictions out of fold: everybody is decided about by models that were not fitted
+        on them, as new people will be. ``predict_proba`` of the same rows then gives other numbers.
         After :meth:`recalibrate`, what is expected of the new people; as far as that looks at the label, as if
         p(label given signal, group) had not changed.
     share_randomized_ : float
         Share of those people whose decision is drawn by lottery.
     estimator_ : classifier
         The model whose output is post-processed.
+    group_model_ : classifier of the group
+        Of an individual policy with ``group_at_predict=False``, unless ``group_proba`` names columns: its
+        ``predict_proba`` gives what ``policy_`` needs elsewhere as ``group_proba=``.
     moments_ : Moments or None
         The sums the policy was fitted on; None for an individual policy.
     cost_of_blindness_ : float
@@ -187,6 +197,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         random_state: RandomState = None,
         randomize: bool = True,
         group_at_predict: bool = True,
+        group_proba: Any = None,
     ) -> None:
         self.estimator = estimator
         self.happiness = happiness
@@ -204,6 +215,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         self.random_state = random_state
         self.randomize = randomize
         self.group_at_predict = group_at_predict
+        self.group_proba = group_proba
 
     # -----------------------------------------------------------------------------------------------------
     # Fit
@@ -284,7 +296,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise DataError(f"{name} is {getattr(self, name)!r}.", "Say True or False.")
         kind, problem, salt = resolve_policy(self.policy), self._problem(), make_salt(self.random_state)
+        check_inference(self.group_proba, sees_x=kind.sees_x, group_at_predict=problem.see_group)
         group = intake.groups(table, sensitive_features, weight)
+        check_given(self.group_proba, find_groups(group[numbers]), X)
         now, cluster = said.column(table, "today"), said.column(table, "cluster")
         refuse_length(cluster, n)
         rows = Rows(X, labels, group, weight, now, np.arange(n), said.weight_kind, cluster)
@@ -304,7 +318,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
     @property
     def _intake(self) -> Intake:
-        return Intake(self.key, self.sensitive_features_, bool(self.group_at_predict))
+        columns = tuple(self.group_proba.values()) if isinstance(self.group_proba, Mapping) else ()
+        return Intake(self.key, self.sensitive_features_, bool(self.group_at_predict), columns)
 
     def _problem(self) -> Problem:
         """What is asked, spelled out for the classes of the model."""
@@ -326,7 +341,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
     def _fit_policy(self, problem: Problem, people: People, kind: Signal | Individual, salt: str) -> Fitted:
         told: dict[str, Any] = {"salt": salt, "randomize": bool(self.randomize)}
-        told["out_of_fold"] = not isinstance(self.estimator, FrozenEstimator) or people.joint is not None
+        inferred = people.group_proba is not None and self.group_proba is None
+        told["out_of_fold"] = not isinstance(self.estimator, FrozenEstimator) or inferred
         fitted = fit_policy(problem, people, kind, **told)
         if not problem.see_group:
             seeing = fit_policy(problem.seeing, people, kind, **told)
@@ -370,21 +386,45 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         self.estimator_, proba, predicted = fit_model(
             self.estimator, features, rows.y, self.classes_, cv, self.n_jobs, routed, kind.needs_proba
         )
-        joint = None
+        chances = None
         if kind.sees_x and not problem.see_group:
-            inner = self.estimator.estimator if frozen else self.estimator
-            self.joint_, joint = fit_joint(
-                inner, features, rows.y, rows.group, np.asarray(proba), self.classes_, cv, self.n_jobs, routed
-            )
+            chances = self._beliefs(rows, features, cv)
         return People.of(
             rows.x,
             problem,
             group=rows.group,
             proba=proba,
             predicted=predicted,
-            joint=joint,
+            group_proba=chances,
             **rows.known,
         )
+
+    def _beliefs(self, rows: Rows, features: Table, cv: Any) -> Floats:
+        """How likely each of the fitted people is of each group, by nobody who was fitted on them."""
+        groups = find_groups(rows.group)
+        refuse_identifiers(groups, len(rows.group), None if rows.weight is None else float(rows.weight.sum()))
+        if self.group_proba is not None:
+            if not isinstance(self.group_proba, Mapping):
+                self.group_model_ = self.group_proba
+            return self._chances(rows.x, groups)
+        self.group_model_, chances = fit_group_model(
+            features,
+            encode_groups(rows.group, groups),
+            groups,
+            names=column_names(features) if is_frame(features) else None,
+            cv=cv,
+            n_jobs=self.n_jobs,
+            weight=rows.weight,
+            cluster=rows.cluster,
+        )
+        return chances
+
+    def _chances(self, X: Table, groups: Sequence[Any]) -> Floats:
+        """How likely each person is of each group."""
+        if isinstance(self.group_proba, Mapping):
+            return stacked(X, ordered_groups(self.group_proba, groups))
+        features = self._intake.features(X, self.group_model_, self._columns)
+        return believed_by(self.group_model_, features, groups)
 
     def _routed(self, sample_weight: Any, fit_params: dict[str, Any]) -> dict[str, Any]:
         """Parameters for the estimator's own fit."""
@@ -664,9 +704,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         if not policy.needs_proba:
             return policy.odds(np.asarray(self.estimator_.predict(features)), group, X), X
         scores = predict_proba(self.estimator_, features, self.classes_)
-        if policy.sees_x and not policy.see_group:
-            scores = self.joint_.belief(features, scores).reshape(len(scores), -1)
-        return policy.odds(scores, group, X), X
+        chances = self._chances(X, policy.groups) if policy.infers_group else None
+        return policy.odds(scores, group, X, chances), X
 
     def _without_policy(self, X: Table) -> Array:
         """What the model decides by itself, for audits."""
@@ -690,11 +729,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         intake, policy, problem = self._intake, self.policy_, self._fitted.problem
         X = intake.check(self, X, reset=False)
         features = intake.features(X, self.estimator_, self._columns)
-        proba = joint = None
+        proba = None
         if policy.needs_proba:
             proba = predict_proba(self.estimator_, features, self.classes_)
-        if policy.sees_x and not policy.see_group:
-            joint = self.joint_.belief(features, np.asarray(proba))
         return People.of(
             X,
             problem,
@@ -702,7 +739,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             proba=proba,
             predicted=np.asarray(self.estimator_.predict(features)),
             groups=policy.groups,
-            joint=joint,
+            group_proba=self._chances(X, policy.groups) if policy.infers_group else None,
             **known,
         )
 

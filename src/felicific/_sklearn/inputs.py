@@ -44,11 +44,14 @@ class Intake:
         Which group a person belongs to.
     see_group : bool
         Whether deciding may look at the columns that name the group.
+    group_proba : tuple
+        Columns that say how likely each group is; the wrapped model does not see them.
     """
 
     key: Any
     named: Any
     see_group: bool
+    group_proba: tuple[Any, ...] = ()
 
     @property
     def hidden(self) -> list[Any]:
@@ -95,15 +98,16 @@ class Intake:
         return groups_of_present(X, self.named, weight, columns_only=True)
 
     def features(self, X: Table, model: Any = None, fitted: Sequence[str] | None = None) -> Table:
-        """Exactly the columns that a fitted model was trained on, when it remembers them; else X without the key.
+        """Exactly the columns that a fitted model was trained on, when it knows them; else X without key and beliefs.
 
         ``fitted`` are those of the fit.
         """
         names = getattr(model, "feature_names_in_", None)
         if names is None or not is_frame(X):
+            apart = [*([] if self.key is None else [self.key]), *self.group_proba]
             if fitted is not None and is_frame(X):
-                return select_columns(X, [name for name in fitted if name != self.key], "the model")
-            return X if self.key is None else _without(X, [self.key], "the model")
+                return select_columns(X, [name for name in fitted if name not in apart], "the model")
+            return _without(X, apart, "the model")
         used = [name for name in self.hidden if name in names]
         if used:
             raise DataError(

@@ -65,18 +65,19 @@ def frontier(options: FrontierOptions) -> None:
 def _trace(people: People, options: FrontierOptions) -> Frontier:
     from felicific.cli.inputs import read_constraints
 
-    constraints = read_constraints(options, people.happiness)
+    constraints, seen = read_constraints(options, people.happiness), people.seen(options)
     if options.kind == "individual":
         from felicific.cli.model import classifier
 
         rows = people.source.read(pandas=True)
-        fair = classifier(people, rows, options.kind, gap=None, constraints=constraints)
+        fair = classifier(people, rows, options.kind, gap=None, constraints=constraints, **seen)
         line: Frontier = fair.frontier_
         return line
     from felicific._frontier.solve import frontier as trace
     from felicific.cli.fit import sums
 
-    return trace(sums(people, options.kind), constraints=constraints)
+    summed = sums(people, options.kind)
+    return trace(summed, constraints=constraints, group_at_predict=options.group_at_predict)
 
 
 def _content(line: Frontier) -> dict[str, Any]:

@@ -93,6 +93,15 @@ class Scored:
             rich_help_panel=PEOPLE,
         ),
     ] = None
+    group_proba: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="GROUP=COLUMN",
+            help="Column of how likely a person is of a group, once for each, by a model that was fitted on other "
+            "people; an individual policy that does not see the group infers it from these.",
+            rich_help_panel=PEOPLE,
+        ),
+    ] = None
     table: Annotated[
         str | None,
         typer.Option(
@@ -195,6 +204,15 @@ class Traced(Measured):
             rich_help_panel=ASKED,
         ),
     ] = None
+    group_at_predict: Annotated[
+        bool,
+        typer.Option(
+            "--group-at-predict/--no-group-at-predict",
+            help="Whether the group is known where people are decided about; --no-group-at-predict fits a policy that "
+            "decides without.",
+            rich_help_panel=ASKED,
+        ),
+    ] = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -295,7 +313,7 @@ class Roles:
     ----------
     file, table : str
         Where the people are.
-    group, label, proba, predicted, today, decision, weight, cluster, key : str or list of str
+    group, label, proba, group_proba, predicted, today, decision, weight, cluster, key : str or list of str
         Columns.
     weight_kind : str
         What weights are.
@@ -312,6 +330,7 @@ class Roles:
     group: list[str] | None = None
     label: str | None = None
     proba: list[str] | None = None
+    group_proba: list[str] | None = None
     predicted: str | None = None
     today: str | None = None
     decision: str | None = None

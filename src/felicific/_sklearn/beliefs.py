@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils.parallel import Parallel, delayed
+from threadpoolctl import threadpool_limits
 
 from felicific._capacity import check_room
 from felicific._people.columns import BY_GROUP, ordered_groups
@@ -29,6 +31,9 @@ TREES, LEAVES, RATE = 40, 8, 0.2
 
 #: Most values of a column of text that are told apart; rarer ones are taken for missing.
 LEVELS = 254
+
+#: Fewer rows are quicker on one processor: threads wait for each other at every split, and for all other programs.
+FEW_ROWS = 100_000
 
 OTHER_PEOPLE = "Fit it to the group of other people than these"
 
@@ -109,7 +114,8 @@ class GroupModel:
     def predict_proba(self, X: Table) -> Floats:
         """Probability of each group, of shape (n, groups)."""
         coded = self.coding.apply(X)
-        parts = [_believed(model, coded, len(self.classes_)) for model in self.models]
+        with _threads(len(coded)):
+            parts = [_believed(model, coded, len(self.classes_)) for model in self.models]
         return np.asarray(np.mean(parts, axis=0))
 
 
@@ -129,18 +135,9 @@ def fit_group_model(
     coded, text = coding.apply(features), [name in coding.levels for name in coding.names]
 
     def part(train: Codes, test: Codes) -> tuple[Any, Floats]:
-        one = np.unique(codes[train])
-        model: Any = one
-        if len(one) > 1:
-            model = HistGradientBoostingClassifier(
-                max_iter=TREES,
-                max_leaf_nodes=LEAVES,
-                learning_rate=RATE,
-                early_stopping=False,
-                categorical_features=text,
-                random_state=0,
-            ).fit(coded[train], codes[train], None if weight is None else weight[train])
-        return model, _believed(model, coded[test], len(groups))
+        with _threads(len(train)):
+            model = _learnt(coded[train], codes[train], text, None if weight is None else weight[train])
+            return model, _believed(model, coded[test], len(groups))
 
     folds = group_folds(features, codes, cv, cluster)
     fitted = Parallel(n_jobs=n_jobs)(delayed(part)(train, test) for train, test in folds)
@@ -151,6 +148,31 @@ def fit_group_model(
     known[:] = groups
     models = tuple(model for model, _ in fitted)
     return GroupModel(known, names, coding, models, SeenRows.of(features)), chances
+
+
+def _threads(rows: int) -> Any:
+    """One processor for few rows."""
+    return threadpool_limits(1, user_api="openmp") if rows < FEW_ROWS else nullcontext()
+
+
+def _learnt(coded: Floats, codes: Codes, text: list[bool], weight: Floats | None) -> Any:
+    """A model of the group; where there is one group alone, that group."""
+    held = np.unique(codes)
+    if len(held) == 1:
+        return held
+    empty = np.isnan(coded).all(axis=0)
+    coded = (
+        np.where(empty, 0.0, coded) if empty.any() else coded
+    )  # a column without values cannot be cut into bins
+    model = HistGradientBoostingClassifier(
+        max_iter=TREES,
+        max_leaf_nodes=LEAVES,
+        learning_rate=RATE,
+        early_stopping=False,
+        categorical_features=text,
+        random_state=0,
+    )
+    return model.fit(coded, codes, weight)
 
 
 def _believed(model: Any, coded: Floats, n_groups: int) -> Floats:

@@ -71,7 +71,7 @@ def _fitted(people: People, options: FitOptions) -> _Result:
         from felicific._policy.solve import solve
 
         moments = sums(people, options.kind)
-        return _Result(solve(moments, group_at_predict=options.group_at_predict, **task), moments.today)
+        return _Result(solve(moments, group_at_predict=not options.blind, **task), moments.today)
     from felicific.cli.model import classifier
 
     rows = people.source.read(pandas=True)

@@ -77,7 +77,7 @@ def _trace(people: People, options: FrontierOptions) -> Frontier:
     from felicific.cli.fit import sums
 
     summed = sums(people, options.kind)
-    return trace(summed, constraints=constraints, group_at_predict=options.group_at_predict)
+    return trace(summed, constraints=constraints, group_at_predict=not options.blind)
 
 
 def _content(line: Frontier) -> dict[str, Any]:

@@ -204,15 +204,14 @@ class Traced(Measured):
             rich_help_panel=ASKED,
         ),
     ] = None
-    group_at_predict: Annotated[
+    blind: Annotated[
         bool,
         typer.Option(
-            "--group-at-predict/--no-group-at-predict",
-            help="Whether the group is known where people are decided about; --no-group-at-predict fits a policy that "
-            "decides without.",
+            "--no-group-at-predict",
+            help="The group is not known where people are decided about: fit a policy that decides without.",
             rich_help_panel=ASKED,
         ),
-    ] = True
+    ] = False
 
 
 @dataclass(frozen=True, kw_only=True)

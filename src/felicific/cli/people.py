@@ -94,10 +94,10 @@ class People:
         source.check(**roles.columns())
         known = _known_classes(roles, rule, source)
         best = None if roles.favourable is None else read_class(roles.favourable, known, "favourable")
+        believed = read_group_proba(source, roles.group_proba, _known_groups(roles, rule, source))
         source, proba = read_proba(source, roles.proba, known, best)
         if looked_at is not None:
             source.check(happiness=looked_at)
-        believed = read_group_proba(source, roles.group_proba, _known_groups(roles, rule, source))
         if looked_at is not None and not every_column:
             scores = [*(proba or {}).values(), *(believed or {}).values()]
             source = source.select([*_named(roles), *scores, *looked_at])
@@ -130,15 +130,14 @@ class People:
 
     def seen(self, options: Traced) -> dict[str, Any]:
         """Whether the policy sees the group, or how it infers the group, as FairClassifier takes it."""
-        if options.kind == "individual" and not options.group_at_predict and self.group_proba is None:
+        sees_x, see_group = options.kind == "individual", not options.blind
+        if sees_x and not see_group and self.group_proba is None:
             raise DataError(
                 "An individual policy that decides without the group infers it, and nobody said how likely each is.",
                 "Name a column for every group, --group-proba GROUP=COLUMN, or use --policy score.",
             )
-        check_inference(
-            self.group_proba, sees_x=options.kind == "individual", group_at_predict=options.group_at_predict
-        )
-        return {"group_at_predict": options.group_at_predict, "group_proba": self.group_proba}
+        check_inference(self.group_proba, sees_x=sees_x, group_at_predict=see_group)
+        return {"group_at_predict": see_group, "group_proba": self.group_proba}
 
     def task(self, options: Fitted) -> dict[str, Any]:
         """What is asked of a policy; a gap of 0 when nothing is said."""

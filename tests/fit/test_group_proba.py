@@ -292,11 +292,22 @@ def test_frontier_at_and_report():
     fair = fitted(table, y, of_label, group_proba=COLUMNS)
     line = frontier(table, **{name: part for name, part in NAMED.items() if name != "gap"})
     assert line.at(gap=0.5).loss <= fair.loss_ + 1e-9
+    new, truth, _, _ = make_believed(seed=2)
+    told = {"happiness": "decision * loan", "sensitive_features": "group"}
+    band = line.band(new[["q0", "q1"]].to_numpy(), new, "y", group_proba=COLUMNS, **told)
+    _, there = naive_outcome(
+        line.policies[0].odds(new[["q0", "q1"]], x=new, group_proba=new[list(COLUMNS.values())].to_numpy()),
+        new,
+        truth,
+    )
+    assert np.ptp(band.means[0, :, 0]) == pytest.approx(there, abs=1e-9)
+    refused(
+        "infers the group", "group_proba=", lambda: line.band(new[["q0", "q1"]].to_numpy(), new, "y", **told)
+    )
     moved = fair.at(gap=1.0)
     loss, gap = naive_outcome(moved.predict_proba(table), table, y)
     assert gap <= 1.0 + 1e-9
     assert moved.loss_ == pytest.approx(loss, abs=1e-9)
-    new, truth, _, _ = make_believed(seed=2)
     report = fair.report(new.drop(columns="y"), truth)
     assert "infers the group from x" in report.to_html()
 

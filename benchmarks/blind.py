@@ -1,6 +1,6 @@
 """Policies that do not see the group: what beliefs about it are worth, and what they take.
 
-    python benchmarks/blind.py [--seeds 6] [--part beliefs|time]
+    python benchmarks/blind.py [--seeds 6] [--part beliefs|time] [--people Adult|"made up"]
 
 Prints the tables of docs/policies.md, "How likely each group is". The people are those of Adult without the column sex,
 and of a made-up world in which features tell something of the group and the label depends on the group besides. A model
@@ -195,6 +195,7 @@ def times() -> None:
             print(f"| {rows:,} | {criterion.replace('_', ' ')} | {numbers} |", flush=True)
 
 
+WORLDS = {"Adult": adult_people, "made up": made_up_people}
 OWN, FIT = wiring.fit_group_model, wiring.fit_policy
 
 
@@ -203,12 +204,14 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seeds", type=int, default=6)
+    parser.add_argument("--people", choices=list(WORLDS))
     parser.add_argument("--part", choices=["beliefs", "time"])
     asked = parser.parse_args()
     with threadpool_limits(1, user_api="openmp"):
         if asked.part in (None, "beliefs"):
-            beliefs("Adult", adult_people(), asked.seeds)
-            beliefs("made up", made_up_people(), asked.seeds)
+            for world, people in WORLDS.items():
+                if asked.people in (None, world):
+                    beliefs(world, people(), asked.seeds)
         if asked.part in (None, "time"):
             times()
 

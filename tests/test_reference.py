@@ -55,6 +55,7 @@ def people(n=400, classes=2):
             "sex": sex,
             "region": np.where(rng.random(n) < 0.5, "north", "south"),
             "score": score,
+            "rest": 1.0 - score,
             "repaid": (rng.random(n) < score).astype(int) + (rng.random(n) < 0.3) * (classes > 2),
             "loan": rng.uniform(10.0, 50.0, n),
             "approved": (score > 0.4).astype(int),
@@ -108,6 +109,7 @@ def shell(*words):
 
 
 FIT = ("--proba", "score", "--label", "repaid")
+BELIEVED = ("--group-proba", "f=score", "--group-proba", "m=rest")
 BOUNDED = Happiness("decision * loan", bounds=(0.0, 1000.0))
 INDIVIDUAL = {"policy": "individual", "gap": 2.0, "random_state": 0}
 
@@ -123,7 +125,6 @@ REFUSED = {
     ("individual sql", "memory"): lambda: solve(people(), **ROLES | INDIVIDUAL).to_sql(
         proba="score", sensitive_features="sex", key="id"
     ),
-    ("blind individual", "engine"): lambda: solve(lazy(), **ROLES | INDIVIDUAL, group_at_predict=False),
     ("blind individual", "sites"): lambda: moments(people(), policy="individual", **ROLES),
     ("recalibrate", "engine"): lambda: fitted().recalibrate(lazy()),
     ("individual frontier", "engine"): lambda: frontier(lazy(), policy="individual", **ROLES),
@@ -157,10 +158,23 @@ HAD = {
     ),
     ("blind", "engine"): lambda: solve(lazy(), **ROLES, gap=5.0, group_at_predict=False),
     ("blind", "sites"): lambda: solve(moments(people(), **ROLES), gap=5.0, group_at_predict=False),
+    ("blind", "shell"): lambda: shell("fit", *FIT, "--gap", "9", "--no-group-at-predict"),
     ("blind", "report"): lambda: reported(fitted(gap=9.0, group_at_predict=False)),
     ("blind individual", "memory"): lambda: fitted(policy="individual", gap=9.0, group_at_predict=False),
     ("blind individual", "files"): lambda: read_back(
         fitted(policy="individual", gap=9.0, group_at_predict=False).policy_
+    ),
+    ("blind individual", "engine"): lambda: solve(
+        lazy().with_columns(f=pl.lit(0.4), m=pl.lit(0.6)),
+        **ROLES | INDIVIDUAL,
+        group_at_predict=False,
+        group_proba={"f": "f", "m": "m"},
+    ),
+    ("blind individual", "shell"): lambda: shell(
+        "fit", *FIT, "--gap", "9", "--policy", "individual", "--no-group-at-predict", *BELIEVED
+    ),
+    ("blind individual", "report"): lambda: reported(
+        fitted(policy="individual", gap=9.0, group_at_predict=False)
     ),
     ("recalibrate", "memory"): lambda: fitted(policy="individual").recalibrate(people()),
     ("recalibrate", "report"): lambda: reported(fitted().recalibrate(people())),

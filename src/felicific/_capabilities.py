@@ -87,16 +87,16 @@ CAPABILITIES: tuple[Capability, ...] = (
         "",
         memory=No("DataError", "Use policy.apply(table, ...)."),
     ),
-    _row("blind", "deciding without the group", "memory engine sites files report"),
+    _row("blind", "deciding without the group", _EVERYWHERE),
     _row(
         "blind individual",
         '`policy="individual"` without the group',
         "files report",
-        notes={"memory": "by `FairClassifier`, which fits a model of the group; not by `solve`"},
-        engine=No(
-            "DataError",
-            "Use FairClassifier(policy='individual', group_at_predict=False), which fits one, or policy='score'.",
-        ),
+        notes={
+            "memory": "with `group_proba=`; `FairClassifier` fits a model of the group where there is none",
+            "engine": "with `group_proba=`",
+            "shell": "with `--group-proba`",
+        },
         sites=_PEOPLE,
     ),
     _row("recalibrate", "`fair.recalibrate(X_new)`", "memory report", engine=_COLLECT),

@@ -272,6 +272,53 @@ def test_every_kind_of_policy(folder, works, scores, kind):
     assert mean == pytest.approx(found["means"][1]["estimate"], rel=0.1)
 
 
+def test_policies_without_the_group(folder, works, felicific, scores):
+    """Fitted, traced, applied, audited and reported from the shell as by the library: by a signal, or by beliefs."""
+    likely = np.round(1 / (1 + np.exp(-(scores["loan"] - 10_000) / 3_000)), 6)
+    table = scores.assign(f=likely, m=np.round(1.0 - likely, 6))
+    table.to_csv("scores.csv", index=False)
+    believed = "--group-proba Female=f --group-proba Male=m"
+    applied = APPLY.replace(" --group sex", "") + " --out decided.csv --force"
+    named = {
+        "y": "repaid",
+        "sensitive_features": "sex",
+        "happiness": FUNDING,
+        "gap": 250.0,
+        "random_state": 0,
+    }
+    named |= {"proba": "score", "group_at_predict": False}
+    ways = (
+        ("", {}),
+        (
+            f" --policy individual {believed}",
+            {"policy": "individual", "group_proba": {"Female": "f", "Male": "m"}},
+        ),
+    )
+    for options, settings in ways:
+        works(f"{FIT} --gap 250 --no-group-at-predict{options} --force")
+        policy, other = Policy.load("policy.json"), solve(table, **named | settings)
+        assert policy.loss == pytest.approx(other.loss, abs=1e-12)
+        assert policy.see_group is False
+        works(f"{applied} {believed if settings else ''}")
+        columns = {"proba": "score", "key": "id", "group_proba": settings.get("group_proba")}
+        decided = pd.read_csv("decided.csv")["decision"]
+        assert (decided == policy.apply(table, **columns)["decision"]).all()
+        line = f"audit scores.csv --policy-file policy.json --proba score --group sex --happiness '{FUNDING}' --json"
+        found = json.loads(works(f"{line} {believed if settings else ''}"))["components"][0]
+        assert found["gap"]["estimate"] == pytest.approx(policy.gap, abs=1e-6)
+        traced = works(
+            FIT.replace("fit", "frontier").replace("--seed 0", f"--no-group-at-predict{options} --json")
+        )
+        assert min(json.loads(traced)["breakpoints"]["loss"]) <= policy.loss + 1e-9
+    works(FIT.replace("fit", "report") + f" --gap 250 --no-group-at-predict{ways[1][0]}")
+    assert "infers the group from x" in Path("report.html").read_text("utf-8")
+    for wrong in (applied, line):
+        code, _, err = felicific(wrong)
+        assert code == 1
+        assert "infers the group from x" in err
+        assert "--group-proba GROUP=COLUMN" in err
+
+
 def test_today_is_the_baseline(folder, works, scores):
     """--today changes what a policy is compared with, and --predicted what a policy of labels reads."""
     before = (scores["loan"] < 9000).astype(int)
@@ -626,6 +673,20 @@ MISTAKES = {
     f"{AUDIT} --weight-kind sampled": (2, "'sampled' is not one of 'frequency', 'sampling'"),
     "reproduce nothing --out results": (2, "'nothing' is not one of 'synthetic', 'adult',"),
     f"{FIT} --policy telepathy": (2, "not one of 'score', 'individual', 'label', 'soft-label'"),
+    f"{FIT} --policy individual --no-group-at-predict": (
+        1,
+        "--group-proba GROUP=COLUMN, or use --policy score",
+    ),
+    f"{FIT} --group-proba Female=score --group-proba Male=score": (1, "with --no-group-at-predict."),
+    f"{FIT} --no-group-at-predict --group-proba Female=score": (1, "Add --group-proba Male=COLUMN."),
+    f"{FIT} --no-group-at-predict --group-proba score": (1, "Write --group-proba GROUP=COLUMN."),
+    f"{FIT} --no-group-at-predict --group-proba Men=score": (1, "The groups are Female, Male."),
+    f"{FIT} --no-group-at-predict --group-proba Male=scor": (1, "Did you mean 'score'?"),
+    f"{FIT} --no-group-at-predict --group-proba Male=note": (1, "holds text, such as"),
+    f"{FIT} --policy individual --no-group-at-predict --group-proba Male=score --group-proba Female=loan": (
+        1,
+        "group probabilities of row",
+    ),
     f"{FIT} --floor 1e9": (3, "at least $1"),
     f"{FIT} --floor tomorrow": (1, "--floor"),
     f"{FIT} --out scores.csv": (1, ".json"),

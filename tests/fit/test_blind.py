@@ -16,7 +16,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
 
 from felicific import FairClassifier, Policy, Score
-from felicific._sklearn.model import fit_joint
+from felicific._sklearn.beliefs import fit_group_model
 from felicific.exceptions import DataError, GroupError, InfeasibleError
 
 CELLS = {
@@ -147,9 +147,12 @@ def test_every_group_has_the_same_cells(policy):
 
 
 def test_an_individual_policy_reads_as_blind():
-    """The sentences of a blind individual policy speak of any group, and weigh each group's happiness."""
+    """A blind individual policy says that it infers the group, speaks of any, and weighs each group's happiness."""
     table, y = make_signs()
-    rules = fitted(table, y, "individual").policy_.rules()
+    policy = fitted(table, y, "individual").policy_
+    said, *rules = policy.rules()
+    assert "infers the group from x" in said
+    assert said in str(policy)
     assert rules
     assert all(rule.startswith("In any group, ") for rule in rules)
     assert any("if the person is of group 'a'" in rule for rule in rules)
@@ -174,8 +177,8 @@ WIDTHS = {"parity": 0.02, "odds": 0.05, "funding": 1.0, "accuracy": 0.05}
 def test_gaps_are_as_asked_on_the_fitted_rows(policy, criterion, weighted):
     """gaps_ are at most what was asked; for cells, and only for them, predict_proba reaches exactly what is stated.
 
-    An individual policy is fitted on what a cross-fitted model believes of each row, and decides new rows by a
-    model fitted on all of them.
+    An individual policy is fitted on what a cross-fitted model believes of each row, and decides new rows by the
+    average of those models.
     """
     table, y = make_signs()
     weight = 1.0 + np.arange(len(y)) % 3 if weighted else np.ones(len(y))
@@ -205,11 +208,11 @@ def test_individual_outcome_is_that_of_the_cross_fitted_beliefs():
     features = table[FEATURES]
     proba = fair.estimator_.predict_proba(features)
     group = table["group"].to_numpy()
-    _, belief = fit_joint(GaussianNB(), features, np.asarray(y), group, proba, fair.classes_, 5, None, {})
-    assert belief.shape == (len(y), 2, 2)
-    assert np.abs(belief.sum(axis=(1, 2)) - 1).max() <= 1e-12
-    assert np.abs(belief.sum(axis=2) - proba).max() <= 1e-9
-    decided = fair.policy_.odds(belief.reshape(len(y), -1), x=table)
+    asked = {"names": FEATURES, "cv": 5, "n_jobs": None, "weight": None, "cluster": None}
+    _, belief = fit_group_model(features, codes(group), ("a", "b"), **asked)
+    assert belief.shape == (len(y), 2)
+    assert np.abs(belief.sum(axis=1) - 1).max() <= 1e-12
+    decided = fair.policy_.odds(proba, x=table, group_proba=belief)
     loss, gaps = truth(decided, table, y, odds(y))
     assert fair.loss_ == pytest.approx(loss, rel=1e-12)
     assert list(fair.gaps_.values()) == pytest.approx(gaps.tolist(), abs=1e-12)
@@ -400,7 +403,7 @@ def test_decisions_do_not_depend_on_the_batch():
 
 
 def test_a_blind_individual_policy_comes_back_from_a_file():
-    """From JSON it decides the same from p(label, group | x), without the group; other shapes are refused."""
+    """From JSON it decides the same from p(label | x) and p(group | x), without the group; other shapes are refused."""
     table, y = make_signs()
     fair = fitted(table, y, "individual", happiness=[funding, "equalized_odds"], gap={"funding": 1.0})
     policy = fair.policy_
@@ -408,12 +411,16 @@ def test_a_blind_individual_policy_comes_back_from_a_file():
     assert back.to_json() == policy.to_json()
     assert back.see_group is False
     features = table[FEATURES]
-    belief = fair.joint_.belief(features, fair.estimator_.predict_proba(features)).reshape(len(y), -1)
-    assert (back.odds(belief, x=table) == fair.predict_proba(table)).all()
-    with pytest.raises(DataError):
-        back.odds(belief[:, :2], x=table)
-    with pytest.raises(DataError):
-        back.odds(belief)
+    proba, belief = fair.estimator_.predict_proba(features), fair.group_model_.predict_proba(features)
+    assert (back.odds(proba, x=table, group_proba=belief) == fair.predict_proba(table)).all()
+    by_group = {"b": belief[:, 1], "a": belief[:, 0]}
+    assert (back.odds(proba, x=table, group_proba=by_group) == fair.predict_proba(table)).all()
+    with pytest.raises(DataError, match="shape"):
+        back.odds(proba, x=table, group_proba=belief[:, :1])
+    with pytest.raises(DataError, match="infers the group"):
+        back.odds(proba, x=table)
+    with pytest.raises(DataError, match="looks at the people"):
+        back.odds(proba, group_proba=belief)
 
 
 @pytest.mark.parametrize("policy", CELLS)
@@ -428,13 +435,3 @@ def test_blind_cells_are_recalibrated(policy):
     )
     assert gaps[0] <= 0.5 + 1e-9
     assert again.gaps_["funding"] == pytest.approx(gaps[0], abs=1e-9)
-
-
-def test_beliefs_say_what_the_model_says():
-    """The joint belief sums over groups to the model's own probabilities, also for a row of probability 0."""
-    table, y = make_signs()
-    fair = fitted(table, y, "individual")
-    proba = np.array([[1.0, 0.0], [0.3, 0.7]])
-    belief = fair.joint_.belief(table[FEATURES].iloc[:2], proba)
-    assert np.abs(belief.sum(axis=2) - proba).max() <= 1e-12
-    assert (belief >= 0).all()

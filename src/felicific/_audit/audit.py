@@ -77,6 +77,7 @@ def audit(
     proba: Any = None,
     predicted: Any = None,
     today: Any = None,
+    group_proba: Any = None,
     confidence: float = 0.95,
     method: Literal["auto", "t", "hall", "exact", "bernstein", "betting"] = "auto",
     simultaneous: bool = False,
@@ -110,6 +111,8 @@ def audit(
     today : array of shape (n,) or column name, optional
         What the existing system decides, for a happiness that asks for it, and to compare with; by default what the
         model predicts by which a Policy or a FairClassifier decides.
+    group_proba : {group: column}, optional
+        How likely each person is of each group, by which an individual Policy decides that does not see the group.
     weight_kind : {"frequency", "sampling"}, optional
         Whether weight 2 means that two such people were seen, or that one was who stands for two. Sampling weights add
         no evidence: intervals go by how much weighted rows vary (linearised variance). Whole weights whose sum is at
@@ -164,6 +167,7 @@ def audit(
         decided=decisions if isinstance(decisions, str) else None,
         weight=sample_weight,
         cluster=cluster,
+        group_proba=group_proba,
         weight_kind=weight_kind,
         missing_group=missing_group,
     )
@@ -230,9 +234,13 @@ class _Asked:
 def _check_scores(policy: Policy | None, columns: Columns) -> None:
     """A policy needs what it decides by; nothing else does."""
     if policy is None:
-        if columns.proba is not None or columns.predicted is not None:
-            raise DataError("proba= and predicted= are what a Policy decides by.", "Pass a Policy first.")
-    elif columns.proba is None and (policy.needs_proba or columns.predicted is None):
+        if any(given is not None for given in (columns.proba, columns.predicted, columns.group_proba)):
+            raise DataError(
+                "proba=, predicted= and group_proba= are what a Policy decides by.", "Pass a Policy first."
+            )
+        return
+    policy.check_group_proba(columns.group_proba)
+    if columns.proba is None and (policy.needs_proba or columns.predicted is None):
         what = "probabilities" if policy.needs_proba else "probabilities or predictions"
         raise DataError(f"The policy decides by {what}.", "Name their columns in proba= (or predicted=).")
 
@@ -258,7 +266,10 @@ def _on_engine(
         labels = None if y is None else np.array(distinct_labels(engine, y, weight, "y"))
         classes = find_classes(taken, labels)
     problem = asked.problem(classes_on(engine, columns, classes))
-    persons, means = sum_persons(LazyPeople.of(engine, columns, problem), policy)
+    people = LazyPeople.of(engine, columns, problem)
+    if policy is not None:
+        people = replace(people, columns=people.columns.for_groups(policy.groups))
+    persons, means = sum_persons(people, policy)
     return persons, problem, means
 
 
@@ -333,7 +344,7 @@ def _by_policy(policy: Policy, X: Table, columns: Columns, asked: _Asked) -> tup
     """People in memory, about whom a policy decides."""
     weight = columns.weights_in(X)
     classes = columns.classes_in(X, policy.classes.tolist(), weight)
-    problem = asked.problem(classes)
+    problem, columns = asked.problem(classes), columns.for_groups(policy.groups)
     people = People.of(X, problem, **columns.read(X, classes, weight))
     grouping = Grouping(attributes_of(X, columns.group, columns.columns_only), columns.missing_group)
     return policy.decided(people), problem, grouping

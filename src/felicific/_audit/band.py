@@ -135,6 +135,7 @@ def band(
     sample_weight: Any = None,
     weight_kind: WeightKind = None,
     cluster: Any = None,
+    group_proba: Any = None,
     confidence: float = 0.95,
 ) -> Band:
     """Limits along a frontier from people it was not fitted on.
@@ -149,7 +150,7 @@ def band(
         The people and their labels; X may be left out when nothing looks at it.
     happiness, sensitive_features, loss, favourable, sample_weight :
         As for :func:`felicific.moments`.
-    weight_kind, cluster :
+    weight_kind, cluster, group_proba :
         As for :func:`felicific.audit`.
     confidence : float, default=0.95
         With which the whole band holds.
@@ -176,7 +177,9 @@ def band(
             f"The frontier measures {[c.name for c in line.components]}, not {[c.name for c in problem.components]}.",
             "Pass the happiness that the frontier was made with.",
         )
-    weight, said = check_weights(sample_weight, n), Columns(cluster=cluster, weight_kind=weight_kind)
+    policy.check_group_proba(group_proba)
+    said = Columns(cluster=cluster, weight_kind=weight_kind, group_proba=group_proba).for_groups(line.groups)
+    weight = check_weights(sample_weight, n)
     scored: dict[str, Any] = (
         {"predicted": array} if array.ndim == 1 and not policy.needs_proba else {"proba": array}
     )
@@ -188,6 +191,7 @@ def band(
         weight=weight,
         weight_kind=said.weight_kind,
         cluster=said.column(table, "cluster"),
+        group_proba=said.group_chances(table),
         groups=line.groups,
         **scored,
     ).with_scores

@@ -95,7 +95,12 @@ class FittedIndividual(Fitted):
             fingerprint=fingerprint,
             certificate=None,
         )
-        return fitted, self.recalibration(f"expected by calibrated probabilities, {UNCHANGED}")
+        how = (
+            "calibrated probabilities"
+            if self.problem.see_group
+            else "the model's probabilities in every group"
+        )
+        return fitted, self.recalibration(f"expected by {how}, {UNCHANGED}")
 
 
 def _expected(problem: Problem, people: People, policy: IndividualPolicy) -> IndividualPolicy:

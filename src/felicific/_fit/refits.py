@@ -50,8 +50,9 @@ def refitted_means(problem: Problem, people: People, policy: CellPolicy, moments
         if not (again.counted > 0).all():
             continue
         try:
-            sight = {"see_group": problem.see_group, "change_cost": policy.change_cost}
-            solution = solve_program(again, problem.requirements, **sight)
+            solution = solve_program(
+                again, problem.requirements, see_group=problem.see_group, change_cost=policy.change_cost
+            )
         except InfeasibleError:
             continue  # what these people allow, others may not
         found.append(moments.evaluate(policy.rounded(solution.q)).means)

@@ -378,6 +378,7 @@ class Frontier:
         sample_weight: Any = None,
         weight_kind: WeightKind = None,
         cluster: Any = None,
+        group_proba: Any = None,
         confidence: float = 0.95,
     ) -> Band:
         """Limits of group means, gaps and loss along the frontier, from people it was not fitted on.
@@ -390,7 +391,7 @@ class Frontier:
             The people and their labels; X may be left out when nothing looks at it.
         happiness, sensitive_features, loss, favourable, sample_weight :
             As for :func:`felicific.moments`.
-        weight_kind, cluster :
+        weight_kind, cluster, group_proba :
             As for :func:`felicific.audit`.
         confidence : float, default=0.95
             With which the whole band holds.
@@ -408,6 +409,7 @@ class Frontier:
             sample_weight=sample_weight,
             weight_kind=weight_kind,
             cluster=cluster,
+            group_proba=group_proba,
             confidence=confidence,
         )
 

@@ -54,6 +54,7 @@ def frontier(
     today: Any = None,
     sample_weight: Any = None,
     missing_group: str | None = None,
+    group_proba: Mapping[Any, Any] | None = None,
 ) -> Frontier:
     """The exact trade-off between loss and gap; of a ratio, the least loss for some values of it.
 
@@ -76,7 +77,7 @@ def frontier(
     random_state : None, int or NumPy generator
         Where the lottery's salt comes from.
     policy, proba, y, sensitive_features, happiness, loss, classes, favourable, predicted, today, sample_weight,
-    missing_group :
+    missing_group, group_proba :
         Of a table: as for :func:`felicific.solve`. Individual policies need it in memory.
 
     Returns
@@ -109,6 +110,7 @@ def frontier(
         today,
         sample_weight,
         missing_group,
+        group_proba,
     )
     salt, listed = make_salt(random_state), check_constraints(constraints)
     cost = check_change_cost(change_cost)

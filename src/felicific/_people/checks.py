@@ -104,7 +104,20 @@ def check_proba(proba: Any, n_classes: int, rows: Codes) -> Floats:
     return normalised
 
 
-def _normalise(array: Floats, rows: Codes, normalised: Floats) -> None:
+def check_group_proba(chances: Any, n_groups: int, rows: Codes) -> Floats:
+    """How likely each person is of each group, checked as the probabilities of classes are."""
+    array = np.asarray(chances)
+    if array.shape != (len(rows), n_groups) or array.dtype.kind not in "biuf":
+        raise DataError(
+            f"The probabilities of the groups have shape {array.shape} and type {array.dtype}.",
+            f"Pass one number for each of the {len(rows)} people and {n_groups} groups.",
+        )
+    normalised = np.empty(array.shape)
+    _normalise(array.astype(np.float64, copy=False), rows, normalised, "group")
+    return normalised
+
+
+def _normalise(array: Floats, rows: Codes, normalised: Floats, of: str = "class") -> None:
     """Check probabilities and divide them by their sums into ``normalised``."""
     # Added up in the order of the classes, as every engine can: the fine bins are then the same everywhere.
     sums = array[:, 0].copy()
@@ -117,9 +130,9 @@ def _normalise(array: Floats, rows: Codes, normalised: Floats) -> None:
             right = (array >= 0).all(axis=1) & (np.abs(sums - 1.0) <= PROBABILITY_TOLERANCE)
             i = int(np.argmin(right))
             raise DataError(
-                f"The probabilities of row {rows[i]} are {array[i].tolist()}: "
+                f"The {'group ' * (of == 'group')}probabilities of row {rows[i]} are {array[i].tolist()}: "
                 "not finite numbers from 0 to 1 that sum to one.",
-                "Pass what predict_proba returns, every class included.",
+                f"Pass what predict_proba returns, every {of} included.",
             )
     for k in range(array.shape[1]):
         np.divide(array[:, k], sums, out=normalised[:, k])

@@ -28,7 +28,11 @@ PURPOSES = {
     "weight": "sample_weight",
     "cluster": "cluster",
     "key": "key",
+    "group_proba": "group_proba",
 }
+
+#: How the probabilities of groups are named.
+BY_GROUP = "Name one column for every group: group_proba={group: column}."
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,8 @@ class Columns:
         The model's own label; what is decided today, where that is not what the model predicts.
     decided : column name or array
         The decisions that are measured.
+    group_proba : {group: column}, or those columns in the order of the groups
+        How likely each person is of each group, for a policy that infers the group.
     columns_only : bool
         Whether a list of groups names columns, whatever its length.
     weight_kind : {"frequency", "sampling"}, or None
@@ -67,6 +73,7 @@ class Columns:
     decided: Any = None
     weight: Any = None
     cluster: Any = None
+    group_proba: Any = None
     columns_only: bool = False
     weight_kind: WeightKind = None
     key: Any = None
@@ -171,6 +178,7 @@ class Columns:
             "group": groups_of_present(table, self.group, weight, self.columns_only, self.missing_group),
             "attributes": attributes_of(table, self.group, self.columns_only),
             "unknown": self.missing_group,
+            "group_proba": self.group_chances(table),
             **self.read_folds(table),
         }
 
@@ -185,6 +193,13 @@ class Columns:
         else:
             fold = folds_by_key(keys, self.folds)
         return {"fold": fold, "n_folds": self.folds}
+
+    def group_chances(self, table: Table) -> Any:
+        """How likely each person is of each group, by group; as one array once the order of the groups is known."""
+        given = self.group_proba
+        if isinstance(given, tuple):
+            return stacked(table, given)
+        return {group: _chance(table, name) for group, name in given.items()} if given is not None else None
 
     # -----------------------------------------------------------------------------------------------------
     # A table that is not in memory
@@ -204,6 +219,13 @@ class Columns:
                 "People of a table that is not in memory are divided into folds, and nothing says who they are.",
                 "Name the column that identifies people in key=, or collect the table first.",
             )
+        check_by_group(self.group_proba)
+        for group, name in (self.group_proba or {}).items():
+            if not isinstance(name, str):
+                raise DataError(
+                    f"group_proba of group {group!r} is a {type(name).__name__}, and the table is not in memory.",
+                    BY_GROUP,
+                )
         group = self.group
         several = isinstance(group, list | tuple) and group and all(isinstance(name, str) for name in group)
         if not (isinstance(group, str) or callable(group) or several):
@@ -218,6 +240,11 @@ class Columns:
             )
         return self
 
+    def for_groups(self, groups: Sequence[Any]) -> Columns:
+        """With the columns of the groups' probabilities in the order of the groups."""
+        given = self.group_proba
+        return self if given is None else replace(self, group_proba=ordered_groups(given, groups))
+
     def for_classes(self, classes: list[Any]) -> Columns:
         """With the columns of probabilities in the order of the classes."""
         return self if self.proba is None else replace(self, proba=ordered_names(self.proba, classes))
@@ -229,6 +256,47 @@ def no_classes() -> DataError:
         "There are no labels y, so nothing says which classes there are.",
         "Pass classes=, or proba={class: column}; or y=.",
     )
+
+
+def check_by_group(given: Any) -> None:
+    """Refuse probabilities of groups that do not say of which group they are."""
+    if given is not None and not isinstance(given, Mapping):
+        raise DataError(f"group_proba is a {type(given).__name__}.", BY_GROUP)
+
+
+def ordered_groups(given: Mapping[Any, Any], groups: Sequence[Any]) -> tuple[Any, ...]:
+    """What is given for every group, in the order of the groups."""
+    check_by_group(given)
+    known = ", ".join(map(repr, groups))
+    missing = [group for group in groups if group not in given]
+    if missing:
+        raise DataError(
+            f"group_proba has no probabilities of group {missing[0]!r}; the groups are {known}.", BY_GROUP
+        )
+    extra = [group for group in given if group not in groups]
+    if extra:
+        raise DataError(
+            f"group_proba names group {extra[0]!r}, and the groups are {known}.",
+            "Leave that group out, with probabilities that sum to one without it, or fit on people of it too.",
+        )
+    return tuple(given[group] for group in groups)
+
+
+def stacked(table: Table, columns: Sequence[Any]) -> Array:
+    """The probabilities of the groups, one column for each."""
+    return np.column_stack([_chance(table, column) for column in columns])
+
+
+def _chance(table: Table, column: Any) -> Array:
+    """One group's probabilities: a column of the table by its name or number, or the values themselves."""
+    if isinstance(column, str | int):
+        return take_column(table, column, "group_proba")
+    vector, n = as_vector(column, "group_proba"), count_rows(table)
+    if len(vector) != n:
+        raise DataError(
+            f"There are {len(vector)} group probabilities for {n} rows.", "Pass one for every row."
+        )
+    return vector
 
 
 def ordered_columns(proba: Any, classes: list[Any]) -> Any:

@@ -107,6 +107,7 @@ class LazyPeople:
             attributes=columns.attributes,
             unknown=columns.missing_group,
             cluster=None if columns.cluster is None else none,
+            group_proba=None if columns.group_proba is None else np.empty((0, len(columns.group_proba))),
             groups=self.groups,
             first_row=0,
             fold=None if not columns.folds else np.empty(0, dtype=np.intp),
@@ -151,6 +152,8 @@ class Reader:
             attributes=columns.attributes,
             unknown=columns.missing_group,
             cluster=columns.column(table, "cluster"),
+            # Until the groups are known, nobody asks how likely they are.
+            group_proba=columns.group_chances(table) if isinstance(columns.group_proba, tuple) else None,
             groups=self.groups,
             first_row=place.start,
             **columns.read_folds(table),
@@ -179,7 +182,7 @@ def no_rows(weight: Any = None) -> DataError:
 def check_kind(engine: Engine, name: str, purpose: str) -> None:
     """Refuse a column that is not there, or that holds no numbers where these are needed."""
     kind = engine.kind(name, purpose)
-    if purpose in ("proba", "sample_weight") and kind not in NUMERIC:
+    if purpose in ("proba", "sample_weight", "group_proba") and kind not in NUMERIC:
         raise DataError(
             f"The column {name!r}, needed for {purpose}, holds {'text' if kind == 'text' else 'no numbers'}.",
             "Name a column of numbers.",

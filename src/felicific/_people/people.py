@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,11 +11,13 @@ import numpy as np
 
 from felicific._people.checks import (
     as_columns,
+    check_group_proba,
     check_proba,
     check_weights,
     encode_labels,
     refuse_missing_labels,
 )
+from felicific._people.columns import ordered_groups
 from felicific._people.weights import WeightKind, are_sampling, number_clusters, refuse_no_cluster
 from felicific._people.worth import BATCH, Batch, differs, idle, worth_of
 from felicific._problem.problem import Problem
@@ -54,8 +56,8 @@ class People:
         Probability of each decision, where the decisions themselves are measured.
     drawn : bool
         Whether some of these may be drawn by lot, of these people or of others.
-    joint : array of shape (n, L, groups), or None
-        p(label, group given x), for individual policies that do not see the group.
+    group_proba : array of shape (n, groups), or None
+        p(group given x), checked, for individual policies that do not see the group.
     checked : bool
         Whether all of ``proba`` is checked.
     decisions : array of shape (D,), or None
@@ -84,7 +86,7 @@ class People:
     today: Codes | None = None
     odds: Floats | None = None
     drawn: bool = False
-    joint: Floats | None = None
+    group_proba: Floats | None = None
     checked: bool = False
     decisions: Array | None = None
     fold: Codes | None = None
@@ -109,7 +111,7 @@ class People:
         cluster: Any = None,
         groups: Sequence[Any] | None = None,
         first_row: int | None = None,
-        joint: Floats | None = None,
+        group_proba: Any = None,
         rows: Codes | None = None,
         fold: Codes | None = None,
         n_folds: int = 0,
@@ -138,6 +140,8 @@ class People:
             As in the class.
         first_row : int, optional
             When these rows are a part of a larger table: what messages call the first of them.
+        group_proba : {group: array of shape (n,)}, or array of shape (n, groups), optional
+            p(group given x).
         rows : array of shape (n,), optional
             Or what messages call each of them, where rows of weight 0 were left out, and weights checked, before.
         fold, n_folds :
@@ -152,6 +156,7 @@ class People:
             "decisions of today": None if today is None else _vector(today, "today"),
             "decisions": None if decided is None else np.asarray(decided),
             "clusters": None if cluster is None else _vector(cluster, "cluster"),
+            "group probabilities": None if group_proba is None else _by_group(group_proba),
         }
         for what, column in given.items():
             if column is not None and len(column) != n:
@@ -162,11 +167,12 @@ class People:
             present = np.flatnonzero(checked)
             x, rows, checked = take_rows(x, present), rows[present], checked[present]
             given = {what: None if column is None else column[present] for what, column in given.items()}
-            joint = None if joint is None else joint[present]
             fold = None if fold is None else fold[present]
-            if given["probabilities"] is not None and given["probabilities"].dtype.kind == "O":
-                # Numbers again, where only a missing one, in an absent row, made them objects.
-                given["probabilities"] = np.array(given["probabilities"].tolist())
+            for what in ("probabilities", "group probabilities"):
+                held = given[what]
+                if held is not None and held.dtype.kind == "O":
+                    # Numbers again, where only a missing one, in an absent row, made them objects.
+                    given[what] = np.array(held.tolist())
         labels, values = given["labels y"], np.asarray(given["groups"])
         refuse_no_cluster(given["clusters"], rows)
         known = find_groups(values) if groups is None else _plain(groups)
@@ -178,6 +184,11 @@ class People:
             column = given[what]
             return None if column is None else encode_labels(column, classes, name, rows)
 
+        chances = given["group probabilities"]
+        if isinstance(group_proba, Mapping) and chances is not None:
+            chances = chances[:, list(ordered_groups({name: i for i, name in enumerate(group_proba)}, known))]
+        if chances is not None:
+            chances = check_group_proba(chances, chances.shape[-1], rows)
         odds, flat = given["decisions"], True
         if odds is not None:
             flat = odds.ndim == 1
@@ -204,7 +215,7 @@ class People:
             today=coded("decisions of today", decisions, "decision of today"),
             odds=odds,
             drawn=not flat,
-            joint=joint,
+            group_proba=chances,
             decisions=decisions if problem.looks_at_today else None,
             fold=fold,
             n_folds=n_folds,
@@ -239,7 +250,7 @@ class People:
             "predicted",
             "today",
             "odds",
-            "joint",
+            "group_proba",
             "fold",
         )
         parts: dict[str, Any] = {
@@ -276,6 +287,12 @@ class People:
         if self.checked or self.proba is None:
             return self
         return replace(self, proba=self.scores(), checked=True)
+
+    @property
+    def joint(self) -> Floats | None:
+        """p(label, group given x) of shape (n, L, groups), as if the label told nothing more of the group."""
+        proba = self.with_scores.proba
+        return None if self.group_proba is None or proba is None else joint_of(proba, self.group_proba)
 
     def predictions(self, part: slice = slice(None), scores: Floats | None = None) -> Codes:
         """The model's own label: as it says, or the first of the most probable ones."""
@@ -341,6 +358,16 @@ def one_hot(decided: Any, decisions: Array, rows: Codes) -> Floats:
     """Probability one of what was decided about each person."""
     codes = encode_labels(decided, decisions, "decision", rows)
     return np.asarray(np.eye(len(decisions))[codes])
+
+
+def joint_of(proba: Floats, group_proba: Floats) -> Floats:
+    """p(label, group given x) of shape (n, L, groups), as if the label told nothing more of the group."""
+    return np.asarray(proba[:, :, None] * group_proba[:, None, :])
+
+
+def _by_group(group_proba: Any) -> Array:
+    several = isinstance(group_proba, Mapping)
+    return np.column_stack(list(group_proba.values())) if several else np.asarray(group_proba)
 
 
 def _vector(values: Any, what: str) -> Array:

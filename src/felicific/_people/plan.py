@@ -42,7 +42,7 @@ class Plan:
         def call(function: Callable[..., Any], what: str, decision: Any) -> Column:
             x = ColumnTable(columns, what)
             named = wanted.group_names
-            one = columns[named[0]] if len(named) == 1 else None if named else group[0]
+            one = columns[named[0]] if len(named) == 1 else None if named or not group else group[0]
             offered = {"decision": decision, "x": x, "y": label, "group": one}
             asked = arguments_of(function, what, ARGUMENTS if decision is not None else ARGUMENTS[1:])
             if "y" in asked and label is None:
@@ -51,7 +51,7 @@ class Plan:
                 )
             try:
                 if "group" in asked and one is None:
-                    raise NotAColumn("the group is made of several columns")
+                    raise NotAColumn("the group is no column, or several")
                 if "group" in asked and wanted.missing_group is not None:
                     raise NotAColumn("the group may be missing")
                 if "today" in asked:

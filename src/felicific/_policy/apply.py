@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from felicific._people.columns import ordered_columns
+from felicific._people.columns import ordered_columns, ordered_groups, stacked
 from felicific._policy.sql import SEVERAL, Names
 from felicific._tables.dialect import Dialect, kinds_alike
 from felicific._tables.engine import Decisions, Engine, find_engine
@@ -29,22 +29,36 @@ class Roles:
     predicted: str | None
     group: tuple[str, ...]
     key: str | None
+    group_proba: tuple[str, ...] | None = None
 
     @classmethod
-    def of(cls, policy: Policy, proba: Any, predicted: Any, sensitive_features: Any, key: Any) -> Roles:
+    def of(
+        cls,
+        policy: Policy,
+        proba: Any,
+        predicted: Any,
+        sensitive_features: Any,
+        key: Any,
+        group_proba: Any = None,
+    ) -> Roles:
         """Check the names against what the policy sees."""
         group = () if sensitive_features is None else sensitive_features
         group = tuple(group) if isinstance(group, list | tuple) else (group,)
         if policy.see_group and not group:
             raise GroupError("This policy sees the group.", "Name its column in sensitive_features=.")
+        policy.check_group_proba(group_proba)
         roles = cls(
-            _ordered(proba, policy.classes.tolist()), predicted, group if policy.see_group else (), key
+            _ordered(proba, policy.classes.tolist()),
+            predicted,
+            group if policy.see_group else (),
+            key,
+            None if group_proba is None else ordered_groups(group_proba, policy.groups),
         )
         wrong = [name for name in roles.names if not isinstance(name, str)]
         if wrong:
             raise DataError(
                 f"{type(wrong[0]).__name__} {str(wrong[0])[:40]!r} names no column.",
-                "Name columns of the table in proba=, predicted=, sensitive_features= and key=.",
+                "Name columns of the table in proba=, predicted=, sensitive_features=, key= and group_proba=.",
             )
         if roles.proba is None and (policy.needs_proba or predicted is None):
             what = "probabilities" if policy.needs_proba else "probabilities or predictions"
@@ -55,7 +69,7 @@ class Roles:
     def names(self) -> list[str]:
         """All columns that have a role."""
         single = [name for name in (self.predicted, self.key) if name is not None]
-        return [*(self.proba or ()), *single, *self.group]
+        return [*(self.proba or ()), *single, *self.group, *(self.group_proba or ())]
 
     def kinds(self, policy: Policy) -> dict[str, tuple[str, ...]]:
         """What the columns must hold for SQL to mean the same as Python."""
@@ -110,9 +124,11 @@ class _PolicyDecisions(Decisions):
         if policy.see_group:
             named = list(roles.group)
             group = resolve_groups(rows, named, columns_only=True, missing_group=policy.unknown)
+        chances = None if roles.group_proba is None else stacked(rows, roles.group_proba)
         if not policy.randomize:
-            return np.asarray(policy.classes[policy.odds(scores, group, rows).argmax(axis=1)])
-        return np.asarray(policy.decide(scores, group, take_column(rows, str(roles.key), "key"), rows))
+            return np.asarray(policy.classes[policy.odds(scores, group, rows, chances).argmax(axis=1)])
+        keys = take_column(rows, str(roles.key), "key")
+        return np.asarray(policy.decide(scores, group, keys, rows, chances))
 
     def sql(self, engine: Engine, dialect: Dialect, place: Callable[[str], str]) -> str | None:
         write = self.policy.sql_writer()
@@ -148,9 +164,10 @@ def decide_table(table: Table, policy: Policy, roles: Roles, column: str) -> Tab
 
 
 def _check_kinds(engine: Engine, roles: Roles) -> None:
-    for name in roles.proba or ():
-        if engine.kind(name, "proba") not in ("bool", "whole", "real"):
-            raise DataError(f"The column {name!r}, needed for proba, holds no numbers.", "Name another.")
+    for what, names in (("proba", roles.proba), ("group_proba", roles.group_proba)):
+        for name in names or ():
+            if engine.kind(name, what) not in ("bool", "whole", "real"):
+                raise DataError(f"The column {name!r}, needed for {what}, holds no numbers.", "Name another.")
     if roles.key is not None and engine.kind(roles.key, "key") not in ("whole", "text"):
         raise DataError(
             f"The keys in {roles.key!r} are neither strings nor integers.",

@@ -77,7 +77,7 @@ class CellPolicy(Policy):
         table = self.q.reshape(-1, self.q.shape[2])
         return self.randomize and (self.signal.drawn or bool(faces_lottery(table).any()))
 
-    def _mixed(self, scores: Array, group: Codes | None, x: Table) -> Floats:
+    def _mixed(self, scores: Array, group: Codes | None, x: Table, group_proba: Array | None) -> Floats:
         rows, k = np.arange(len(scores)), len(self.classes)
         labels = scores.ndim == 1 and not self.signal.needs_proba
         coded = encode_labels(scores, self.classes, "prediction", rows) if labels else None

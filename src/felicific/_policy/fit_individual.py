@@ -27,11 +27,7 @@ def fit_individual(
     """Fit a policy that sees all of x; also a fingerprint of the people it was fitted on."""
     check_today(problem, people)
     calibration = Calibration(())
-    if not problem.see_group and individual != Individual():
-        raise DataError(
-            f"Individual(calibration={individual.calibration!r}) calibrates group by group, and the group is not seen.",
-            "Leave the calibration out, or use group_at_predict=True.",
-        )
+    check_calibration(problem, individual)
     if problem.see_group:
         calibration = calibrated(individual, people)
     cost = cost_by_people(problem, people, individual, change_cost)
@@ -81,6 +77,15 @@ def found_by_people(problem: Problem, people: People, individual: Individual) ->
     return largest_as_good(left_out, mass, float(bounds[1] - bounds[0]))
 
 
+def check_calibration(problem: Problem, individual: Individual) -> None:
+    """Refuse a calibration by group where the group is not seen."""
+    if not problem.see_group and individual != Individual():
+        raise DataError(
+            f"Individual(calibration={individual.calibration!r}) calibrates group by group, and the group is not seen.",
+            "Leave the calibration out, or use group_at_predict=True.",
+        )
+
+
 def recalibrate_individual(
     problem: Problem, people: People, policy: IndividualPolicy, fitted_on: str
 ) -> tuple[IndividualPolicy, str]:
@@ -113,8 +118,8 @@ def ground_of(
     if problem.see_group:
         belief = scores if calibration is None else calibration.apply(scores, codes)
     else:
-        seen = None
-        belief = _independent(scores, codes, len(groups)) if people.joint is None else people.joint
+        seen, joint = None, people.joint
+        belief = _independent(scores, codes, len(groups)) if joint is None else joint
     if origin is None:
         origin = find_origin(problem, people)
     own = people.decisions_today()

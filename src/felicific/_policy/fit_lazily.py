@@ -18,7 +18,7 @@ import numpy as np
 from felicific._people.lazy import LazyPeople
 from felicific._people.people import People
 from felicific._policy.calibration import Calibration, fit_curve
-from felicific._policy.fit_individual import check_today, ground_of, make_policy
+from felicific._policy.fit_individual import check_calibration, check_today, ground_of, make_policy
 from felicific._policy.individual import IndividualPolicy
 from felicific._problem.problem import Problem
 from felicific._program.changes import ChangeCost
@@ -41,12 +41,16 @@ def fit_lazily(
         )
     cost = 0.0 if change_cost == "auto" else change_cost
     problem = people.problem
+    check_calibration(problem, individual)
     with shown():  # one line for all passes
         # One query looks at every row, finds the groups and a typical value of every component.
         moments = compute_moments(people, problem, Label())
         moments.check_complete()
-        people = replace(people, groups=moments.groups)
-        calibration = _calibrated(people, individual.calibration)
+        known = people.columns.for_groups(moments.groups)
+        people = replace(people, groups=moments.groups, columns=known)
+        calibration = Calibration(())
+        if problem.see_group:
+            calibration = _calibrated(people, individual.calibration)
         ground = _Table(people, calibration, moments.origin, cost)
         generated = generate(ground, problem.requirements)
     return make_policy(problem, ground.crowd, generated, calibration, salt)
@@ -74,7 +78,7 @@ class _Table:
             weight=np.empty(0),
             group=nobody,
             own=nobody,
-            see_group=True,
+            see_group=self.people.problem.see_group,
             likely=nobody,
             attributes=self.people.columns.attributes,
             unknown=self.people.columns.missing_group,

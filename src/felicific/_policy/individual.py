@@ -9,9 +9,9 @@ from typing import Any, Self
 import numpy as np
 
 from felicific._documents import check_shape, read_number, read_numbers, read_whole, refused
-from felicific._people.checks import check_proba
+from felicific._people.checks import check_group_proba, check_proba
 from felicific._people.columns import Columns
-from felicific._people.people import People
+from felicific._people.people import People, joint_of
 from felicific._people.plan import columns_seen
 from felicific._policy.calibration import Calibration
 from felicific._policy.ledger import expected_ledger
@@ -43,6 +43,11 @@ from felicific._tables.engine import Engine
 from felicific._tables.memory import count_rows
 from felicific._typing import Array, Codes, Floats, Table
 from felicific.exceptions import DataError, PolicyFileError
+
+#: What a policy says of itself that decides by how likely each group is.
+INFERS = (
+    "The policy does not see the group and infers the group from x: it weighs how likely a person is of each."
+)
 
 
 @dataclass(frozen=True)
@@ -119,8 +124,8 @@ class IndividualPolicy(Policy):
         """Columns that its functions look at."""
         return columns_seen(engine, Columns(group=group), self.problem)
 
-    def _mixed(self, scores: Array, group: Codes | None, x: Table) -> Floats:
-        return np.asarray(self.follow([self], self.look(scores, group, x))[0])
+    def _mixed(self, scores: Array, group: Codes | None, x: Table, group_proba: Array | None) -> Floats:
+        return np.asarray(self.follow([self], self.look(scores, group, x, group_proba))[0])
 
     @property
     def sight(self) -> object:
@@ -129,13 +134,18 @@ class IndividualPolicy(Policy):
 
     def look_at(self, people: People) -> Seen:
         """What may be expected of people who were checked."""
-        scores = people.with_scores.proba if self.see_group else people.joint
+        scores = people.with_scores.proba
         assert scores is not None, "an individual policy sees probabilities"
-        if self.see_group:
-            return self.look(scores, self._groups_of(people), people.x, people.rows)
-        return self.look(scores.reshape(len(scores), -1), None, people.x, people.rows)
+        return self.look(scores, self._groups_of(people), people.x, people.group_proba, people.rows)
 
-    def look(self, scores: Array, group: Codes | None, x: Table, numbers: Codes | None = None) -> Seen:
+    def look(
+        self,
+        scores: Array,
+        group: Codes | None,
+        x: Table,
+        group_proba: Array | None = None,
+        numbers: Codes | None = None,
+    ) -> Seen:
         """What may be expected of people, whatever the mixture; ``numbers`` are those of their rows, for messages."""
         if x is None:
             raise DataError("An individual policy looks at the people themselves.", "Pass x=, their table.")
@@ -143,14 +153,13 @@ class IndividualPolicy(Policy):
         if count_rows(x) != len(rows):
             raise DataError(f"There are {len(rows)} scores for {count_rows(x)} people.", "Pass one for each.")
         k, g = len(self.problem.labels), len(self.groups)
-        names = None
+        names, scores = None, check_proba(scores, k, rows)
         if self.see_group:
             names = _named(self.groups, group)
-            scores = check_proba(scores, k, rows)
             belief = self.calibration.apply(scores, np.asarray(group))
         else:
-            belief = check_proba(scores, k * g, rows).reshape(len(rows), k, g)
-        likely = likeliest(scores.reshape(len(rows), k, -1).sum(axis=2))
+            belief = joint_of(scores, check_group_proba(group_proba, g, rows))
+        likely = likeliest(scores)
         now = self.problem.decisions[likely] if self.problem.looks_at_today else None
         ledger = expected_ledger(self.problem, self.groups, x, belief, names, self.origin, rows, now)
         if self.change_cost:
@@ -191,7 +200,7 @@ class IndividualPolicy(Policy):
         return [policy._rules(digits, names) for policy in policies]
 
     def _rules(self, digits: int, names: Wording) -> list[str]:
-        sentences = []
+        sentences = [] if self.see_group else [INFERS]
         for z in range(len(self.groups) if self.see_group else 1):
             who = f"In group {names.groups[z]}" if self.see_group else "In any group"
             shares = self.mixture.share[z]

@@ -30,6 +30,7 @@ from felicific._documents import (
     write_document,
 )
 from felicific._files import write_whole
+from felicific._people.columns import ordered_groups
 from felicific._people.people import People
 from felicific._policy.apply import Roles, decide_table
 from felicific._policy.basis import OUT_OF_FOLD, SHARES, UNCHANGED, Basis, read_share, write_outcome
@@ -153,6 +154,11 @@ class Policy(ABC):
         return False
 
     @property
+    def infers_group(self) -> bool:
+        """Whether it decides by how likely a person is of each group, because it does not see the group."""
+        return self.sees_x and not self.see_group
+
+    @property
     def sums_suffice(self) -> bool:
         """Whether sums over people tell what another policy of this kind would do to each of them."""
         return False
@@ -176,7 +182,7 @@ class Policy(ABC):
         return ()
 
     @abstractmethod
-    def _mixed(self, scores: Array, group: Codes | None, x: Table) -> Floats:
+    def _mixed(self, scores: Array, group: Codes | None, x: Table, group_proba: Array | None) -> Floats:
         """Probability of every decision, before any rounding."""
 
     @abstractmethod
@@ -333,19 +339,20 @@ class Policy(ABC):
     # -----------------------------------------------------------------------------------------------------
     # Use
 
-    def odds(self, scores: Any, group: Any = None, x: Table = None) -> Floats:
+    def odds(self, scores: Any, group: Any = None, x: Table = None, group_proba: Any = None) -> Floats:
         """Probability of every decision for every person, from arrays.
 
         Parameters
         ----------
         scores : array of shape (n, K) or (n,)
             The model's probabilities, columns in the order of ``classes``; with two classes the score of the second
-            will do. Or, for a label policy, its predicted labels. An individual policy that does not see the group
-            takes p(label, group), of shape (n, K x groups), label by label.
+            will do. Or, for a label policy, its predicted labels.
         group : array of shape (n,)
             The groups; one that was never fitted is an error. Not needed by a policy that does not see them.
         x : table of n rows
             The people; only an individual policy looks at them.
+        group_proba : {group: array of shape (n,)}, or array of shape (n, groups)
+            How likely each person is of each group; only an individual policy that does not see the group looks at it.
         """
         if find_engine(scores) is not None:
             raise DataError(
@@ -365,7 +372,22 @@ class Policy(ABC):
                 )
             known = vector if self.unknown is None else without_null(vector, self.unknown)
             codes = encode_groups(known, self.groups)
-        return self.rounded(self._mixed(array, codes, x))
+        self.check_group_proba(group_proba)
+        if isinstance(group_proba, Mapping):
+            group_proba = np.column_stack(ordered_groups(group_proba, self.groups))
+        return self.rounded(self._mixed(array, codes, x, group_proba))
+
+    def check_group_proba(self, given: Any) -> None:
+        """Insist on the probabilities of the groups where the policy decides by them, and nowhere else."""
+        if self.infers_group and given is None:
+            raise DataError(
+                "This policy infers the group from x, and nobody said how likely each group is.",
+                "Pass group_proba={group: column}: what a model of the group says, fitted on other people; of a "
+                "FairClassifier, fair.group_model_.predict_proba(X).",
+            )
+        if given is not None and not self.infers_group:
+            what = "sees the group" if self.see_group else "sees a signal alone"
+            raise DataError(f"This policy {what}, and group_proba= has no use.", "Leave group_proba= out.")
 
     def apply(
         self,
@@ -375,6 +397,7 @@ class Policy(ABC):
         predicted: str | None = None,
         sensitive_features: str | Sequence[str] | None = None,
         key: str | None = None,
+        group_proba: Mapping[Any, str] | None = None,
         column: str = "decision",
     ) -> Any:
         """The table with the decisions as one more column; a lazy table stays lazy.
@@ -387,6 +410,8 @@ class Policy(ABC):
             Where the model's probabilities, or its own labels, are; with two classes the score of the second will do.
         sensitive_features, key : column(s), column
             Where the groups are, and what identifies a person (strings or integers).
+        group_proba : {group: column}
+            Where it is said how likely each group is, for an individual policy that does not see the group.
         column : str
             How the column of decisions is called.
         """
@@ -395,7 +420,7 @@ class Policy(ABC):
                 "The columns of the table that hold the model's scores are not named.",
                 "Name them: policy.apply(table, proba={class: column}, sensitive_features=..., key=...).",
             )
-        roles = Roles.of(self, proba, predicted, sensitive_features, key)
+        roles = Roles.of(self, proba, predicted, sensitive_features, key, group_proba)
         return decide_table(table, self, roles, column)
 
     def rounded(self, decisions: Floats) -> Floats:
@@ -407,18 +432,20 @@ class Policy(ABC):
             return decisions
         return np.asarray(np.eye(len(self.classes))[decisions.argmax(axis=-1)])
 
-    def decide(self, scores: Any, group: Any = None, key: Any = None, x: Table = None) -> Array:
+    def decide(
+        self, scores: Any, group: Any = None, key: Any = None, x: Table = None, group_proba: Any = None
+    ) -> Array:
         """Decide about every person: the same key always draws the same lot.
 
         Parameters
         ----------
-        scores, group, x : as in :meth:`odds`
+        scores, group, x, group_proba : as in :meth:`odds`
         key : array of shape (n,)
             Strings or integers that identify the people.
         """
         if key is None:
             raise DataError("There are no keys.", "Pass key=, one string or integer per person.")
-        keys, odds = check_keys(key), self.odds(scores, group, x)
+        keys, odds = check_keys(key), self.odds(scores, group, x, group_proba)
         if len(keys) != len(odds):
             raise DataError(f"There are {len(keys)} keys for {len(odds)} people.", "Pass one key per person.")
         codes = draw(odds, lambda rows: keys_as_text(keys[rows]), self.salt)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeAlias, cast
 
-from felicific._capabilities import remedy
-from felicific._people.columns import Columns
+from felicific._people.columns import Columns, check_by_group
 from felicific._people.find import labelled_people
 from felicific._people.folds import FOLDS
 from felicific._people.lazy import LazyPeople
@@ -54,6 +53,7 @@ def solve(
     today: Any = None,
     sample_weight: Any = None,
     missing_group: str | None = None,
+    group_proba: Mapping[Any, Any] | None = None,
 ) -> Policy:
     """Find the policy of least loss that meets every requirement: one linear program.
 
@@ -81,6 +81,9 @@ def solve(
         probabilities.
     proba, y, sensitive_features, happiness, loss, classes, favourable, predicted, today, sample_weight, missing_group :
         Of a table: as for :func:`felicific.moments`.
+    group_proba : {group: column}, optional
+        Of a table: how likely each person is of each group, by a model of the group that was fitted on other people.
+        An individual policy with ``group_at_predict=False`` infers the group from it.
 
     Returns
     -------
@@ -118,6 +121,7 @@ def solve(
         today,
         sample_weight,
         missing_group,
+        group_proba,
     )
     salt, listed = make_salt(random_state), check_constraints(constraints)
     gap, cost = default_gap(gap, listed), check_change_cost(change_cost)
@@ -158,6 +162,17 @@ def check_sums(sums: Moments) -> None:
             raise idle(component.name, sums.classes.tolist())
 
 
+def check_inference(group_proba: Any, *, sees_x: bool, group_at_predict: bool) -> None:
+    """Refuse probabilities of groups for a policy that does not infer the group."""
+    if group_proba is None or (sees_x and not group_at_predict):
+        return
+    why = "the policy sees the group" if group_at_predict else "only an individual policy infers the group"
+    raise DataError(
+        f"group_proba= has no use: {why}.",
+        "Leave group_proba= out, or use policy='individual' with group_at_predict=False.",
+    )
+
+
 @dataclass(frozen=True)
 class Said:
     """What a user says of a table; see :func:`felicific.moments`."""
@@ -173,7 +188,8 @@ class Said:
     predicted: Any
     today: Any
     sample_weight: Any
-    missing_group: str | None
+    missing_group: str | None = None
+    group_proba: Any = None
 
     def refuse_beside_moments(self) -> None:
         """Refuse what belongs to a table beside moments, which were summed up already."""
@@ -183,7 +199,8 @@ class Said:
                 continue
             raise MomentsError(
                 f"Moments were summed up already, so {part.name}= comes too late.",
-                f"Pass {part.name}= to moments(...), or pass the table instead of its moments.",
+                (f"Pass {part.name}= to moments(...), or p" if part.name != "group_proba" else "P")
+                + "ass the table instead of its moments.",
             )
 
     def kind(self, table: Table, group_at_predict: bool) -> Signal | Individual:
@@ -195,11 +212,14 @@ class Said:
                 "or pass moments(table, ...).",
             )
         kind = resolve_kind(self.policy, self.proba)
-        if kind.sees_x and not group_at_predict:
+        check_inference(self.group_proba, sees_x=kind.sees_x, group_at_predict=group_at_predict)
+        if kind.sees_x and not group_at_predict and self.group_proba is None:
             raise DataError(
-                "An individual policy that decides without the group needs a model of who belongs to which.",
-                remedy("blind individual", "engine"),
+                "An individual policy that decides without the group infers it, and nobody said how likely each is.",
+                "Name its columns, group_proba={group: column}; or use FairClassifier(policy='individual', "
+                "group_at_predict=False), which fits a model of the group, or policy='score'.",
             )
+        check_by_group(self.group_proba)
         return kind
 
     def people(
@@ -215,6 +235,7 @@ class Said:
             weight=self.sample_weight,
             missing_group=self.missing_group,
             folds=FOLDS if change_cost == "auto" else 0,
+            group_proba=self.group_proba,
         )
 
         def problem(decisions: Array) -> Problem:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from html import escape
@@ -31,14 +31,14 @@ from felicific._fit.tryout import Tryout
 from felicific._frontier.curve import Curve, curve
 from felicific._frontier.frontier import Frontier
 from felicific._people.checks import check_weights
-from felicific._people.columns import Columns
+from felicific._people.columns import Columns, ordered_groups, stacked
 from felicific._people.folds import FOLDS
 from felicific._people.people import People
 from felicific._people.weights import WeightKind, level_outside, repeated, warn_repeated
 from felicific._policy.expected import gaps_in_words, outlook
 from felicific._policy.lottery import content_keys, draw, keys_as_text, make_salt, warn_keyless
 from felicific._policy.policy import Policy
-from felicific._policy.solve import Kind
+from felicific._policy.solve import Kind, check_inference
 from felicific._problem.asked import check_constraints, default_gap
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem
@@ -47,6 +47,7 @@ from felicific._problem.unions import known_groups
 from felicific._program.changes import ChangeCost, check_change_cost
 from felicific._program.moments import Moments
 from felicific._program.signals import Individual, Signal, choose_policy, resolve_policy
+from felicific._sklearn.beliefs import believed_by, check_given, fit_group_model
 from felicific._sklearn.inputs import (
     Intake,
     Rows,
@@ -58,10 +59,10 @@ from felicific._sklearn.inputs import (
     present_splits,
     refuse_length,
 )
-from felicific._sklearn.model import fit_joint, fit_model, parts_of
+from felicific._sklearn.model import fit_model, parts_of
 from felicific._statistics.intervals import check_confidence
-from felicific._tables.groups import named_columns
-from felicific._tables.memory import count_rows, is_frame, is_mapping, take_rows
+from felicific._tables.groups import encode_groups, find_groups, named_columns, refuse_identifiers
+from felicific._tables.memory import column_names, count_rows, is_frame, is_mapping, take_rows
 from felicific._tables.seen import SeenRows
 from felicific._typing import Array, Codes, Floats, GapLike, LossLike, RandomState, Table
 from felicific.exceptions import ClusterWarning, DataError, PolicyWarning
@@ -123,7 +124,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         Identifies a person, string or integer: the same person always gets the same decision. Without it the
         row's content does.
     cv : int, splitter or iterable, default=5
-        How an unfitted estimator is cross-fitted.
+        How an unfitted estimator, and a model of the group, is cross-fitted.
     n_jobs : int, optional
         Processes for the cross-fit.
     random_state : None, int or RandomState
@@ -135,8 +136,14 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         What to call people whose group is missing: ``"unknown"``, say. They are counted and shown, and never compared
         with others. By default a missing group is an error.
     group_at_predict : bool, default=True
-        False when the group is known at fit only: the policy then decides without it. An individual policy learns
-        p(label, group given x) with a clone of the estimator. ``cost_of_blindness_`` says what that costs.
+        False when the group is known at fit only: the policy then decides without it; an individual policy infers
+        it from x (``group_proba``). ``cost_of_blindness_`` says what that costs.
+    group_proba : fitted classifier of the group, {group: column of X}, or None
+        How likely each group is, for an individual policy with ``group_at_predict=False``. A classifier must have been
+        fitted on other rows than those passed to ``fit``, which cannot be checked in general: one that knows these
+        rows is too sure of them, and the gap on new people is wider than stated. ``FrozenEstimator(classifier)``
+        stays fitted where scikit-learn clones. With None a model of the group is fitted in folds (``cv``): everybody
+        is believed about by the one that left them out, and new people by the average of all.
 
     Attributes
     ----------
@@ -147,9 +154,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     policy_ : Policy
         The policy; read its ``sentences()``.
     loss_, gaps_ : float, dict
-        What the policy does to the rows it was fitted on. Of an estimator that is not frozen, and of an individual
-        policy with ``group_at_predict=False``, by predictions out of fold: everybody is decided about by models that
-        were not fitted on them, as new people will be. ``predict_proba`` of the same rows then gives other numbers.
+        What the policy does to the rows it was fitted on. Of an estimator that is not frozen, and of a model of the
+        group that ``fit`` fits, by predictions out of fold: everybody is decided about by models that were not fitted
+        on them, as new people will be. ``predict_proba`` of the same rows then gives other numbers.
         After :meth:`recalibrate`, what is expected of the new people; as far as that looks at the label, as if
         p(label given signal, group) had not changed.
     change_cost_ : float
@@ -166,6 +173,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         Share of those people whose decision is drawn by lottery.
     estimator_ : classifier
         The model whose output is post-processed.
+    group_model_ : classifier of the group
+        Of an individual policy with ``group_at_predict=False``, unless ``group_proba`` names columns: its
+        ``predict_proba`` gives what ``policy_`` needs elsewhere as ``group_proba=``.
     moments_ : Moments or None
         The sums the policy was fitted on; None for an individual policy.
     cost_of_blindness_ : float
@@ -221,6 +231,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         randomize: bool = True,
         group_at_predict: bool = True,
         missing_group: str | None = None,
+        group_proba: Any = None,
     ) -> None:
         self.estimator = estimator
         self.happiness = happiness
@@ -240,6 +251,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         self.randomize = randomize
         self.group_at_predict = group_at_predict
         self.missing_group = missing_group
+        self.group_proba = group_proba
 
     # -----------------------------------------------------------------------------------------------------
     # Fit
@@ -322,7 +334,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise DataError(f"{name} is {getattr(self, name)!r}.", "Say True or False.")
         kind, problem, salt = self._kind(), self._problem(), make_salt(self.random_state)
+        check_inference(self.group_proba, sees_x=kind.sees_x, group_at_predict=problem.see_group)
         group = intake.groups(table, sensitive_features, weight)
+        check_given(self.group_proba, find_groups(group[numbers]), X)
         now, cluster = said.column(table, "today"), said.column(table, "cluster")
         refuse_length(cluster, n)
         attributes = intake.attributes(table, sensitive_features)
@@ -373,7 +387,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
     @property
     def _intake(self) -> Intake:
-        return Intake(self.key, self.sensitive_features_, bool(self.group_at_predict), self.missing_group)
+        columns = tuple(self.group_proba.values()) if isinstance(self.group_proba, Mapping) else ()
+        seen = bool(self.group_at_predict)
+        return Intake(self.key, self.sensitive_features_, seen, self.missing_group, columns)
 
     def _problem(self) -> Problem:
         """What is asked, spelled out for the classes of the model."""
@@ -397,7 +413,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     def _fit_policy(self, problem: Problem, people: People, kind: Signal | Individual, salt: str) -> Fitted:
         told: dict[str, Any] = {"salt": salt, "randomize": bool(self.randomize)}
         told["change_cost"] = check_change_cost(self.change_cost)
-        told["out_of_fold"] = not isinstance(self.estimator, FrozenEstimator) or people.joint is not None
+        inferred = people.group_proba is not None and self.group_proba is None
+        told["out_of_fold"] = not isinstance(self.estimator, FrozenEstimator) or inferred
         fitted = fit_policy(problem, people, kind, **told)
         if not problem.see_group:
             seeing = fit_policy(
@@ -444,20 +461,16 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         self.estimator_, proba, predicted = fit_model(
             self.estimator, features, rows.y, self.classes_, cv, self.n_jobs, routed, kind.needs_proba
         )
-        joint = None
+        chances = None
         if kind.sees_x and not problem.see_group:
-            assert rows.y is not None, "a model of the group is fitted to labels"
-            inner = self.estimator.estimator if frozen else self.estimator
-            self.joint_, joint = fit_joint(
-                inner, features, rows.y, rows.group, np.asarray(proba), self.classes_, cv, self.n_jobs, routed
-            )
+            chances = self._beliefs(rows, features, cv)
         return People.of(
             rows.x,
             problem,
             group=rows.group,
             proba=proba,
             predicted=predicted,
-            joint=joint,
+            group_proba=chances,
             unknown=self.missing_group,
             **rows.known,
             **self._intake.folds(rows.x, FOLDS if self._looks_for_cost(kind) else 0),
@@ -467,6 +480,33 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """Whether the cost of changes is found on people in folds."""
         auto = check_change_cost(self.change_cost) == "auto"
         return auto and kind.weighs_changes(len(self.classes_))
+
+    def _beliefs(self, rows: Rows, features: Table, cv: Any) -> Floats:
+        """How likely each of the fitted people is of each group, by nobody who was fitted on them."""
+        groups = find_groups(rows.group)
+        refuse_identifiers(groups, len(rows.group), None if rows.weight is None else float(rows.weight.sum()))
+        if self.group_proba is not None:
+            if not isinstance(self.group_proba, Mapping):
+                self.group_model_ = self.group_proba
+            return self._chances(rows.x, groups)
+        self.group_model_, chances = fit_group_model(
+            features,
+            encode_groups(rows.group, groups),
+            groups,
+            names=column_names(features) if is_frame(features) else None,
+            cv=cv,
+            n_jobs=self.n_jobs,
+            weight=rows.weight,
+            cluster=rows.cluster,
+        )
+        return chances
+
+    def _chances(self, X: Table, groups: Sequence[Any]) -> Floats:
+        """How likely each person is of each group."""
+        if isinstance(self.group_proba, Mapping):
+            return stacked(X, ordered_groups(self.group_proba, groups))
+        features = self._intake.features(X, self.group_model_, self._columns)
+        return believed_by(self.group_model_, features, groups)
 
     def _routed(self, sample_weight: Any, fit_params: dict[str, Any]) -> dict[str, Any]:
         """Parameters for the estimator's own fit."""
@@ -799,9 +839,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         if not policy.needs_proba:
             return policy.odds(np.asarray(self.estimator_.predict(features)), group, X), X
         scores = predict_proba(self.estimator_, features, self.classes_)
-        if policy.sees_x and not policy.see_group:
-            scores = self.joint_.belief(features, scores).reshape(len(scores), -1)
-        return policy.odds(scores, group, X), X
+        chances = self._chances(X, policy.groups) if policy.infers_group else None
+        return policy.odds(scores, group, X, chances), X
 
     def _without_policy(self, X: Table) -> Array:
         """What the model decides by itself, for audits."""
@@ -825,11 +864,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         intake, policy, problem = self._intake, self.policy_, self._fitted.problem
         X = intake.check(self, X, reset=False)
         features = intake.features(X, self.estimator_, self._columns)
-        proba = joint = None
+        proba = None
         if policy.needs_proba:
             proba = predict_proba(self.estimator_, features, self.classes_)
-        if policy.sees_x and not policy.see_group:
-            joint = self.joint_.belief(features, np.asarray(proba))
         return People.of(
             X,
             problem,
@@ -837,7 +874,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             proba=proba,
             predicted=np.asarray(self.estimator_.predict(features)),
             groups=policy.groups,
-            joint=joint,
+            group_proba=self._chances(X, policy.groups) if policy.infers_group else None,
             unknown=self.missing_group,
             **known | {"attributes": policy.attributes},
         )

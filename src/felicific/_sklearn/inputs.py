@@ -54,12 +54,15 @@ class Intake:
         Whether deciding may look at the columns that name the group.
     missing_group : str, or None
         What those are called whose group is missing.
+    group_proba : tuple
+        Columns that say how likely each group is; the wrapped model does not see them.
     """
 
     key: Any
     named: Any
     see_group: bool
     missing_group: str | None = None
+    group_proba: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
         if self.missing_group is not None:
@@ -114,15 +117,16 @@ class Intake:
         return attributes_of(X, self.named, columns_only=True) if given is None else attributes_of(X, given)
 
     def features(self, X: Table, model: Any = None, fitted: Sequence[str] | None = None) -> Table:
-        """Exactly the columns that a fitted model was trained on, when it remembers them; else X without the key.
+        """Exactly the columns that a fitted model was trained on, when it knows them; else X without key and beliefs.
 
         ``fitted`` are those of the fit.
         """
         names = getattr(model, "feature_names_in_", None)
         if names is None or not is_frame(X):
+            apart = [*([] if self.key is None else [self.key]), *self.group_proba]
             if fitted is not None and is_frame(X):
-                return select_columns(X, [name for name in fitted if name != self.key], "the model")
-            return X if self.key is None else _without(X, [self.key], "the model")
+                return select_columns(X, [name for name in fitted if name not in apart], "the model")
+            return _without(X, apart, "the model")
         used = [name for name in self.hidden if name in names]
         if used:
             raise DataError(

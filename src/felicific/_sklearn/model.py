@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
 from felicific._audit.decided import predict_proba
-from felicific._tables.groups import encode_groups, find_groups, refuse_identifiers
-from felicific._tables.memory import as_vector, encode, take_rows
+from felicific._tables.memory import as_vector, take_rows
 from felicific._typing import Array, Codes, Floats, Table
 from felicific.exceptions import DataError
 
@@ -46,17 +44,24 @@ def cross_fit(
         rows = take_rows(X, test)
         return (predict_proba(model, rows, classes) if needs_proba else None), np.asarray(model.predict(rows))
 
-    folds = list(check_cv(cv, y, classifier=True).split(X, y))
+    folds = splits(cv, X, y)
+    tested = np.concatenate([test for _, test in folds])
+    scored = Parallel(n_jobs=n_jobs)(delayed(part)(train, test) for train, test in folds)
+    order = np.argsort(tested)
+    proba = np.concatenate([part[0] for part in scored])[order] if needs_proba else None
+    return proba, np.concatenate([part[1] for part in scored])[order]
+
+
+def splits(cv: Any, X: Table, y: Array, cluster: Array | None = None) -> list[tuple[Codes, Codes]]:
+    """Rows to fit on and rows to predict, every row of these once."""
+    n, folds = len(y), list(check_cv(cv, y, classifier=True).split(X, y, cluster))
     tested = np.concatenate([test for _, test in folds] or [np.empty(0, dtype=np.intp)])
     if len(tested) != n or len(np.unique(tested)) != n:
         raise DataError(
             f"cv={cv!r} does not test every row exactly once.",
             "Use a splitter that partitions the rows, as KFold.",
         )
-    scored = Parallel(n_jobs=n_jobs)(delayed(part)(train, test) for train, test in folds)
-    order = np.argsort(tested)
-    proba = np.concatenate([part[0] for part in scored])[order] if needs_proba else None
-    return proba, np.concatenate([part[1] for part in scored])[order]
+    return folds
 
 
 def fit_model(
@@ -76,50 +81,3 @@ def fit_model(
     assert y is not None, "a model is fitted to labels"
     proba, predicted = cross_fit(estimator, features, y, classes, cv, n_jobs, params, needs_proba)
     return clone(estimator).fit(features, y, **params), proba, predicted
-
-
-@dataclass(frozen=True)
-class Joint:
-    """A model of p(label, group given x), for deciding without knowing the group."""
-
-    model: Any
-    n_classes: int
-    n_groups: int
-    prior: Floats
-
-    def belief(self, features: Table, proba: Floats) -> Floats:
-        """p(label, group given x) of shape (n, K, groups) on other rows."""
-        codes = np.arange(self.n_classes * self.n_groups)
-        return self.combine(predict_proba(self.model, features, codes), proba)
-
-    def combine(self, joint: Floats, proba: Floats) -> Floats:
-        """The wrapped model says how likely each label is, this one how likely each group is given the label."""
-        table = joint.reshape(len(joint), self.n_classes, self.n_groups)
-        total = table.sum(axis=2, keepdims=True)
-        given = np.where(total > 0, table / np.where(total > 0, total, 1.0), self.prior)
-        belief = np.asarray(proba)[:, :, None] * given
-        return np.asarray(belief / belief.sum(axis=(1, 2), keepdims=True))
-
-
-def fit_joint(
-    estimator: Any,
-    features: Table,
-    y: Array,
-    group: Array,
-    proba: Floats,
-    classes: Array,
-    cv: Any,
-    n_jobs: int | None,
-    params: dict[str, Any],
-) -> tuple[Joint, Floats]:
-    """Fit a clone of the estimator to label and group together; its cross-fitted belief about these people."""
-    groups = find_groups(group)
-    refuse_identifiers(groups, len(group), float(np.sum(params.get("sample_weight", 0.0))))
-    k, g = len(classes), len(groups)
-    codes = encode(y, classes.tolist()) * g + encode_groups(group, groups)
-    every = np.arange(k * g)
-    found, _ = cross_fit(estimator, features, codes, every, cv, n_jobs, params, needs_proba=True)
-    counts = np.bincount(codes, minlength=k * g).reshape(k, g) + 1.0
-    prior = counts / counts.sum(axis=1, keepdims=True)
-    joint = Joint(clone(estimator).fit(features, codes, **params), k, g, prior)
-    return joint, joint.combine(np.asarray(found), proba)

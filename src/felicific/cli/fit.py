@@ -70,18 +70,18 @@ def _fitted(people: People, options: FitOptions) -> _Result:
     from felicific._fit.safety import check_method
 
     check_method(options.method, options.confidence)
-    task = people.task(options)
+    task, seen = people.task(options), people.seen(options)
     if options.kind != "individual" and options.confidence is None:
         from felicific._policy.solve import solve
 
         auto = task["change_cost"] == "auto"
         moments = sums(people, options.kind, task["constraints"], looks_for_cost=auto)
-        return _Result(solve(moments, **task), moments.today)
+        return _Result(solve(moments, group_at_predict=not options.blind, **task), moments.today)
     from felicific.cli.model import classifier
 
     rows = people.source.read(pandas=True)
     kind, sure = people.kind(options.kind), {"confidence": options.confidence, "method": options.method}
-    fair = classifier(people, rows, kind, **sure, **task)
+    fair = classifier(people, rows, kind, **sure, **seen, **task)
     return _Result(
         fair.policy_, fair.frontier_.today, None if options.confidence is None else fair.certificate_
     )

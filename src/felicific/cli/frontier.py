@@ -64,15 +64,17 @@ def _trace(people: People, options: FrontierOptions) -> Frontier:
     from felicific.cli.inputs import read_asked
 
     _, constraints = read_asked(options, people.happiness, None)
+    seen = people.seen(options)
     if options.kind == "individual":
         people.check_signal()
         asked = ("proba", "predicted", "sensitive_features", "happiness", "loss", "classes", "favourable")
         named = {name: getattr(people, name) for name in (*asked, "missing_group")}
         named |= {"y": people.label, "today": people.today, "sample_weight": people.weight}
-        return trace(people.rows(), policy=options.kind, constraints=constraints, **named)
+        return trace(people.rows(), policy=options.kind, constraints=constraints, **named, **seen)
     from felicific.cli.fit import sums
 
-    return trace(sums(people, options.kind, constraints), constraints=constraints)
+    summed = sums(people, options.kind, constraints)
+    return trace(summed, constraints=constraints, group_at_predict=not options.blind)
 
 
 def _content(line: Frontier) -> dict[str, Any]:

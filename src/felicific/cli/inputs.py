@@ -233,6 +233,35 @@ def read_classes(texts: Sequence[str], held: Sequence[Any]) -> list[Any]:
     return list(found.values())
 
 
+def read_group_proba(
+    source: Source, texts: Sequence[str] | None, groups: Sequence[Any]
+) -> dict[Any, str] | None:
+    """Which column says how likely which group is."""
+    if not texts:
+        return None
+    known = {str(group): group for group in groups}
+    found = {}
+    for text in texts:
+        name, sign, column = text.rpartition("=")
+        if not sign:
+            raise DataError(
+                f"--group-proba {text} does not say of which group.", "Write --group-proba GROUP=COLUMN."
+            )
+        source.check(**{"group-proba": column})
+        source.check_number(column, "group-proba")
+        if name not in known:
+            raise DataError(
+                f"--group-proba: there is no group {name!r}.", f"The groups are {', '.join(known)}."
+            )
+        found[known[name]] = column
+    missing = [name for name, group in known.items() if group not in found]
+    if missing:
+        raise DataError(
+            f"There is no column for the group {missing[0]}.", f"Add --group-proba {missing[0]}=COLUMN."
+        )
+    return found
+
+
 def read_proba(
     source: Source, texts: Sequence[str] | None, classes: Sequence[Any], favourable: Any
 ) -> tuple[Source, dict[Any, str] | None]:

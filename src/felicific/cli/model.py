@@ -36,6 +36,7 @@ class ColumnModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # unty
         self.proba = proba
         self.predicted = predicted
         self.classes_ = np.array(classes)
+        self.feature_names_in_ = [*(proba or {}).values(), *([] if predicted is None else [predicted])]
 
     def fit(self, X: Table, y: Any = None) -> Self:
         """Nothing is learnt."""

@@ -107,6 +107,15 @@ class Scored:
             rich_help_panel=PEOPLE,
         ),
     ] = None
+    group_proba: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="GROUP=COLUMN",
+            help="Column of how likely a person is of a group, once for each, by a model that was fitted on other "
+            "people; an individual policy that does not see the group infers it from these.",
+            rich_help_panel=PEOPLE,
+        ),
+    ] = None
     table: Annotated[
         str | None,
         typer.Option(
@@ -252,6 +261,14 @@ class Traced(Measured):
             rich_help_panel=ASKED,
         ),
     ] = None
+    blind: Annotated[
+        bool,
+        typer.Option(
+            "--no-group-at-predict",
+            help="The group is not known where people are decided about: fit a policy that decides without.",
+            rich_help_panel=ASKED,
+        ),
+    ] = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -367,7 +384,7 @@ class Roles:
     ----------
     file, table : str
         Where the people are.
-    group, label, proba, predicted, today, decision, weight, cluster, key : str or list of str
+    group, label, proba, group_proba, predicted, today, decision, weight, cluster, key : str or list of str
         Columns.
     weight_kind : str
         What weights are.
@@ -386,6 +403,7 @@ class Roles:
     group: list[str] | None = None
     label: str | None = None
     proba: list[str] | None = None
+    group_proba: list[str] | None = None
     predicted: str | None = None
     today: str | None = None
     decision: str | None = None

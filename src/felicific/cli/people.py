@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from felicific import Policy
-from felicific._tables.groups import resolve_groups
+from felicific._people.columns import ordered_groups, stacked
+from felicific._policy.solve import check_inference
+from felicific._tables.groups import find_groups, resolve_groups
 from felicific._tables.memory import take_column
 from felicific._typing import Array, Table
 from felicific.cli.files import Source, open_source
@@ -20,10 +22,11 @@ from felicific.cli.inputs import (
     read_class,
     read_classes,
     read_function,
+    read_group_proba,
     read_happiness,
     read_proba,
 )
-from felicific.cli.options import Fitted, PolicyKind, Roles, Scored, WeightKind
+from felicific.cli.options import Fitted, PolicyKind, Roles, Scored, Traced, WeightKind
 from felicific.exceptions import DataError
 
 
@@ -44,6 +47,7 @@ class People:
     classes : list or None
         The decisions there are, as far as they are known before the rows are read.
     proba : dict of class to column, or None
+    group_proba : dict of group to column, or None
     label, predicted, today, decision, weight, cluster, key : str or None
         Columns.
     weight_kind : str or None
@@ -62,6 +66,7 @@ class People:
     group: list[str]
     classes: list[Any] | None
     proba: dict[Any, str] | None
+    group_proba: dict[Any, str] | None
     label: str | None
     predicted: str | None
     today: str | None
@@ -93,11 +98,13 @@ class People:
         source.check(**roles.columns())
         known = _known_classes(roles, rule, source)
         best = None if roles.favourable is None else read_class(roles.favourable, known, "favourable")
+        believed = read_group_proba(source, roles.group_proba, _known_groups(roles, rule, source))
         source, proba = read_proba(source, roles.proba, known, best)
         if looked_at is not None:
             source.check(happiness=looked_at)
         if looked_at is not None and not every_column:
-            source = source.select([*_named(roles), *(proba or {}).values(), *looked_at])
+            scores = [*(proba or {}).values(), *(believed or {}).values()]
+            source = source.select([*_named(roles), *scores, *looked_at])
         return cls(
             source=source,
             original=original,
@@ -105,6 +112,7 @@ class People:
             group=roles.group or [],
             classes=known or None,
             proba=proba,
+            group_proba=believed,
             label=roles.label,
             predicted=roles.predicted,
             today=roles.today,
@@ -124,6 +132,17 @@ class People:
     def sensitive_features(self) -> str | list[str]:
         """The group as the library takes it."""
         return self.group[0] if len(self.group) == 1 else self.group
+
+    def seen(self, options: Traced) -> dict[str, Any]:
+        """Whether the policy sees the group, or how it infers the group, as FairClassifier takes it."""
+        sees_x, see_group = options.kind == "individual", not options.blind
+        if sees_x and not see_group and self.group_proba is None:
+            raise DataError(
+                "An individual policy that decides without the group infers it, and nobody said how likely each is.",
+                "Name a column for every group, --group-proba GROUP=COLUMN, or use --policy score.",
+            )
+        check_inference(self.group_proba, sees_x=sees_x, group_at_predict=see_group)
+        return {"group_at_predict": see_group, "group_proba": self.group_proba}
 
     def task(self, options: Fitted) -> dict[str, Any]:
         """What is asked of a policy; a gap of 0 when nothing is said."""
@@ -194,7 +213,11 @@ class People:
         if self.policy.see_group and not self.group:
             raise DataError("This policy looks at the group.", "Name its column(s) with --group.")
         group = resolve_groups(rows, self.sensitive_features) if self.policy.see_group else None
-        return self.policy.odds(self.scores(rows), group, rows)
+        self.policy.check_group_proba(self.group_proba)
+        believed = None
+        if self.group_proba is not None:
+            believed = stacked(rows, ordered_groups(self.group_proba, self.policy.groups))
+        return self.policy.odds(self.scores(rows), group, rows, believed)
 
     def decisions(self, rows: Table) -> Array:
         """What is decided about some rows without a policy: in the file, or by the larger probability."""
@@ -228,7 +251,7 @@ class People:
         """The policy whose decisions are audited, and what it decides by."""
         self.check_scores()
         scores = {"predicted": self.predicted} if self.reads_label else {"proba": self.proba}
-        return {"decisions": self.policy} | scores
+        return {"decisions": self.policy, "group_proba": self.group_proba} | scores
 
 
 def _named(roles: Roles) -> list[str]:
@@ -249,6 +272,7 @@ def _open(roles: Roles, rule: Policy | None, looked_at: set[str] | None) -> Sour
         return source
     used = {*group, roles.predicted, *looked_at}
     used |= {part for text in roles.proba or () for part in (text, text.partition("=")[2])}
+    used |= {text.rpartition("=")[2] for text in roles.group_proba or ()}
     return open_source(
         roles.file, roles.table, [*as_text, *(name for name in source.columns if name not in used)]
     )
@@ -273,6 +297,16 @@ def _spoken_of(proba: Sequence[str]) -> list[Any]:
         )
     texts = [text.partition("=")[0] for text in proba]
     return [int(text) for text in texts] if all(text.isdecimal() for text in texts) else texts
+
+
+def _known_groups(roles: Roles, rule: Policy | None, source: Source) -> list[Any]:
+    """The groups that there are, where something is said of how likely they are."""
+    if not roles.group_proba:
+        return []
+    if rule is not None:
+        return list(rule.groups)
+    held = source.select(roles.group or []).relation.distinct().to_arrow_table().drop_null()
+    return list(find_groups(resolve_groups(held, roles.group, columns_only=True)))
 
 
 def _by_type(value: Any) -> tuple[str, Any]:

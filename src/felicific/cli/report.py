@@ -58,7 +58,7 @@ def report(options: ReportOptions) -> None:
             rows, others = halves(rows, people.group, options.seed, people.cluster)
         else:
             others = People.find(replace(options, file=options.test)).source.read(pandas=True)
-        sure = {"confidence": options.confidence, "method": options.method}
+        sure = {"confidence": options.confidence, "method": options.method} | people.seen(options)
         fair = classifier(people, rows, options.kind or "score", **sure, **people.task(options))
         words: dict[str, Any] = {"command": command_line(), "model": None}
         if options.title is not None:

@@ -14,11 +14,13 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 from shared import ROOT, fill, table
 
 from felicific._statistics import ratios
@@ -46,9 +48,8 @@ SHAPES = {
 }
 Found = dict[str, Any]
 
-
-def holds(limits: tuple[Any, Any], truth: Any) -> np.ndarray:
-    return (limits[0] * (1 - 1e-9) <= truth) & (truth <= limits[1] * (1 + 1e-9))
+#: Draws that are looked at together: as many as fit into a cache.
+CHUNK = 1_000
 
 
 def rate_sample(hits: np.ndarray, n: np.ndarray) -> Sample:
@@ -56,60 +57,68 @@ def rate_sample(hits: np.ndarray, n: np.ndarray) -> Sample:
     return Sample(np.broadcast_to(n, mean.shape), mean, np.sqrt(mean * (1 - mean)), np.zeros_like(mean))
 
 
-def each_once(sample: Sample, one: Any, other: Any, alpha: float, *, rate: bool) -> tuple[Any, Any]:
-    """The limits of ratios, found once for counts that are met again and again in the draws of rates."""
-    if not rate or sample.df is not None:
-        return slow_limits(sample, one, other, alpha, rate=rate)
-    pick = (
-        (lambda part, at: np.take_along_axis(part, at, -1))
-        if np.ndim(one) > 1
-        else (lambda part, at: part[:, at])
-    )
-    parts = [pick(part, at) for at in (one, other) for part in (sample.n, np.rint(sample.n * sample.mean))]
-    key = np.zeros(parts[0].shape, dtype=np.int64)
-    for part in parts:
-        key = key * 10_001 + part.astype(np.int64)
-    _, first, place = np.unique(key, return_index=True, return_inverse=True)
-    n, hits, m, others = (part.ravel()[first] for part in parts)
-    n, mean = np.stack([n, m], axis=1), np.stack([hits / n, others / m], axis=1)
-    alone = Sample(n, mean, np.sqrt(mean * (1 - mean)), np.zeros_like(mean))
-    low, high = slow_limits(alone, np.array([0]), np.array([1]), alpha, rate=True)
-    return low[:, 0][place].reshape(key.shape), high[:, 0][place].reshape(key.shape)
+def at_truth(sample: Sample, one: Any, other: Any, alpha: float, truth: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Whether low ends of rates are at most the truth, and high ends at least: the test that they are the ends of."""
+    a, b = (ratios._side(sample, at) for at in (one, other))
+    z = np.asarray(ndtri(1.0 - alpha / 2.0))
+    return ~ratios._above(a, b, truth, z), ratios._above(a, b, truth, -z)
 
 
-slow_limits, ratios.ratio_limits = ratios.ratio_limits, each_once
+def by_limits(
+    rate: bool, sample: Sample, one: Any, other: Any, alpha: float, truth: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same of any values, from the limits themselves."""
+    low, high = ratios.ratio_limits(sample, one, other, alpha, rate=rate)
+    return low <= truth * (1 + 1e-9), high >= truth * (1 - 1e-9)
 
 
-def coverage(sample: Sample, truth: np.ndarray, *, rate: bool) -> Found:
-    """Of samples of shape (draws, groups), how often rows and the smallest ratio hold the truth, and naive ones."""
-    some = sample.mean.max(axis=1) > 0
-    df = None if sample.df is None else sample.df[some]
-    sample = Sample(sample.n[some], sample.mean[some], sample.sd[some], sample.skewness[some], df)
-    top, low = sample.mean.argmax(axis=1), sample.mean.argmin(axis=1)
-    is_row = np.arange(len(truth)) != top[:, None]
+def coverage(sample: Sample, truth: np.ndarray, known: Any) -> np.ndarray:
+    """Of samples of shape (draws, groups): draws, rows, and in how many rows and smallest ratios hold the truth."""
+    top, low, groups = sample.mean.argmax(axis=1), sample.mean.argmin(axis=1), len(truth)
+    is_row = np.arange(groups) != top[:, None]
     real = truth / truth[top][:, None]
-    one, other = np.arange(len(truth)) + 0 * top[:, None], top[:, None] + 0 * is_row
-    naive = holds(each_once(sample, one, other, ALPHA, rate=rate), real)
-    smallest = truth.min() / truth.max()
-    chosen = np.minimum(
-        each_once(sample, low[:, None], top[:, None], ALPHA, rate=rate), [[[np.inf]], [[1.0]]]
+    one, other = np.arange(groups) + 0 * top[:, None], top[:, None] + 0 * is_row
+    row, naive = (
+        np.logical_and(*known(sample, one, other, alpha, real))[is_row].sum()
+        for alpha in (ALPHA / (groups - 1), ALPHA)
     )
-    return {
-        "draws with a ratio": some.mean(),
-        "row": holds(limits_to_highest(sample, ALPHA, rate=rate), real)[is_row].mean(),
-        "row, naive": naive[is_row].mean(),
-        "smallest": holds(smallest_limits(sample, ALPHA, rate=rate), smallest).mean(),
-        "smallest, naive": holds((chosen[0][:, 0], chosen[1][:, 0]), smallest).mean(),
-    }
+    smallest, pairs = truth.min() / truth.max(), np.nonzero(~np.eye(groups, dtype=bool))
+    below, above = known(sample, *pairs, ALPHA / (len(pairs[0]) / 2), smallest)
+    chosen = np.logical_and(*known(sample, low[:, None], top[:, None], ALPHA, smallest))
+    return np.array(
+        [len(top), is_row.sum(), row, naive, (below.any(axis=1) & above.all(axis=1)).sum(), chosen.sum()]
+    )
+
+
+def shares(counts: np.ndarray) -> Found:
+    draws, rows, *held = counts.tolist()
+    names = ("row", "row, naive", "smallest", "smallest, naive")
+    return dict(zip(names, np.array(held) / [rows, rows, draws, draws], strict=True))
+
+
+def check_ends(sample: Sample, truth: np.ndarray) -> None:
+    """Some draws by the limits of the library as they are: the test at the truth says of each whether they hold it."""
+    low, high = limits_to_highest(sample, ALPHA, rate=True)
+    real = truth / truth[sample.mean.argmax(axis=1)][:, None]
+    at, is_row = np.arange(len(truth)), np.arange(len(truth)) != sample.mean.argmax(axis=1)[:, None]
+    other = sample.mean.argmax(axis=1)[:, None] + 0 * is_row
+    said = np.logical_and(*at_truth(sample, at + 0 * other, other, ALPHA / (len(truth) - 1), real))
+    assert ((low <= real) & (real <= high))[is_row].sum() == said[is_row].sum()
+    smallest = truth.min() / truth.max()
+    low, high = smallest_limits(sample, ALPHA, rate=True)
+    assert ((low <= smallest) & (smallest <= high)).sum() == coverage(sample, truth, at_truth)[4]
 
 
 def rates(runs: int, rng: np.random.Generator) -> Iterator[Found]:
     for groups, (name, several), shape, p in product(GROUPS, SIZES.items(), SHAPES, RATES):
         n, truth = np.resize(several, groups), p * SHAPES[shape](groups)
-        sample = rate_sample(rng.binomial(n, truth, (runs, groups)), n.astype(float))
-        yield {"groups": groups, "people": name, "rates": shape, "rate": p} | coverage(
-            sample, truth, rate=True
-        )
+        counts = np.zeros(6)
+        for start in range(0, runs, CHUNK):
+            hits = rng.binomial(n, truth, (min(CHUNK, runs - start), groups))
+            sample = rate_sample(hits[hits.any(axis=1)], n.astype(float))
+            counts += coverage(sample, truth, at_truth)
+        check_ends(rate_sample(hits[hits.any(axis=1)][:20], n.astype(float)), truth)
+        yield {"groups": groups, "people": name, "rates": shape, "rate": p} | shares(counts)
 
 
 def worst(found: list[Found]) -> str:
@@ -162,8 +171,8 @@ def others(runs: int, rng: np.random.Generator) -> Iterator[Found]:
         for how, options in hows.items():
             if how == "plain" and kind == "rate .3":
                 continue
-            found = coverage(side_by_side(values, **options), scale, rate=kind == "rate .3")
-            yield {"values": kind, "how": how, "people": people, "groups": groups} | found
+            held = coverage(side_by_side(values, **options), scale, partial(by_limits, kind == "rate .3"))
+            yield {"values": kind, "how": how, "people": people, "groups": groups} | shares(held)
     for people, groups in product((100, 300, 1_000), (2, 5)):
         # Ten people a cluster; a third of them do as the first one does.
         shape = (runs, groups, people)
@@ -172,8 +181,10 @@ def others(runs: int, rng: np.random.Generator) -> Iterator[Found]:
         first = np.repeat(values[:, :, ::10], 10, axis=2)
         values = np.where(alike, first, values)
         cluster = np.repeat(np.arange(values.size // 10), 10)
-        found = coverage(side_by_side(values, cluster=cluster), np.ones(groups), rate=True)
-        yield {"values": "rate .3", "how": "clusters of 10", "people": people, "groups": groups} | found
+        held = coverage(side_by_side(values, cluster=cluster), np.ones(groups), partial(by_limits, True))
+        yield {"values": "rate .3", "how": "clusters of 10", "people": people, "groups": groups} | shares(
+            held
+        )
 
 
 def others_table(found: list[Found]) -> str:
@@ -193,7 +204,7 @@ def measure(runs: int, page: Path) -> list[str]:
     rng, start = np.random.default_rng(2025), time.perf_counter()
     found = list(rates(runs, rng))
     fill(page, "ratios", worst(found))
-    fill(page, "ratios of other values", others_table(list(others(max(runs // 10, 100), rng))))
+    fill(page, "ratios of other values", others_table(list(others(max(runs // 20, 100), rng))))
     print(f"{len(found)} settings of rates, {time.perf_counter() - start:.0f} s")
     least = {"row": LEAST_ROW, "smallest": LEAST_SMALLEST}
     return [

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from felicific import FairClassifier, Happiness, audit, compare
+from felicific import FairClassifier, Happiness, audit, compare, solve
 from felicific._statistics.ratios import limits_to_highest, smallest_limits
 from felicific.exceptions import ConstraintError, DataError, GroupError
 
@@ -293,10 +293,60 @@ def test_groups_of_a_function_have_no_missing_name(table, tmp_path):
 
 def test_all_components_together_are_wider(table):
     """With ``simultaneous`` rows pay for all rows of all components, and the smallest ratio for the components."""
-    one, other = (measured(as_pandas(table), simultaneous=both).ratios for both in (False, True))
-    for part, wider in zip(one.values(), other.values(), strict=True):
-        assert wider.smallest.low < part.smallest.low
-        assert all(b.low < a.low for a, b in zip(part.rows, wider.rows, strict=True) if a.ratio < 1)
+    together = measured(as_pandas(table), "race", simultaneous=True).ratios
+    for count, names in ((3, ("low", "high")), (9, ("low", "high"))):
+        alone = measured(as_pandas(table), "race", confidence=1 - 0.05 / count).ratios
+        for part, other in zip(together.values(), alone.values(), strict=True):
+            mine, theirs = ([found.smallest] if count == 3 else list(found.rows) for found in (part, other))
+            for name in names:
+                assert [getattr(row, name) for row in mine] == pytest.approx(
+                    [getattr(row, name) for row in theirs], rel=1e-9
+                )
+
+
+def test_a_number_of_people_is_of_those_who_were_seen(table):
+    """Sampling weights make nobody out of nothing; a share is one of those they stand for."""
+    rows = as_pandas(table).assign(heavy=np.where(table["race"] == "c & d", 1000.0, 1.0))
+    found = measured(rows, "race", sample_weight="heavy", weight_kind="sampling")
+    assert [row.group for row in found.ratios_between(min_people=200)["best"].left_out] == ["c & d"]
+    assert [row.group for row in found.ratios_between(min_people=0.015)["best"].left_out] == ["b"]
+
+
+@pytest.mark.parametrize("size", [0.1, 0.7, 1.1e5])
+def test_nothing_is_exactly_nothing(size):
+    """A group that gets nothing has the ratio 0, whatever the sums are relative to."""
+    got = Happiness(lambda decision: (decision > 0) * size, name="got")
+    found = audit(np.array([0, 1, 2] * 333), happiness=got, sensitive_features=["a", "b", "c"] * 333)
+    assert found.persons.origin[0] == size
+    first = found.ratios["got"].rows[0]
+    assert (first.mean, first.ratio) == (0.0, 0.0)
+
+
+def test_notes_leave_the_unknown_out(table):
+    """That nothing is to be repaired is said of the groups that are known, of decisions and of a policy."""
+    rows = as_pandas(table).assign(yes=np.array([0, 1] * 1500), even=["f", "f", "m", "m"] * 750, p=0.4)
+    rows.loc[::50, "even"] = None
+    asked = {
+        "happiness": {"got": "decision == 1"},
+        "sensitive_features": "even",
+        "classes": [0, 1],
+        "gap": 0.03,
+    }
+    found = audit("yes", rows, missing_group="?", **asked)
+    assert found["got"].means["?"].estimate == 0.0
+    assert any(note.startswith("Nothing to repair") for note in found.notes)
+    policy = solve(
+        rows[rows["even"].notna()].assign(truth=rows["yes"]),
+        proba="p",
+        y="truth",
+        sensitive_features="even",
+        happiness={"got": "decision == 1"},
+        predicted="yes",
+        policy="label",
+        group_at_predict=False,
+    )
+    told = audit(policy, rows, missing_group="?", predicted="yes", **asked | {"classes": None})
+    assert any(note.startswith("Nothing to repair") for note in told.notes)
 
 
 @pytest.mark.parametrize(

@@ -216,6 +216,14 @@ def test_the_page_of_an_audit_shows_ratios():
     for remark in part.remarks(0.95):
         assert remark in words
     assert f"{part.smallest.estimate:.3f} {part.smallest.low:.3f} to {part.smallest.high:.3f}" in words
+    alone = audit("yes", people, **asked | {"sensitive_features": "sex"}).to_dict()
+    assert alone["unknown"] == ["?"]
+    people["yes"] = np.where([value is None for value in people["sex"]], 1, people["yes"])
+    found = audit("yes", people, **asked | {"sensitive_features": "sex"})
+    assert "Mean got: m" in Page(found.to_html()).words, "the unknown is no end of the gap"
+    drawn = found.plot().to_dict()["datasets"].values()
+    bands = [row for rows in drawn for row in rows if "from" in row]
+    assert [band["to"] for band in bands] == [found["got"].means["m"].estimate]
     lost = audit("yes", people, **asked | {"happiness": {"lost": lambda decision: -decision}})
     assert "Ratios to the highest" not in Page(lost.to_html()).words
 

@@ -93,16 +93,20 @@ def _score(a: _Side, b: _Side, tie: Floats, alpha: float, countable: bool) -> Li
     low, high = (np.full((2, *z.shape), end) for end in (-_REACH, _REACH))
     for _ in range(_STEPS):
         middle = (low + high) / 2.0
-        r = np.exp(middle)
-        slack = CONTINUITY / 2.0 * (1.0 / a.n + r / b.n)
-        above = a.mean - r * b.mean - sign * slack > sign * z * np.sqrt(_variance(a, b, r, tie))
+        above = _above(a, b, np.exp(middle), sign * z, tie)
         low, high = np.where(above, middle, low), np.where(above, high, middle)
     least, most = np.exp(low[0]), np.exp(high[1])
     least, most = np.where(a.mean > 0.0, least, 0.0), np.where(b.mean > 0.0, most, math.inf)
     return np.where(np.isnan(z), math.nan, least), most
 
 
-def _variance(a: _Side, b: _Side, r: Floats, tie: Floats) -> Floats:
+def _above(a: _Side, b: _Side, r: Floats, z: Floats, tie: Floats | float = 0.0) -> Truths:
+    """Whether the score of "the ratio is r" is above z: at the low end it is the quantile, at the high minus it."""
+    slack = np.copysign(CONTINUITY / 2.0 * (1.0 / a.n + r / b.n), z)
+    return np.asarray(a.mean - r * b.mean - slack > z * np.sqrt(_variance(a, b, r, tie)))
+
+
+def _variance(a: _Side, b: _Side, r: Floats, tie: Floats | float) -> Floats:
     """Of the difference of one rate and r times the other, if that is the ratio."""
     total = a.n + b.n
     hits = a.n * a.mean + b.n * b.mean

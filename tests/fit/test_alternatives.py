@@ -37,7 +37,7 @@ def make_people(n=600, seed=0, groups=2):
             "other": z + rng.normal(size=n),
             "g": np.array(["f", "m", "x"], dtype=object)[g],
             "score": score,
-            "worse": np.clip(score + 0.2 * rng.normal(size=n), 0.001, 0.999),
+            "worse": np.clip(score + 0.1 * rng.normal(size=n), 0.001, 0.999),
             "y": (rng.random(n) < score).astype(int),
             "w": rng.integers(1, 4, n),
         }
@@ -156,7 +156,7 @@ def test_rows_are_what_the_policies_do_to_those_who_judge(monkeypatch):
         assert row.gap == pytest.approx(max(means.values()) - min(means.values()))
         error = np.mean([odds[i, 1 - label] for i, label in enumerate(half["y"])])
         assert row.loss_change.estimate == pytest.approx(error - before.loss.estimate)
-        after = audit(odds, half, "y", classes=[0, 1], **ASKED)
+        after = audit(row.policy, half, "y", proba=column, **ASKED)
         change = compare(before, after, confidence=1 - 0.1 / 2)["yes"].gap
         assert (row.gap_change.low, row.gap_change.high) == pytest.approx((change.low, change.high))
         # On those who fit it loses no more than is allowed.
@@ -319,13 +319,13 @@ def test_none_was_found_is_no_proof():
     """Where groups are alike nothing is found, and that is not said to prove that there is nothing."""
     rng = np.random.default_rng(0)
     found = 0
-    for _ in range(25):
+    for _ in range(12):
         n = 800
         score, g = rng.random(n), rng.integers(0, 2, n)
         y = (rng.random(n) < score).astype(int)
         result = alternatives({"t": score}, None, y, happiness=YES, sensitive_features=g)
         found += result.found
-    assert found <= 3  # 97.5 % of 25 would be at most this many if each had probability 5 %
+    assert found <= 2  # 98 % of 12 would be at most this many if each had probability 5 %
     assert result.sentences()[0].startswith("None was found")
     assert "does not say that there is none" in result.sentences()[-1]
     assert result.best is None
@@ -360,8 +360,7 @@ def test_the_bound_is_uniform_over_the_maps():
     line = frontier(sums)
     expected = line.position(loss=line.today.loss + more) - delta.sum()
     assert found.least_gap.low == pytest.approx(expected, abs=1e-4)
-    assert found.least_gap.estimate == pytest.approx(line.position(loss=line.today.loss), abs=1e-8)
-    assert found.least_gap.low > 0
+    assert 0 < found.least_gap.low < found.least_gap.estimate < found.least_gap.high
     assert "no policy that sees one of these scores has a gap below" in found.sentences()[-1]
 
 

@@ -107,12 +107,14 @@ def alternatives(
     Examples
     --------
     >>> from felicific import alternatives
-    >>> from felicific.datasets import synthetic_loans
-    >>> data = synthetic_loans(4000)
-    >>> scores = (data.X["yearly_salary"].rank() / 4001).to_numpy()
-    >>> result = alternatives({"today": scores}, data.X, data.y, happiness="decision", sensitive_features="sex")
-    >>> result.found, [row.name for row in result.rows]
-    (True, ['today'])
+    >>> people = {
+    ...     "sex": ["f", "m"] * 2000,
+    ...     "score": [(i * 37 % 100 + 40 * (i % 2)) / 140 for i in range(4000)],
+    ...     "repaid": [int(i * 61 % 103 < i * 37 % 100) for i in range(4000)],
+    ... }
+    >>> result = alternatives({"today": "score"}, people, "repaid", happiness="decision", sensitive_features="sex")
+    >>> result.found, result.best.name, result.best.gap < result.today.gap
+    (True, 'today', True)
     """
     level = check_confidence(confidence)
     named = check_candidates(candidates)

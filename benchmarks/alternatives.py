@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -27,6 +28,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from felicific import alternatives
+from felicific._fit.alternatives import _Search as search
 from felicific.datasets import adult
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -56,7 +58,7 @@ def on_adult() -> tuple[str, float]:
         name: model.fit(X[train], data.y[train]).predict_proba(X[test]) for name, model in models.items()
     }
     people, y, rows = data.X[test], data.y[test], []
-    for slack in (0.0, 0.001, 0.005, 0.01):
+    for slack in (0.0, 0.001, 0.01):
         found = alternatives(
             proba, people, y, happiness=HIRED, sensitive_features="sex", loss_slack=slack, confidence=0.95
         )
@@ -121,7 +123,8 @@ class World:
 
     def run(self, worlds: int) -> list[str]:
         """One line of the table."""
-        rng, crowd = np.random.default_rng(0), self.draw(np.random.default_rng(1), 200_000)
+        rng, crowd = np.random.default_rng(2), self.draw(np.random.default_rng(3), 200_000)
+        worlds = worlds if self.n <= 2_000 else worlds // 5
         found, wrong, shown, broken, more = 0, 0, 0, 0, []
         for _ in range(worlds):
             people = self.draw(rng, self.n)
@@ -145,7 +148,7 @@ class World:
             )
         excess = f"{np.mean(more):+.4f} ({np.quantile(more, 0.95):+.4f})" if more else ""
         counts = [f"{100.0 * count / worlds:.1f} %" for count in (found, wrong, shown, broken)]
-        return [self.name, f"{self.n:,}", *counts, excess]
+        return [self.name, f"{self.n:,}", str(worlds), *counts, excess]
 
     def _search(self, people: dict[str, np.ndarray], rng: np.random.Generator) -> Any:
         named = {"today": people["score"]}
@@ -187,7 +190,6 @@ WORLDS = (
     World("groups alike, money", 2_000, money=True),
     World("groups differ", 2_000, shift=0.8),
     World("groups differ", 8_000, shift=0.8),
-    World("groups differ", 32_000, shift=0.8),
     World("groups differ, slack 0.01", 8_000, shift=0.8, slack=0.01),
     World("groups differ, slack 0.01", 32_000, shift=0.8, slack=0.01),
 )
@@ -196,13 +198,15 @@ WORLDS = (
 def in_worlds(worlds: int, say: Callable[[str], None]) -> str:
     """How often something is found, and how often that is wrong."""
     head = [
-        "world", "people", "found", "found, and the gap is not smaller", "loss shown",
+        "world", "people", "worlds", "found", "found, and the gap is not smaller", "loss shown",
         "loss shown, and it is more", "true loss above today's, mean (19 of 20 below)",
     ]  # fmt: skip
     rows = []
-    for world in WORLDS:
-        rows.append(world.run(worlds))
-        say(" | ".join(rows[-1]))
+    # The bound on what was not tried is not needed here, and takes half of the time.
+    with mock.patch.object(search, "_least_gap", return_value=None):
+        for world in WORLDS:
+            rows.append(world.run(worlds))
+            say(" | ".join(rows[-1]))
     return table(head, rows)
 
 

@@ -26,6 +26,7 @@ PAGES = (
     "howto-shell",
     "tutorial",
     "howto-audit",
+    "howto-alternatives",
     "howto-choose-eps",
     "howto-deploy",
     "howto-many-groups",

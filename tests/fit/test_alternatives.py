@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -37,7 +38,7 @@ def make_people(n=600, seed=0, groups=2):
             "other": z + rng.normal(size=n),
             "g": np.array(["f", "m", "x"], dtype=object)[g],
             "score": score,
-            "worse": np.clip(score + 0.2 * rng.normal(size=n), 0.001, 0.999),
+            "worse": np.clip(score + 0.1 * rng.normal(size=n), 0.001, 0.999),
             "y": (rng.random(n) < score).astype(int),
             "w": rng.integers(1, 4, n),
         }
@@ -156,7 +157,7 @@ def test_rows_are_what_the_policies_do_to_those_who_judge(monkeypatch):
         assert row.gap == pytest.approx(max(means.values()) - min(means.values()))
         error = np.mean([odds[i, 1 - label] for i, label in enumerate(half["y"])])
         assert row.loss_change.estimate == pytest.approx(error - before.loss.estimate)
-        after = audit(odds, half, "y", classes=[0, 1], **ASKED)
+        after = audit(row.policy, half, "y", proba=column, **ASKED)
         change = compare(before, after, confidence=1 - 0.1 / 2)["yes"].gap
         assert (row.gap_change.low, row.gap_change.high) == pytest.approx((change.low, change.high))
         # On those who fit it loses no more than is allowed.
@@ -306,26 +307,33 @@ def test_when_an_alternative_is_found(gaps, loss, found, shown):
 
 
 def test_the_best_is_the_most_surely_smaller():
-    """Of several that were found, the best is the one whose gap is most surely smaller."""
-    people = make_people(4000)
-    found = search(people, {"today": "score", "b": "worse"}, loss_slack=0.06)
-    assert all(row.found for row in found.rows)
-    assert found.best is min(found.rows, key=lambda row: row.gap_change.high)
-    assert "Found: " in str(found)
-    assert "not shown to exceed today's loss plus 0.06" in str(found) or found.best.shown
+    """Of those that were found the best is most surely smaller; one whose loss is shown comes before all others."""
+    found = search(make_people(4000), {"today": "score", "b": "worse"}, loss_slack=0.06)
+    assert found.found
+    assert "Found: a policy that sees the score of" in str(found)
+    made = {"a": (-0.3, -0.1, 0.3), "b": (-0.3, -0.2, 0.3), "c": (-0.1, -0.05, 0.06), "d": (-0.4, 0.1, 0.0)}
+    rows = tuple(
+        Alternative(name, None, {"yes": 0.1}, {"yes": change(low, high)}, change(-0.1, loss), 0.06)
+        for name, (low, high, loss) in made.items()
+    )
+    assert replace(found, rows=rows).best.name == "c"
+    without = replace(found, rows=(rows[0], rows[1], rows[3]))
+    assert without.best.name == "b"
+    assert "not shown to exceed today's loss plus 0.06, and may exceed it by up to 0.24" in str(without)
+    assert replace(found, rows=rows[3:]).best is None
 
 
 def test_none_was_found_is_no_proof():
     """Where groups are alike nothing is found, and that is not said to prove that there is nothing."""
     rng = np.random.default_rng(0)
     found = 0
-    for _ in range(25):
+    for _ in range(12):
         n = 800
         score, g = rng.random(n), rng.integers(0, 2, n)
         y = (rng.random(n) < score).astype(int)
         result = alternatives({"t": score}, None, y, happiness=YES, sensitive_features=g)
         found += result.found
-    assert found <= 3  # 97.5 % of 25 would be at most this many if each had probability 5 %
+    assert found <= 2  # 98 % of 12 would be at most this many if each had probability 5 %
     assert result.sentences()[0].startswith("None was found")
     assert "does not say that there is none" in result.sentences()[-1]
     assert result.best is None
@@ -360,8 +368,7 @@ def test_the_bound_is_uniform_over_the_maps():
     line = frontier(sums)
     expected = line.position(loss=line.today.loss + more) - delta.sum()
     assert found.least_gap.low == pytest.approx(expected, abs=1e-4)
-    assert found.least_gap.estimate == pytest.approx(line.position(loss=line.today.loss), abs=1e-8)
-    assert found.least_gap.low > 0
+    assert 0 < found.least_gap.low < found.least_gap.estimate < found.least_gap.high
     assert "no policy that sees one of these scores has a gap below" in found.sentences()[-1]
 
 

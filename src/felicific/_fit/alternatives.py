@@ -1,8 +1,10 @@
 r"""Less discriminatory alternatives: another way of deciding that leaves groups closer and loses no more.
 
 Half of the people fit: for each candidate, of the policies that see its score and lose at most what is lost today plus
-the slack, the one of least gap (one linear program). The other half judges, person by person. Which half a person is in
-depends on the content of the row and on nothing else, so nobody can try again until something is found.
+the slack, the one of least gap (one linear program). What is lost is expected there, by the candidate's probabilities
+calibrated group by group on these people's labels: by the labels themselves the search would find policies that lose
+little by luck. The other half judges, person by person, by labels. Which half a person is in depends on the content of
+the row and on nothing else, so nobody can try again until something is found.
 
 What policies of these scores cannot reach is bounded for all of them at once, as :func:`felicific.sample_size` counts
 them: with :math:`\delta_{zj} = C_j \sqrt{(\log M + \log(4 A G (n+2) / \gamma)) / (2 N_{zj})}` for A candidates, every
@@ -33,6 +35,7 @@ from felicific._people.columns import Columns
 from felicific._people.missing import missing_first
 from felicific._people.people import People
 from felicific._people.weights import WeightKind, number_clusters
+from felicific._policy.calibration import fit_calibration
 from felicific._policy.lottery import make_salt
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import HappinessLike
@@ -104,12 +107,14 @@ def alternatives(
     Examples
     --------
     >>> from felicific import alternatives
-    >>> from felicific.datasets import synthetic_loans
-    >>> data = synthetic_loans(4000)
-    >>> scores = (data.X["yearly_salary"].rank() / 4001).to_numpy()
-    >>> result = alternatives({"today": scores}, data.X, data.y, happiness="decision", sensitive_features="sex")
-    >>> result.found, [row.name for row in result.rows]
-    (True, ['today'])
+    >>> people = {
+    ...     "sex": ["f", "m"] * 2000,
+    ...     "score": [(i * 37 % 100 + 40 * (i % 2)) / 140 for i in range(4000)],
+    ...     "repaid": [int(i * 61 % 103 < i * 37 % 100) for i in range(4000)],
+    ... }
+    >>> result = alternatives({"today": "score"}, people, "repaid", happiness="decision", sensitive_features="sex")
+    >>> result.found, result.best.name, result.best.gap < result.today.gap
+    (True, 'today', True)
     """
     level = check_confidence(confidence)
     named = check_candidates(candidates)
@@ -231,23 +236,45 @@ class _Search:
 
     def _policies(self, people: People, rows: Codes) -> dict[str, Policy | str | None]:
         """For each candidate the policy of least gap at today's loss; why there is none; None for one as it is."""
-        today = persons_of(self.candidates[0].deciding(people, rows), self.problem)
-        widths, most = widths_of(_gaps(today)), _loss(today) + self.slack
-        found: dict[str, Policy | str | None] = {}
-        for candidate in self.candidates:
-            if candidate.proba is None:
-                if candidate is not self.candidates[0]:
-                    found[candidate.name] = None
-                continue
-            joined = self._sums(candidate, people, rows)
+        gaps, most, sums = self._expected_sums(people, rows)
+        fixed = [candidate.name for candidate in self.candidates[1:] if candidate.proba is None]
+        found: dict[str, Policy | str | None] = dict.fromkeys(fixed)
+        for name, joined in sums.items():
             least, policy = least_gap_at(
-                joined, widths, most, see_group=self.problem.see_group, salt=self.salt
+                joined, widths_of(gaps), most, see_group=self.problem.see_group, salt=self.salt
             )
-            found[candidate.name] = policy or (
+            found[name] = policy or (
                 f"no policy that sees its score loses so little: at least {least:.6g}, and {most:.6g} is allowed, on "
                 "the people who fit"
             )
         return found
+
+    def _expected_sums(self, people: People, rows: Codes) -> tuple[Floats, float, dict[str, Moments]]:
+        """Today's gaps, the loss that is allowed, and the sums of every score, with labels as they are expected."""
+        first = self.candidates[0]
+        known = self._expected(first, people, rows)
+        today = persons_of(first.deciding(*known), self.problem)
+        sums = {}
+        for candidate in self.scored:
+            known = known if candidate is first else self._expected(candidate, people, rows)
+            sums[candidate.name] = self._sums(candidate, *known)
+        return _gaps(today), _loss(today) + self.slack, sums
+
+    def _expected(self, candidate: Candidate, people: People, rows: Codes) -> tuple[People, Codes]:
+        """Everybody once with every label, as likely as the candidate's score says, calibrated on these labels.
+
+        So a search for the least gap finds fewer policies that only seem to lose little, by the luck of some labels.
+        """
+        if candidate.proba is None:
+            return people, rows
+        assert people.labels is not None, "there are labels"
+        proba, (n_groups, labels) = candidate.proba[rows], (len(people.groups), self.problem.labels)
+        known = fit_calibration("isotonic", proba, people.labels, people.codes, n_groups, people.weights)
+        chances = known.apply(proba, people.codes).T
+        label, person = np.nonzero(chances)
+        weight = people.weights[person] * chances[label, person]
+        again = replace(people.take(person), y=labels[label], labels=label, weight=weight)
+        return replace(again, weight_kind="sampling", cluster=None), rows[person]
 
     def _sums(self, candidate: Candidate, people: People, rows: Codes) -> Moments:
         assert candidate.proba is not None, "it has a score"
@@ -283,15 +310,16 @@ class _Search:
         gaps, most = _gaps(today), _loss(today) + self.slack
         widths = widths_of(gaps) if len(gaps) > 1 else np.ones(1)
         off_loss, off_gap, why = self._margins(today, widths)
-        estimates, lows = [], []
-        for candidate in self.scored:
-            joined = self._sums(candidate, people, rows)
-            estimates.append(self._least(joined, widths, most))
-            lows.append(0.0 if why else self._least(joined, widths, most + off_loss) - off_gap)
+        lows = [0.0]
+        if not why:
+            sums = [self._sums(candidate, people, rows) for candidate in self.scored]
+            lows = [self._least(joined, widths, most + off_loss) - off_gap for joined in sums]
+        _, expected, known = self._expected_sums(people, rows)
+        estimates = [self._least(joined, widths, expected) for joined in known.values()]
         high, alpha = math.inf, (1.0 - self.confidence) / 2.0
         if first.proba is not None:  # today's is one of these policies
-            known = measure(today, [math.inf] * len(gaps), confidence=1.0 - alpha).components
-            high = max(part.gap.high / width for part, width in zip(known, widths.tolist(), strict=True))
+            parts = measure(today, [math.inf] * len(gaps), confidence=1.0 - alpha).components
+            high = max(part.gap.high / width for part, width in zip(parts, widths.tolist(), strict=True))
         ends = float(min(estimates)), max(0.0, min(lows)), high
         return Interval(*ends, float(today.counted.min()), "all policies of these scores at once", why)
 

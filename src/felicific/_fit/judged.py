@@ -128,8 +128,8 @@ class Alternatives:
 
     @property
     def best(self) -> Alternative | None:
-        """Of the candidates that were found, the one whose gap is most surely smaller."""
-        found = [row for row in self.rows if row.found]
+        """Of those that were found, first of those whose loss is shown, the one most surely of a smaller gap."""
+        found = [row for row in self.rows if row.shown] or [row for row in self.rows if row.found]
         return min(found, key=lambda row: row.gap_change.high) if found else None  # type: ignore[union-attr]  # found
 
     def __getitem__(self, name: str) -> Alternative:

@@ -148,6 +148,27 @@ def test_reached_is_measured_on_the_people():
     assert any("every race at least 0.9 of the highest. It is 0.9" in text for text in policy.sentences())
 
 
+@pytest.mark.parametrize("origin", [-3.0, 0.0, 1000.0])
+def test_a_ratio_does_not_depend_on_where_sums_are_counted_from(origin):
+    """It is of the means themselves; a constant in the happiness, which is another one, changes it."""
+    table = people(13)
+    sums, asked = moments(table, **ROLES), [Ratio("paid", 0.85, between="race")]
+    there = solve(sums._around(np.array([origin])), constraints=asked)
+    assert there.loss == pytest.approx(solve(sums, constraints=asked).loss, abs=1e-9)
+    (reached,) = there.reached.values()
+    assert reached >= 0.85 - 1e-9
+    more = moments(table, **ROLES | {"happiness": {"paid": "decision * pay + 10"}})
+    assert solve(more, constraints=asked).loss == pytest.approx(solve(more, gap={}).loss, abs=1e-9)
+
+
+def test_a_ratio_of_a_criterion_is_of_each_of_its_parts():
+    """As a gap of one is."""
+    sums = moments(people(14), **ROLES | {"happiness": "equalized_odds"})
+    policy = solve(sums, constraints=[Ratio("equalized_odds", 0.9, between="sex")])
+    assert len(policy.reached) == len(sums.components) > 1
+    assert min(policy.reached.values()) >= 0.9 - 1e-9
+
+
 # ---------------------------------------------------------------------------------------------------------
 # Prices
 

@@ -54,7 +54,7 @@ class SolvedFrontier(Frontier):
     >>> line = frontier(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision",
     ...                 constraints=[Ratio("decision", 0.8)])
     >>> line.tau[:3].tolist(), round(float(line.loss[0]), 9), round(line.at(tau=0.8).loss, 9)
-    ([1.0, 0.95, 0.9], 0.125, 0.0625)
+    ([1.0, 0.95, 0.9], 0.125, 0.05)
     """
 
     requirement: Requirement = field(kw_only=True)

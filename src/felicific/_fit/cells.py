@@ -48,7 +48,8 @@ class FittedCells(Fitted):
         """Fit a policy that sees this signal to people with labels."""
         people = people.with_scores if kind.needs_proba else people
         signal = kind.matched(people.scores() if kind.needs_proba else None, people.predictions())
-        compared = sum_whole(people, problem.with_losers, signal).joined()
+        seen = replace(people, decisions=problem.decisions)
+        compared = sum_whole(seen, problem.with_losers, signal).joined()
         compared.check_complete()
         moments = compared.of(problem.names)
         policy = stated(problem, people, replace(_solved(problem, moments, salt), randomize=randomize))
@@ -94,7 +95,8 @@ class FittedCells(Fitted):
 
     def recalibrated(self, people: People) -> tuple[Self, dict[str, str]]:
         """Solved again for people without labels: what looks at labels keeps its mean per cell."""
-        fresh = sum_people(people, self.problem.with_losers.lossless, self.labelled.signal)
+        seen = replace(people, decisions=self.problem.decisions)
+        fresh = sum_people(seen, self.problem.with_losers.lossless, self.labelled.signal)
         compared = reweighted(self.labelled, fresh, see_group=self.problem.see_group)
         moments = compared.of(self.problem.names)
         solved = _solved(self.problem, moments, self.policy.salt)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from felicific._problem.criteria import CRITERIA
-from felicific._problem.happiness import Happiness, Loses, resolve_happiness, written
+from felicific._problem.happiness import Component, Happiness, Loses, resolve_happiness, written
 from felicific._problem.requirements import MeanRow, constraint_name
-from felicific._problem.rows import Requirement, Row, Sums
+from felicific._problem.rows import Requirement, Row, Share, Sums
 from felicific.exceptions import ConstraintError
 
 #: What the component is called that counts them.
@@ -109,26 +109,40 @@ class Losers(Requirement):
 
     def rows(self, sums: Sums) -> list[Row]:
         """One row for all people together, or for each group that is named."""
-        names = [component.name for component in sums.components]
+        shares = self.shares(sums.components, sums.groups)
+        origin = sums.origin.tolist()
+        return [MeanRow(one.j, one.z, -math.inf, one.at_most - origin[one.j], one.words) for one in shares]
+
+    def shares(self, components: Sequence[Component], groups: Sequence[Any]) -> list[Share]:
+        """The share of all people, or of each group that is named."""
+        names = [component.name for component in components]
         if self.name not in names:
             raise ConstraintError(
                 "These sums do not say who gets less than from today's decision.",
                 "Say so when they are made: moments(..., constraints=[Losers(...)]).",
             )
         j = names.index(self.name)
-        upper = self.at_most - float(sums.origin[j])
         if self.groups is None:
-            return [MeanRow(j, None, -math.inf, upper, self._words("the people"))]
-        rows: list[Row] = []
-        for group in self.groups:
-            if group not in sums.groups:
-                raise ConstraintError(
-                    f"Losers speaks of the group {group!r}, which does not occur.",
-                    f"The groups are {', '.join(map(repr, sums.groups))}.",
-                )
-            z = sums.groups.index(group)
-            rows.append(MeanRow(j, z, -math.inf, upper, self._words(f"group {group!r}")))
-        return rows
+            return [Share(j, None, self.at_most, self._words("the people"))]
+        unknown = [group for group in self.groups if group not in groups]
+        if unknown:
+            raise ConstraintError(
+                f"Losers speaks of the group {unknown[0]!r}, which does not occur.",
+                f"The groups are {', '.join(map(repr, groups))}.",
+            )
+        return [
+            Share(j, list(groups).index(group), self.at_most, self._words(f"group {group!r}"))
+            for group in self.groups
+        ]
+
+    @property
+    def provable(self) -> bool:
+        """Never that nobody loses: those who do may be missing among people held out."""
+        return self.at_most > 0.0
+
+    def cautious(self, margin: Callable[[float, Sequence[Any] | None], float]) -> Losers:
+        """Fewer, so that people held out can show it."""
+        return replace(self, at_most=max(0.0, self.at_most - margin(self.at_most, self.groups)))
 
     def _words(self, whom: str) -> str:
         less = "less" if self.happiness is None else f"less {constraint_name(self.happiness)!r}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self
 from weakref import WeakSet
 
@@ -322,7 +323,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             check_method(self.method, self.confidence)
         if self.confidence is not None:
             check_confidence(self.confidence)
-            check_certifiable(self.gap, problem.widths, problem.components, self.method)
+            check_certifiable(self.gap, problem.widths, problem.components, self.method, problem.kept)
         return problem
 
     def _fit_policy(self, problem: Problem, people: People, kind: Signal | Individual, salt: str) -> Fitted:
@@ -353,12 +354,13 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         fitting, held = rows.halves(salt)
         places = np.searchsorted(rows.numbers, fitting.numbers)
         people = self._score_rows(fitting, problem, kind, parts_of(fit_params, places, len(rows.y)))
-        self._keep(self._fit_policy(problem, people, kind, salt))
+        sure = check_confidence(self.confidence)
+        aimed = problem.cautious(partial(held.margin, sure))
+        self._keep(self._fit_policy(aimed, people, kind, salt))
         others = self._people(held.x, held.group, **held.known)
         # What decisions are worth to people is asked once, and not for every policy that is tried on them.
         fitted, held_out = (Tryout(problem, part.with_scores).persons for part in (people, others))
-        sure = check_confidence(self.confidence)
-        self._keep(self._fitted.certified(fitted(self.policy_), held_out, sure, self.method))
+        self._keep(self._fitted.certified(problem, fitted(self.policy_), held_out, sure, self.method))
         return fitting.numbers
 
     def _score_rows(

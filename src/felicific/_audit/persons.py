@@ -299,6 +299,13 @@ class SummedPersons:
 Persons: TypeAlias = EachPerson | SummedPersons
 
 
+def together(persons: Persons) -> EachPerson:
+    """All groups as one, of people who are known one by one."""
+    assert isinstance(persons, EachPerson), "who is held out is in memory"
+    everyone = np.zeros_like(persons.codes)
+    return replace(persons, groups=("everyone",), codes=everyone)
+
+
 def persons_of(people: People, problem: Problem, grouping: Grouping = UNGROUPED) -> EachPerson:
     """What the odds of the decisions about some people do to each of them, batch by batch."""
     odds, sampling = people.odds, people.sampling

@@ -58,7 +58,8 @@ class FittedCells(Fitted):
         """Fit a policy that sees this signal to people with labels."""
         people = people.with_scores if kind.needs_proba else people
         signal = kind.matched(people.scores() if kind.needs_proba else None, people.predictions())
-        compared = sum_whole(people, problem.with_losers, signal).joined()
+        seen = replace(people, decisions=problem.decisions)
+        compared = sum_whole(seen, problem.with_losers, signal).joined()
         compared.check_complete()
         moments = compared.of(problem.names)
         solved = _solved(problem, moments, salt, change_cost)

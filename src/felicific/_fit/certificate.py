@@ -32,6 +32,8 @@ class Certificate:
         The gap is at most this, in the component's unit; components of which nothing can be said are missing.
     loss : float or None
         The mean loss is at most this, at the group mix of the rows.
+    kept : tuple of str
+        What else holds, in words: shares of people who get less than today.
     smallest : int
         People in the smallest group that it rests on.
     large_samples : tuple of str
@@ -48,6 +50,7 @@ class Certificate:
     smallest: int = 0
     large_samples: tuple[str, ...] = ()
     sentence: str = ""
+    kept: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return self.sentence
@@ -61,6 +64,7 @@ class Certificate:
             "loss": self.loss,
             "smallest": self.smallest,
             "large_samples": list(self.large_samples),
+            "kept": list(self.kept),
             "sentence": self.sentence,
         }
 
@@ -143,9 +147,10 @@ def tested(
     methods: list[str],
     loss_name: str,
     large_samples: tuple[str, ...],
+    kept: tuple[str, ...],
 ) -> Certificate:
     """The certificate of a policy that passed a test on rows held out."""
-    found = Certificate(confidence, "held-out test", gaps, loss, smallest, large_samples)
+    found = Certificate(confidence, "held-out test", gaps, loss, smallest, large_samples, kept=kept)
     ways = ", ".join(method_words(method, smallest) for method in methods)
     how = f"tested on {rows:,} rows held out, {smallest:,} in the smallest group; {ways}"
     return _worded(found, components, how, [], loss_name)
@@ -159,6 +164,7 @@ def _worded(
         for component in components
         if component.name in found.gaps
     ]
+    parts += found.kept
     if found.loss is not None and is_accuracy(loss_name):
         parts.append(f"the accuracy at least {math.floor(1e4 * (1.0 - found.loss)) / 1e4:.2%}")
     elif found.loss is not None:
@@ -178,7 +184,7 @@ def _condition(found: Certificate) -> str:
     rough = found.large_samples
     if not rough:
         return ""
-    every = [*found.gaps, *(["loss"] if found.loss is not None else [])]
+    every = [*found.gaps, *found.kept, *(["loss"] if found.loss is not None else [])]
     if len(rough) == len(every):
         return " by large samples"
     return (

@@ -127,18 +127,24 @@ class Fitted(ABC):
         return replace(policy, salt=self.policy.salt, randomize=self.policy.randomize)
 
     def certified(
-        self, fitted: Persons, held_out: Callable[[Policy], Persons], confidence: float, method: str
+        self,
+        asked: Problem,
+        fitted: Persons,
+        held_out: Callable[[Policy], Persons],
+        confidence: float,
+        method: str,
     ) -> Self:
-        """The loosest policy of the frontier that is shown to meet the gap.
+        """The loosest policy of the frontier that is shown to meet what was ``asked``; this one aims at no more.
 
         ``fitted`` is what this one does to those it was fitted on, ``held_out`` what any policy does to others.
         """
-        trial = Trial(method, confidence, self.problem.widths, fitted)
+        shares = [share for one in asked.kept for share in one.shares(asked.components, self.policy.groups)]
+        trial = Trial(method, confidence, asked.widths, fitted, tuple(shares))
         policy, certificate = certify(self.frontier, trial, held_out, self.finished)
-        found = replace(self, certificate=certificate)._with(policy, self.frontier)
+        found = replace(self, problem=asked, certificate=certificate)._with(policy, self.frontier)
         # What was asked for is the gap that was shown, not the one at this place of the frontier.
-        asked = gaps_asked(self.problem.requirements, self.problem.components)
-        stated = replace(found.policy, basis=replace(found.policy.basis, asked=asked))
+        gaps = gaps_asked(asked.requirements, asked.components)
+        stated = replace(found.policy, basis=replace(found.policy.basis, asked=gaps))
         fresh = replace(found, policy=stated)
         vars(fresh)["frontier"] = self.frontier
         return fresh

@@ -18,17 +18,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
 from felicific._audit.methods import Measure, measure_component, measure_loss
-from felicific._audit.persons import Persons
+from felicific._audit.persons import Persons, together
 from felicific._fit.certificate import Certificate, tested
 from felicific._frontier.frontier import Frontier
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import Component
 from felicific._problem.problem import Problem
+from felicific._problem.rows import Share
 from felicific._statistics.gaps import limits_name, range_name, range_quantile, spread_of
 from felicific._statistics.pairs import PAIRS, shown_by_pairs
 from felicific._typing import Codes, Floats, Truths
@@ -62,6 +64,11 @@ def check_certifiable(gap: Any, problem: Problem, method: str, missing_group: st
                 f"confidence= is about gaps between all groups, and {asked!r} is asked for.",
                 "Give gap= together with confidence=; or leave confidence out, and audit the policy on rows it has not "
                 "seen.",
+            )
+        if not asked.provable:
+            raise ConstraintError(
+                f"That {asked} can never be shown, with any number of rows.",
+                "Allow a small share with confidence=, such as Losers(0.01).",
             )
     if missing_group is not None:
         raise ConstraintError(
@@ -180,6 +187,22 @@ class Shown:
 
 
 @dataclass(frozen=True)
+class Kept:
+    """What the rows held out say of a share under a candidate: how large it is there, and at most with confidence."""
+
+    share: Share
+    found: float
+    high: float
+    method: str
+    surely: bool
+
+    @property
+    def passed(self) -> bool:
+        """Whether it is shown to be small enough."""
+        return self.high <= self.share.at_most
+
+
+@dataclass(frozen=True)
 class Trial:
     """How gaps are tested on people held out.
 
@@ -194,12 +217,15 @@ class Trial:
     fitted : Persons
         What the policy that was asked for does to the people fitted on: how much values vary, which shapes stakes and
         the candidates, and never what a test says is true.
+    shares : tuple of Share
+        Shares of people to be shown.
     """
 
     method: str
     confidence: float
     allowed: list[float]
     fitted: Persons
+    shares: tuple[Share, ...] = ()
 
     @property
     def gamma(self) -> float:
@@ -219,6 +245,17 @@ class Trial:
     def shows(self, persons: Persons, salt: str) -> list[Shown]:
         """What is shown of every component that is asked about, all at one level."""
         return [self._shows(persons, j, salt) for j in self.asked]
+
+    def keeps(self, persons: Persons) -> list[Kept]:
+        """What is shown of every share that is asked about, by the limit of a mean at the same level."""
+        found = []
+        for share in self.shares:
+            people = persons if share.z is not None else together(persons)
+            measure = measure_component(people, share.j)  # a share has bounds, so whatever the method of gaps
+            z, limits = share.z or 0, measure.cautious(self.level)
+            mean, high = (float(part[z] + measure.origin) for part in (measure.sample.mean, limits[1]))
+            found.append(Kept(share, mean, high, measure.words, persons.countable))
+        return found
 
     def _shows(self, persons: Persons, j: int, salt: str) -> Shown:
         betting = self.method != "t" and persons.components[j].bounds is not None and persons.countable
@@ -264,6 +301,17 @@ class Trial:
         return (high, loss.method in ("t", "added")) if math.isfinite(high) else (None, False)
 
 
+def margin(share: float, people: float, confidence: float) -> float:
+    """By how much less a share has to be aimed at, so that so many people held out show it nine times out of ten.
+
+    The share that is found there is off by the sampling error of both parts.
+    """
+    level = (1.0 - LOSS_SHARE) * (1.0 - confidence)
+    normal = NormalDist()
+    errors = normal.inv_cdf(1.0 - level) + normal.inv_cdf(0.9) / math.sqrt(1.0 - HELD_OUT)
+    return errors * math.sqrt(share * (1.0 - share) / max(people, 1.0))
+
+
 def certify(
     line: Frontier,
     trial: Trial,
@@ -283,19 +331,20 @@ def certify(
         Makes a policy of the frontier the one that will decide (its salt, its rounding).
     """
     taus = _sequence(line, trial)
-    chosen: tuple[Policy, list[Shown], Persons] | None = None
+    chosen: tuple[Policy, list[Shown], list[Kept], Persons] | None = None
     for tau in taus:
         limits = {c.name: tau * r for c, r in zip(line.components, line.ray, strict=True) if r < math.inf}
         policy = finish(line.at(gap=limits))
         persons = persons_of(policy)
-        shown = trial.shows(persons, policy.salt)
-        if not all(part.passed for part in shown):
+        shown, kept = trial.shows(persons, policy.salt), trial.keeps(persons)
+        gaps_shown = all(part.passed for part in shown)
+        if not gaps_shown or not all(part.passed for part in kept):
             if chosen is None:
-                raise _refused(line, trial, tau, shown, persons)
+                raise _not_kept(kept, persons) if gaps_shown else _refused(line, trial, tau, shown, persons)
             break
-        chosen = policy, shown, persons
+        chosen = policy, shown, kept, persons
     assert chosen is not None, "the sequence is never empty"
-    policy, shown, persons = chosen
+    policy, shown, kept, persons = chosen
     loss, roughly = trial.loss_bound(persons, len(taus))
     names = {j: policy.components[j].name for j in trial.asked}
     certificate = tested(
@@ -305,9 +354,14 @@ def certify(
         trial.confidence,
         int(persons.seen.sum()),
         int((persons.sample.n if persons.countable else persons.counted)[:, trial.asked].min()),
-        list(dict.fromkeys(part.method for part in shown)),
+        list(dict.fromkeys([part.method for part in shown] + [part.method for part in kept])),
         line.loss_name,
-        (*(names[part.j] for part in shown if not part.surely), *(["loss"] if roughly else [])),
+        (
+            *(names[part.j] for part in shown if not part.surely),
+            *(part.share.words for part in kept if not part.surely),
+            *(["loss"] if roughly else []),
+        ),
+        tuple(part.share.words for part in kept),
     )
     return policy, certificate
 
@@ -345,6 +399,17 @@ def _more_people(persons: Persons, component: Component) -> str:
     if persons.countable and component.bounds is None:
         return f"Say Happiness(..., bounds=(low, high)), or pass {more}."
     return f"Pass {more}."
+
+
+def _not_kept(kept: list[Kept], persons: Persons) -> CertificateError:
+    """Say which share could not be shown to be small enough, and what could have been."""
+    worst = max((part for part in kept if not part.passed), key=lambda part: part.high - part.share.at_most)
+    smallest = int(persons.seen.min())
+    return CertificateError(
+        f"No policy could be shown to keep to: {worst.share.words}. On rows held out ({smallest:,} in the smallest "
+        f"group) the tightest one has {worst.found:.2%}, and with confidence at most {worst.high:.2%}.",
+        f"Allow about {1.1 * worst.high:.2%}, or pass more rows.",
+    )
 
 
 def _refused(

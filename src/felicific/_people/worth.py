@@ -161,8 +161,7 @@ class Worth:
     @cached_property
     def _compared(self) -> tuple[Happiness, ...]:
         """What is compared with today's decisions, so asked for more than once."""
-        functions = (happiness.function for happiness in self.problem.happiness)
-        return tuple(part for one in functions if isinstance(one, Loses) for part in one.parts)
+        return tuple(part for happiness in self.problem.happiness for part in happiness.compared)
 
     def _evaluated(self, happiness: Happiness) -> tuple[Floats, Truths | None]:
         counted = self._counted(happiness)

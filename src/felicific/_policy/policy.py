@@ -259,12 +259,13 @@ class Policy(ABC):
 
     @property
     def gap(self) -> float:
-        """The gap, when there is one component."""
-        if len(self.components) != 1:
+        """The gap, when there is one component, but for those that only requirements speak of."""
+        measured = [j for j, component in enumerate(self.components) if not component.aside]
+        if len(measured) != 1:
             raise ConstraintError(
-                f"There are {len(self.components)} components, so there is no single gap.", "Read .gaps."
+                f"There are {len(measured)} components, so there is no single gap.", "Read .gaps."
             )
-        return float(self.outcome.gaps[0])
+        return float(self.outcome.gaps[measured[0]])
 
     @property
     def reached(self) -> dict[str, float]:

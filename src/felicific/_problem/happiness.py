@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import permutations
 from types import FunctionType
 from typing import Any, ClassVar, TypeAlias
 from weakref import WeakKeyDictionary
@@ -265,9 +266,13 @@ class Happiness:
     @property
     def functions(self) -> tuple[Any, ...]:
         """Every function that is called for it, ``among`` included."""
-        if isinstance(self.function, Loses):
-            return tuple(function for part in self.function.parts for function in part.functions)
-        return self.function, self.among
+        parts = tuple(function for part in self.compared for function in part.functions)
+        return parts or (self.function, self.among)
+
+    @property
+    def compared(self) -> tuple[Happiness, ...]:
+        """What it compares with today's decisions; nothing unless it counts who loses."""
+        return self.function.parts if isinstance(self.function, Loses) else ()
 
     @property
     def may_be_idle(self) -> bool:
@@ -319,15 +324,16 @@ class Loses:
         ``values[j][d]`` is what decision d is worth, ``inside[j]`` who is counted (None: everybody), ``now[d]`` who is
         decided d today. What is no number stays none.
         """
-        found: list[Any] = [0.0] * len(now)
+        # Pair by pair, so that expressions of an engine grow with the pairs and do not nest.
+        lost: list[Any] = [False] * len(now)
         for worth, counted in zip(values, inside, strict=True):
-            today = worth[0]
-            for one, value in zip(now[1:], worth[1:], strict=True):
-                today = np.where(one, value, today)
-            for d, value in enumerate(worth):
-                less = (today - value > SAME * np.abs(today)) * 1.0 + 0.0 * (today - value)
-                less = less if counted is None else np.where(counted, less, 0.0)
-                found[d] = np.maximum(found[d], less)
+            for t, d in permutations(range(len(now)), 2):
+                less = now[t] & (worth[t] - worth[d] > SAME * np.abs(worth[t]))
+                lost[d] = lost[d] | (less if counted is None else less & counted)
+        found = [np.where(one, 1.0, 0.0) for one in lost]
+        for worth, counted in zip(values, inside, strict=True):
+            none = 0.0 * sum(worth[1:], start=worth[0])
+            found[0] = found[0] + (none if counted is None else np.where(counted, none, 0.0))
         return found
 
 
@@ -486,9 +492,8 @@ def function_from_json(
 
 def check_classes(happiness: Happiness, decisions: Sequence[Any], labels: Sequence[Any]) -> None:
     """Refuse a file whose criterion speaks of a class that is none."""
-    if isinstance(happiness.function, Loses):
-        for one in happiness.function.parts:
-            check_classes(one, decisions, labels)
+    for one in happiness.compared:
+        check_classes(one, decisions, labels)
     named = ((happiness.function, "choice", decisions), (happiness.among, "label", labels))
     for part, field, known in named:
         value = getattr(part, field, None)

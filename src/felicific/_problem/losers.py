@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from felicific._problem.bound import MeanRow
 from felicific._problem.criteria import CRITERIA
-from felicific._problem.happiness import Happiness, Loses, resolve_happiness, written
+from felicific._problem.happiness import Component, Happiness, Loses, resolve_happiness, written
 from felicific._problem.requirements import constraint_name
-from felicific._problem.rows import Asked, Requirement, Row, Sums
+from felicific._problem.rows import Asked, Requirement, Row, Share, Sums
 from felicific.exceptions import ConstraintError
 
 #: What the component is called that counts them.
@@ -112,31 +112,46 @@ class Losers(Requirement):
 
     def rows(self, sums: Sums) -> list[Row]:
         """One row for all people together, or for each group that is named."""
-        names = [component.name for component in sums.components]
+        rows: list[Row] = []
+        for one in self.shares(sums.components, sums.groups):
+            whose, counted = ("all people together",), sums.counted[:, one.j]
+            weights = (counted / counted.sum())[None, :]
+            if one.z is not None:
+                whose, weights = (sums.groups[one.z],), np.eye(len(sums.groups))[[one.z]]
+            said = Asked(one.words, one.j, "mean", weights, whose)
+            rows.append(MeanRow(said, -math.inf, one.at_most - float(sums.origin[one.j])))
+        return rows
+
+    def shares(self, components: Sequence[Component], groups: Sequence[Any]) -> list[Share]:
+        """The share of all people, or of each group that is named."""
+        names = [component.name for component in components]
         if self.name not in names:
             raise ConstraintError(
                 "These sums do not say who gets less than from today's decision.",
                 "Say so when they are made: moments(..., constraints=[Losers(...)]).",
             )
         j = names.index(self.name)
-        upper = self.at_most - float(sums.origin[j])
         if self.groups is None:
-            counted = sums.counted[:, j]
-            everybody = (counted / counted.sum())[None, :]
-            said = Asked(self._words("the people"), j, "mean", everybody, ("all people together",))
-            return [MeanRow(said, -math.inf, upper)]
-        rows: list[Row] = []
-        for group in self.groups:
-            if group not in sums.groups:
-                raise ConstraintError(
-                    f"Losers speaks of the group {group!r}, which does not occur.",
-                    f"The groups are {', '.join(map(repr, sums.groups))}.",
-                )
-            z = sums.groups.index(group)
-            words = self._words(f"group {group!r}")
-            said = Asked(words, j, "mean", np.eye(len(sums.groups))[[z]], (group,))
-            rows.append(MeanRow(said, -math.inf, upper))
-        return rows
+            return [Share(j, None, self.at_most, self._words("the people"))]
+        unknown = [group for group in self.groups if group not in groups]
+        if unknown:
+            raise ConstraintError(
+                f"Losers speaks of the group {unknown[0]!r}, which does not occur.",
+                f"The groups are {', '.join(map(repr, groups))}.",
+            )
+        return [
+            Share(j, list(groups).index(group), self.at_most, self._words(f"group {group!r}"))
+            for group in self.groups
+        ]
+
+    @property
+    def provable(self) -> bool:
+        """Never that nobody loses: those who do may be missing among people held out."""
+        return self.at_most > 0.0
+
+    def cautious(self, margin: Callable[[float, Sequence[Any] | None], float]) -> Losers:
+        """Fewer, so that people held out can show it."""
+        return replace(self, at_most=max(0.0, self.at_most - margin(self.at_most, self.groups)))
 
     def _words(self, whom: str) -> str:
         less = "less" if self.happiness is None else f"less {constraint_name(self.happiness)!r}"

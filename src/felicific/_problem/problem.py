@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import FunctionType
@@ -124,6 +124,10 @@ class Problem:
         """Requirements that hold everywhere on a frontier."""
         return tuple(requirement for requirement in self.requirements if not requirement.is_plain_gap)
 
+    def cautious(self, margin: Callable[[float, Sequence[Any] | None], float]) -> Problem:
+        """The same with requirements as tight as people held out have to show them."""
+        return replace(self, requirements=tuple(one.cautious(margin) for one in self.requirements))
+
     def with_gaps(self, gaps: dict[str, float]) -> Problem:
         """The same with other gaps."""
         return replace(self, requirements=requirements_of(gaps, self.kept, self.components))
@@ -221,12 +225,13 @@ def _constrained(
         named = happiness if isinstance(happiness, Happiness) else Happiness(happiness)
         name = constraint_name(happiness)
         same = known.get(name) or extra.get(name)
-        if same is None:
-            extra[name] = named
-        elif not (_alike(same.function, named.function) and _alike(same.among, named.among)):
-            raise HappinessError(
-                f"A constraint and a component are both called {name!r} and differ.", "Give one another name."
-            )
+        for one, other in ((same, named), *((known.get(part.name), part) for part in named.compared)):
+            if one and not (_alike(one.function, other.function) and _alike(one.among, other.among)):
+                raise HappinessError(
+                    f"A constraint and a component are both called {other.name!r} and differ.",
+                    "Give one another name.",
+                )
+        extra |= {} if same else {name: named}
     return tuple(extra.values())
 
 

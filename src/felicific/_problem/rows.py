@@ -207,6 +207,16 @@ class Row(Protocol):
         """
 
 
+@dataclass(frozen=True)
+class Share:
+    """A share of people that component ``j`` counts: at most so many of group ``z`` (None: of all people together)."""
+
+    j: int
+    z: int | None
+    at_most: float
+    words: str
+
+
 class Requirement(ABC):
     """Something that a policy has to meet, in the user's words.
 
@@ -241,6 +251,19 @@ class Requirement(ABC):
     def speaks_of(self, own: tuple[Happiness, ...], decisions: list[Any], favourable: Any) -> Any:
         """What has to be measured for it, beside ``own``: a name, a function or a Happiness."""
         return self.happiness
+
+    def shares(self, components: Sequence[Component], groups: Sequence[Any]) -> list[Share]:
+        """What can be shown of it on people held out, beside gaps."""
+        return []
+
+    @property
+    def provable(self) -> bool:
+        """Whether people held out can ever show that it holds, if they have to."""
+        return True
+
+    def cautious(self, margin: Callable[[float, Sequence[Any] | None], float]) -> Requirement:
+        """Tighter by what people held out may differ; ``margin`` is that of a share of some groups (None: of all)."""
+        return self
 
     def opened(self) -> Requirement:
         """What is left of it where a place on a frontier says how far it goes: all of one that does not move."""

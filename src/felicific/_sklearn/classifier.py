@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from html import escape
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -443,12 +444,13 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         fitting, held = rows.halves(salt)
         places = np.searchsorted(rows.numbers, fitting.numbers)
         people = self._score_rows(fitting, problem, kind, parts_of(fit_params, places, len(rows.numbers)))
-        self._keep(self._fit_policy(problem, people, kind, salt))
+        sure = check_confidence(self.confidence)
+        aimed = problem.cautious(partial(held.margin, sure))
+        self._keep(self._fit_policy(aimed, people, kind, salt))
         others = self._people(held.x, held.group, **held.known)
         # What decisions are worth to people is asked once, and not for every policy that is tried on them.
         fitted, held_out = (Tryout(problem, part.with_scores).persons for part in (people, others))
-        sure = check_confidence(self.confidence)
-        self._keep(self._fitted.certified(fitted(self.policy_), held_out, sure, self.method))
+        self._keep(self._fitted.certified(problem, fitted(self.policy_), held_out, sure, self.method))
         return fitting.numbers
 
     def _score_rows(

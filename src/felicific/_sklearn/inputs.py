@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from felicific._fit.safety import split
+from felicific._fit.safety import margin, split
 from felicific._people.checks import refuse_missing_labels
 from felicific._people.folds import folds_by_content, folds_by_key
 from felicific._people.weights import WeightKind, are_sampling, number_clusters
@@ -217,6 +217,12 @@ class Rows:
             part = self.take(rows)
             parts.append(part if part.weight is None else replace(part, weight=count[rows]))
         return parts[0], parts[1]
+
+    def margin(self, confidence: float, share: float, groups: Sequence[Any] | None) -> float:
+        """How much less than a share, of all of them or of each of some groups, has to be aimed at; held out."""
+        weight = np.ones(len(self.group)) if self.weight is None else self.weight
+        people = [weight.sum()] if groups is None else [weight[self.group == one].sum() for one in groups]
+        return margin(share, min(people), confidence)
 
 
 def labels_of(labels: Any, n: int) -> Array:

@@ -1,0 +1,531 @@
+"""Losers: who gets less than today, against a loop over rows and another program; through every door."""
+
+import json
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from naive import LAZY, MEMORY, as_dask, as_pandas, cases
+from scipy.optimize import linprog
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from strategies import examples
+
+from felicific import (
+    Budget,
+    FairClassifier,
+    Floor,
+    Happiness,
+    InfeasibleError,
+    Losers,
+    Moments,
+    Policy,
+    audit,
+    frontier,
+    moments,
+    solve,
+)
+from felicific.exceptions import CertificateError, ConstraintError, HappinessError, PolicyFileError
+
+
+def people(n=400, seed=0):
+    """People of two groups, one of whom has higher scores."""
+    rng = np.random.default_rng(seed)
+    g = rng.integers(0, 2, n)
+    s = rng.normal(size=n) + 0.9 * g
+    p = 1 / (1 + np.exp(-s))
+    return as_pandas(
+        {
+            "s": s, "g": np.array(["f", "m"], dtype=object)[g], "loan": rng.integers(1, 40, n) / 4,
+            "y": (rng.random(n) < p).astype(int), "p0": 1 - p, "p1": p, "now": rng.integers(0, 2, n),
+        }
+    )  # fmt: skip
+
+
+COLUMNS = {"proba": {0: "p0", 1: "p1"}, "y": "y", "sensitive_features": "g"}
+ASKED = COLUMNS | {"happiness": {"got": "decision * loan"}}
+
+
+def lost(odds, now):
+    """Chance of each person to be refused, of those who are approved today."""
+    return odds[:, 0] * (np.asarray(now) == 1)
+
+
+def by_group(numbers, table):
+    return {g: float(numbers[(table["g"] == g).to_numpy()].mean()) for g in "fm"}
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Who loses
+
+
+def naive_loses(case, row, decision):
+    """Whether a decision gives one person less of something than today's does."""
+    now = case.classes[case.now(row)]
+    return any(
+        part.counts(row)
+        and part.value(row, now) - part.value(row, decision) > 1e-12 * abs(part.value(row, now))
+        for part in case.parts
+    )
+
+
+@examples(30)
+@given(cases(), st.sampled_from([*MEMORY, *LAZY, "dask"]), st.sampled_from(["label", "soft-label"]))
+def test_who_loses_is_a_loop_over_rows_everywhere(case, place, policy):
+    """The component counts, in memory and on every engine, whom each decision gives less of some component."""
+    with tempfile.TemporaryDirectory() as folder:
+        if place in MEMORY:
+            table = MEMORY[place](case.columns)
+        else:
+            table = as_dask(case.columns) if place == "dask" else LAZY[place](case.columns, Path(folder))
+        found = moments(table, **case.asked, policy=policy, constraints=[Losers()])
+    j = [component.name for component in found.components].index("loses")
+    component = found.components[j]
+    assert (component.bounds, component.unit, component.wanted, component.aside) == (
+        (0, 1),
+        "share",
+        False,
+        True,
+    )
+    value = (found.value + (found.origin * found.among)[:, :, None, :])[..., j]
+    for z, s, d in np.ndindex(*value.shape):
+        wanted, _ = case.total(
+            case.groups[z], lambda row, d=d: naive_loses(case, row, case.classes[d]), s, policy
+        )
+        assert value[z, s, d] == pytest.approx(wanted, abs=1e-9 * found.total)
+    assert found.today.means[:, j] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_only_what_people_want_can_be_lost():
+    """Of a criterion, who is decided unfavourably less often loses nothing; three classes have one favourable one."""
+    rng, n = np.random.default_rng(2), 300
+    proba = rng.dirichlet([1, 1, 1], n)
+    table = as_pandas({f"p{k}": proba[:, k] for k in range(3)} | {
+        "y": rng.integers(0, 3, n), "g": np.array(["f", "m"], dtype=object)[rng.integers(0, 2, n)],
+    })  # fmt: skip
+    asked = {"proba": ["p0", "p1", "p2"], "y": "y", "sensitive_features": "g", "favourable": 1}
+    for criterion in ("statistical_parity", "equalized_odds", "equal_opportunity"):
+        found = moments(table, **asked, happiness=criterion, policy="label", constraints=[Losers()])
+        value = (found.value + (found.origin * found.among)[:, :, None, :])[..., -1].sum(axis=0)
+        own = found.mass.sum(axis=0)
+        if criterion == "equal_opportunity":
+            own = np.bincount(proba.argmax(axis=1)[table["y"] == 1], minlength=3)
+        wanted = np.zeros((3, 3))
+        wanted[1, [0, 2]] = own[1]
+        assert np.allclose(value, wanted), criterion
+
+
+def test_parts_of_sites_add():
+    """Sums of two sites with who loses are those of all; a file holds them; without it they say so."""
+    table = people()
+    asked = ASKED | {"constraints": [Losers(0.1)], "groups": ["f", "m"]}
+    whole = moments(table, **asked)
+    both = moments(table[:150], **asked) + Moments.from_json(moments(table[150:], **asked).to_json())
+    one, two = (solve(sums, gap=1.0, constraints=[Losers(0.02)], random_state=0) for sums in (whole, both))
+    assert one.loss == pytest.approx(two.loss, abs=1e-9)
+    assert one.means["loses"] == pytest.approx(two.means["loses"], abs=1e-9)
+    with pytest.raises(ConstraintError, match=r"moments\(..., constraints=\[Losers"):
+        solve(moments(table, **ASKED), gap=1.0, constraints=[Losers(0.02)])
+    old = json.loads(solve(whole, gap=1.0, random_state=0).to_json())
+    assert [component["aside"] for component in old["components"]] == [False, True]
+
+
+def test_a_gap_and_a_frontier_leave_it_alone():
+    """One number for all gaps, the gap of a policy and a frontier of sums do not speak of who loses."""
+    sums = moments(people(), **ASKED, constraints=[Losers()])
+    policy = solve(sums, gap=1.0, random_state=0)
+    assert policy.basis.asked == {"got": 1.0}
+    assert policy.gap == policy.gaps["got"]
+    line = frontier(sums)
+    assert np.isfinite(line.ray).tolist() == [True, False]
+    assert len(line) == len(frontier(moments(people(), **ASKED)))
+
+
+# ---------------------------------------------------------------------------------------------------------
+# The program
+
+
+def least_loss(sums, width, limits, floor=None):
+    """Another program: least loss over q[z, s, d] with a gap of component 0, and limits of (group or None, share)."""
+    g, s, k = sums.loss.shape
+    value = sums.value + (sums.origin * sums.among)[:, :, None, :]
+    counted = sums.counted
+
+    def mean(z, j):
+        row = np.zeros((g, s, k))
+        row[z] = value[z, :, :, j] / counted[z, j]
+        return row.ravel()
+
+    upper, sides = [], []
+    for a in range(g):
+        for b in range(g):
+            if a != b:
+                upper.append(mean(a, 0) - mean(b, 0))
+                sides.append(width)
+    for z, share in limits:
+        shares = counted[:, 1] / counted[:, 1].sum() if z is None else np.eye(g)[z]
+        upper.append(sum(shares[z] * mean(z, 1) for z in range(g)))
+        sides.append(share)
+    if floor is not None:
+        for z in range(g):
+            upper.append(-mean(z, 0))
+            sides.append(-floor)
+    equal = np.kron(np.eye(g * s), np.ones((1, k)))
+    found = linprog(
+        sums.loss.ravel() / sums.total,
+        np.array(upper),
+        sides,
+        equal,
+        np.ones(g * s),
+        (0, None),
+        method="highs",
+    )
+    return found.fun if found.status == 0 else None
+
+
+@examples(40)
+@given(
+    st.integers(0, 10_000),
+    st.sampled_from([0.0, 0.3, 1.0, 9.0]),
+    st.lists(
+        st.tuples(st.sampled_from([None, 0, 1]), st.sampled_from([0.0, 0.01, 0.05, 0.2])),
+        min_size=1,
+        max_size=3,
+    ),
+    st.sampled_from([None, 1.0, 2.5]),
+    st.booleans(),
+)
+def test_the_optimum_is_that_of_another_program(seed, width, limits, floor, today):
+    """Alone and with gaps and floors, of all people and of groups, the loss is that of a program written by hand."""
+    table = people(200, seed)
+    sums = moments(table, **ASKED, policy="label", today="now" if today else None, constraints=[Losers()])
+    asked = [Losers(share, groups=None if z is None else ["fm"[z]]) for z, share in limits]
+    asked += [] if floor is None else [Floor("got", floor)]
+    wanted = least_loss(sums, width, limits, floor)
+    if wanted is None:
+        with pytest.raises(InfeasibleError):
+            solve(sums, gap=width, constraints=asked)
+        return
+    policy = solve(sums, gap=width, constraints=asked, random_state=0)
+    assert policy.loss == pytest.approx(wanted, abs=1e-9)
+
+
+@pytest.mark.parametrize("groups", [None, ("m",), ("f", "m")])
+@pytest.mark.parametrize("today", [None, "now"])
+def test_prices_are_slopes(groups, today):
+    """The price of a limit is the loss per unit by which it is tightened, by finite differences."""
+    sums = moments(people(2000, 5), **ASKED, today=today, constraints=[Losers()])
+    share, step, gap = 0.0217, 1e-5, 0.31
+
+    def solved(at_most):
+        return solve(sums, gap=gap, constraints=[Losers(at_most, groups=groups)], random_state=0)
+
+    policy = solved(share)
+    slope = (solved(share - step).loss - solved(share + step).loss) / (2 * step)
+    price = sum(price for name, price in policy.prices.items() if "get less than today" in name)
+    assert slope > 0
+    assert price == pytest.approx(slope, rel=1e-6)
+
+
+def test_words():
+    """Requirements read as people say them, in prices and in conflicts."""
+    sums = moments(people(), **ASKED, constraints=[Losers(), Losers(happiness="got")])
+    asked = [Losers(0.02), Losers(0.005, groups=["f"]), Losers(0.1, "got")]
+    assert [*solve(sums, gap=3.0, constraints=asked, random_state=0).prices] == [
+        "got",
+        "at most 2 % of the people get less than today",
+        "at most 0.5 % of group 'f' get less than today",
+        "at most 10 % of the people get less 'got' than today",
+    ]
+    assert str(Losers(0.02)) == "at most 2 % of the people get less than today"
+
+
+def test_a_conflict_is_irreducible_and_in_words():
+    """Who conflicts is named, and nobody else: a budget below today's cannot be kept if nobody loses."""
+    sums = moments(people(), **ASKED, constraints=[Losers()])
+    mean = float((sums.counted[:, 0] / sums.counted[:, 0].sum()) @ sums.today.means[:, 0])
+    asked = [Losers(0), Budget("got", at_most=mean / 2), Floor("got", 0.1)]
+    with pytest.raises(InfeasibleError) as caught:
+        solve(sums, gap=None, constraints=asked)
+    assert len(caught.value.conflict) == 2
+    assert caught.value.conflict[0] == "at most 0 % of the people get less than today"
+    assert "'got' of all people together" in caught.value.conflict[1]
+
+
+@pytest.mark.parametrize("kind", ["score", "label", "soft-label"])
+def test_levelling_up_only(kind):
+    """With Losers(0) nobody's chances are worse than today, person by person."""
+    table = people()
+    policy = solve(table, **ASKED, policy=kind, gap=0.5, constraints=[Losers(0)], random_state=0)
+    odds = policy.odds(
+        table[["p0", "p1"]] if kind != "label" else (table["p1"] > 0.5).astype(int), table["g"]
+    )
+    assert lost(odds, table["p1"] > 0.5).max() <= 1e-9
+    assert policy.means["loses"] == pytest.approx({"f": 0.0, "m": 0.0}, abs=1e-9)
+
+
+def test_nobody_can_lose_who_has_nothing():
+    """Where everybody gets the least today, no decision takes from anybody: that is right, and no error."""
+    table = people()
+    table["none"] = 0
+    policy = solve(table, **ASKED, today="none", gap=1.0, constraints=[Losers(0)], random_state=0)
+    assert policy.means["loses"] == {"f": 0.0, "m": 0.0}
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Doors
+
+MODEL = FrozenEstimator(LogisticRegression().fit(people(600, 9)[["s"]], people(600, 9)["y"]))
+
+
+def classifier(**changes):
+    settings = {"happiness": {"got": "decision * loan"}, "gap": 0.5, "constraints": [Losers(0.03)]}
+    return FairClassifier(MODEL, sensitive_features="g", random_state=0, **(settings | changes))
+
+
+@pytest.mark.parametrize("kind", ["score", "label", "soft-label", "individual"])
+@pytest.mark.parametrize("blind", [False, True])
+def test_fits_recalibrations_and_files(kind, blind):
+    """What is stated of losers is what happens, of every kind of policy, also recalibrated and out of a file."""
+    table, fresh = people(), people(seed=3)
+    fair = classifier(policy=kind, group_at_predict=not blind, gap=0.9).fit(table, table["y"])
+    for found, others in ((fair, table), (fair.recalibrate(fresh), fresh)):
+        odds = found.predict_proba(others)
+        now = MODEL.predict(others[["s"]])
+        shares = by_group(lost(odds, now), others)
+        stated = found.policy_.means["loses"]
+        if blind and kind == "individual":
+            continue  # its numbers are out of fold
+        assert stated == pytest.approx(shares, abs=1e-9)
+        assert lost(odds, now).mean() <= 0.03 + 1e-6
+    back = Policy.from_json(fair.policy_.to_json())
+    assert back.means == fair.policy_.means
+    if not blind:
+        scores = MODEL.predict_proba(table[["s"]]) if back.needs_proba else MODEL.predict(table[["s"]])
+        assert np.array_equal(back.odds(scores, table["g"], table), fair.predict_proba(table))
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_files_of_individual_policies_with_functions(own):
+    """Who loses is rebuilt from the functions that the reader passes."""
+
+    def got(decision, x):
+        return decision * x["loan"]
+
+    table = people()
+    happiness = {"got": got}
+    asked = Losers(0.05, happiness=Happiness(got, name="twice")) if own else Losers(0.05)
+    fair = classifier(policy="individual", happiness=happiness, constraints=[asked]).fit(table, table["y"])
+    text = fair.policy_.to_json()
+    with pytest.raises(PolicyFileError, match="Python function"):
+        Policy.from_json(text)
+    given = happiness | ({"twice": got} if own else {})
+    back = Policy.from_json(text, happiness=given)
+    scores = MODEL.predict_proba(table[["s"]])
+    assert np.array_equal(back.odds(scores, table["g"], table), fair.predict_proba(table))
+
+
+@pytest.mark.parametrize("kind", ["score", "individual"])
+def test_it_holds_along_a_frontier_and_at_other_gaps(kind):
+    """Every policy of the frontier keeps it; so does one that was moved."""
+    table = people()
+    fair = classifier(policy=kind).fit(table, table["y"])
+    j = [component.name for component in fair.frontier_.components].index("loses")
+    share = (table["g"] == "f").mean()
+    means = fair.frontier_.means[:, :, j]
+    assert (share * means[:, 0] + (1 - share) * means[:, 1]).max() <= 0.03 + 1e-6
+    moved = fair.at(gap=0.9)
+    assert lost(moved.predict_proba(table), MODEL.predict(table[["s"]])).mean() <= 0.03 + 1e-6
+
+
+def test_frontiers_of_tables_and_sums_agree():
+    """The frontier of a table, of sums and of an engine is the same, with the limit kept everywhere."""
+    table, asked = people(), [Losers(0.02)]
+    columns = {name: table[name].to_numpy() for name in table}
+    lines = [
+        frontier(table, **ASKED, constraints=asked),
+        frontier(moments(table, **ASKED, constraints=asked), constraints=asked),
+        frontier(LAZY["duckdb"](columns, None), **ASKED, constraints=asked),
+    ]
+    for line in lines[1:]:
+        assert line.loss == pytest.approx(lines[0].loss, abs=1e-9)
+        assert line.tau == pytest.approx(lines[0].tau, abs=1e-9)
+
+
+def test_an_individual_policy_on_an_engine():
+    """Passes over an engine find a policy that keeps the limit too."""
+    table = people()
+    columns = {name: table[name].to_numpy() for name in table}
+    policy = solve(
+        LAZY["polars lazy"](columns, None), **ASKED, policy="individual", gap=0.5, constraints=[Losers(0.02)],
+        random_state=0,
+    )  # fmt: skip
+    odds = policy.odds(table[["p0", "p1"]], table["g"], table)
+    assert lost(odds, table["p1"] > 0.5).mean() <= 0.02 + 1e-6
+
+
+@pytest.mark.filterwarnings("ignore::felicific.exceptions.FittedRowsWarning")
+def test_an_audit_measures_who_loses():
+    """An audit of what people got, beside what is decided today, finds the share that the policy states."""
+    table = people()
+    fair = classifier().fit(table, table["y"])
+    now = MODEL.predict(table[["s"]])
+    found = audit(fair, table, table["y"], happiness="decision < today", today=now)
+    means = {group: mean.estimate for group, mean in found.components[0].means.items()}
+    assert means == pytest.approx(fair.policy_.means["loses"], abs=1e-9)
+    assert audit(fair, table, table["y"])["got"].gap.estimate == pytest.approx(fair.gaps_["got"], abs=1e-9)
+
+
+def test_several_losers_of_different_happiness():
+    """Each has a component of its own name; of the same happiness one is shared."""
+    table = people()
+    twice = Happiness("decision * loan", among="y == 1", name="deserved")
+    asked = [Losers(0.05), Losers(0.02, twice), Losers(0.01, twice, ["f"]), Losers(0.05, "got")]
+    policy = solve(table, **ASKED, gap=1.0, constraints=asked, random_state=0)
+    assert [component.name for component in policy.components] == [
+        "got",
+        "loses",
+        "loses deserved",
+        "loses got",
+    ]
+    assert policy.means["loses"] == pytest.approx(policy.means["loses got"], abs=1e-12)
+    other = Happiness("decision * loan * 2", name="deserved")
+    with pytest.raises(HappinessError, match="differ"):
+        solve(table, **ASKED, gap=1.0, constraints=[asked[1], Losers(0.02, other)])
+    with pytest.raises(HappinessError, match="differ"):
+        solve(table, **ASKED, gap=1.0, constraints=[Losers(0.02, Happiness("decision", name="got"))])
+
+
+@pytest.mark.parametrize("at_most", [-0.1, 1.0, 2, "0.1", None, True, float("nan"), [0.1]])
+def test_a_share_that_is_none_is_refused(at_most):
+    """A share lies from 0 to below 1."""
+    with pytest.raises(ConstraintError, match=r"are to lose.*0\.02"):
+        Losers(at_most)
+
+
+@pytest.mark.parametrize("groups", ["fm", 3, [], ()])
+def test_groups_that_are_no_list_are_refused(groups):
+    """Groups are a list."""
+    with pytest.raises(ConstraintError, match="list of groups"):
+        Losers(0.1, groups=groups)
+
+
+def test_what_does_not_occur_is_refused():
+    """A group or a happiness that is none is named, with those there are."""
+    table = people()
+    with pytest.raises(ConstraintError, match=r"'x', which does not occur.*'f', 'm'"):
+        solve(table, **ASKED, constraints=[Losers(0.1, groups=["x"])])
+    with pytest.raises(ConstraintError, match=r"'gott', which is no component.*'got'"):
+        solve(table, **ASKED, constraints=[Losers(0.1, "gott")])
+
+
+# ---------------------------------------------------------------------------------------------------------
+# What it costs
+
+
+def test_the_price_of_losers_is_that_of_fitting_again():
+    """Each row is the policy that a limit of that share would give; the first is the policy itself."""
+    table = people(1500)
+    fair = classifier(constraints=[], gap=0.3).fit(table, table["y"])
+    rows = fair.price_of_losers()
+    assert rows[0].loss == fair.loss_
+    shares = by_group(lost(fair.predict_proba(table), MODEL.predict(table[["s"]])), table)
+    assert rows[0].loses == pytest.approx(shares, abs=1e-9)
+    assert [row.at_most / rows[0].at_most for row in rows] == pytest.approx([1, 0.5, 0.25, 0])
+    for row in rows[1:]:
+        again = classifier(constraints=[Losers(row.at_most, groups=["f", "m"])], gap=0.3).fit(
+            table, table["y"]
+        )
+        assert row.loss == pytest.approx(again.loss_, abs=1e-9)
+        assert max(row.loses.values()) <= row.at_most + 1e-9
+    assert "loses" not in fair.policy_.means
+    assert [component.name for component in fair.moments_.components] == ["got"]
+
+
+def test_the_price_of_losers_out_of_reach_and_of_nothing():
+    """Where no policy takes from nobody, the row says so; where nobody loses there is no table."""
+    table = people(1500)
+    tight = classifier(constraints=[Budget("got", at_most=1.0)], gap=0.3).fit(table, table["y"])
+    assert tight.price_of_losers()[-1][1:] == (None, None)
+    assert classifier(constraints=[Losers(0)], gap=0.3).fit(table, table["y"]).price_of_losers() == []
+    individual = classifier(policy="individual").fit(table, table["y"])
+    assert individual.price_of_losers() == []
+
+
+def test_the_report_says_what_it_costs():
+    """The page has the table, and what was asked; a policy that takes from nobody has none."""
+    table, others = people(600), people(300, seed=4)
+    page = classifier(constraints=[Losers(0.06)], gap=0.3).fit(table, table["y"]).report(others, others["y"])
+    rows = page.to_dict()["losers"]
+    assert len(rows) == 4
+    assert "Who would lose less, and what it costs" in page.to_html()
+    assert "at most 6 % of the people get less than today" in page.to_html()
+    assert "nobody" in page.to_html()
+    none = classifier(constraints=[Losers(0)], gap=0.3).fit(table, table["y"]).report(others, others["y"])
+    assert none.to_dict()["losers"] == []
+    assert "Who would lose less" not in none.to_html()
+
+
+def test_the_shell(tmp_path):
+    """--losers of fit and frontier, and today of an audit, say the same as Python."""
+    from typer.testing import CliRunner
+
+    from felicific.cli import app
+
+    table = people()
+    table.to_csv(tmp_path / "people.csv", index=False)
+    common = [str(tmp_path / "people.csv"), "--group", "g", "--happiness", "decision * loan"]
+    fitting = [*common, "--proba", "p1", "--label", "y", "--losers", ".02"]
+    out = tmp_path / "policy.json"
+    run = CliRunner().invoke(app, ["fit", *fitting, "--gap", "0.5", "--out", str(out), "--json"])
+    assert run.exit_code == 0, run.output
+    asked = COLUMNS | {"happiness": "decision * loan"}
+    python = solve(table, **asked, gap=0.5, constraints=[Losers(0.02)], random_state=0)
+    written = Policy.load(out)
+    assert written.loss == pytest.approx(python.loss, abs=1e-9)
+    assert written.means["loses"] == pytest.approx(python.means["loses"], abs=1e-9)
+    run = CliRunner().invoke(app, ["frontier", *fitting, "--json"])
+    assert run.exit_code == 0, run.output
+    line = frontier(table, **asked, constraints=[Losers(0.02)])
+    assert json.loads(run.stdout)["breakpoints"]["loss"] == pytest.approx(line.loss.tolist(), abs=1e-9)
+    run = CliRunner().invoke(app, ["fit", *fitting[:-1], "2", "--out", str(tmp_path / "no.json")])
+    assert run.exit_code != 0
+    lost_now = [str(tmp_path / "people.csv"), "--group", "g", "--happiness", "decision < today", "--json"]
+    run = CliRunner().invoke(app, ["audit", *lost_now, "--decision", "y", "--today", "now"])
+    assert run.exit_code == 0, run.output
+    shares = by_group(((table["y"] == 0) & (table["now"] == 1)).to_numpy(), table)
+    means = json.loads(run.stdout)["components"][0]["means"]
+    assert [mean["estimate"] for mean in means] == pytest.approx([*shares.values()], abs=1e-9)
+
+
+def test_losers_can_be_cloned_and_compared():
+    """A requirement is a value: equal ones are equal, and a search over settings may hold it."""
+    from sklearn.base import clone
+
+    fair = clone(classifier(constraints=[Losers(0.1, happiness="got", groups=["f"])]))
+    assert [*fair.constraints] == [Losers(0.1, "got", ("f",))]
+    assert replace(Losers(0.1), at_most=0.2) == Losers(0.2)
+
+
+def test_a_safe_fit_shows_it_on_people_held_out():
+    """With confidence, fewer are aimed at, so that people held out show the share; that nobody loses is never shown."""
+    table = people(6000, 702)
+    settings = {"gap": 0.9, "confidence": 0.9}
+    free = classifier(constraints=[], gap=0.0).fit(table, table["y"]).price_of_losers()[0].at_most
+    assert free > 0.08, "the limit binds"
+    for groups in (None, ["f", "m"]):
+        asked = Losers(0.08, groups=groups)
+        fair = classifier(constraints=[asked], **settings).fit(table, table["y"])
+        assert fair.certificate_.kept == tuple(row.words for row in asked.rows(fair.moments_))
+        assert "at most 8 % of" in str(fair.certificate_)
+        assert max(fair.policy_.means["loses"].values()) < 0.08
+        assert fair._fitted.problem.kept == (asked,)
+        assert fair.certificate_.to_dict()["kept"] == [*fair.certificate_.kept]
+    with pytest.raises(ConstraintError, match="can never be shown"):
+        classifier(constraints=[Losers(0)], **settings).fit(table, table["y"])
+    with pytest.raises(CertificateError, match=r"could be shown to keep to: at most 0\.05 %.*Allow about"):
+        classifier(constraints=[Losers(0.0005)], gap=3.0, confidence=0.9).fit(table[:1000], table["y"][:1000])

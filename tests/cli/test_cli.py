@@ -1192,6 +1192,45 @@ def test_money_and_accuracy_are_written_alike_everywhere(folder, works):
     assert "Gap at most $16,000: " in outputs[0]
 
 
+def test_the_cost_of_changes_in_the_shell(folder, works, scores):
+    """--change-cost is that of the library: a number, or auto, which is found on the file's rows and is the default."""
+    line = f"fit scores.csv --proba score --label repaid --group sex --happiness '{FUNDING}' --gap 100 --seed 0 --force"
+    sums = moments(scores, proba="score", y="repaid", sensitive_features="sex", happiness=FUNDING)
+    for cost in (0, 0.07):
+        told = json.loads(works(f"{line} --change-cost {cost} --json"))
+        policy = solve(sums, gap=100, change_cost=cost, random_state=0)
+        assert told["change_cost"] == cost == Policy.load("policy.json").change_cost
+        assert told["fitted"]["loss"] == pytest.approx(policy.loss)
+        assert told["unconstrained"]["loss"] == pytest.approx(policy.outcomes["unconstrained"].loss)
+        assert told["fitted"]["shares"]["changed"] == pytest.approx(policy.outcome.changed.tolist())
+    printed = works(line)
+    policy = Policy.load("policy.json")
+    assert policy.change_cost in (0.0, 0.02, 0.05, 0.1, 0.2)
+    assert all(sentence in printed for sentence in policy.story())
+    assert printed == works(f"{line} --change-cost auto")
+    assert json.loads(works(f"{line} --policy label --json"))["change_cost"] == 0.0
+
+
+def test_changes_alone_need_no_label_in_the_shell(folder, works, felicific, scores):
+    """--loss changes fits without --label; what looks at labels, or nothing that says the classes, is one line."""
+    scores.drop(columns="repaid").to_csv("blank.csv", index=False)
+    line = f"fit blank.csv --proba score --group sex --happiness '{FUNDING}' --gap 100 --seed 0 --force"
+    told = json.loads(works(f"{line} --today approved --loss changes --json"))
+    both = json.loads(
+        works(line.replace("blank", "scores") + " --label repaid --today approved --loss changes --json")
+    )
+    assert told["fitted"] == both["fitted"]
+    assert told["today"]["loss"] == 0.0
+    code, _, words = felicific(f"{line} --today approved")
+    assert (code, words.count("\n")) == (2, 1)
+    assert "There are no labels y, and the loss looks at them. Name their column in --label" in words
+    code, _, words = felicific(f"{line} --loss changes")
+    assert code == 2
+    assert "Name what is decided today with --today" in words
+    code, _, words = felicific(f"{line} --today approved --loss changes --change-cost much")
+    assert "--change-cost is 'much', which is no number" in words
+
+
 # ---------------------------------------------------------------------------------------------------------
 # Alternatives
 

@@ -224,7 +224,7 @@ def test_individual_outcome_is_that_of_the_cross_fitted_beliefs():
 def test_the_blind_optimum_is_that_of_the_naive_program(criterion, gap):
     """Over the cells of the score, the least loss of all blind monotone policies is found."""
     table, y = make_signs(300, 3, seed=4)
-    fair = fitted(table, y, Score(cells=30), happiness=CRITERIA[criterion][0], gap=gap)
+    fair = fitted(table, y, Score(cells=30), happiness=CRITERIA[criterion][0], gap=gap, change_cost=0)
     proba = fair.estimator_.predict_proba(table[FEATURES])
     signal = fair.policy_.signal
     components = CRITERIA[criterion][1](table, y)
@@ -268,7 +268,7 @@ def test_out_of_reach_without_the_group():
 def test_blindness_costs_what_it_says(policy, criterion):
     """cost_of_blindness_ is the loss over that of the policy that sees the group, and not below zero."""
     table, y = make_signs()
-    options = {"happiness": CRITERIA[criterion][0], "gap": WIDTHS[criterion]}
+    options = {"happiness": CRITERIA[criterion][0], "gap": WIDTHS[criterion], "change_cost": 0}
     blind = fitted(table, y, policy, **options)
     seeing = fitted(table, y, policy, group_at_predict=True, **options)
     assert blind.cost_of_blindness_ == pytest.approx(blind.loss_ - seeing.loss_, abs=1e-12)

@@ -107,8 +107,8 @@ def test_a_missing_column_is_named(refuses):
 
 def test_keys_are_passed_to_predict(refuses):
     """By name or as an array, they are those of the constructor, and win over them; the content does not matter."""
-    fair, rows = fitted(key=None)
-    named, _ = fitted()
+    fair, rows = fitted(key=None, change_cost=0)
+    named, _ = fitted(change_cost=0)
     ids = rows["id"].to_numpy()
     decided = fair.predict(rows, key="id")
     assert (decided == named.predict(rows)).all()

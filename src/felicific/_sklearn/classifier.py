@@ -181,7 +181,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         The sums the policy was fitted on; None for an individual policy.
     cost_of_blindness_ : float
         With ``group_at_predict=False``: by how much the loss on the fitted rows exceeds that of the policy of the
-        same kind that sees the group.
+        same kind, at the same cost of changes, that sees the group.
     frontier_ : Frontier
         The least loss for every gap, of policies of this kind on the fitted people; solved when first looked at.
     certificate_ : Certificate

@@ -129,7 +129,7 @@ def found(fair: FairClassifier, people: pd.DataFrame) -> tuple[float, float]:
 
 
 def trial(world: World, n: int, rare: int | None, criterion: str, draws: int, seed: int) -> list[float]:
-    """Mean of the gap found, of what policies say is to be expected, and of what refits say."""
+    """Means of the gap found, of what policies say is to be expected, of what refits say, and of the fewest counted."""
     sums = []
     for draw in range(draws):
         rng = np.random.default_rng([seed, draw, n, rare or 0])
@@ -144,7 +144,7 @@ def trial(world: World, n: int, rare: int | None, criterion: str, draws: int, se
             continue  # somebody of every group and label is needed for equalized odds
         fair = fitted(people, criterion, 0.0, "score")
         said = [np.mean([*gaps.values()]) for gaps in (fair.policy_.expected_gaps(), fair.expected_gaps_)]
-        sums.append([found(fair, others)[0], *said])
+        sums.append([found(fair, others)[0], *said, fair.policy_.basis.evidence.number.min()])
     return [*np.mean(sums, axis=0).tolist(), float(len(sums))]
 
 
@@ -158,31 +158,21 @@ def expected_table(draws: int, seed: int) -> None:
     for name, world in worlds.items():
         for n, rare in [(n, None) for n in SIZES] + [(1_000, rare) for rare in RARE]:
             for words, criterion in CRITERIA.items():
-                real, formula, refits, runs = trial(world, n, rare, criterion, draws, seed)
-                smallest = rare if rare is not None else n // (4 if "4" in name else 3)
+                real, formula, refits, fewest, runs = trial(world, n, rare, criterion, draws, seed)
                 who = f"{n:,}" if rare is None else f"{n:,}, {rare} of one group"
-                numbers = [f"{real:.3f}"]
+                numbers = [f"{fewest:.0f}", f"{real:.3f}"]
                 for said in (formula, refits):
                     numbers += [f"{said:.3f}", f"{real / said:.2f}"]
                 rows.append([name, who, words, *numbers, f"{runs:.0f}"])
                 print(*rows[-1], sep=" | ", flush=True)
                 low, high = ALL_BUT_RARE
-                if smallest >= 100 and not low <= real / refits <= high:
+                if fewest >= 100 and not low <= real / refits <= high:
                     outside.append(rows[-1])
-    heads = [
-        "people",
-        "rows",
-        "criterion",
-        "gap found",
-        "policy says",
-        "ratio",
-        "refits say",
-        "ratio",
-        "draws",
-    ]
+    heads = ["people", "rows", "criterion", "fewest counted", "gap found"]
+    heads += ["policy says", "ratio", "refits say", "ratio", "draws"]
     print("\n" + table(heads, rows))
     print(
-        f"\nFound over expected outside {ALL_BUT_RARE}, groups of 100 or more: {len(outside)} of {len(rows)}."
+        f"\nFound over expected outside {ALL_BUT_RARE} though 100 or more are counted: {len(outside)} of {len(rows)}."
     )
 
 
@@ -190,27 +180,27 @@ def auto_table(draws: int, seed: int) -> None:
     """Individual policies against those of the score, where there are more than two classes."""
     hours = adult_pool(lambda X, y: np.digitize(X["hours-per-week"], [30, 40, 41, 50]), seed)
     worlds = {
-        "Adult, weekly hours in 5 classes": (from_pool(hours), 5, 8_000),
-        "made up, 3 classes": (made_up(2, 3), 3, 8_000),
-        "made up, 5 classes, 4 groups": (made_up(4, 5), 5, 8_000),
+        "made up, 3 classes": (made_up(2, 3), 3, ("statistical parity", "equalized odds")),
+        "Adult, weekly hours in 5 classes": (from_pool(hours), 5, ("statistical parity",)),
+        "made up, 5 classes, 4 groups": (made_up(4, 5), 5, ("statistical parity",)),
     }
-    rows = []
-    for name, (world, classes, n) in worlds.items():
-        for words, criterion in CRITERIA.items():
-            for gap in (0.0, 0.05):
+    rows, n = [], 5_000
+    for name, (world, classes, asked) in worlds.items():
+        for words in asked:
+            for gap, criterion in ((0.0, CRITERIA[words]), (0.05, CRITERIA[words])):
                 rows.append(
                     [name, words, f"{gap:g}", *_against(world, classes, n, criterion, gap, draws, seed)]
                 )
                 print(*rows[-1], sep=" | ", flush=True)
     heads = ["people", "criterion", "gap asked", "accuracy, score", "individual", "won (points)"]
-    heads += ["gap found, score", "individual", "seconds, score", "individual"]
+    heads += ["gap found, score", "individual", "processor seconds, score", "individual"]
     print("\n" + table(heads, rows))
     people = made_up(2, 5)(50_000, None, np.random.default_rng(seed))
     for policy in ("score", "individual"):
-        start = time.perf_counter()
+        start = time.process_time()
         fitted(people, "statistical_parity", 0.02, policy, 5)
         print(
-            f"50,000 rows, 5 classes, statistical parity .02, {policy}: {time.perf_counter() - start:.1f} s"
+            f"50,000 rows, 5 classes, statistical parity .02, {policy}: {time.process_time() - start:.1f} s"
         )
 
 
@@ -222,9 +212,9 @@ def _against(
         both = world(2 * n, None, np.random.default_rng([seed, draw, n]))
         people, others = both.iloc[:n], both.iloc[n:]
         for policy, measured in results.items():
-            start = time.perf_counter()
+            start = time.process_time()
             fair = fitted(people, criterion, gap, policy, classes)
-            took = time.perf_counter() - start
+            took = time.process_time() - start
             measured.append((*found(fair, others), took))
     score, individual = (np.array(measured) for measured in results.values())
     won = 100 * (score[:, 1] - individual[:, 1])

@@ -105,7 +105,8 @@ class FittedCells(Fitted):
     def price_of_losers(self) -> list[LosersRow]:
         """From the sums."""
         asked, see_group = self.problem.requirements, self.problem.see_group
-        return price_of_losers(self.compared, self.policy.q, asked, see_group=see_group)
+        cost = self.policy.change_cost
+        return price_of_losers(self.compared, self.policy.q, asked, see_group=see_group, change_cost=cost)
 
     def restated(self, policy: Policy) -> Policy:
         """By the sums where they suffice, else by the people."""

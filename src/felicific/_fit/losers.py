@@ -35,7 +35,12 @@ class LosersRow(NamedTuple):
 
 
 def price_of_losers(
-    sums: Moments, q: Floats, requirements: Sequence[Requirement], *, see_group: bool
+    sums: Moments,
+    q: Floats,
+    requirements: Sequence[Requirement],
+    *,
+    see_group: bool,
+    change_cost: float = 0.0,
 ) -> list[LosersRow]:
     """The loss of the policy ``q``, and of those where half as many lose, a quarter, and nobody; none if nobody does.
 
@@ -54,10 +59,10 @@ def price_of_losers(
     found = [row(most, own)]
     for left in LEFT:
         limit = Losers(left * most, groups=sums.groups)
+        asked = (*requirements, limit)
         try:
-            found.append(
-                row(limit.at_most, solve_program(sums, (*requirements, limit), see_group=see_group).outcome)
-            )
+            solution = solve_program(sums, asked, see_group=see_group, change_cost=change_cost)
+            found.append(row(limit.at_most, solution.outcome))
         except InfeasibleError:
             found.append(LosersRow(limit.at_most, None, None))
     return found

@@ -76,6 +76,8 @@ def gaps_in_words(policy: Policy, gaps: Mapping[str, float], digits: int = 6) ->
     """The gap of every happiness, of a criterion the largest one."""
     largest: dict[str, int] = {}
     for j, component in enumerate(policy.components):
+        if component.aside:
+            continue
         k = largest.setdefault(component.family, j)
         if gaps[component.name] > gaps[policy.components[k].name]:
             largest[component.family] = j

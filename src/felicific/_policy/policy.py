@@ -511,7 +511,8 @@ class Policy(ABC):
             negligible = self.outcome.gaps[j] <= 1e-12 * np.abs(self.outcome.means[:, j]).max()
             gap = component.quantity(0.0 if negligible else float(self.outcome.gaps[j]))
             mean = "Expected mean" if self.expected else "Mean"
-            found.append(f"{mean} {component.name!r} is {means}: a gap of {gap}.")
+            ending = "" if component.aside else f": a gap of {gap}"
+            found.append(f"{mean} {component.name!r} is {means}{ending}.")
         found += self.basis.reached(self.components, self.outcome.means)
         found += [*cost_of_changes(self.change_cost), outlook(self), *self.premises()]
         remarks = self.basis.remarks(self.components, self.wording.groups, self.outcome, whom)

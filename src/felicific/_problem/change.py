@@ -36,6 +36,13 @@ def remedy_of(component: Component) -> str:
     return f"Add Floor({component.name!r}, 'today') or let the policy see more."
 
 
+def only_takes(component: Component, before: Floats, after: Floats) -> bool:
+    """Whether no group's mean rises and that of some falls, of something that people want more of."""
+    change = after - before
+    least = NEGLIGIBLE * np.abs([before, after]).max()
+    return component.wanted and bool((change <= least).all() and (change < -least).any())
+
+
 def every_group_loses(
     components: Sequence[Component],
     groups: Sequence[str],
@@ -45,14 +52,16 @@ def every_group_loses(
     *,
     by_policy: bool = False,
 ) -> list[str]:
-    """A sentence for every component of which each group gets less; means are of shape (groups, components).
+    """A sentence for every component of which each group gets less, or some get less and none gets more.
 
-    ``groups`` are as they are to be written, ``where`` says of whom and compared with what. If it is ``by_policy``,
-    there is something to do about it.
+    Means are of shape (groups, components). ``groups`` are as they are to be written, ``where`` says of whom and
+    compared with what. If it is ``by_policy``, there is something to do about it.
     """
     found = []
     for j, component in enumerate(components):
         was, is_ = before[:, j], after[:, j]
+        if only_takes(component, was, is_) and not losing(component, was, is_):
+            found.append(_taking(component, groups, was, is_, where) + f" {remedy_of(component)}" * by_policy)
         if not losing(component, was, is_):
             continue
         falls = sorted((was - is_).tolist())
@@ -66,6 +75,16 @@ def every_group_loses(
         said = f"{EVERY_GROUP_LOSES}: {where}, mean {component.name!r} falls {how}."
         found.append(f"{said} {remedy_of(component)}" if by_policy else said)
     return found
+
+
+def _taking(component: Component, groups: Sequence[str], was: Floats, is_: Floats, where: str) -> str:
+    """What is said where some groups get less and none gets more."""
+    fewer = np.flatnonzero(was - is_ > NEGLIGIBLE * np.abs([was, is_]).max()).tolist()
+    each = ", ".join(
+        f"from {component.quantity(float(was[z]))} to {component.quantity(float(is_[z]))} in group {groups[z]}"
+        for z in fewer[:GROUPS]
+    )
+    return f"It only takes: {where}, mean {component.name!r} rises in no group, and falls {each}."
 
 
 def nothing_to_repair(
@@ -121,11 +140,17 @@ def three_points(
     if today is None or free is None or proposed is None:
         return []
 
+    def gap(component: Component, point: Reached, j: int) -> str:
+        most = max(float(one.gaps[j]) for one in (today, free, proposed))
+        number = float(point.gaps[j])
+        return component.quantity(0.0 if number <= ROUNDING * most else number)
+
     def step(before: Reached, after: Reached) -> str:
         loss = f"{loss_words(loss_name)} {loss_text(loss_name, before.loss)} -> {loss_text(loss_name, after.loss)}"
         gaps = [
-            f"gap of {c.name!r} {c.quantity(float(a))} -> {c.quantity(float(b))}"
-            for c, a, b in zip(components, before.gaps, after.gaps, strict=True)
+            f"gap of {c.name!r} {gap(c, before, j)} -> {gap(c, after, j)}"
+            for j, c in enumerate(components)
+            if not c.aside
         ]
         return ", ".join([loss, *gaps])
 

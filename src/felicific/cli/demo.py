@@ -25,7 +25,7 @@ class DemoOptions(Forced):
 
 
 def demo(options: DemoOptions) -> None:
-    """Simulate the paper's loans, train a forest, audit it, trace the trade-off, repair it at gap 0, report.
+    """Simulate the paper's loans, train a forest, audit it, repair it at gap 0, say who gains and who loses, report.
 
     Example: felicific demo --rows 20000
     """
@@ -37,17 +37,23 @@ def demo(options: DemoOptions) -> None:
         loans = _run(options.rows, options.seed, status.update)
         status.update("Writing the report ...")
         written = _report(loans, options.out, options.force)
-    for part in (_introduction(options.rows), _before_after(loans), _trade_off(loans), _reading(loans)):
-        console.print(part)
+    parts = (_introduction, _before_after, _points, _who, _trade_off, _reading)
+    for part in parts:
+        console.print(part(loans))
     console.print(written, markup=False, soft_wrap=True)
     console.print(f"Done in {time.perf_counter() - start:.1f} s.", style="dim")
 
 
 @dataclass(frozen=True)
 class _Loans:
-    """Everything the demonstration shows: the classifier, the people it has never seen, and what is done to them."""
+    """Everything the demonstration shows: the classifier, the people it has never seen, and what is done to them.
 
+    ``giving`` is the same classifier that takes from nobody, ``again`` that which is recalibrated.
+    """
+
+    rows: int
     fair: Any
+    giving: Any
     again: Any
     X: Any
     y: Any
@@ -55,10 +61,12 @@ class _Loans:
 
 
 def _run(rows: int, seed: int, say: Callable[[str], None]) -> _Loans:
+    from sklearn.base import clone
     from sklearn.frozen import FrozenEstimator
     from sklearn.model_selection import train_test_split
 
     from felicific._audit.audit import audit
+    from felicific._problem.losers import Losers
     from felicific._sklearn.classifier import FairClassifier
     from felicific.datasets import synthetic_loans
     from felicific.studies import make_forest
@@ -71,15 +79,17 @@ def _run(rows: int, seed: int, say: Callable[[str], None]) -> _Loans:
     say(f"Solving the linear program on {len(y_val):,} other people ...")
     asked: dict[str, Any] = {"happiness": data.happiness, "sensitive_features": data.sensitive_features}
     fair = FairClassifier(FrozenEstimator(model), gap=0.0, random_state=seed, **asked).fit(X_val, y_val)
+    giving = clone(fair).set_params(constraints=[Losers(0)]).fit(X_val, y_val)
     say(f"Recalibrating on {len(y_test):,} people without their labels ...")
     again = fair.recalibrate(X_test)
     say("Auditing ...")
     audits = {
         "today": audit(model.predict(X_test), X_test, y_test, **asked),
         "repaired": audit(fair, X_test, y_test),
+        "taking from nobody": audit(giving, X_test, y_test),
         "recalibrated": audit(again, X_test, y_test),
     }
-    return _Loans(fair, again, X_test, y_test, audits)
+    return _Loans(rows, fair, giving, again, X_test, y_test, audits)
 
 
 def _report(loans: _Loans, out: Path, force: bool) -> str:
@@ -102,11 +112,11 @@ def _report(loans: _Loans, out: Path, force: bool) -> str:
 # What is printed
 
 
-def _introduction(rows: int) -> Any:
+def _introduction(loans: _Loans) -> Any:
     from rich.text import Text
 
     return Text(
-        f"{rows:,} simulated loan applications. Women ask for $50,000 more than men who are as creditworthy. "
+        f"{loans.rows:,} simulated loan applications. Women ask for $50,000 more than men who are as creditworthy. "
         "Happiness is the dollars a person is lent. A random forest decides today; felicific changes its "
         "decisions as little as needed to bring the groups together.\n"
     )
@@ -136,6 +146,54 @@ def _before_after(loans: _Loans) -> Any:
     table.add_row("gap", *(interval(p.gap) for p in parts))
     table.add_row("accuracy", *(f"{1 - audit.loss.estimate:.2%}" for audit in loans.audits.values()))
     return table
+
+
+def _points(loans: _Loans) -> Any:
+    """Three points: today, tuned without requirements, and with them; beside them the policy that takes from nobody."""
+    from rich.table import Table
+
+    fair, dollars = loans.fair, loans.fair.policy_.components[0]
+    table = Table(
+        "", title="What tuning does and what fairness does,\non the fitted people", title_justify="left",
+        title_style="bold",
+    )  # fmt: skip
+    groups = [str(group) for group in fair.policy_.groups]
+    for name in ("accuracy", "gap", *(f"{what}, {group}" for what in ("gain", "lose") for group in groups)):
+        table.add_column(name, justify="right")
+    points = {**fair.outcomes_, "taking from nobody": loans.giving.outcomes_["proposed"]}
+    for name, point in points.items():
+        shares = [f"{share:.2%}" for part in (point.gains, point.loses) for share in part[:, 0]]
+        gap = dollars.cell(round(float(point.gaps[0])))
+        table.add_row(name, f"{1 - point.loss:.2%}", gap, *shares)
+    return table
+
+
+def _who(loans: _Loans) -> Any:
+    """Whether the policy only takes, in words; and what it costs to take from nobody."""
+    from rich.text import Text
+
+    fair, giving = loans.fair, loans.giving
+    today, proposed = fair.outcomes_["today"], fair.outcomes_["proposed"]
+    dollars, groups = fair.policy_.components[0], fair.policy_.groups
+    change = (proposed.means - today.means)[:, 0].round().tolist()
+    each = ", ".join(
+        f"{dollars.cell(abs(by))} {'more' if by > 0 else 'less'} for {group}"
+        if by
+        else f"the same for {group}"
+        for group, by in zip(groups, change, strict=True)
+    )
+    gives = any(by > 0 for by in change)
+    price = 100 * (giving.loss_ - fair.loss_)
+    words = (
+        f"The repair {'gives and takes' if gives else 'only takes'}: on average {each}, compared with today. Beside it "
+        "stands the policy that closes the gap and takes from nobody, Losers(0): on the fitted people it costs "
+        + (
+            f"{price:.2f} points of accuracy more.\n"
+            if price >= 0
+            else "nothing more, and changes more people.\n"
+        )
+    )
+    return Text(words)
 
 
 def _trade_off(loans: _Loans) -> Any:

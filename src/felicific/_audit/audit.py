@@ -31,6 +31,7 @@ from felicific._people.weights import WeightKind, warn_repeated
 from felicific._people.worth import idle
 from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import Policy
+from felicific._problem.asked import default_gap
 from felicific._problem.happiness import HappinessLike, written
 from felicific._problem.problem import Problem
 from felicific._problem.unions import Grouping
@@ -226,9 +227,11 @@ class _Asked:
 
     def fill(self, settings: Any) -> None:
         """Take what was not said from a FairClassifier, which remembers the groups that ``fit`` named."""
-        for name in ("happiness", "sensitive_features", "loss", "gap", "favourable"):
+        for name in ("happiness", "sensitive_features", "loss", "favourable"):
             if getattr(self, name) is None:
                 setattr(self, name, getattr(settings, name + "_" * (name == "sensitive_features")))
+        if self.gap is None:
+            self.gap = default_gap(settings.gap, settings.constraints)
 
 
 def _check_scores(policy: Policy | None, columns: Columns) -> None:
@@ -294,6 +297,8 @@ def _by_decisions(
         fair = has_policy(settings)
         if fair:
             asked.fill(settings)
+            if columns.missing_group is None:
+                columns = replace(columns, missing_group=settings.missing_group)
     y, cluster, now = (columns.column(X, role) for role in ("y", "cluster", "today"))
     if isinstance(decisions, str):
         decisions = columns.column(X, "decided")

@@ -66,15 +66,6 @@ class AuditOptions(Measured, Evidence, Limited, Answer):
             rich_help_panel=PEOPLE,
         ),
     ] = None
-    missing_group: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="What to call people whose group is missing, such as unknown: they are counted and shown, and not "
-            "compared. By default a missing group is an error.",
-            rich_help_panel=PEOPLE,
-        ),
-    ] = None
     ratios: Annotated[
         bool,
         typer.Option(
@@ -142,6 +133,7 @@ def audit(options: AuditOptions) -> None:
     Example: felicific audit loans.csv --decision approved --group sex --happiness "decision * loan" --unit $
     """
     from felicific._files import write_whole
+    from felicific.cli.inputs import read_between
     from felicific.cli.outputs import check_target, print_json, working
     from felicific.exceptions import DataError
 
@@ -154,7 +146,7 @@ def audit(options: AuditOptions) -> None:
     with working(f"Auditing {options.file} ..."):
         result = _measure(options)
         if options.ratios:
-            asked = [_columns(text, options.group) for text in options.between or ()]
+            asked = [read_between(text, options.group or []) for text in options.between or ()]
             result = result.with_ratios(*asked, min_people=options.min_people)
     if out is not None:
         write_whole(out, _as_file(result, out.suffix.lower()))
@@ -162,11 +154,6 @@ def audit(options: AuditOptions) -> None:
     tests = [part.test for part in result.components]
     if options.require and any(test is None or test.verdict != "at most" for test in tests):
         raise typer.Exit(4)
-
-
-def _columns(text: str, group: list[str]) -> str | list[str]:
-    """A column as it is called, or several between commas."""
-    return text if text in group or "," not in text else [name.strip() for name in text.split(",")]
 
 
 def _measure(options: AuditOptions) -> Audit:
@@ -187,7 +174,7 @@ def _measure(options: AuditOptions) -> Audit:
         favourable=people.favourable,
         today=people.today,
         weight_kind=people.weight_kind,
-        missing_group=options.missing_group,
+        missing_group=people.missing_group,
         confidence=options.confidence,
         method=options.method,
         simultaneous=options.simultaneous,

@@ -110,7 +110,7 @@ def read_asked(options: Traced, happiness: Any, gap: Sequence[str] | None) -> tu
 
     Without a number for either, those who are to be compared are to have a gap of 0.
     """
-    whom: list[Any] = [_between(text, options.group) for text in options.between or ()] or [None]
+    whom: list[Any] = [read_between(text, options.group) for text in options.between or ()] or [None]
     compared = [(between, options.min_people) for between in whom]
     found = read_constraints(options, happiness)
     ratios = _named(options.ratio, "ratio", happiness, _number)
@@ -126,7 +126,7 @@ def read_asked(options: Traced, happiness: Any, gap: Sequence[str] | None) -> tu
     return None, [*found, *(Gap(name, width, *said) for name, width in gaps.items() for said in compared)]
 
 
-def _between(text: str, group: list[str]) -> str | list[str]:
+def read_between(text: str, group: list[str]) -> str | list[str]:
     """A column of the group, or several."""
     parts = [text] if text in group else [part.strip() for part in text.split(",")]
     return parts if len(parts) > 1 else parts[0]

@@ -43,7 +43,7 @@ CHANCE = 3.0
 
 
 def on_adult() -> tuple[str, float]:
-    """What is found on the published test part, and the seconds that one more candidate takes."""
+    """What is found on the published test part, and the seconds of processor time that one more candidate takes."""
     data = adult()
     X = pd.get_dummies(data.X.drop(columns=["sex", "race"])).astype(float)
     train, test = slice(0, 32_561), slice(32_561, None)
@@ -85,10 +85,10 @@ def on_adult() -> tuple[str, float]:
 def _seconds(proba: dict[str, Any], names: list[str], people: Any, y: Any) -> float:
     best = np.inf
     for _ in range(5):
-        start = time.perf_counter()
+        start = time.process_time()
         chosen = {name: proba[name] for name in names}
         alternatives(chosen, people, y, happiness=HIRED, sensitive_features="sex", loss_slack=0.1)
-        best = min(best, time.perf_counter() - start)
+        best = min(best, time.process_time() - start)
     return float(best)
 
 
@@ -184,7 +184,7 @@ class World:
 WORLDS = (
     World("groups alike", 600),
     World("groups alike", 2_000),
-    World("groups alike, 5 candidates", 2_000, candidates=5),
+    World("groups alike, 5 candidates", 600, candidates=5),
     World("five groups alike", 2_000, groups=5),
     World("groups alike, without the group", 2_000, blind=True),
     World("groups alike, money", 2_000, money=True),
@@ -218,7 +218,7 @@ def main() -> None:
     given = parser.parse_args()
     page = given.out / "howto-alternatives.md"
     text, seconds = on_adult()
-    fill(page, "adult", f"{text}\n\nOne more candidate took {seconds:.2f} seconds.")
+    fill(page, "adult", f"{text}\n\nOne more candidate took {seconds:.2f} seconds of processor time.")
     fill(page, "worlds", in_worlds(given.worlds, lambda line: print(line, flush=True)))
 
 

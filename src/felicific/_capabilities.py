@@ -61,7 +61,11 @@ _EVERYWHERE = "memory engine sites files shell report"
 CAPABILITIES: tuple[Capability, ...] = (
     _row("classes", "more than two classes", _EVERYWHERE),
     _row("groups", "more than two groups, of several columns", _EVERYWHERE),
-    _row("requirements", "`Floor`, `Budget`, gaps of several components", "memory engine sites shell report"),
+    _row(
+        "requirements",
+        "`Floor`, `Budget`, `Losers`, gaps of several components",
+        "memory engine sites shell report",
+    ),
     _row(
         "functions",
         "a Python function as happiness",

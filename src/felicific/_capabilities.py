@@ -63,7 +63,7 @@ CAPABILITIES: tuple[Capability, ...] = (
     _row("groups", "more than two groups, of several columns", _EVERYWHERE),
     _row(
         "requirements",
-        "`Gap`, `Ratio`, `Floor`, `Budget`, of several components and attributes",
+        "`Gap`, `Ratio`, `Floor`, `Budget`, `Losers`, of several components and attributes",
         "memory engine sites shell report",
     ),
     _row(

@@ -6,7 +6,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import permutations
 from types import FunctionType
 from typing import Any, ClassVar, TypeAlias
@@ -123,7 +123,7 @@ class Component:
     looks_at_y: bool
     bounds: tuple[float, float] | None
     wanted: bool = True
-    aside: bool = False
+    aside: bool = field(default=False, compare=False)
 
     @property
     def widest(self) -> float:
@@ -472,7 +472,7 @@ def function_from_json(
         if component.name not in given:
             raise PolicyFileError(
                 f"The happiness {component.name!r} is a Python function, which a file cannot hold.",
-                "Pass happiness= with it, by that name.",
+                f"Pass happiness= with functions for {component.name!r} and all others that are.",
             )
         return given[component.name]
     function: Any = Correct()
@@ -495,7 +495,7 @@ def check_classes(happiness: Happiness, decisions: Sequence[Any], labels: Sequen
     for one in happiness.compared:
         check_classes(one, decisions, labels)
     named = ((happiness.function, "choice", decisions), (happiness.among, "label", labels))
-    for part, field, known in named:
-        value = getattr(part, field, None)
+    for part, attribute, known in named:
+        value = getattr(part, attribute, None)
         if value is not None and value not in known:
             raise refused(f"the happiness {happiness.name!r} speaks of a class that is none")

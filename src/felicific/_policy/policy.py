@@ -85,7 +85,7 @@ class Policy(ABC):
         Loss, group means and gaps on the fitted people.
     prices : dict
         Loss given up per unit by which each gap (by component) or other requirement (by its words) is
-        tightened.
+        tightened, what further changes cost (``change_cost``) included.
     salt : str
         128 bits of the lottery, as hexadecimal text. Whoever knows it can compute everybody's lot; one that begins with
         ``seed-`` comes from ``random_state``, so anybody can.

@@ -126,6 +126,7 @@ def _summary(result: _Result, out: Path) -> dict[str, Any]:
         "policy": str(out),
         "sentences": policy.sentences(),
         "fitted": outcome(policy.outcome),
+        "expected_gaps": policy.expected_gaps(),
         "today": outcome(result.today),
         "certificate": None if result.certificate is None else result.certificate.to_dict(),
     }

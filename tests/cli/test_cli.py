@@ -18,7 +18,7 @@ import pytest
 from typer.models import OptionInfo
 
 from felicific import Happiness, Policy, audit, frontier, moments, solve
-from felicific.cli import app, run
+from felicific.cli import app, in_the_shell, run
 from felicific.cli.model import halves
 from felicific.cli.options import PANELS
 from felicific.exceptions import FittedRowsWarning
@@ -570,6 +570,17 @@ def test_types_are_those_of_all_rows(folder, works):
     )
     means = found["components"][0]["means"]
     assert [(mean["group"], mean["estimate"]) for mean in means] == [("10", 0.0), ("2B", 1.0)]
+
+
+def test_fit_says_what_to_expect(folder, works):
+    """In a sentence, as data, and with options where the library names arguments."""
+    text = works(f"{FIT} --gap 200")
+    assert "a gap of about $" in text
+    assert "must be expected" in text
+    found = json.loads(works(f"{FIT} --gap 200 --json --force"))
+    assert found["expected_gaps"] == Policy.load("policy.json").expected_gaps()
+    said = in_the_shell("Every group loses: ... Add Floor('a b', 'today') or let the policy see more.")
+    assert said.endswith("Add --floor 'a b=today' or let the policy see more.")
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -147,6 +147,7 @@ def _summary(result: _Result, out: Path) -> dict[str, Any]:
         "policy": str(out),
         "sentences": policy.sentences(),
         "fitted": outcome(policy.outcome),
+        "expected_gaps": policy.expected_gaps(),
         "today": outcome(result.today),
         "requirements": [
             {"asked": words, "reached": number, "not_compared": policy.not_constrained.get(words, {})}

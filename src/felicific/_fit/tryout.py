@@ -117,9 +117,13 @@ class Tryout:
         (ledger, origin), weight = self._ledger, self._weights
         relative = self._per_group(self._values(odds)) / self._counted
         loss = float(weight @ np.einsum("id,id->i", odds, ledger.cost) / weight.sum())
-        people = self.people
-        known = relative[known_groups(people.groups, people.attributes, people.unknown)]
+        known = relative[self._known]
         return loss, relative + origin, known.max(axis=0) - known.min(axis=0)
+
+    @cached_property
+    def _known(self) -> list[int]:
+        """Positions of the groups that gaps are between."""
+        return known_groups(self.people.groups, self.people.attributes, self.people.unknown)
 
     def _per_group(self, numbers: Floats) -> Floats:
         """Sums over every group of numbers of shape (n, components)."""

@@ -194,10 +194,10 @@ def breakpoints(program: Program, changes: Floats) -> list[Point]:
 
     Of the policies that are equally good at one, it is that which changes today's decisions least.
     """
-    model = Ray(program)
+    model, place = Ray(program), _placed(program)
 
     def point(columns: Floats) -> Point:
-        return point_of(program, policy_of(program, columns))
+        return point_of(program, policy_of(program, columns), place)
 
     first, last = point(model.least().columns), point(model.weighted(0.0).columns)
     unit = program.cost_scale
@@ -232,20 +232,24 @@ def ray_of(moving: list[Moving], components: tuple[Component, ...]) -> Floats:
     return np.array([widths.get(component.name, math.inf) for component in components])
 
 
-def point_of(program: Program, q: Floats) -> Point:
-    """What some probabilities do, and how far along the ray that is."""
-    outcome = program.moments.evaluate(q)
-    return Point(_place(program, program.moments.relative_means(q)), outcome, q, program.value(outcome))
+def point_of(program: Program, q: Floats, place: Callable[[Floats], float] | None = None) -> Point:
+    """What some probabilities do, and how far along the ray that is, as ``place`` says of group means."""
+    found, outcome = (
+        (place or _placed(program))(program.moments.relative_means(q)),
+        program.moments.evaluate(q),
+    )
+    return Point(found, outcome, q, program.value(outcome))
 
 
 def today_at(program: Program) -> float:
     """How far along the ray today's decisions are."""
-    return _place(program, program.moments.today_value.sum(axis=1) / program.counted)
+    return _placed(program)(program.moments.today_value.sum(axis=1) / program.counted)
 
 
-def _place(program: Program, means: Floats) -> float:
+def _placed(program: Program) -> Callable[[Floats], float]:
     """How far along the ray group means are that are relative to the origin."""
-    return max((row.reached(means[:, row.j]) / row.width for row in program.rows if row.width), default=0.0)
+    moving = [(row.reached, row.j, row.width) for row in program.rows if row.width]
+    return lambda means: max((reached(means[:, j]) / width for reached, j, width in moving), default=0.0)
 
 
 def tau_of(outcome: Outcome, ray: Floats) -> float:

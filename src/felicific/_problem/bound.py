@@ -86,7 +86,8 @@ class GapRow(_Bound):
 
     def reached(self, means: Floats) -> float:
         """Largest minus smallest mean."""
-        return MEASURES["gap"](self.said.shares @ means)
+        found = self.said.shares @ means
+        return float(found.max() - found.min())
 
     def written(self, means: ScaledMeans, level: int, excess: Excess | None) -> list[ModelRow]:
         """One row for each mean; two where one of its sides gives way."""

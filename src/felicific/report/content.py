@@ -23,6 +23,7 @@ from felicific._fit.losers import LosersRow
 from felicific._fit.tryout import Tried, Tryout
 from felicific._frontier.breakpoints import tau_of
 from felicific._frontier.frontier import Frontier
+from felicific._policy.basis import write_outcome
 from felicific._policy.expected import outlook
 from felicific._policy.policy import Policy, Wording
 from felicific._problem.change import EVERY_GROUP_LOSES, losing, remedy_of
@@ -110,6 +111,8 @@ def describe_choice(
         "frontier": _frontier(tried, line, proposed, wording, confidence),
         "certificate": None if certificate is None else certificate.to_dict(),
         "notes": [*notes],
+        "points": {name: write_outcome(point) for name, point in policy.outcomes.items()},
+        "story": policy.story(),
         "losers": [
             {
                 "at_most": row.at_most,

@@ -40,6 +40,8 @@ def make_view(content: Content) -> dict[str, Any]:
         "caveats": _caveats(content, ways, names),
         "certificate": _certificate(content),
         "remarks": _remarks(content),
+        "points": _points(content, names) if chosen else [],
+        "gainers": [clean(_said(content, text), 600) for text in content.get("story", ())[2:]],
         "losers": _losers(content, names),
         "premises": content["policy"]["premises"] if chosen else [],
         "outlook": _outlook(content) if chosen else "",
@@ -266,6 +268,26 @@ def _ratio(row: dict[str, Any]) -> dict[str, str]:
     return {"ratio": RATIO(row["ratio"]), "span": "" if row["low"] == row["high"] == 1.0 else span}
 
 
+#: How the three points are called on the page.
+POINTS = {"today": "today", "unconstrained": "tuned, nothing asked for", "proposed": "the proposed policy"}
+
+
+def _points(content: Content, names: Names) -> list[list[str]]:
+    """Today, the best without requirements, and what is proposed: what is aimed at, the gaps, and who is changed."""
+    rows = []
+    for name, title in POINTS.items():
+        point = content.get("points", {}).get(name)
+        if point is None:
+            return []
+        changed = point["changed"]
+        moved = (
+            "not known" if changed is None else f"{percent(min(changed), 1)} to {percent(max(changed), 1)}"
+        )
+        gaps = [q(gap) for q, gap in zip(names.quantities, point["gaps"], strict=True)]
+        rows.append([title, names.goods([point["loss"]])[0], *gaps, moved])
+    return rows
+
+
 def _losers(content: Content, names: Names) -> list[list[str]]:
     """Who would lose less, and what it costs: at most so many of each group, the share of each, and the loss."""
     rows = []
@@ -292,7 +314,7 @@ def _outlook(content: Content) -> str:
 def _remarks(content: Content) -> list[str]:
     """That every group loses, or that there was nothing to repair: of a choice as compared, of an audit as noted."""
     found = content["change"]["remarks"] if content["kind"] == "choice" else content["today"]["notes"]
-    said = ("Every group loses", "Nothing to repair")
+    said = ("Every group loses", "It only takes", "Nothing to repair")
     return [clean(_said(content, text), 600) for text in found if text.startswith(said)]
 
 

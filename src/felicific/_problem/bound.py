@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
 import numpy as np
@@ -18,16 +18,12 @@ class _Bound:
     """What all rows have in common: what is ``said`` of whom."""
 
     said: Asked
+    j: int = field(init=False)
+    words: str = field(init=False)
 
-    @property
-    def j(self) -> int:
-        """Position of the component."""
-        return self.said.j
-
-    @property
-    def words(self) -> str:
-        """How it reads."""
-        return self.said.words
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "j", self.said.j)
+        object.__setattr__(self, "words", self.said.words)
 
     @property
     def name(self) -> str:
@@ -59,12 +55,12 @@ class GapRow(_Bound):
     at_most: float
     component: str | None
     moves: bool = True
+    width: float | None = field(init=False)
     levels: ClassVar[tuple[tuple[float, float], ...]] = ((-math.inf, math.inf),)
 
-    @property
-    def width(self) -> float | None:
-        """What a frontier multiplies."""
-        return self.at_most if self.moves else None
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "width", self.at_most if self.moves else None)
 
     @property
     def name(self) -> str:

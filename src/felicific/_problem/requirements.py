@@ -345,8 +345,10 @@ def _positions(happiness: Any, components: tuple[Component, ...], what: str) -> 
 
 def _check_compared(asked: Gap | Ratio) -> None:
     """Check who is compared, and keep it as it can be compared itself."""
-    object.__setattr__(asked, "between", check_between(asked.between))
-    check_min_people(asked.min_people)
+    if asked.between is not None:
+        object.__setattr__(asked, "between", check_between(asked.between))
+    if type(asked.min_people) is not int or asked.min_people:
+        check_min_people(asked.min_people)
 
 
 def _compared(sums: Sums, j: int, words: str, measure: str, between: Between, min_people: float) -> Asked:

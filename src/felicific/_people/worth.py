@@ -138,7 +138,7 @@ class Worth:
     def _valued(self, happiness: Happiness) -> tuple[Floats, Truths | None]:
         if isinstance(happiness.function, Loses):
             return self._lost(happiness.function), None
-        if happiness not in self._compared:
+        if happiness not in self.problem.compared:
             return self._evaluated(happiness)
         name, kept = str(happiness.name), self._kept
         if name not in kept:
@@ -157,11 +157,6 @@ class Worth:
     @cached_property
     def _kept(self) -> dict[str, tuple[Floats, Truths | None]]:
         return {}
-
-    @cached_property
-    def _compared(self) -> tuple[Happiness, ...]:
-        """What is compared with today's decisions, so asked for more than once."""
-        return tuple(part for happiness in self.problem.happiness for part in happiness.compared)
 
     def _evaluated(self, happiness: Happiness) -> tuple[Floats, Truths | None]:
         counted = self._counted(happiness)

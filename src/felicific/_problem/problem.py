@@ -104,6 +104,11 @@ class Problem:
             replace(part.component, aside=one) for part, one in zip(self.happiness, aside, strict=True)
         )
 
+    @cached_property
+    def compared(self) -> tuple[Happiness, ...]:
+        """What is compared with today's decisions, so asked for more than once."""
+        return tuple(part for happiness in self.happiness for part in happiness.compared)
+
     @property
     def names(self) -> list[str]:
         """What the components are called."""

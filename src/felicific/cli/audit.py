@@ -19,6 +19,7 @@ from felicific.cli.options import (
     Limited,
     Measured,
     Method,
+    Today,
 )
 
 if TYPE_CHECKING:
@@ -49,14 +50,7 @@ class AuditOptions(Measured, Evidence, Limited, Answer):
         str | None,
         typer.Option(metavar="COLUMN", help="Column of the truth, if it is known.", rich_help_panel=PEOPLE),
     ] = None
-    today: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column of what is decided today, which a happiness may ask for: 'decision < today'.",
-            rich_help_panel=PEOPLE,
-        ),
-    ] = None
+    today: Today = None
     classes: Annotated[
         list[str] | None,
         typer.Option(

@@ -51,6 +51,15 @@ Weight = Annotated[
         metavar="COLUMN", help="Column of weights: 2 is the row twice in every sum.", rich_help_panel=PEOPLE
     ),
 ]
+Today = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Column of what is decided today, the baseline, which a happiness may ask for; by default what the model "
+        "predicts.",
+        rich_help_panel=PEOPLE,
+    ),
+]
 Loss = Annotated[
     str,
     typer.Option(
@@ -193,14 +202,7 @@ class Traced(Measured):
             rich_help_panel=PEOPLE,
         ),
     ] = None
-    today: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column of what is decided today, the baseline; by default what the model predicts.",
-            rich_help_panel=PEOPLE,
-        ),
-    ] = None
+    today: Today = None
     floor: Annotated[
         list[str] | None,
         typer.Option(

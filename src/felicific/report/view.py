@@ -18,6 +18,8 @@ KINDS = {
 
 #: How ratios are written, and of how many groups at most besides the highest.
 RATIO, FURTHEST = Quantity("", 3), 12
+#: How shares of people are written.
+SHARE = Quantity("share", 1)
 
 
 def make_view(content: Content) -> dict[str, Any]:
@@ -290,13 +292,20 @@ def _points(content: Content, names: Names) -> list[list[str]]:
 
 def _losers(content: Content, names: Names) -> list[list[str]]:
     """Who would lose less, and what it costs: at most so many of each group, the share of each, and the loss."""
-    rows = []
-    for i, row in enumerate(content.get("losers", ())):
-        limit = f"at most {percent(row['at_most'], 1)} of each group" if row["at_most"] else "nobody"
-        shares = [""] * len(names.groups) if row["loses"] is None else [percent(s, 1) for s in row["loses"]]
-        good = "out of reach" if row["loss"] is None else names.goods([row["loss"]])[0]
-        rows.append(["as proposed" if i == 0 else limit, *shares, good])
-    return rows
+    rows = content.get("losers", ())
+    if not rows:
+        return []
+    known = [row for row in rows if row["loss"] is not None]
+    goods = iter(names.goods([row["loss"] for row in known]))
+    shares = iter(SHARE.texts([share for row in known for share in row["loses"]]))
+    limits = SHARE.texts([row["at_most"] for row in rows])
+    found = []
+    for i, (row, limit) in enumerate(zip(rows, limits, strict=True)):
+        who = "as proposed" if i == 0 else f"at most {limit} of each group" if row["at_most"] else "nobody"
+        reached = row["loss"] is not None
+        cells = [next(shares) if reached else "" for _ in names.groups]
+        found.append([who, *cells, next(goods) if reached else "out of reach"])
+    return found
 
 
 def _certificate(content: Content) -> str:

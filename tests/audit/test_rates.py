@@ -140,7 +140,7 @@ def test_a_policy_says_whether_it_draws():
 def test_files_remember_a_declared_rate():
     """An expression that is a comparison needs no word; one that was said to be a rate keeps it."""
     for happiness in (Happiness("decision", rate=True), Happiness("decision == 1"), Happiness("decision")):
-        again = function_from_json(happiness.component, function_to_json(happiness))
+        again = function_from_json(happiness.component, function_to_json(happiness), {})
         assert again == happiness
     assert Expression("decision == 1").is_test
     assert not Expression("decision").is_test

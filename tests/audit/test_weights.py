@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -98,7 +99,10 @@ def test_a_plain_fit_needs_no_kind_and_promises_nothing(crowd):
         kind: fair_of(crowd, gap=0.5).fit(X, y, sample_weight=SURVEY * 100, weight_kind=kind)
         for kind in KINDS
     }
-    assert len({fair.policy_.to_json() for fair in fits.values()}) == 1
+    plain = [
+        replace(fair.policy_, basis=replace(fair.policy_.basis, evidence=None)) for fair in fits.values()
+    ]
+    assert len({policy.to_json() for policy in plain}) == 1
     unsaid = fits[None].certificate_
     assert (unsaid.basis, unsaid.smallest) == ("none", 0)
     assert "Nothing can be promised: the weights of 400 rows sum to" in str(unsaid)

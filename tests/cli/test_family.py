@@ -60,7 +60,9 @@ def test_fit_asks_for_what_the_library_asks(table, capsys):
         ),
         ("--min-people 40", [Gap("decision", 0.0, min_people=40)]),
     ):
-        code, out, err = call(f"fit all.csv {COMMON} {options} --seed 0 --force --json", capsys)
+        code, out, err = call(
+            f"fit all.csv {COMMON} {options} --seed 0 --change-cost 0 --force --json", capsys
+        )
         assert code == 0, err
         policy, wanted = Policy.load("policy.json"), solve(sums, constraints=constraints)
         assert policy.loss == pytest.approx(wanted.loss, abs=1e-12)

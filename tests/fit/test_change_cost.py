@@ -79,7 +79,7 @@ def test_what_is_stated_of_the_three_points_is_what_happens(policy, group_at_pre
 
 def test_an_individual_policy_decides_as_the_cost_says():
     """Without requirements everybody gets the decision of least expected loss plus cost of a change."""
-    fair, X, _ = fitted(Individual("none"), gap=None, change_cost=0.15)
+    fair, X, _ = fitted(Individual("none"), gap={}, change_cost=0.15)
     proba = fair.estimator_.predict_proba(X[["a", "b"]])
     for i, row in enumerate(proba):
         pay = [(1 - row[d]) + 0.15 * (d != row.argmax()) for d in (0, 1)]

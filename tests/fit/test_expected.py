@@ -54,7 +54,8 @@ def make_people(n=400, seed=0, groups=("F", "M"), n_classes=2, shares=None, shif
 
 
 def fitted(X, y, n_classes=2, fit=None, **options):
-    asked = {"happiness": "decision", "sensitive_features": "group", "key": "id", "random_state": 0} | options
+    asked = {"happiness": "decision", "sensitive_features": "group", "key": "id", "random_state": 0}
+    asked |= {"change_cost": 0.0} | options
     return FairClassifier(FrozenEstimator(Told(n_classes)), **asked).fit(X, y, **(fit or {}))
 
 
@@ -378,7 +379,7 @@ def test_one_warning_where_chance_exceeds_what_was_asked():
     assert text in repr(fair)
     rare = {"n": 3_000, "shares": (0.02, 0.98)}
     assert "0 was asked for" in str(caught(people=rare, gap=0.0)[1][0].message)
-    for quiet in ({"gap": 0.0}, {"gap": 0.1}, {"people": rare, "gap": None}, {"people": rare, "gap": 0.9}):
+    for quiet in ({"gap": 0.0}, {"gap": 0.1}, {"people": rare, "gap": {}}, {"people": rare, "gap": 0.9}):
         assert caught(**quiet)[1] == []
 
 
@@ -403,7 +404,7 @@ def test_every_group_loses_is_a_warning_with_a_remedy(kind):
     assert any("Add Floor('yes', 'today')" in text for text in fair.policy_.sentences())
     with warnings.catch_warnings():
         warnings.simplefilter("error", PolicyWarning)
-        kept = taker(kind, gap=None, constraints=[Floor("yes", "today")])()
+        kept = taker(kind, gap={}, constraints=[Floor("yes", "today")])()
     assert "Every group loses" not in repr(kept)
     X, y = make_people(2_000, seed=9, shift=-1.2)
     page = fair.report(X, y)

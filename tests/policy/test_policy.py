@@ -199,7 +199,7 @@ def test_file_holds_no_person(tmp_path):
     assert set(content) == {
         "format", "version", "policy", "classes", "groups", "q", "mass", "components", "loss", "means", "gaps",
         "prices", "salt", "randomize", "see_group", "expected", "basis", "sha256",
-        "attributes", "unknown",
+        "attributes", "unknown", "changed", "gains", "loses",
     }  # fmt: skip
     assert np.size(content["mass"]) == 4
 
@@ -262,7 +262,10 @@ def test_the_helper_seals():
         ({"loss_name": None}, "of another type"),
         ({"more": 1}, "rest on"),
         ({"today": {"loss": 0.1}}, "today"),
-        ({"today": {"loss": 0.1, "means": [[1.0]], "gaps": [0.0, 0.0]}}, "means of today has shape"),
+        (
+            {"today": {"loss": 0.1, "means": [[1.0]], "gaps": [0.0, 0.0]}},
+            "means of what is decided today has shape",
+        ),
         ({"asked": [["x", -1.0]]}, "negative"),
         ({"asked": {"x": 1.0}}, "gap that was asked for"),
     ],
@@ -534,7 +537,7 @@ def test_tampered_part(case):
 
 
 @pytest.mark.parametrize(
-    "part", sorted(set(json.loads(TEXT)) - {"basis", "attributes", "unknown"})
+    "part", sorted(set(json.loads(TEXT)) - {"basis", "attributes", "unknown", "changed", "gains", "loses"})
 )  # which files of 0.1.0 do not have
 def test_missing_part(part):
     """A file that lacks any of its parts is refused, and names it where it can."""

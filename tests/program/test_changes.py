@@ -118,7 +118,7 @@ def test_shares_of_people_changed_gaining_and_losing(seed, own_today, gap):
         "happiness": {"funding": "decision * loan", "right": "decision == y"},
     }
     policy = solve(table, gap={"funding": gap}, change_cost=0.1, random_state=0, **asked, **ROLES)
-    free = solve(table, gap=None, change_cost=0.1, random_state=0, **asked, **ROLES)
+    free = solve(table, gap={}, change_cost=0.1, random_state=0, **asked, **ROLES)
     points = policy.outcomes
     assert list(points) == ["today", "unconstrained", "proposed"]
     today = np.eye(2)[table["now"]]
@@ -227,7 +227,7 @@ def test_auto_is_the_largest_cost_as_good_as_the_best_on_folds(seed, matrix):
         loss=np.array(matrix, float),
         **ROLES,
     )
-    policy = solve(sums, gap=None, change_cost="auto")
+    policy = solve(sums, gap={}, change_cost="auto")
     reach = float(np.max(matrix))
     assert policy.change_cost == pytest.approx(naive_auto(table, reach, lambda y, d: matrix[y][d]))
 
@@ -240,11 +240,11 @@ def test_auto_leaves_a_good_threshold_alone_and_moves_a_wrong_one():
     table = {"id": np.arange(n), "sex": rng.integers(0, 2, n), "score": score}
     table["repaid"] = (rng.random(n) < score).astype(int)
     roles = {"proba": "score", "happiness": "decision", "folds": 5, "key": "id", **ROLES}
-    fair = solve(moments(table, **roles), gap=None, change_cost="auto")
+    fair = solve(moments(table, **roles), gap={}, change_cost="auto")
     assert fair.change_cost >= 0.1
     assert fair.outcome.changed.max() < 0.02
     wrong = moments(table, loss=[[0.0, 1.0], [10.0, 0.0]], **roles)
-    moved, free = solve(wrong, gap=None, change_cost="auto"), solve(wrong, gap=None)
+    moved, free = solve(wrong, gap={}, change_cost="auto"), solve(wrong, gap={})
     assert moved.change_cost <= 0.1 * 10
     assert moved.loss - free.loss < 0.05 * (moved.outcomes["today"].loss - free.loss)
 
@@ -420,4 +420,4 @@ def test_no_cost_is_the_program_of_before():
     assert np.array_equal(plain.q, zero.q)
     assert plain.change_cost == 0.0
     assert not any("beside the loss" in sentence for sentence in plain.sentences())
-    assert solve(table, constraints=[Gap("decision * loan", 0.3)], gap=None, **asked).loss == plain.loss
+    assert solve(table, constraints=[Gap("decision * loan", 0.3)], gap={}, **asked).loss == plain.loss

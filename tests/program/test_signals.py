@@ -923,6 +923,7 @@ def test_sentences_of_many_classes():
     fair = FairClassifier(
         FrozenEstimator(Told(3).fit(table, y)),
         happiness="statistical_parity",
+        policy="score",
         sensitive_features="group",
         random_state=0,
     ).fit(table, y)

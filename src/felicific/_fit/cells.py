@@ -40,7 +40,6 @@ class FittedCells(Fitted):
     """
 
     policy: CellPolicy
-    moments: Moments
     compared: Moments
     labelled: Moments
 
@@ -63,16 +62,21 @@ class FittedCells(Fitted):
         compared.check_complete()
         moments = compared.of(problem.names)
         solved = _solved(problem, moments, salt, change_cost)
+        compared = replace(compared, fold_mass=None, fold_loss=None, fold_today=None)  # a cost is found now
         policy = stated(problem, people, replace(solved, randomize=randomize))
         return cls(
             problem=problem,
             policy=policy,
             share_randomized=share_drawn(policy, people),
             people=None if policy.sums_suffice and len(people) > MOST else people,
-            moments=moments,
             compared=compared,
             labelled=compared,
         )
+
+    @cached_property
+    def moments(self) -> Moments:
+        """The sums of what was asked."""
+        return self.compared.of(self.problem.names)
 
     @property
     def sums(self) -> Moments:
@@ -136,7 +140,6 @@ class FittedCells(Fitted):
             policy=policy,
             share_randomized=share_drawn(policy, people),
             people=None if policy.sums_suffice else people,
-            moments=moments,
             compared=compared,
             certificate=None,
         )

@@ -29,7 +29,7 @@ class AlternativesOptions(Measured, Evidence, Bounded, Answer):
             rich_help_panel=PEOPLE,
         ),
     ] = None
-    label: Label
+    label: Label = None
     loss_slack: Annotated[
         float,
         typer.Option(
@@ -107,6 +107,10 @@ def _search(options: AlternativesOptions) -> Alternatives:
     if options.predicted is not None:
         raise DataError(
             "--predicted is what a policy of labels reads, and candidates are scores.", "Leave it out."
+        )
+    if options.label is None:
+        raise DataError(
+            "There are no labels, by which policies are judged.", "Name their column with --label."
         )
     named = _candidates(options.proba)
     # What is named here are candidates, not classes; every column, because the rows' contents say who judges.

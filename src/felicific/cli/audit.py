@@ -14,11 +14,13 @@ from felicific.cli.options import (
     OUTPUT,
     PEOPLE,
     Answer,
+    Between,
     Evidence,
     Gap,
     Limited,
     Measured,
     Method,
+    MinPeople,
     Today,
 )
 
@@ -68,24 +70,8 @@ class AuditOptions(Measured, Evidence, Limited, Answer):
             rich_help_panel=ASKED,
         ),
     ] = False
-    between: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="With --ratios: compare the values of this --group alone, or of COLUMN,COLUMN the combinations. Given "
-            "several times, one comparison each; by default the groups as they are.",
-            rich_help_panel=ASKED,
-        ),
-    ] = None
-    min_people: Annotated[
-        float,
-        typer.Option(
-            metavar="NUMBER",
-            help="With --ratios: groups of fewer people, or below 1 of a smaller share of all, are shown and not "
-            "compared.",
-            rich_help_panel=ASKED,
-        ),
-    ] = 0.0
+    between: Between = None
+    min_people: MinPeople = 0.0
     gap: Gap = None  # named again to stand beside --require
     require: Annotated[
         bool,

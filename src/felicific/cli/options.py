@@ -60,6 +60,23 @@ Today = Annotated[
         rich_help_panel=PEOPLE,
     ),
 ]
+Between = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Who is compared by gaps and ratios: everybody of each value of this column of --group; of each "
+        "combination, COLUMN,COLUMN. Given twice, each is asked for. Default: all groups.",
+        rich_help_panel=ASKED,
+    ),
+]
+MinPeople = Annotated[
+    float,
+    typer.Option(
+        metavar="NUMBER",
+        help="Groups of fewer people are shown and not compared; below 1, a share of all people.",
+        rich_help_panel=ASKED,
+    ),
+]
 Loss = Annotated[
     str,
     typer.Option(
@@ -78,10 +95,11 @@ Gap = Annotated[
     ),
 ]
 Label = Annotated[
-    str,
+    str | None,
     typer.Option(
         metavar="COLUMN",
-        help="Column of the truth that the model tries to predict.",
+        help="Column of the truth that the model tries to predict. Not needed by fit and frontier with --loss changes and "
+        "happiness that does not look at it.",
         rich_help_panel=PEOPLE,
     ),
 ]
@@ -193,15 +211,7 @@ class Measured(Scored):
 class Traced(Measured):
     """What a policy is fitted to, and what it must keep to at every gap."""
 
-    label: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column of the truth that the model tries to predict. Not needed with --loss changes and happiness "
-            "that does not look at it.",
-            rich_help_panel=PEOPLE,
-        ),
-    ] = None
+    label: Label = None
     today: Today = None
     floor: Annotated[
         list[str] | None,
@@ -228,23 +238,8 @@ class Traced(Measured):
             rich_help_panel=ASKED,
         ),
     ] = None
-    between: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Who is compared by the gap and the ratio: everybody of each value of this column of --group; of each "
-            "combination, COLUMN,COLUMN. Given twice, each is asked for. Default: all groups.",
-            rich_help_panel=ASKED,
-        ),
-    ] = None
-    min_people: Annotated[
-        float,
-        typer.Option(
-            metavar="NUMBER",
-            help="Groups of fewer people are shown and not compared; below 1, a share of all people.",
-            rich_help_panel=ASKED,
-        ),
-    ] = 0.0
+    between: Between = None
+    min_people: MinPeople = 0.0
     losers: Annotated[
         float | None,
         typer.Option(

@@ -1,6 +1,6 @@
 """Everything that is measured of requirements and defaults, part by part.
 
-``python benchmarks/requirements.py`` runs all parts, an hour or so on two cores; parts that are named after it run alone.
+``python benchmarks/requirements.py`` runs all parts, an hour or so on two cores; named after it, some of them.
 What they print stands in docs/policies.md and docs/statistics.md.
 """
 

@@ -98,8 +98,8 @@ Label = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMN",
-        help="Column of the truth that the model tries to predict. Not needed by fit and frontier with --loss changes and "
-        "happiness that does not look at it.",
+        help="Column of the truth that the model tries to predict. Not needed to fit with --loss changes and happiness "
+        "that does not look at it.",
         rich_help_panel=PEOPLE,
     ),
 ]

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from felicific._people.columns import Columns
 from felicific._people.weights import level_outside
 from felicific._problem.happiness import ARGUMENTS, Happiness, arguments_of
@@ -140,13 +142,22 @@ def _component(
     what = f"The happiness {happiness.name!r}"
     asked = arguments_of(happiness.function, what, ARGUMENTS)
     if happiness.among is not None:
-        asked |= arguments_of(happiness.among, what, ARGUMENTS[1:])
+        asked |= arguments_of(happiness.among, what, ARGUMENTS)
     if "x" not in asked:
         return None, None
+    if happiness.over:
+        return tuple(_counted(happiness, decision, call) for decision in problem.decisions.tolist()), None
     values = tuple(call(happiness.function, what, decision) for decision in problem.decisions.tolist())
     if happiness.among is None:
         return values, None
     return values, call(happiness.among, f"`among` of the happiness {happiness.name!r}", None)
+
+
+def _counted(happiness: Happiness, decision: Any, call: Callable[..., Column]) -> Column:
+    """What a decision adds to the numerator of a fraction."""
+    who = call(happiness.among, f"`among` of the happiness {happiness.name!r}", decision)
+    value = call(happiness.function, f"The happiness {happiness.name!r}", decision)
+    return as_column(np.where(who, value, 0.0), "the result")  # type: ignore[call-overload]  # columns
 
 
 def _losses(problem: Problem, call: Callable[..., Column]) -> tuple[Column, ...] | None:

@@ -24,6 +24,7 @@ from felicific._problem.happiness import (
     function_from_json,
     function_to_json,
     resolve_happiness,
+    with_counted,
 )
 from felicific._problem.loss import Loss
 from felicific._problem.problem import Problem
@@ -254,7 +255,8 @@ class IndividualPolicy(Policy):
         given = functions["happiness"]
         known = {}
         if given is not None:
-            known = {str(item.name): item for item in resolve_happiness(given, common["classes"].tolist())}
+            resolved = with_counted(resolve_happiness(given, common["classes"].tolist()))
+            known = {str(item.name): item for item in resolved}
         happiness = []
         for component, written in zip(common["components"], content["functions"], strict=True):
             if written is None and component.name not in known:

@@ -12,7 +12,7 @@ import numpy as np
 
 from felicific._problem.criteria import CRITERIA
 from felicific._problem.expressions import Expression
-from felicific._problem.happiness import Component, Happiness, resolve_happiness
+from felicific._problem.happiness import Component, Happiness, resolve_happiness, with_counted
 from felicific._problem.loss import Loss
 from felicific._problem.requirements import (
     check_constraints,
@@ -83,7 +83,7 @@ class Problem:
         if gap is not None and not isinstance(gap, Mapping):
             asked = {str(component.name): gap for component in own}
         checked = check_constraints(constraints)
-        every = own + _constrained(checked, own, decisions.tolist(), favourable)
+        every = with_counted(own + _constrained(checked, own, decisions.tolist(), favourable))
         components = tuple(part.component for part in every)
         names = tuple(str(component.name) for component in own)
         made = cls(decisions, truths, every, Loss.of(loss, decisions, truths), (), see_group, names)

@@ -13,8 +13,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from felicific._problem.happiness import Component, Happiness
+from felicific._problem.fractions import Fraction, FractionGap, FractionMean, today_mean
+from felicific._problem.happiness import Component, Happiness, measured
 from felicific._problem.rows import Excess, ModelRow, Requirement, Row, ScaledMeans, Sums
+from felicific._problem.unions import Union, unions_of
 from felicific._typing import Floats
 from felicific.exceptions import ConstraintError
 
@@ -61,11 +63,11 @@ class Gap(Requirement):
         if math.isinf(self.at_most):
             return []
         return [
-            GapRow(
+            _gap_row(
+                sums,
                 j,
                 self.at_most,
                 f"gap of {sums.components[j].name!r} at most {sums.components[j].quantity(self.at_most)}",
-                sums.components[j].name,
             )
             for j in self.components(sums.components)
         ]
@@ -88,6 +90,13 @@ class Gap(Requirement):
                 f"The components are {', '.join(repr(component.name) for component in components)}.",
             )
         return positions
+
+
+def _gap_row(sums: Sums, j: int, width: float, words: str) -> Row:
+    name = sums.components[j].name
+    if not sums.components[j].over:
+        return GapRow(j, width, words, name)
+    return FractionGap(Fraction.of(sums, j, unions_of(sums.groups, ())), words, name, width)
 
 
 @dataclass(frozen=True)
@@ -145,13 +154,13 @@ class Floor(Requirement):
                 )
             z = sums.groups.index(group)
             if self.at_least == "today":
-                level, note = float(sums.today_value[z, :, j].sum() / sums.counted[z, j]), " (today's)"
+                level, note = today_mean(sums, z, j), " (today's)"
             else:
                 _refuse_loose(self.at_least, None, component, "A floor")
                 level, note = float(self.at_least) - origin, ""
             least = component.quantity(level + origin)
             words = f"mean {component.name!r} of group {group!r} at least {least}{note}"
-            rows.append(MeanRow(j, z, level, math.inf, words))
+            rows.append(_mean_row(sums, j, z, level, math.inf, words))
         return rows
 
 
@@ -228,7 +237,8 @@ class Budget(Requirement):
             words += [f"at least {component.quantity(lower)}"] if lower is not None else []
             words += [f"at most {component.quantity(upper)}"] if upper is not None else []
         return [
-            MeanRow(
+            _mean_row(
+                sums,
                 j,
                 None,
                 -math.inf if lower is None else lower / people - origin,
@@ -237,6 +247,19 @@ class Budget(Requirement):
                 people,
             )
         ]
+
+
+def _mean_row(
+    sums: Sums, j: int, z: int | None, lower: float, upper: float, words: str, people: float = 1.0
+) -> Row:
+    if not sums.components[j].over:
+        return MeanRow(j, z, lower, upper, words, people)
+    everybody = Union("all people", tuple(range(len(sums.groups))))
+    who = everybody if z is None else Union(sums.groups[z], (z,))
+    origin = float(sums.origin[j])
+    return FractionMean(
+        Fraction.of(sums, j, [who]), words, words, lower + origin, upper + origin, people=people
+    )
 
 
 def _refuse_loose(lower: float | None, upper: float | None, component: Component, what: str) -> None:
@@ -289,6 +312,7 @@ class GapRow:
     words: str
     name: str
     levels: ClassVar[tuple[tuple[float, float], ...]] = ((-math.inf, math.inf),)
+    over: ClassVar[None] = None
 
     def moved(self, width: float) -> GapRow:
         """With another width."""
@@ -349,6 +373,7 @@ class MeanRow:
     people: float = 1.0
     levels: ClassVar[tuple[tuple[float, float], ...]] = ()
     width: ClassVar[None] = None
+    over: ClassVar[None] = None
 
     @property
     def name(self) -> str:
@@ -466,7 +491,7 @@ def check_one_unit(number: float, what: str, components: Sequence[Component]) ->
 def check_gaps(gap: Any, constraints: Iterable[Requirement], components: tuple[Component, ...]) -> None:
     """Refuse gaps that cannot mean anything: one number in several units, or more than values can be apart."""
     if gap is not None and not isinstance(gap, Mapping):
-        check_one_unit(_width(gap, "gap"), "gap", components)
+        check_one_unit(_width(gap, "gap"), "gap", [components[j] for j in measured(components)])
     for asked in (*_gaps_written(gap, components), *_gaps_among(constraints)):
         for component in (components[j] for j in asked.components(components)):
             if component.widest * (1 + 1e-9) < asked.at_most < math.inf:
@@ -485,8 +510,8 @@ def _gaps_written(gap: Any, components: tuple[Component, ...]) -> Iterator[Gap]:
             yield Gap(name, width)
     elif gap is not None:
         width = _width(gap, "gap")
-        for component in components:
-            yield Gap(component, width)
+        for j in measured(components):
+            yield Gap(components[j], width)
 
 
 def _gaps_among(constraints: Iterable[Requirement]) -> Iterator[Gap]:

@@ -27,6 +27,10 @@ class Sums(Protocol):
         """A typical value of every component; sums are relative to it."""
 
     @property
+    def one_person(self) -> Floats:
+        """The weight of one person of every group."""
+
+    @property
     def counted(self) -> Floats:
         """Weight inside ``among``, of shape (groups, components)."""
 
@@ -63,7 +67,7 @@ class ModelRow:
     """One row of the linear program: columns and numbers between two sides.
 
     ``shares`` is how much of each group's mean it holds (None: it is no requirement's), ``scale`` what it was
-    divided by.
+    divided by, ``j`` the component whose means these are, if it is not the one that the requirement speaks of.
     """
 
     columns: Codes
@@ -72,6 +76,7 @@ class ModelRow:
     upper: float
     shares: Floats | None = None
     scale: float = 1.0
+    j: int | None = None
 
 
 @dataclass(frozen=True)
@@ -92,6 +97,10 @@ class Row(Protocol):
     @property
     def j(self) -> int:
         """Position of the component."""
+
+    @property
+    def over(self) -> int | None:
+        """Of a fraction, the position of the component that it is divided by."""
 
     @property
     def words(self) -> str:
@@ -116,7 +125,10 @@ class Row(Protocol):
         """Its rows in the model; ``level`` is the first of its own free columns."""
 
     def met(self, means: Floats, counted: Floats, slack: float) -> bool:
-        """Whether group means of the component, relative to its origin, meet it but for ``slack`` and rounding."""
+        """Whether group means of the component, relative to its origin, meet it but for ``slack`` and rounding.
+
+        Of a fraction, the means of its numerator and of its denominator side by side.
+        """
 
     def relaxed(self, extra: float) -> Row:
         """With sides that are further apart by ``extra`` each."""

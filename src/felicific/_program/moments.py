@@ -28,7 +28,7 @@ from felicific._documents import (
 )
 from felicific._files import write_whole
 from felicific._people.weights import WeightKind, are_counts
-from felicific._problem.happiness import Component, read_component
+from felicific._problem.happiness import Component, fractions_of, read_component
 from felicific._problem.loss import loss_bounds
 from felicific._program.signals import Signal, signal_from_json, signal_to_json
 from felicific._typing import Array, Codes, Floats
@@ -52,6 +52,13 @@ class Outcome:
     loss: float
     means: Floats
     gaps: Floats
+
+
+def gaps_of(means: Floats) -> Floats:
+    """Largest minus smallest mean of every component, of those groups in which somebody is counted; 0 if of none."""
+    known = ~np.isnan(means)
+    high, low = (np.where(known, means, side) for side in (-np.inf, np.inf))
+    return np.asarray(np.maximum(high.max(axis=0) - low.min(axis=0), 0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,12 +225,32 @@ class Moments:
 
     def relative_means(self, q: Floats) -> Floats:
         """Group means under ``q`` relative to the origin, of shape (groups, components)."""
+        return self._divided(self.linear_means(q))
+
+    def linear_means(self, q: Floats) -> Floats:
+        """The same with the numerators of fractions, not yet divided: all that is linear in ``q``."""
         return np.asarray(np.einsum("zsdj,zsd->zj", self.value, q) / self.counted)
+
+    def _divided(self, means: Floats) -> Floats:
+        """With every fraction divided by its denominator; not a number where nobody is counted."""
+        for j, k in fractions_of(self.components):
+            counted = means[:, k] + self.origin[k]
+            # What is left of nobody after rounding is nobody.
+            held = counted > 1e-12
+            means[:, j] = np.where(held, means[:, j] + self.origin[j], np.nan) / np.where(held, counted, 1.0)
+            means[:, j] -= self.origin[j]
+        return means
+
+    @property
+    def one_person(self) -> Floats:
+        """The weight of one person of every group: that of a row, or 1 where a row stands for several."""
+        return np.asarray(np.minimum(self.mass.sum(axis=1) / np.maximum(self.rows, 1), 1.0))
 
     @property
     def today(self) -> Outcome:
         """What the model's own decisions do."""
-        return self._outcome(float(self.today_loss.sum()), self.today_value.sum(axis=1) / self.counted)
+        means = self._divided(self.today_value.sum(axis=1) / self.counted)
+        return self._outcome(float(self.today_loss.sum()), means)
 
     def joined(self) -> Moments:
         """With a score's fine bins joined to cells; any other moments as they are."""
@@ -358,8 +385,7 @@ class Moments:
         return found
 
     def _outcome(self, loss: float, relative: Floats) -> Outcome:
-        gaps = relative.max(axis=0) - relative.min(axis=0)
-        return Outcome(loss / self.total, relative + self.origin, gaps)
+        return Outcome(loss / self.total, relative + self.origin, gaps_of(relative))
 
 
 #: The sums that stand in cells: arrays of shape (groups, signals, ...), by what the further axes are: folds (f),
@@ -517,8 +543,9 @@ def _check_sums(found: Moments) -> None:
     _check_range("today_loss", found.today_loss, found.mass, bounds)
     for j, component in enumerate(found.components):
         among, shift = found.among[..., j], found.origin[j] * found.among[..., j]
-        _check_range("value", found.value[..., j] + shift[:, :, None], among[:, :, None], component.bounds)
-        _check_range("today_value", found.today_value[..., j] + shift, among, component.bounds)
+        bounds = component.summed
+        _check_range("value", found.value[..., j] + shift[:, :, None], among[:, :, None], bounds)
+        _check_range("today_value", found.today_value[..., j] + shift, among, bounds)
 
 
 def _check_range(name: str, sums: Floats, counts: Floats, bounds: tuple[float, float] | None) -> None:

@@ -8,8 +8,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from felicific._problem.fractions import FreeLevel
 from felicific._problem.happiness import Component
 from felicific._problem.rows import Requirement, Row, rows_of
+from felicific._program.fractions import TOLERANCE as LEVEL
+from felicific._program.fractions import Answered, Level, find_level, free_row, least_eased, loss_spread
 from felicific._program.highs import Answer, run_model
 from felicific._program.model import TOLERANCE, Program, build, changes_of, policy_of, prices_of
 from felicific._program.moments import Moments, Outcome
@@ -30,17 +33,28 @@ class Solution:
     prices : dict of str to float
         For every gap (by component name) and every other requirement (by its words): loss given up per unit
         by which it is tightened.
+    level : Level or None
+        Where fractions are compared, the level that was found and how well it is known.
     """
 
     q: Floats
     outcome: Outcome
     prices: dict[str, float]
+    level: Level | None = None
 
 
 def solve_program(
-    moments: Moments, requirements: Sequence[Requirement], *, see_group: bool = True
+    moments: Moments,
+    requirements: Sequence[Requirement],
+    *,
+    see_group: bool = True,
+    tolerance: float = LEVEL,
+    start: float | None = None,
 ) -> Solution:
     """Find the policy of least loss that meets every requirement; of several, the one nearest to today's decisions.
+
+    Where fractions are compared, the loss is the least one but for ``tolerance``, relative to what decisions can change
+    of it, and the search may ``start`` at the level of a neighbour.
 
     Raises
     ------
@@ -51,13 +65,57 @@ def solve_program(
     """
     moments.check_complete()
     program = build(moments, rows_of(requirements, moments), see_group=see_group)
+    level = _level(program, tolerance, start)
+    if level is not None:
+        program = replace(program, rows=_at_level(program.rows, level.level))
     answer = run_model(program, program.rows, changes=changes_of(program))
     if not answer.feasible:
         answer = _within_rounding(program)
     q = policy_of(program, answer.columns)
     outcome = moments.evaluate(q)
     check_solution(program, outcome, q, float(answer.columns[: len(program.cost)] @ program.cost))
-    return Solution(q, outcome, prices_of(program, answer))
+    return Solution(q, outcome, prices_of(program, answer), level)
+
+
+def _level(program: Program, tolerance: float, start: float | None) -> Level | None:
+    """The level at which fractions are compared, if they are."""
+    free = free_row(program.rows)
+    if free is None:
+        return None
+    level = search_level(program, program.rows, free, tolerance * loss_spread(program), start)
+    if level is None:
+        raise _explain(program)
+    return level
+
+
+def _at_level(rows: Sequence[Row], level: float) -> list[Row]:
+    """The rows, with the level of the one that was searched for."""
+    return [row.between(level, level) if isinstance(row, FreeLevel) else row for row in rows]
+
+
+def search_level(
+    program: Program, rows: Sequence[Row], free: FreeLevel, tolerance: float, start: float | None = None
+) -> Level | None:
+    """Branch and bound over the level of one of the rows; None when no level meets all of them."""
+
+    def solve(row: FreeLevel) -> Answered | None:
+        answer = run_model(program, [row if other is free else other for other in rows])
+        if not answer.feasible:
+            return None
+        means = program.moments.linear_means(policy_of(program, answer.columns))
+        top, bottom = row.fraction.parts(means[:, [free.j, row.fraction.over]])
+        loss = program.least_loss + float(answer.columns[: len(program.cost)] @ program.cost) * program.cost_scale
+        return Answered(loss, top / bottom)
+
+    return find_level(free, solve, tolerance, start)
+
+
+def can_meet(program: Program, rows: Sequence[Row]) -> bool:
+    """Whether some policy meets these rows."""
+    free = free_row(rows)
+    if free is None:
+        return run_model(program, rows).feasible
+    return search_level(program, rows, free, math.inf) is not None
 
 
 def _within_rounding(program: Program) -> Answer:
@@ -92,10 +150,11 @@ def check_solution(program: Program, outcome: Outcome, q: Floats, objective: flo
         faults.append(f"the loss is {outcome.loss!r}, not {claimed!r}")
     # The largest swing of a group's mean that decisions can cause is the natural unit of its errors.
     swing = np.abs(program.coefficients).max(axis=2).sum(axis=1).max(axis=0) * program.scales
-    means = moments.relative_means(q)
+    means = moments.linear_means(q)
     for row in program.rows:
         slack = TOLERANCE * max(float(swing[row.j]), float(program.scales[row.j]))
-        if not row.met(means[:, row.j], program.counted[:, row.j], slack):
+        seen = means[:, row.j] if row.over is None else means[:, [row.j, row.over]]
+        if not row.met(seen, program.counted[:, row.j], slack):
             faults.append(f"it does not meet: {row.words}")
     if faults:
         raise SolverError(
@@ -148,8 +207,10 @@ def gap_error(
 
 def _explain(program: Program) -> InfeasibleError:
     """Say why no policy meets the requirements: the least gap, or an irreducible conflict."""
-    conflict = irreducible(program.rows, lambda rows: run_model(program, rows).feasible)
+    conflict = irreducible(program.rows, lambda rows: can_meet(program, rows))
     row = conflict[0]
+    if len(conflict) == 1 and isinstance(row, FreeLevel) and can_meet(program, [row.eased(math.inf)]):
+        return _least_fraction(program, row)
     if len(conflict) > 1 or row.width is None:
         return conflict_error(conflict)
     least, note = least_gap(program, row), ""
@@ -161,6 +222,14 @@ def _explain(program: Program) -> InfeasibleError:
         if least_free < least * (1 - 1e-6):
             note = f" ({component.quantity(rounded_up(least_free))} with Score(monotone=False))"
     return gap_error(row, component, least, note)
+
+
+def _least_fraction(program: Program, row: FreeLevel) -> InfeasibleError:
+    """Say which gap of a fraction can be reached."""
+    free = search_level(program, [row.eased(math.inf)], row, math.inf)
+    component = program.moments.components[row.j]
+    least = least_eased(lambda width: can_meet(program, [row.eased(width)]), component.widest)
+    return gap_error(row, component, least)
 
 
 def least_gap(program: Program, row: Row) -> float:

@@ -242,10 +242,6 @@ class FreeLevel(_FractionRow):
     def span(self, ratios: Floats) -> tuple[float, float]:
         """The least and the largest level with which these means go; none if the first is larger."""
 
-    @abstractmethod
-    def eased(self, share: float) -> Self:
-        """With so much of the way to asking for nothing."""
-
     def _reached(self, ratios: Floats) -> tuple[float, float]:
         if np.isnan(ratios).any():
             return math.inf, math.inf
@@ -271,9 +267,9 @@ class FractionGap(FreeLevel):
         """From the largest less the gap to the smallest."""
         return float(ratios.max()) - self.at_most, float(ratios.min())
 
-    def eased(self, share: float) -> FractionGap:
-        """A wider gap."""
-        return replace(self, at_most=share)
+    def within(self, width: float) -> FractionGap:
+        """With another gap."""
+        return replace(self, at_most=width)
 
     def price(
         self, written: Sequence[ModelRow], duals: Sequence[float], levels: Floats, unit: float
@@ -300,10 +296,6 @@ class FractionRatio(FreeLevel):
     def span(self, ratios: Floats) -> tuple[float, float]:
         """From the largest to the smallest by the ratio."""
         return float(ratios.max()), float(ratios.min()) / self.ratio
-
-    def eased(self, share: float) -> FractionRatio:
-        """A smaller ratio."""
-        return replace(self, ratio=max(1.0 - share, 1e-9))
 
     def price(
         self, written: Sequence[ModelRow], duals: Sequence[float], levels: Floats, unit: float

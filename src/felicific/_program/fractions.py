@@ -82,7 +82,6 @@ def find_level(
     while search.heap:
         loss, _, low, high, ratios = heapq.heappop(search.heap)
         if search.done(loss):
-            heapq.heappush(search.heap, (loss, -1, low, high, ratios))
             break
         least, largest = row.span(ratios)
         small = POINT * max(abs(least), abs(largest))
@@ -98,8 +97,7 @@ def find_level(
         search.open(split, high)
     if search.best is None:
         return None
-    bound = min([search.best[0], *(node[0] for node in search.heap[:1])])
-    return Level(search.best[1], search.best[0], bound, search.programs)
+    return Level(search.best[1], search.best[0], min(search.best[0], search.left), search.programs)
 
 
 class _Search:
@@ -111,11 +109,14 @@ class _Search:
         self.row, self.solve, self.tolerance = row, solve, tolerance
         self.heap: list[tuple[float, int, float, float, Floats]] = []
         self.best: tuple[float, float] | None = None
-        self.programs = 0
+        self.left, self.programs = math.inf, 0
 
     def done(self, loss: float) -> bool:
-        """Whether nothing of this bound is better than the best by more than the tolerance."""
-        return self.best is not None and loss >= self.best[0] - self.tolerance
+        """Whether nothing of this bound is better than the best by more than the tolerance; it is left then."""
+        if self.best is None or loss < self.best[0] - self.tolerance:
+            return False
+        self.left = min(self.left, loss)
+        return True
 
     def take(self, level: float, loss: float) -> None:
         """Take a policy if it is better."""

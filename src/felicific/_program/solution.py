@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from felicific._problem.fractions import FreeLevel
+from felicific._problem.fractions import FractionGap, FreeLevel
 from felicific._problem.happiness import Component
 from felicific._problem.rows import Requirement, Row, rows_of
 from felicific._program.fractions import TOLERANCE as LEVEL
@@ -67,7 +67,7 @@ def solve_program(
     program = build(moments, rows_of(requirements, moments), see_group=see_group)
     level = _level(program, tolerance, start)
     if level is not None:
-        program = replace(program, rows=_at_level(program.rows, level.level))
+        program = replace(program, rows=at_level(program.rows, level.level))
     answer = run_model(program, program.rows, changes=changes_of(program))
     if not answer.feasible:
         answer = _within_rounding(program)
@@ -88,7 +88,7 @@ def _level(program: Program, tolerance: float, start: float | None) -> Level | N
     return level
 
 
-def _at_level(rows: Sequence[Row], level: float) -> list[Row]:
+def at_level(rows: Sequence[Row], level: float) -> list[Row]:
     """The rows, with the level of the one that was searched for."""
     return [row.between(level, level) if isinstance(row, FreeLevel) else row for row in rows]
 
@@ -99,15 +99,23 @@ def search_level(
     """Branch and bound over the level of one of the rows; None when no level meets all of them."""
 
     def solve(row: FreeLevel) -> Answered | None:
-        answer = run_model(program, [row if other is free else other for other in rows])
-        if not answer.feasible:
-            return None
-        means = program.moments.linear_means(policy_of(program, answer.columns))
-        top, bottom = row.fraction.parts(means[:, [free.j, row.fraction.over]])
-        loss = program.least_loss + float(answer.columns[: len(program.cost)] @ program.cost) * program.cost_scale
-        return Answered(loss, top / bottom)
+        return _answered(program, [row if other is free else other for other in rows], row)
 
     return find_level(free, solve, tolerance, start)
+
+
+def _answered(program: Program, rows: Sequence[Row], free: FreeLevel) -> Answered | None:
+    """The optimum with these rows, and the fractions that one of them speaks of; None when nothing meets them."""
+    answer = run_model(program, rows)
+    return answered(program, answer, free) if answer.feasible else None
+
+
+def answered(program: Program, answer: Answer, free: FreeLevel) -> Answered:
+    """Loss and fractions of an answer."""
+    means = program.moments.linear_means(policy_of(program, answer.columns))
+    top, bottom = free.fraction.parts(means[:, [free.fraction.j, free.fraction.over]])
+    objective = float(answer.columns[: len(program.cost)] @ program.cost)
+    return Answered(program.least_loss + objective * program.cost_scale, top / np.maximum(bottom, 1e-300))
 
 
 def can_meet(program: Program, rows: Sequence[Row]) -> bool:
@@ -209,7 +217,7 @@ def _explain(program: Program) -> InfeasibleError:
     """Say why no policy meets the requirements: the least gap, or an irreducible conflict."""
     conflict = irreducible(program.rows, lambda rows: can_meet(program, rows))
     row = conflict[0]
-    if len(conflict) == 1 and isinstance(row, FreeLevel) and can_meet(program, [row.eased(math.inf)]):
+    if len(conflict) == 1 and isinstance(row, FractionGap):
         return _least_fraction(program, row)
     if len(conflict) > 1 or row.width is None:
         return conflict_error(conflict)
@@ -224,12 +232,14 @@ def _explain(program: Program) -> InfeasibleError:
     return gap_error(row, component, least, note)
 
 
-def _least_fraction(program: Program, row: FreeLevel) -> InfeasibleError:
-    """Say which gap of a fraction can be reached."""
-    free = search_level(program, [row.eased(math.inf)], row, math.inf)
-    component = program.moments.components[row.j]
-    least = least_eased(lambda width: can_meet(program, [row.eased(width)]), component.widest)
-    return gap_error(row, component, least)
+def _least_fraction(program: Program, row: FractionGap) -> InfeasibleError:
+    """Say which gap of a fraction can be reached, if somebody can be counted at all."""
+    found = _answered(program, [row.within(math.inf)], row)
+    if found is None:
+        return conflict_error([row])
+    most = float(found.ratios.max() - found.ratios.min()) * (1.0 + 1e-9)
+    least = least_eased(lambda width: can_meet(program, [row.within(width)]), most)
+    return gap_error(row, program.moments.components[row.j], least)
 
 
 def least_gap(program: Program, row: Row) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -85,11 +85,15 @@ class Closing:
 
 @dataclass(frozen=True)
 class Point:
-    """One breakpoint: how far along the ray, what it does, and the policy's probabilities."""
+    """One breakpoint: how far along the ray, what it does, and the policy's probabilities.
+
+    ``prices`` are those of its requirements, where they are known from its own program.
+    """
 
     tau: float
     outcome: Outcome
     q: Floats
+    prices: dict[str, float] = field(default_factory=dict)
 
 
 def trace(

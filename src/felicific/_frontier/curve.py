@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from felicific._problem.happiness import Component
-from felicific._program.moments import Outcome
+from felicific._program.moments import Outcome, gaps_of
 from felicific._tables.memory import table_maker
 from felicific._typing import Floats, Truths
 
@@ -57,15 +57,19 @@ def curve(
     tau: Floats,
     outcomes: list[Outcome],
     today: Outcome | None = None,
+    *,
+    mixes: bool = True,
 ) -> Curve:
-    """Join what the policies at some places of a frontier do to other people, with the kinks between them."""
+    """Join what the policies at some places of a frontier do to other people, with the kinks between them.
+
+    Where policies of two places do not mix there are none; nor of a fraction, which is no straight line.
+    """
     losses = np.array([outcome.loss for outcome in outcomes])
     means = np.array([outcome.means for outcome in outcomes])
     places, kinks = [0.0], [False]
     for i in range(len(outcomes) - 1):
-        crossings = sorted(
-            {t for j in range(means.shape[2]) for t in kinks_of(means[i, :, j], means[i + 1, :, j])}
-        )
+        plain = [j for j, component in enumerate(components) if mixes and not component.over]
+        crossings = sorted({t for j in plain for t in kinks_of(means[i, :, j], means[i + 1, :, j])})
         places += [*(i + t for t in crossings), i + 1.0]
         kinks += [*(True for _ in crossings), False]
     index = np.arange(len(outcomes), dtype=np.float64)
@@ -76,13 +80,15 @@ def curve(
         return found.reshape(len(places), *numbers.shape[1:])
 
     along = straight(means)
+    bent = [j for j, component in enumerate(components) if component.over]
+    along[np.ix_(np.flatnonzero(kinks), range(means.shape[1]), bent)] = np.nan
     return Curve(
         components=components,
         groups=groups,
         tau=straight(tau),
         loss=straight(losses),
         means=along,
-        gaps=along.max(axis=1) - along.min(axis=1),
+        gaps=np.stack([gaps_of(there) for there in along]),
         kink=np.array(kinks),
         today=today,
     )

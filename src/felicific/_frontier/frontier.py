@@ -22,6 +22,7 @@ import numpy as np
 
 from felicific._frontier.breakpoints import EXACT, Closing, Point, breakpoints, ray_of, tau_rounding
 from felicific._frontier.curve import Curve, curve, table_of
+from felicific._frontier.searched import Steps, searched
 from felicific._people.weights import WeightKind
 from felicific._policy.basis import Basis
 from felicific._policy.cells import CellPolicy
@@ -30,7 +31,7 @@ from felicific._problem.happiness import Component, HappinessLike
 from felicific._problem.requirements import check_gaps, resolve_gap
 from felicific._program.model import build, changes_of
 from felicific._program.moments import Moments, Outcome
-from felicific._program.solution import rounded_up
+from felicific._program.solution import rounded_up, solve_program
 from felicific._tables.memory import table_maker
 from felicific._typing import Floats, GapLike, LossLike, Table
 from felicific.exceptions import ConstraintError, InfeasibleError, MomentsError
@@ -57,6 +58,9 @@ class Line:
         The policy of some probabilities, given what they do.
     rounding : float
         How far apart two positions may be without being told from each other.
+    solve : callable, or None
+        Where policies of two positions do not mix to one between, as where fractions are compared: the point at a
+        position, by a program of its own; of a stored frontier, by the nearest tighter one.
     """
 
     ray: Floats
@@ -65,6 +69,12 @@ class Line:
     evaluate: Callable[[Sequence[Floats]], list[Outcome]]
     policy: Callable[[Floats, Outcome], Policy]
     rounding: float
+    solve: Callable[[float], Point] | None = None
+
+    def tighter(self, tau: float) -> Point:
+        """The loosest point that was found which keeps to a position."""
+        kept = [point for point in self.points if point.tau <= tau + self.rounding]
+        return min(kept or self.points[:1], key=lambda point: point.outcome.loss)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +126,13 @@ class Frontier:
     def __getstate__(self) -> dict[str, Any]:
         # Solved before it is stored: the people that it was found from stay where they are.
         kept = {part.name: getattr(self, part.name) for part in fields(self)}
-        return kept | {"find": partial(_known, self._line)}
+        line = self._line if self.mixes else replace(self._line, solve=self._line.tighter)
+        return kept | {"find": partial(_known, line)}
+
+    @property
+    def mixes(self) -> bool:
+        """Whether the optimum between two points is their mixture, so that the points are breakpoints."""
+        return self._line.solve is None
 
     @property
     def points(self) -> list[Point]:
@@ -169,6 +185,8 @@ class Frontier:
     def at(self, *, gap: GapLike = None, loss: float | None = None, tau: float | None = None) -> Policy:
         """The policy of least loss at a gap, or of least gap at a loss; no further program is solved.
 
+        Where fractions such as precision are compared, neighbours do not mix: a search of its own finds the policy.
+
         Parameters
         ----------
         gap : number, or dict of component or criterion to number
@@ -179,10 +197,13 @@ class Frontier:
         tau : number
             Or the position on the ray itself, from that of the first breakpoint on.
         """
-        return self._along([self.position(gap=gap, loss=loss, tau=tau)])[0]
+        return self._along([self.position(gap=gap, loss=loss, tau=tau)], self._line.solve)[0]
 
     def along(self, taus: Iterable[float]) -> list[Policy]:
-        """The policies at some positions on the ray, each as :meth:`at` finds it."""
+        """The policies at some positions on the ray, each as :meth:`at` finds it.
+
+        Where neighbours do not mix, the nearest tighter one that was found already.
+        """
         return self._along([self.position(tau=tau) for tau in taus])
 
     def position(self, *, gap: GapLike = None, loss: float | None = None, tau: float | None = None) -> float:
@@ -237,9 +258,16 @@ class Frontier:
                 f"No policy of this kind has a loss of {loss:.6g}; the least is {losses[-1]:.6g}.",
                 "Allow at least that loss.",
             )
+        if not self.mixes:
+            return float(taus[np.flatnonzero(losses <= loss + 1e-12 * max(abs(loss), 1.0))[0]])
         return float(np.interp(-loss, -losses, taus))
 
-    def _along(self, places: list[float]) -> list[Policy]:
+    def _along(
+        self, places: list[float], solve: Callable[[float], Point] | None = None
+    ) -> list[Policy]:
+        if not self.mixes:
+            found = [(solve or self._line.tighter)(tau) for tau in places]
+            return [self._stated(point.q, point.outcome, tau, point.prices) for point, tau in zip(found, places, strict=True)]
         taus, slopes, points = self.tau, self.prices, self.points
         # The price of several gaps together belongs to none of them.
         closed = np.flatnonzero(np.isfinite(self.ray)).tolist()
@@ -256,10 +284,15 @@ class Frontier:
             q, outcome = mixed.get(i, points[left].q), outcomes.get(i, points[left].outcome)
             price = float(slopes[left, 0])
             prices = {self.components[j].name: price / float(self.ray[j]) for j in priced}
-            policy = self._line.policy(q, outcome)
-            asked = {self.components[j].name: places[i] * float(self.ray[j]) for j in closed}
-            policies.append(replace(policy, prices=prices, basis=replace(policy.basis, asked=asked)))
+            policies.append(self._stated(q, outcome, places[i], prices))
         return policies
+
+    def _stated(self, q: Floats, outcome: Outcome, tau: float, prices: dict[str, float]) -> Policy:
+        """The policy of some probabilities, with what was asked for at its position."""
+        policy = self._line.policy(q, outcome)
+        closed = np.flatnonzero(np.isfinite(self.ray)).tolist()
+        asked = {self.components[j].name: tau * float(self.ray[j]) for j in closed}
+        return replace(policy, prices=prices, basis=replace(policy.basis, asked=asked))
 
     def price_at(self, taus: Iterable[float]) -> Floats:
         """Loss given up per unit of tau: the slope of the frontier, at a breakpoint that towards larger gaps."""
@@ -293,8 +326,9 @@ class Frontier:
             )
         if isinstance(others, Moments):
             outcomes = [_matching(self, others).evaluate(point.q) for point in self.points]
-            return curve(self.components, self.groups, self.tau, outcomes, others.today)
-        return curve(self.components, self.groups, self.tau, [others(policy) for policy in self.policies])
+            return curve(self.components, self.groups, self.tau, outcomes, others.today, mixes=self.mixes)
+        outcomes = [others(policy) for policy in self.policies]
+        return curve(self.components, self.groups, self.tau, outcomes, mixes=self.mixes)
 
     def band(
         self,
@@ -401,25 +435,32 @@ def cell_frontier(
     """The frontier of policies that see a signal, with this salt; their outcomes are ``expected``, or measured."""
     joined.check_complete()
 
-    def find() -> Line:
-        program = build(joined, closing.rows(joined, see_group=see_group), see_group=see_group)
-        points = breakpoints(program, changes_of(program))
-        first = CellPolicy(
+    def first(point: Point) -> CellPolicy:
+        return CellPolicy(
             classes=joined.classes,
             groups=joined.groups,
             components=joined.components,
-            outcome=points[0].outcome,
+            outcome=point.outcome,
             prices={},
             salt=salt,
             see_group=see_group,
             expected=expected,
             signal=joined.signal,
-            q=points[0].q,
+            q=point.q,
             mass=joined.mass,
             basis=Basis(joined.loss_name, joined.today, out_of_fold=out_of_fold),
         )
 
-        policy, rounding = partial(_followed, first), tau_rounding(program)
+    def find() -> Line:
+        if searched(closing, joined):
+            steps = Steps.of(closing, joined, partial(solve_program, joined, see_group=see_group))
+            policy = partial(_followed, first(steps.points[0]))
+            return Line(
+                steps.ray, steps.points, joined.today, joined.evaluate_all, policy, steps.rounding, steps.at
+            )
+        program = build(joined, closing.rows(joined, see_group=see_group), see_group=see_group)
+        points = breakpoints(program, changes_of(program))
+        policy, rounding = partial(_followed, first(points[0])), tau_rounding(program)
         return Line(ray_of(program), points, joined.today, joined.evaluate_all, policy, rounding)
 
     return Frontier(joined.components, joined.groups, joined.loss_name, EXACT, find)

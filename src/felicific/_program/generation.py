@@ -40,6 +40,7 @@ from felicific._program.solution import (
     conflict_error,
     gap_error,
     irreducible,
+    search_level,
 )
 from felicific._typing import Array, Codes, Floats
 from felicific.exceptions import InfeasibleError, SolverError
@@ -460,14 +461,15 @@ class Generator:
         self, columns: Columns, rows: list[Row], free: FreeLevel, tolerance: float, *, grow: bool = True
     ) -> Level | None:
         """The level of least loss; of the columns there are, unless they may ``grow``."""
+        if not grow:
+            return search_level(self.master(columns, rows), rows, free, tolerance)
 
         def solve(row: FreeLevel) -> Answered | None:
             some = [row if other is free else other for other in rows]
-            if grow:
-                if self.excess(columns, some) > 0.0:
-                    return None
-                if tolerance < math.inf:
-                    self.descend(columns, some, tolerance / 4.0)
+            if self.excess(columns, some) > 0.0:
+                return None
+            if tolerance < math.inf:
+                self.descend(columns, some, tolerance / 4.0)
             program = self.master(columns, some)
             answer = run_model(program, some)
             return answered(program, answer, row) if answer.feasible else None

@@ -13,7 +13,7 @@ from felicific._problem.happiness import Component
 from felicific._problem.rows import Requirement, Row, rows_of
 from felicific._program.fractions import TOLERANCE as LEVEL
 from felicific._program.fractions import Answered, Level, find_level, free_row, least_eased, loss_spread
-from felicific._program.highs import Answer, run_model
+from felicific._program.highs import Answer, Levels, run_model
 from felicific._program.model import TOLERANCE, Program, build, changes_of, policy_of, prices_of
 from felicific._program.moments import Moments, Outcome
 from felicific._typing import Floats
@@ -98,16 +98,13 @@ def search_level(
 ) -> Level | None:
     """Branch and bound over the level of one of the rows; None when no level meets all of them."""
 
+    model = Levels(program, rows, free)
+
     def solve(row: FreeLevel) -> Answered | None:
-        return _answered(program, [row if other is free else other for other in rows], row)
+        answer = model.at(row)
+        return answered(program, answer, row) if answer.feasible else None
 
     return find_level(free, solve, tolerance, start)
-
-
-def _answered(program: Program, rows: Sequence[Row], free: FreeLevel) -> Answered | None:
-    """The optimum with these rows, and the fractions that one of them speaks of; None when nothing meets them."""
-    answer = run_model(program, rows)
-    return answered(program, answer, free) if answer.feasible else None
 
 
 def answered(program: Program, answer: Answer, free: FreeLevel) -> Answered:
@@ -234,10 +231,11 @@ def _explain(program: Program) -> InfeasibleError:
 
 def _least_fraction(program: Program, row: FractionGap) -> InfeasibleError:
     """Say which gap of a fraction can be reached, if somebody can be counted at all."""
-    found = _answered(program, [row.within(math.inf)], row)
-    if found is None:
+    answer = run_model(program, [row.within(math.inf)])
+    if not answer.feasible:
         return conflict_error([row])
-    most = float(found.ratios.max() - found.ratios.min()) * (1.0 + 1e-9)
+    ratios = answered(program, answer, row).ratios
+    most = float(ratios.max() - ratios.min()) * (1.0 + 1e-9)
     least = least_eased(lambda width: can_meet(program, [row.within(width)]), most)
     return gap_error(row, program.moments.components[row.j], least)
 

@@ -11,7 +11,7 @@ import numpy as np
 from felicific._audit.beside import Beside, beside_policy, means_without
 from felicific._audit.decided import as_decisions, decided_by, find_classes, without_policy
 from felicific._audit.engine import sum_persons
-from felicific._audit.methods import measure_component, measure_loss
+from felicific._audit.methods import Measure, measure_component, measure_loss
 from felicific._audit.persons import Persons, persons_of
 from felicific._audit.result import Audit, ComponentAudit, GapTest, Interval
 from felicific._capabilities import remedy
@@ -24,7 +24,7 @@ from felicific._people.weights import WeightKind, warn_repeated
 from felicific._people.worth import idle
 from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import Policy
-from felicific._problem.happiness import HappinessLike, written
+from felicific._problem.happiness import Component, HappinessLike, written
 from felicific._problem.problem import Problem
 from felicific._statistics.gaps import (
     chance_gap,
@@ -38,7 +38,7 @@ from felicific._statistics.intervals import check_confidence
 from felicific._tables.engine import Engine, find_engine
 from felicific._tables.groups import groups_of_present
 from felicific._tables.memory import column_names, count_rows, take_column, take_rows
-from felicific._typing import Array, Floats, GapLike, LossLike, Table, Truths
+from felicific._typing import Array, Codes, Floats, GapLike, LossLike, Table, Truths
 from felicific.exceptions import DataError
 
 #: What ``method=`` may say.
@@ -359,7 +359,54 @@ def _audit_component(
     allowed: float,
 ) -> ComponentAudit:
     found = measure_component(persons, j, method)
-    sample, n_groups = found.sample, len(persons.groups)
+    held = np.flatnonzero(found.sample.n > 0)
+    if len(held) < len(persons.groups):  # nobody of the others is counted by a fraction
+        return _without_some(persons, j, found.of(held), held, method, apart, together, allowed)
+    return _measured(persons.components[j], persons.groups, found, method, apart, together, allowed)
+
+
+def _without_some(
+    persons: Persons,
+    j: int,
+    found: Measure,
+    held: Codes,
+    method: str,
+    apart: float,
+    together: float,
+    allowed: float,
+) -> ComponentAudit:
+    """One component in some groups of which nobody is counted: of these there is no number."""
+    component, groups = persons.components[j], persons.groups
+    low, high = component.bounds or (-math.inf, math.inf)
+    none = Interval(math.nan, low, high, 0.0, "none", "nobody is counted, so there is no number")
+    if len(held) > 1:
+        part = _measured(component, tuple(groups[z] for z in held), found, method, apart, together, allowed)
+    else:
+        known = dict(zip((groups[z] for z in held), found.intervals(apart), strict=True)) if len(held) else {}
+        gap = replace(none, low=0.0, high=component.widest, note="fewer than two groups have somebody counted")
+        test = GapTest(allowed, 1.0, 1.0, "undecided") if math.isfinite(allowed) else None
+        part = ComponentAudit(component, known, gap, math.nan, test)
+    means = {group: part.means.get(group, none) for group in groups}
+    note = "not of groups in which nobody is counted"
+    test = None if part.test is None else replace(part.test, p_exceeds=1.0, verdict=_refuted(part.test, together))
+    return replace(part, means=means, gap=replace(part.gap, note=part.gap.note or note), test=test)
+
+
+def _refuted(test: GapTest, alpha: float) -> str:
+    """Without some groups a gap can be shown to be more, and never to be at most so much."""
+    return _verdict(test.p_value, 1.0, alpha)
+
+
+def _measured(
+    component: Component,
+    groups: tuple[Any, ...],
+    found: Measure,
+    method: str,
+    apart: float,
+    together: float,
+    allowed: float,
+) -> ComponentAudit:
+    sample, n_groups = found.sample, len(groups)
     # What was asked for is used for the gap too; otherwise the studentised range, where it may be trusted.
     by_range = found.method in ("t", "hall") or (method == "auto" and found.normal)
     span = (
@@ -383,10 +430,10 @@ def _audit_component(
             else limits_p_values(found.limits, n_groups, allowed, together)
         )
         test = GapTest(allowed, *p, _verdict(*p, together))
-    means = dict(zip(persons.groups, found.intervals(apart), strict=True))
+    means = dict(zip(groups, found.intervals(apart), strict=True))
     bias = chance_gap(found.pairs)
     bias = min(bias, widest) if math.isfinite(bias) else bias
-    part = ComponentAudit(persons.components[j], means, gap, bias, test)
+    part = ComponentAudit(component, means, gap, bias, test)
     if found.method != "t" or not found.skewed.any():
         return part
     better = found.by("hall").intervals(apart)
@@ -394,7 +441,7 @@ def _audit_component(
     words = f"{gap.method}, widened for skewness"
     return replace(
         part,
-        corrected={persons.groups[z]: better[z] for z in np.flatnonzero(found.skewed)},
+        corrected={groups[z]: better[z] for z in np.flatnonzero(found.skewed)},
         corrected_gap=replace(gap, low=float(low), high=min(float(high), widest), method=words),
     )
 

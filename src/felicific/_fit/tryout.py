@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from felicific._audit.persons import EachPerson, check_persons, rates_of
+from felicific._audit.persons import EachPerson, check_persons, fractions_among, rates_of
 from felicific._fit.fitted import achieved
 from felicific._people.people import People
 from felicific._policy.ledger import find_origin, real_ledger
 from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
 from felicific._program.generation import Ledger
-from felicific._program.moments import Outcome
+from felicific._program.moments import Outcome, divided, gaps_of
 from felicific._typing import Codes, Floats
 
 #: Most numbers that the decision probabilities of several policies take up at a time.
@@ -73,7 +73,19 @@ class Tryout:
         values = self._values(odds)
         losses = np.asarray(np.einsum("id,id->i", odds, self._ledger[0].cost))
         rates, loss_rate = rates_of(self.problem, drawn=drawn), self.problem.loss.is_rate and not drawn
-        persons = replace(self._everyone, rates=rates, loss_rate=loss_rate, values=values, losses=losses)
+        everyone = self._everyone
+        values, inside, share = fractions_among(
+            values, everyone.inside, everyone.origin, self.problem.components
+        )
+        persons = replace(
+            everyone,
+            rates=rates,
+            loss_rate=loss_rate,
+            values=values,
+            losses=losses,
+            inside=inside,
+            share=share,
+        )
         check_persons(persons)
         return persons
 
@@ -115,8 +127,9 @@ class Tryout:
         """Loss, group means and gaps."""
         (ledger, origin), weight = self._ledger, self._weights
         relative = self._per_group(self._values(odds)) / self._counted
+        relative = divided(relative, origin, self.problem.components)
         loss = float(weight @ np.einsum("id,id->i", odds, ledger.cost) / weight.sum())
-        return loss, relative + origin, relative.max(axis=0) - relative.min(axis=0)
+        return loss, relative + origin, gaps_of(relative)
 
     def _per_group(self, numbers: Floats) -> Floats:
         """Sums over every group of numbers of shape (n, components)."""

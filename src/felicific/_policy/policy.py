@@ -35,7 +35,7 @@ from felicific._policy.apply import Roles, decide_table
 from felicific._policy.basis import OUT_OF_FOLD, UNCHANGED, Basis
 from felicific._policy.lottery import SEEDED, check_keys, draw, keys_as_text, make_salt
 from felicific._policy.sql import Names
-from felicific._problem.happiness import Component, read_component
+from felicific._problem.happiness import Component, measured, read_component
 from felicific._problem.loss import is_accuracy, loss_text, loss_words
 from felicific._program.moments import Outcome
 from felicific._tables.dialect import Dialect
@@ -245,11 +245,12 @@ class Policy(ABC):
     @property
     def gap(self) -> float:
         """The gap, when there is one component."""
-        if len(self.components) != 1:
+        own = measured(self.components)
+        if len(own) != 1:
             raise ConstraintError(
                 f"There are {len(self.components)} components, so there is no single gap.", "Read .gaps."
             )
-        return float(self.outcome.gaps[0])
+        return float(self.outcome.gaps[own[0]])
 
     @property
     def means(self) -> dict[str, dict[Any, float]]:

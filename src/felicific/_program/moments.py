@@ -35,6 +35,10 @@ from felicific._typing import Array, Codes, Floats
 from felicific.exceptions import FelicificError, GroupError, HappinessError, MomentsError, PolicyFileError
 
 
+#: A share of people that is nobody, but for rounding.
+NOBODY = 1e-12
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What some policy does to the people behind the moments.
@@ -59,6 +63,20 @@ def gaps_of(means: Floats) -> Floats:
     known = ~np.isnan(means)
     high, low = (np.where(known, means, side) for side in (-np.inf, np.inf))
     return np.asarray(np.maximum(high.max(axis=0) - low.min(axis=0), 0.0))
+
+
+def divided(means: Floats, origin: Floats, components: Sequence[Component]) -> Floats:
+    """Means relative to the origin, components last, with every fraction divided by its denominator.
+
+    Not a number where nobody is counted.
+    """
+    means = means.copy()
+    for j, k in fractions_of(components):
+        counted = means[..., k] + origin[k]
+        held = counted > NOBODY
+        total = np.where(held, means[..., j] + origin[j], np.nan)
+        means[..., j] = total / np.where(held, counted, 1.0) - origin[j]
+    return means
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,21 +243,11 @@ class Moments:
 
     def relative_means(self, q: Floats) -> Floats:
         """Group means under ``q`` relative to the origin, of shape (groups, components)."""
-        return self._divided(self.linear_means(q))
+        return divided(self.linear_means(q), self.origin, self.components)
 
     def linear_means(self, q: Floats) -> Floats:
         """The same with the numerators of fractions, not yet divided: all that is linear in ``q``."""
         return np.asarray(np.einsum("zsdj,zsd->zj", self.value, q) / self.counted)
-
-    def _divided(self, means: Floats) -> Floats:
-        """With every fraction divided by its denominator; not a number where nobody is counted."""
-        for j, k in fractions_of(self.components):
-            counted = means[:, k] + self.origin[k]
-            # What is left of nobody after rounding is nobody.
-            held = counted > 1e-12
-            means[:, j] = np.where(held, means[:, j] + self.origin[j], np.nan) / np.where(held, counted, 1.0)
-            means[:, j] -= self.origin[j]
-        return means
 
     @property
     def one_person(self) -> Floats:
@@ -249,7 +257,7 @@ class Moments:
     @property
     def today(self) -> Outcome:
         """What the model's own decisions do."""
-        means = self._divided(self.today_value.sum(axis=1) / self.counted)
+        means = divided(self.today_value.sum(axis=1) / self.counted, self.origin, self.components)
         return self._outcome(float(self.today_loss.sum()), means)
 
     def joined(self) -> Moments:

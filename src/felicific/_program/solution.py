@@ -101,7 +101,11 @@ def search_level(
     model = Levels(program, rows, free)
 
     def solve(row: FreeLevel) -> Answered | None:
-        answer = model.at(row)
+        if math.isinf(row.high - row.low):  # of equally good answers that which changes least, which may be all it takes
+            some = [row if other is free else other for other in rows]
+            answer = run_model(program, some, changes=changes_of(program))
+        else:
+            answer = model.at(row)
         return answered(program, answer, row) if answer.feasible else None
 
     return find_level(free, solve, tolerance, start)

@@ -120,6 +120,13 @@ class Sample:
         ties = None if self.ties is None else Ties(*(array[:, :, j] for array in self.ties))
         return Sample(n, mean, sd, skewness, df, ties)
 
+    def some(self, groups: Codes) -> Sample:
+        """Some groups alone, of a sample of shape (groups,)."""
+        n, mean, sd, skewness = (array[groups] for array in (self.n, self.mean, self.sd, self.skewness))
+        df = None if self.df is None else self.df[groups]
+        ties = None if self.ties is None else Ties(*(array[np.ix_(groups, groups)] for array in self.ties))
+        return Sample(n, mean, sd, skewness, df, ties)
+
 
 class Ties(NamedTuple):
     r"""How the errors of group means go together, where clusters hold people of several groups.

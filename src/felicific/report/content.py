@@ -284,7 +284,7 @@ def _bounds(
 
     Rounded decisions have none: they are no mixtures of those at the breakpoints.
     """
-    if not proposed.policy.randomize:
+    if not proposed.policy.randomize or any(component.over for component in line.components):
         return [None] * len(taus)
     corners = line.tau
     most = float(corners[-1])

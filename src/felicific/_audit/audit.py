@@ -383,12 +383,18 @@ def _without_some(
         part = _measured(component, tuple(groups[z] for z in held), found, method, apart, together, allowed)
     else:
         known = dict(zip((groups[z] for z in held), found.intervals(apart), strict=True)) if len(held) else {}
-        gap = replace(none, low=0.0, high=component.widest, note="fewer than two groups have somebody counted")
+        gap = replace(
+            none, low=0.0, high=component.widest, note="fewer than two groups have somebody counted"
+        )
         test = GapTest(allowed, 1.0, 1.0, "undecided") if math.isfinite(allowed) else None
         part = ComponentAudit(component, known, gap, math.nan, test)
     means = {group: part.means.get(group, none) for group in groups}
     note = "not of groups in which nobody is counted"
-    test = None if part.test is None else replace(part.test, p_exceeds=1.0, verdict=_refuted(part.test, together))
+    test = (
+        None
+        if part.test is None
+        else replace(part.test, p_exceeds=1.0, verdict=_refuted(part.test, together))
+    )
     return replace(part, means=means, gap=replace(part.gap, note=part.gap.note or note), test=test)
 
 

@@ -263,8 +263,8 @@ def _choose(method: str, persons: Persons, j: int, n: Floats) -> str:
         if method in ("auto", "t", "hall"):
             return "t" if method == "auto" else method
         raise HappinessError(
-            f"Who is counted by {component.name!r} is drawn by lot, and there is no distribution-free bound for a ratio "
-            f"yet, so method={method!r} does not apply.",
+            f"Who is counted by {component.name!r} is drawn by lot, and there is no distribution-free bound for a "
+            f"ratio yet, so method={method!r} does not apply.",
             "Use method='t' or 'hall', or audit decisions that were taken.",
         )
     if method == "auto":

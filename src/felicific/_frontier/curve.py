@@ -81,7 +81,8 @@ def curve(
 
     along = straight(means)
     bent = [j for j, component in enumerate(components) if component.over]
-    along[np.ix_(np.flatnonzero(kinks), range(means.shape[1]), bent)] = np.nan
+    for j in bent:
+        along[np.array(kinks), :, j] = np.nan
     return Curve(
         components=components,
         groups=groups,

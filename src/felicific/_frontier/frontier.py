@@ -29,6 +29,7 @@ from felicific._policy.cells import CellPolicy
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import Component, HappinessLike
 from felicific._problem.requirements import check_gaps, resolve_gap
+from felicific._program.fractions import COARSE
 from felicific._program.model import build, changes_of
 from felicific._program.moments import Moments, Outcome
 from felicific._program.solution import rounded_up, solve_program
@@ -262,12 +263,13 @@ class Frontier:
             return float(taus[np.flatnonzero(losses <= loss + 1e-12 * max(abs(loss), 1.0))[0]])
         return float(np.interp(-loss, -losses, taus))
 
-    def _along(
-        self, places: list[float], solve: Callable[[float], Point] | None = None
-    ) -> list[Policy]:
+    def _along(self, places: list[float], solve: Callable[[float], Point] | None = None) -> list[Policy]:
         if not self.mixes:
             found = [(solve or self._line.tighter)(tau) for tau in places]
-            return [self._stated(point.q, point.outcome, tau, point.prices) for point, tau in zip(found, places, strict=True)]
+            return [
+                self._stated(point.q, point.outcome, tau, point.prices)
+                for point, tau in zip(found, places, strict=True)
+            ]
         taus, slopes, points = self.tau, self.prices, self.points
         # The price of several gaps together belongs to none of them.
         closed = np.flatnonzero(np.isfinite(self.ray)).tolist()
@@ -453,7 +455,9 @@ def cell_frontier(
 
     def find() -> Line:
         if searched(closing, joined):
-            steps = Steps.of(closing, joined, partial(solve_program, joined, see_group=see_group))
+            steps = Steps.of(
+                closing, joined, partial(solve_program, joined, see_group=see_group, tolerance=COARSE)
+            )
             policy = partial(_followed, first(steps.points[0]))
             return Line(
                 steps.ray, steps.points, joined.today, joined.evaluate_all, policy, steps.rounding, steps.at

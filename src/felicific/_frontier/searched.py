@@ -6,7 +6,7 @@ not the fraction. So each gap is a search of its own for the level, which starts
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 

@@ -157,7 +157,7 @@ def _counted(happiness: Happiness, decision: Any, call: Callable[..., Column]) -
     """What a decision adds to the numerator of a fraction."""
     who = call(happiness.among, f"`among` of the happiness {happiness.name!r}", decision)
     value = call(happiness.function, f"The happiness {happiness.name!r}", decision)
-    return as_column(np.where(who, value, 0.0), "the result")  # type: ignore[call-overload]  # columns
+    return as_column(np.where(who, value, 0.0), "the result")
 
 
 def _losses(problem: Problem, call: Callable[..., Column]) -> tuple[Column, ...] | None:

@@ -7,7 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from felicific._documents import check_shape, read_number, read_numbers, read_prices, refused
+from felicific._documents import (
+    check_shape,
+    read_means,
+    read_number,
+    read_numbers,
+    read_prices,
+    refused,
+    write_means,
+)
 from felicific._problem.change import every_group_loses, nothing_to_repair
 from felicific._problem.happiness import Component
 from felicific._program.moments import Outcome
@@ -62,7 +70,7 @@ class Basis:
             "loss_name": self.loss_name,
             "today": None
             if today is None
-            else {"loss": today.loss, "means": today.means.tolist(), "gaps": today.gaps.tolist()},
+            else {"loss": today.loss, "means": write_means(today.means), "gaps": today.gaps.tolist()},
             "asked": [[name, width] for name, width in self.asked.items()],
             "out_of_fold": self.out_of_fold,
         }
@@ -83,7 +91,7 @@ class Basis:
                 raise refused("what is decided today lacks a part, or has one too many")
             today = Outcome(
                 read_number(today["loss"], "loss of today"),
-                check_shape("means of today", read_numbers(today["means"], "means of today"), shape),
+                read_means(today["means"], "means of today"),
                 check_shape("gaps of today", read_numbers(today["gaps"], "gaps of today"), shape[1:]),
             )
         asked = read_prices(content["asked"], "gap that was asked for")

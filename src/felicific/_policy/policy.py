@@ -16,11 +16,13 @@ import numpy as np
 from felicific._capabilities import remedy
 from felicific._documents import (
     check_distinct,
+    check_means,
     check_shape,
     checksum,
     plain,
     read_classes,
     read_document,
+    read_means,
     read_number,
     read_numbers,
     read_prices,
@@ -28,6 +30,7 @@ from felicific._documents import (
     refused,
     write_classes,
     write_document,
+    write_means,
 )
 from felicific._files import write_whole
 from felicific._people.people import People
@@ -35,7 +38,7 @@ from felicific._policy.apply import Roles, decide_table
 from felicific._policy.basis import OUT_OF_FOLD, UNCHANGED, Basis
 from felicific._policy.lottery import SEEDED, check_keys, draw, keys_as_text, make_salt
 from felicific._policy.sql import Names
-from felicific._problem.happiness import Component, measured, read_component
+from felicific._problem.happiness import Component, fractions_of, measured, read_component
 from felicific._problem.loss import is_accuracy, loss_text, loss_words
 from felicific._program.moments import Outcome
 from felicific._tables.dialect import Dialect
@@ -437,7 +440,7 @@ class Policy(ABC):
             "groups": plain(list(self.groups), "group"),
             "components": [asdict(component) for component in self.components],
             "loss": self.outcome.loss,
-            "means": self.outcome.means.tolist(),
+            "means": write_means(self.outcome.means),
             "gaps": self.outcome.gaps.tolist(),
             "prices": [[name, price] for name, price in self.prices.items()],
             "salt": self.salt,
@@ -506,7 +509,10 @@ class Policy(ABC):
         g, k, j = len(self.groups), len(self.classes), len(self.components)
         names = [component.name for component in self.components]
         check_distinct(classes=self.classes.tolist(), groups=self.groups, components=names)
-        check_shape("means", self.outcome.means, (g, j))
+        fractions = [i for i, _ in fractions_of(self.components)]
+        check_means("means", self.outcome.means, (g, j), fractions)
+        if self.basis.today is not None:
+            check_means("means of today", self.basis.today.means, (g, j), fractions)
         check_shape("gaps", self.outcome.gaps, (j,))
         if (self.outcome.gaps < 0).any():
             raise refused("a gap is negative")
@@ -523,7 +529,7 @@ def _common(content: dict[str, Any]) -> dict[str, Any]:
     components = content["components"]
     if not isinstance(components, list):
         raise refused("its components are no list")
-    means, gaps = read_numbers(content["means"], "means"), read_numbers(content["gaps"], "gaps")
+    means, gaps = read_means(content["means"], "means"), read_numbers(content["gaps"], "gaps")
     return {
         "classes": read_classes(content["classes"]),
         "groups": tuple(read_values(content["groups"], "group")),

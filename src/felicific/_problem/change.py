@@ -54,7 +54,7 @@ def nothing_to_repair(
     limited = [
         (c, gap, width) for c, gap, width in zip(components, gaps, asked, strict=True) if math.isfinite(width)
     ]
-    if not limited or any(gap > width * (1 + ROUNDING) for _, gap, width in limited):
+    if not limited or any(not gap <= width * (1 + ROUNDING) for _, gap, width in limited):
         return []
     each = ", ".join(
         f"the gap of {c.name!r} is {c.quantity(gap)}, at most the {c.quantity(width)} asked for"

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
 import numpy as np
@@ -93,11 +93,15 @@ class Fraction:
 
 @dataclass(frozen=True, eq=False)
 class _FractionRow(ABC):
-    """What all rows of fractions have in common; ``slack`` is how far their sides have given way."""
+    """What all rows of fractions have in common.
+
+    ``slack`` is how far their sides have given way, in the unit of the numerator.
+    """
 
     fraction: Fraction
     words: str
     name: str
+    slack: float = field(default=0.0, kw_only=True)
     width: ClassVar[None] = None
 
     @property
@@ -120,10 +124,11 @@ class _FractionRow(ABC):
     def sides(self) -> tuple[float, float]:
         """Between which levels every mean has to lie."""
 
-    @property
     @abstractmethod
-    def slack(self) -> float:
-        """How far its sides have given way, in the unit of the numerator."""
+    def price(
+        self, written: Sequence[ModelRow], duals: Sequence[float], levels: Floats, unit: float
+    ) -> float:
+        """Loss per unit by which it is tightened."""
 
     def moved(self, width: float) -> Self:
         """It moves along no ray."""
@@ -162,7 +167,9 @@ class _FractionRow(ABC):
         rows = [counted] if excess is None else [*_giving(counted, excess)]
         columns, numbers = means.mean(found.j, shares)
         right = -float(shares @ means.constants[:, found.j]) - found.origin[0] / scale
-        for side, lower, upper in zip(self.sides, (right - slack, -math.inf), (math.inf, right + slack), strict=True):
+        for side, lower, upper in zip(
+            self.sides, (right - slack, -math.inf), (math.inf, right + slack), strict=True
+        ):
             if math.isfinite(side):
                 factor = np.append(numbers, -side / scale)
                 row = ModelRow(np.append(columns, column), factor, lower, upper, shares, scale)
@@ -190,9 +197,7 @@ class _FractionRow(ABC):
         size = 1 + sum(finite)
         found = []
         for first in range(0, len(written), size):
-            own = [
-                abs(duals[i]) / written[i].scale for i in range(first + 1, first + size)
-            ]
+            own = [abs(duals[i]) / written[i].scale for i in range(first + 1, first + size)]
             found.append((own[0] if finite[0] else 0.0, own[-1] if finite[1] else 0.0))
         return found
 
@@ -214,7 +219,6 @@ class FractionMean(_FractionRow):
 
     lower: float
     upper: float
-    slack: float = 0.0
     people: float = 1.0
 
     @property
@@ -226,13 +230,18 @@ class FractionMean(_FractionRow):
         self, written: Sequence[ModelRow], duals: Sequence[float], levels: Floats, unit: float
     ) -> float:
         """Loss per unit of the level, as it was counted when it was asked for."""
-        weights = sum(sum(pair) * float(d) for pair, d in zip(self._weights(written, duals), levels, strict=True))
+        weights = sum(
+            sum(pair) * float(d) for pair, d in zip(self._weights(written, duals), levels, strict=True)
+        )
         return weights * unit / self.people
 
 
 @dataclass(frozen=True, eq=False)
 class FreeLevel(_FractionRow):
     """Fractions that are compared with each other: a level t is searched for, between ``low`` and ``high``."""
+
+    low: float = field(default=-math.inf, kw_only=True)
+    high: float = field(default=math.inf, kw_only=True)
 
     def between(self, low: float, high: float) -> Self:
         """With a level between these."""
@@ -254,9 +263,6 @@ class FractionGap(FreeLevel):
     """Fractions at most ``at_most`` from each other: all between t and t + at_most."""
 
     at_most: float
-    low: float = -math.inf
-    high: float = math.inf
-    slack: float = 0.0
 
     @property
     def sides(self) -> tuple[float, float]:
@@ -284,9 +290,7 @@ class FractionRatio(FreeLevel):
     """Every fraction at least ``ratio`` times the largest, t: all between ratio times t and t."""
 
     ratio: float
-    low: float = 0.0
-    high: float = math.inf
-    slack: float = 0.0
+    low: float = field(default=0.0, kw_only=True)
 
     @property
     def sides(self) -> tuple[float, float]:

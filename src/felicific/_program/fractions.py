@@ -22,8 +22,9 @@ from felicific._program.model import Program
 from felicific._typing import Floats
 from felicific.exceptions import ConstraintError
 
-#: How far the loss may be above the least one, relative to what decisions can change of it.
-TOLERANCE = 1e-4
+#: How far the loss may be above the least one, relative to what decisions can change of it; and where each of many
+#: searches takes longer: along a frontier, and column by column.
+TOLERANCE, COARSE = 1e-5, 1e-4
 
 #: How much of an interval is left on each side of a split, and the width from which on it is a point.
 EDGE, POINT = 0.1, 1e-10
@@ -56,6 +57,11 @@ def free_row(rows: Sequence[Row]) -> FreeLevel | None:
             "Ask for one of them, and bound the other by a Floor or a Budget.",
         )
     return free[0] if free else None
+
+
+def exchanged(rows: Sequence[Row], free: Row, row: Row) -> list[Row]:
+    """The rows, one of them exchanged for another."""
+    return [row if other is free else other for other in rows]
 
 
 def loss_spread(program: Program) -> float:

@@ -27,8 +27,16 @@ import numpy as np
 from felicific._problem.fractions import FractionGap, FreeLevel
 from felicific._problem.happiness import Component
 from felicific._problem.rows import Requirement, Row, rows_of
-from felicific._program.fractions import TOLERANCE as LEVEL
-from felicific._program.fractions import Answered, Level, find_level, free_row, least_eased, loss_spread
+from felicific._program.fractions import (
+    COARSE,
+    Answered,
+    Level,
+    exchanged,
+    find_level,
+    free_row,
+    least_eased,
+    loss_spread,
+)
 from felicific._program.highs import Answer, run_model
 from felicific._program.model import Program, build, multipliers, policy_of, prices_of
 from felicific._program.moments import Moments, Outcome
@@ -452,7 +460,7 @@ class Generator:
         if free is None and self.excess(columns, rows) == 0.0:
             return rows
         if free is not None:
-            found = self._level(columns, rows, free, LEVEL * self._spread(columns))
+            found = self._level(columns, rows, free, COARSE * self._spread(columns))
             if found is not None:
                 return at_level(rows, found.level)
         raise self._explain(columns, irreducible(rows, lambda some: self._can_meet(columns, some)))
@@ -465,7 +473,7 @@ class Generator:
             return search_level(self.master(columns, rows), rows, free, tolerance)
 
         def solve(row: FreeLevel) -> Answered | None:
-            some = [row if other is free else other for other in rows]
+            some = exchanged(rows, free, row)
             if self.excess(columns, some) > 0.0:
                 return None
             if tolerance < math.inf:
@@ -482,7 +490,7 @@ class Generator:
         free = free_row(rows)
         if free is None:
             return rows
-        found = self._level(columns, rows, free, LEVEL * self._spread(columns), grow=False)
+        found = self._level(columns, rows, free, COARSE * self._spread(columns), grow=False)
         return rows if found is None else at_level(rows, found.level)
 
     def _spread(self, columns: Columns) -> float:

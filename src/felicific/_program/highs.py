@@ -11,6 +11,7 @@ import numpy as np
 
 from felicific._problem.fractions import FreeLevel
 from felicific._problem.rows import Row
+from felicific._program.fractions import exchanged
 from felicific._program.model import TOLERANCE, Model, Program, write_model
 from felicific._typing import Floats
 from felicific.exceptions import SolverError
@@ -212,14 +213,13 @@ class Levels:
 
     def __init__(self, program: Program, rows: Sequence[Row], free: FreeLevel) -> None:
         self.program, self.rows, self.free = program, rows, free
-        written = [row.between(0.0, 0.0) if row is free else row for row in rows]
-        self.model = write_model(program, written)
+        self.model = write_model(program, exchanged(rows, free, free.between(0.0, 0.0)))
         self.solver = _solver(self.model, "simplex", "off")
-        place = next(i for i, row in enumerate(rows) if row is free)
+        place = list(rows).index(free)
         before = len(self.model.row_lower) - len(self.model.written)
         own = [before + i for i, owner in enumerate(self.model.owners) if owner == place]
         # Of every union: who is counted, the lower side, the upper side.
-        self.sides = [(lower, upper) for lower, upper in zip(own[1::3], own[2::3], strict=True)]
+        self.sides = list(zip(own[1::3], own[2::3], strict=True))
         self.first = self.model.levels[place]
         self.before = before
 
@@ -244,4 +244,4 @@ class Levels:
             solution = self.solver.getSolution()
             return Answer(True, np.array(solution.col_value), _duals(solution, self.model), self.model)
         self.solver.clearSolver()  # a warm start can end without an answer
-        return run_model(self.program, [row if other is self.free else other for other in self.rows])
+        return run_model(self.program, exchanged(self.rows, self.free, row))

@@ -34,7 +34,6 @@ from felicific._program.signals import Signal, signal_from_json, signal_to_json
 from felicific._typing import Array, Codes, Floats
 from felicific.exceptions import FelicificError, GroupError, HappinessError, MomentsError, PolicyFileError
 
-
 #: A share of people that is nobody, but for rounding.
 NOBODY = 1e-12
 

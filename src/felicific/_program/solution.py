@@ -12,7 +12,15 @@ from felicific._problem.fractions import FractionGap, FreeLevel
 from felicific._problem.happiness import Component
 from felicific._problem.rows import Requirement, Row, rows_of
 from felicific._program.fractions import TOLERANCE as LEVEL
-from felicific._program.fractions import Answered, Level, find_level, free_row, least_eased, loss_spread
+from felicific._program.fractions import (
+    Answered,
+    Level,
+    exchanged,
+    find_level,
+    free_row,
+    least_eased,
+    loss_spread,
+)
 from felicific._program.highs import Answer, Levels, run_model
 from felicific._program.model import TOLERANCE, Program, build, changes_of, policy_of, prices_of
 from felicific._program.moments import Moments, Outcome
@@ -97,13 +105,13 @@ def search_level(
     program: Program, rows: Sequence[Row], free: FreeLevel, tolerance: float, start: float | None = None
 ) -> Level | None:
     """Branch and bound over the level of one of the rows; None when no level meets all of them."""
-
     model = Levels(program, rows, free)
 
     def solve(row: FreeLevel) -> Answered | None:
-        if math.isinf(row.high - row.low):  # of equally good answers that which changes least, which may be all it takes
-            some = [row if other is free else other for other in rows]
-            answer = run_model(program, some, changes=changes_of(program))
+        if math.isinf(
+            row.high - row.low
+        ):  # of equally good answers that which changes least, which may be all it takes
+            answer = run_model(program, exchanged(rows, free, row), changes=changes_of(program))
         else:
             answer = model.at(row)
         return answered(program, answer, row) if answer.feasible else None

@@ -18,6 +18,7 @@ from felicific._audit.band import band_along
 from felicific._audit.comparison import compare
 from felicific._audit.persons import EachPerson
 from felicific._audit.result import Audit, plain, plain_all
+from felicific._documents import write_means
 from felicific._fit.certificate import Certificate
 from felicific._fit.tryout import Tried, Tryout
 from felicific._frontier.breakpoints import tau_of
@@ -320,7 +321,7 @@ def round_step(width: float) -> float:
 
 
 def _outcome(outcome: Outcome | Tried) -> dict[str, Any]:
-    return {"loss": outcome.loss, "means": outcome.means.tolist(), "gaps": outcome.gaps.tolist()}
+    return {"loss": outcome.loss, "means": write_means(outcome.means), "gaps": outcome.gaps.tolist()}
 
 
 def _numbers(values: Floats) -> list[float | None]:

@@ -16,7 +16,7 @@ from felicific._documents import (
     refused,
     write_means,
 )
-from felicific._problem.change import every_group_loses, nothing_to_repair
+from felicific._problem.change import every_group_loses, few_counted, nothing_to_repair
 from felicific._problem.happiness import Component
 from felicific._program.moments import Outcome
 
@@ -59,9 +59,9 @@ class Basis:
             return []
         asked = [self.asked.get(component.name, math.inf) for component in components]
         found = nothing_to_repair(components, self.today.gaps, asked, f"{whom}, as is decided today")
-        return found + every_group_loses(
-            components, groups, self.today.means, outcome.means, f"{whom}, compared with today"
-        )
+        means = self.today.means, outcome.means
+        found += few_counted(components, groups, *means, f"{whom}, compared with today")
+        return found + every_group_loses(components, groups, *means, f"{whom}, compared with today")
 
     def to_json(self) -> dict[str, Any]:
         """As data."""

@@ -7,11 +7,14 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from felicific._problem.happiness import Component
+from felicific._problem.happiness import Component, fractions_of
 from felicific._typing import Floats
 
 #: Most groups whose means are spelled out.
 GROUPS = 4
+
+#: Fewer people than this share of before are few.
+FEW = 0.5
 
 #: A fall of this relative size is not worth a word, and an excess of a gap may be nothing but rounding.
 NEGLIGIBLE, ROUNDING = 1e-5, 1e-9
@@ -61,3 +64,25 @@ def nothing_to_repair(
         for c, gap, width in limited
     )
     return [f"Nothing to repair: {where}, {each}."]
+
+
+def few_counted(
+    components: Sequence[Component], groups: Sequence[str], before: Floats, after: Floats, where: str
+) -> list[str]:
+    """A sentence for every fraction that counts less than half as many people of some group as before."""
+    found = []
+    for j, k in fractions_of(components):
+        was, is_ = before[:, k], after[:, k]
+        fewer = np.flatnonzero(is_ < FEW * was * (1 - ROUNDING)).tolist()
+        if not fewer:
+            continue
+        component, share = components[j], components[k]
+        each = ", ".join(
+            f"{share.quantity(is_[z])} instead of {share.quantity(was[z])} in group {groups[z]}"
+            for z in fewer[:GROUPS]
+        )
+        found.append(
+            f"Few are left to be compared: {where}, people {share.name} are {each}. Where that is not meant, add "
+            f'Floor("{share.name}", at_least="today") beside what is asked of {component.name!r}.'
+        )
+    return found

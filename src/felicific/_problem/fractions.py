@@ -20,7 +20,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from felicific._problem.rows import Excess, ModelRow, ScaledMeans, Sums
+from felicific._problem.rows import Excess, ModelRow, Row, ScaledMeans, Sums
 from felicific._problem.unions import Union
 from felicific._typing import Floats
 from felicific.exceptions import ConstraintError
@@ -110,11 +110,6 @@ class _FractionRow(ABC):
         return self.fraction.j
 
     @property
-    def over(self) -> int | None:
-        """Position of the denominator."""
-        return self.fraction.over
-
-    @property
     def levels(self) -> tuple[tuple[float, float], ...]:
         """A column for every denominator: at least one person."""
         return tuple((least, math.inf) for least in self.fraction.least.tolist())
@@ -200,6 +195,11 @@ class _FractionRow(ABC):
             own = [abs(duals[i]) / written[i].scale for i in range(first + 1, first + size)]
             found.append((own[0] if finite[0] else 0.0, own[-1] if finite[1] else 0.0))
         return found
+
+
+def over_of(row: Row) -> list[int] | None:
+    """Of a row that speaks of a fraction, the positions of its numerator and denominator."""
+    return [row.fraction.j, row.fraction.over] if isinstance(row, _FractionRow) else None
 
 
 def _giving(row: ModelRow, excess: Excess) -> list[ModelRow]:

@@ -312,7 +312,6 @@ class GapRow:
     words: str
     name: str
     levels: ClassVar[tuple[tuple[float, float], ...]] = ((-math.inf, math.inf),)
-    over: ClassVar[None] = None
 
     def moved(self, width: float) -> GapRow:
         """With another width."""
@@ -373,7 +372,6 @@ class MeanRow:
     people: float = 1.0
     levels: ClassVar[tuple[tuple[float, float], ...]] = ()
     width: ClassVar[None] = None
-    over: ClassVar[None] = None
 
     @property
     def name(self) -> str:

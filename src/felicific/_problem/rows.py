@@ -99,10 +99,6 @@ class Row(Protocol):
         """Position of the component."""
 
     @property
-    def over(self) -> int | None:
-        """Of a fraction, the position of the component that it is divided by."""
-
-    @property
     def words(self) -> str:
         """How it reads in messages."""
 

@@ -42,6 +42,7 @@ from felicific._program.model import Program, build, multipliers, policy_of, pri
 from felicific._program.moments import Moments, Outcome
 from felicific._program.signals import Signal
 from felicific._program.solution import (
+    Solution,
     answered,
     at_level,
     check_solution,
@@ -484,14 +485,21 @@ class Generator:
 
         return find_level(free, solve, tolerance)
 
-    def settled(self, columns: Columns) -> list[Row]:
-        """The requirements on one ledger, with the best level for the columns there are."""
-        rows = self.rows(columns)
+    def solved(self, columns: Columns) -> Solution:
+        """The best mixture of the columns there are."""
+        rows, level = self.rows(columns), None
         free = free_row(rows)
-        if free is None:
-            return rows
-        found = self._level(columns, rows, free, COARSE * self._spread(columns), grow=False)
-        return rows if found is None else at_level(rows, found.level)
+        if free is not None:
+            level = self._level(columns, rows, free, COARSE * self._spread(columns), grow=False)
+            if level is None:
+                raise conflict_error(rows, proven=False)
+            rows = at_level(rows, level.level)
+        program = self.master(columns, rows)
+        answer = _solved(program, self.changes)
+        q = policy_of(program, answer.columns)
+        outcome = program.moments.evaluate(q)
+        check_solution(program, outcome, q, _objective(program, answer))
+        return Solution(q, outcome, prices_of(program, answer), level)
 
     def _spread(self, columns: Columns) -> float:
         """How far apart decisions can leave the loss, by the columns there are."""
@@ -610,17 +618,14 @@ def generate(ground: Ground, requirements: Sequence[Requirement]) -> Generated:
         rows = search.reach(search.real)
         search.descend(search.real, rows)
         search.approach(range(len(search.alpha)))
-    program = search.master(search.real, search.settled(search.real))
-    answer = _solved(program, search.changes)
-    q = policy_of(program, answer.columns)
-    check_solution(program, program.moments.evaluate(q), q, _objective(program, answer))
+    found = search.solved(search.real)
     return Generated(
-        mixture=search.policies.followed(q),
-        outcome=program.moments.evaluate(q),
-        today=program.moments.today,
-        plug_in=search.expected.moments().evaluate(q),
+        mixture=search.policies.followed(found.q),
+        outcome=found.outcome,
+        today=search.real.moments().today,
+        plug_in=search.expected.moments().evaluate(found.q),
         plug_in_optimum=optimum,
-        prices=prices_of(program, answer),
+        prices=found.prices,
         passes=search.passes,
         stopped=stopped,
         duality_gap=duality_gap,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from felicific._problem.fractions import FractionGap, FreeLevel
+from felicific._problem.fractions import FractionGap, FreeLevel, over_of
 from felicific._problem.happiness import Component
 from felicific._problem.rows import Requirement, Row, rows_of
 from felicific._program.fractions import TOLERANCE as LEVEL
@@ -170,8 +170,8 @@ def check_solution(program: Program, outcome: Outcome, q: Floats, objective: flo
     means = moments.linear_means(q)
     for row in program.rows:
         slack = TOLERANCE * max(float(swing[row.j]), float(program.scales[row.j]))
-        seen = means[:, row.j] if row.over is None else means[:, [row.j, row.over]]
-        if not row.met(seen, program.counted[:, row.j], slack):
+        columns = over_of(row)
+        if not row.met(means[:, row.j if columns is None else columns], program.counted[:, row.j], slack):
             faults.append(f"it does not meet: {row.words}")
     if faults:
         raise SolverError(

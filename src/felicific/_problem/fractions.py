@@ -175,7 +175,8 @@ class _FractionRow(ABC):
         """Whether every mean lies between the sides, and somebody is counted."""
         top, bottom = self.fraction.parts(means)
         low, high = self._reached(top / np.where(bottom > 0, bottom, np.nan))
-        allowed = 2.0 * (slack + self.slack) + 1e-12 * np.abs(top).max()
+        # The numerator and the denominator are each known to the slack, here and where the level was taken.
+        allowed = 4.0 * (slack + self.slack) + 1e-12 * np.abs(top).max()
         few = self.fraction.least * (1.0 - 1e-6) - 1e-9 - slack
         inside = (top - low * bottom >= -allowed) if math.isfinite(low) else np.ones(len(top), dtype=bool)
         if math.isfinite(high):

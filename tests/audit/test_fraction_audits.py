@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from felicific import FairClassifier, Happiness, audit, compare, frontier, moments, solve
+from felicific import FairClassifier, Happiness, Score, audit, compare, frontier, moments, solve
 from felicific.exceptions import ConstraintError, DataError, HappinessError
 
 PRECISION = "precision_parity"
@@ -146,7 +146,8 @@ def test_what_cannot_be_promised_of_a_ratio():
     odds = np.column_stack([1 - table["score"], table["score"]])
     with pytest.raises(HappinessError, match="no distribution-free bound for a ratio yet"):
         measured(odds, table, method="bernstein", classes=[0, 1])
-    sums = moments(table, proba="score", y="y", sensitive_features="group", happiness=PRECISION)
+    cells = Score(cells=8)
+    sums = moments(table, proba="score", y="y", sensitive_features="group", happiness=PRECISION, policy=cells)
     line = frontier(sums)
     with pytest.raises(ConstraintError, match="no limits along a frontier of 'precision_parity'"):
         line.band(table["score"], table, "y", happiness=PRECISION, sensitive_features="group")

@@ -129,5 +129,5 @@ def _lines(line: Frontier) -> list[str]:
     rows = [row("today", line.today.loss, line.today.gaps)]
     what = "breakpoint" if line.mixes else "solved gap"
     rows += [row(f"{what} {i + 1}", line.loss[i], line.gaps[i]) for i in shown]
-    count = f"{last + 1} breakpoints" + (f", {len(shown)} of them shown" if len(shown) <= last else "")
+    count = f"{last + 1} {what}s" + (f", {len(shown)} of them shown" if len(shown) <= last else "")
     return [f"From the least gap to the least loss: {count}", *table_lines(header, rows)]

@@ -14,6 +14,7 @@ from felicific._fit.fitted import achieved
 from felicific._people.people import People
 from felicific._policy.ledger import find_origin, real_ledger
 from felicific._policy.policy import Policy
+from felicific._problem.happiness import fractions_of
 from felicific._problem.problem import Problem
 from felicific._program.generation import Ledger
 from felicific._program.moments import Outcome, divided, gaps_of
@@ -74,9 +75,9 @@ class Tryout:
         losses = np.asarray(np.einsum("id,id->i", odds, self._ledger[0].cost))
         rates, loss_rate = rates_of(self.problem, drawn=drawn), self.problem.loss.is_rate and not drawn
         everyone = self._everyone
-        values, inside, share = fractions_among(
-            values, everyone.inside, everyone.origin, self.problem.components
-        )
+        inside, share, of = everyone.inside, None, self.problem.components
+        if self._fractions:
+            values, inside, share = fractions_among(values, inside, everyone.origin, of)
         persons = replace(
             everyone,
             rates=rates,
@@ -127,9 +128,15 @@ class Tryout:
         """Loss, group means and gaps."""
         (ledger, origin), weight = self._ledger, self._weights
         relative = self._per_group(self._values(odds)) / self._counted
-        relative = divided(relative, origin, self.problem.components)
+        if self._fractions:
+            relative = divided(relative, origin, self._fractions)
         loss = float(weight @ np.einsum("id,id->i", odds, ledger.cost) / weight.sum())
-        return loss, relative + origin, gaps_of(relative)
+        gaps = gaps_of(relative) if self._fractions else relative.max(axis=0) - relative.min(axis=0)
+        return loss, relative + origin, gaps
+
+    @cached_property
+    def _fractions(self) -> list[tuple[int, int]]:
+        return fractions_of(self.problem.components)
 
     def _per_group(self, numbers: Floats) -> Floats:
         """Sums over every group of numbers of shape (n, components)."""

@@ -141,7 +141,8 @@ class Component:
         """The name as a reader says it: of a criterion, how people are decided about, and who they truly are."""
         part = _PART.fullmatch(self.name.removeprefix(self.family))
         if part is None:
-            return self.name.replace("_", " ") if self.name in CRITERIA else self.name
+            named = self.name.removeprefix("counted by ").strip("'")
+            return self.name.replace("_", " ").replace("'", "") if named in CRITERIA else self.name
         decision, label = (text and text.strip("'\"") for text in part.groups())
         return f"decided {decision}" + (f", truly {label}" if label else "")
 

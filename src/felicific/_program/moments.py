@@ -64,13 +64,13 @@ def gaps_of(means: Floats) -> Floats:
     return np.asarray(np.maximum(high.max(axis=0) - low.min(axis=0), 0.0))
 
 
-def divided(means: Floats, origin: Floats, components: Sequence[Component]) -> Floats:
+def divided(means: Floats, origin: Floats, fractions: Sequence[tuple[int, int]]) -> Floats:
     """Means relative to the origin, components last, with every fraction divided by its denominator.
 
     Not a number where nobody is counted.
     """
     means = means.copy()
-    for j, k in fractions_of(components):
+    for j, k in fractions:
         counted = means[..., k] + origin[k]
         held = counted > NOBODY
         total = np.where(held, means[..., j] + origin[j], np.nan)
@@ -242,11 +242,16 @@ class Moments:
 
     def relative_means(self, q: Floats) -> Floats:
         """Group means under ``q`` relative to the origin, of shape (groups, components)."""
-        return divided(self.linear_means(q), self.origin, self.components)
+        return divided(self.linear_means(q), self.origin, self._fractions)
 
     def linear_means(self, q: Floats) -> Floats:
         """The same with the numerators of fractions, not yet divided: all that is linear in ``q``."""
         return np.asarray(np.einsum("zsdj,zsd->zj", self.value, q) / self.counted)
+
+    @cached_property
+    def _fractions(self) -> list[tuple[int, int]]:
+        """Positions of every fraction and of its denominator."""
+        return fractions_of(self.components)
 
     @property
     def one_person(self) -> Floats:
@@ -256,7 +261,7 @@ class Moments:
     @property
     def today(self) -> Outcome:
         """What the model's own decisions do."""
-        means = divided(self.today_value.sum(axis=1) / self.counted, self.origin, self.components)
+        means = divided(self.today_value.sum(axis=1) / self.counted, self.origin, self._fractions)
         return self._outcome(float(self.today_loss.sum()), means)
 
     def joined(self) -> Moments:

@@ -18,14 +18,13 @@ from felicific._audit.band import band_along
 from felicific._audit.comparison import compare
 from felicific._audit.persons import EachPerson
 from felicific._audit.result import Audit, plain, plain_all
-from felicific._documents import write_means
 from felicific._fit.certificate import Certificate
 from felicific._fit.tryout import Tried, Tryout
 from felicific._frontier.breakpoints import tau_of
 from felicific._frontier.frontier import Frontier
 from felicific._policy.policy import Policy, Wording
 from felicific._problem.criteria import CRITERIA
-from felicific._problem.happiness import Happiness
+from felicific._problem.happiness import Counted, Happiness, measured
 from felicific._problem.problem import Problem
 from felicific._program.moments import Outcome
 from felicific._tables.memory import column_names, is_frame, take_column
@@ -108,7 +107,7 @@ def describe_choice(
 
 def describe_audit(found: Audit, *, title: str | None = None, command: str | None = None) -> dict[str, Any]:
     """What a report says about an audit alone."""
-    counts = found.persons.sizes
+    counts, own = found.persons.sizes, measured([part.component for part in found.components])
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -126,8 +125,9 @@ def describe_audit(found: Audit, *, title: str | None = None, command: str | Non
                 "unit": part.component.unit,
                 "words": "",
                 "among": "",
+                "counts": j not in own,
             }
-            for part in found.components
+            for j, part in enumerate(found.components)
         ],
         "today": found.to_dict(),
         "reproduce": {
@@ -142,16 +142,23 @@ def describe_audit(found: Audit, *, title: str | None = None, command: str | Non
 # What is decided, about whom
 
 
+#: What the denominator of a fraction means.
+WHO_IS_COUNTED = "the share of people who are counted, which depends on the decisions"
+
+
 def _component(happiness: Happiness) -> dict[str, Any]:
     """A component and what it means: the words of its function, as far as it has any."""
     return {
         "name": str(happiness.name),
         "title": happiness.component.title,
         "unit": str(happiness.unit),
-        "words": _words(happiness.function, happiness.family),
+        "words": WHO_IS_COUNTED
+        if isinstance(happiness, Counted)
+        else _words(happiness.function, happiness.family),
         "among": "" if happiness.among is None else _words(happiness.among, None) or "some of the people",
         "looks_at_y": happiness.looks_at_y,
         "bounds": None if happiness.bounds is None else list(happiness.bounds),
+        "counts": isinstance(happiness, Counted),
     }
 
 
@@ -321,7 +328,11 @@ def round_step(width: float) -> float:
 
 
 def _outcome(outcome: Outcome | Tried) -> dict[str, Any]:
-    return {"loss": outcome.loss, "means": write_means(outcome.means), "gaps": outcome.gaps.tolist()}
+    return {
+        "loss": outcome.loss,
+        "means": [_numbers(row) for row in outcome.means],
+        "gaps": outcome.gaps.tolist(),
+    }
 
 
 def _numbers(values: Floats) -> list[float | None]:

@@ -124,7 +124,7 @@ def main() -> None:
         rows.append([*cells, f"{found.seconds:.2f}"])
     head = ["gaps asked for", "loss", f"loss by {GRID} levels", "loss not ruled out", "programs", "seconds"]
     print(table(head, rows))
-    for width in (0.01, 0.02):
+    for width in (0.005, 0.01):
         both = price(sums, {PRECISION: width, ODDS: 0.05})
         print(
             f"\nprice of precision at {width} with equalized odds .05: {both[0]:.6f}; by differences {both[1]:.6f}"

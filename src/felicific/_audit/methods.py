@@ -149,7 +149,7 @@ def _measured(persons: Persons, j: int, sample: Sample, method: str) -> Measure:
 
     origin = float(persons.origin[j])
     chosen, rate = _choose(method, persons, j, sample.n), bool(persons.rates[j])
-    if persons.drawn(j):
+    if persons.lots and persons.components[j].over:
         return Measure(sample, origin, chosen, bounds_of(persons, j), values, words_after=DELTA)
     if not rate:
         return Measure(sample, origin, chosen, bounds_of(persons, j), values)
@@ -259,7 +259,7 @@ def _loss_limits(ways: Sequence[EachPerson], tail: float) -> tuple[Floats, Float
 
 def _choose(method: str, persons: Persons, j: int, n: Floats) -> str:
     component, bounds = persons.components[j], persons.components[j].bounds
-    if persons.drawn(j):
+    if persons.lots and component.over:
         if method in ("auto", "t", "hall"):
             return "t" if method == "auto" else method
         raise HappinessError(

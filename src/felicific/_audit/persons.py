@@ -85,6 +85,8 @@ class EachPerson:
     share : array of shape (n, components), or None
         With which probability each person is counted, where a lottery decides about that; values are then what is
         expected of those who are.
+    lots : bool
+        Whether there is such a lottery.
     losses : array of shape (n,), or None
         Loss of each person; None when it cannot be known.
     weight : array of shape (n,), or None
@@ -113,6 +115,7 @@ class EachPerson:
     checksum: int
     idle: tuple[str, ...] = ()
     share: Floats | None = None
+    lots: bool = False
 
     @property
     def rows(self) -> int:
@@ -162,7 +165,7 @@ class EachPerson:
         """One component; of a fraction whose denominator is drawn by lot, a mean weighted by who is counted."""
         inside = None if self.inside is None else self.inside[:, [j]]
         values, g = self.values[:, [j]], len(self.groups)
-        if not self.drawn(j) or self.share is None:
+        if self.share is None or not self.components[j].over:
             return self.summed(values, self.codes, g, inside).take(0)
         weight = self.share[:, j] if self.weight is None else self.weight * self.share[:, j]
         return sample_of(values, self.codes, g, inside, weight, sampling=True, cluster=self.cluster).take(0)
@@ -171,10 +174,6 @@ class EachPerson:
     def means(self) -> Floats:
         """Group means, of shape (groups, components); not a number where nobody is counted."""
         return np.where(self.sample.n > 0, self.sample.mean + self.origin, np.nan)
-
-    def drawn(self, j: int) -> bool:
-        """Whether a lottery decides who is counted by a component."""
-        return bool(self.components[j].over) and self.share is not None
 
     def linear(self, j: int) -> tuple[Floats, Floats]:
         r"""Values of everybody whose mean, and its error, are those of a fraction; and the share of who is counted.
@@ -295,10 +294,6 @@ class SummedPersons:
         """Group means, of shape (groups, components); not a number where nobody is counted."""
         return np.where(self.sample.n > 0, self.sample.mean + self.origin, np.nan)
 
-    def drawn(self, j: int) -> bool:
-        """Whether a lottery decides who is counted by a component."""
-        return self.lots and bool(self.components[j].over)
-
     @property
     def one_by_one(self) -> bool:
         """No."""
@@ -365,6 +360,7 @@ def persons_of(people: People, problem: Problem) -> EachPerson:
         checksum=checksum,
         idle=idle_among(problem, memory.moved),
         share=share,
+        lots=share is not None,
     )
     check_persons(persons)
     return persons

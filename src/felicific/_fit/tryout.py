@@ -86,6 +86,7 @@ class Tryout:
             losses=losses,
             inside=inside,
             share=share,
+            lots=share is not None,
         )
         check_persons(persons)
         return persons

@@ -124,7 +124,7 @@ class Worth:
         if happiness.among is None:
             return None
         what = f"`among` of the happiness {happiness.name!r}"
-        numbers = evaluate(happiness.among, what, self.batch, decision if happiness.over else None)
+        numbers = evaluate(happiness.among, what, self.batch, decision)
         if not np.isin(numbers, (0.0, 1.0)).all():
             raise HappinessError(
                 f"{what} returned numbers other than 0 and 1.", "Return True for the people who are counted."
@@ -139,7 +139,8 @@ class Worth:
         happiness = self.problem.happiness[j]
         what = f"The happiness {happiness.name!r}"
         decisions = self.problem.decisions.tolist()
-        if happiness.over:
+        over = happiness.over
+        if over:
             inside = [self.counted(happiness, decision) for decision in decisions]
         else:
             inside = [self.counted(happiness)] * len(decisions)
@@ -153,7 +154,7 @@ class Worth:
             self._check_bounds(happiness, values, None if happiness.among is None else np.array(inside))
         if values.size and not max(-values.min(), values.max()) < LARGEST:
             raise too_large(str(happiness.name))
-        return values, None if happiness.over else inside[0]
+        return values, None if over else inside[0]
 
     def _check_bounds(self, happiness: Happiness, values: Floats, counted: Truths | None) -> None:
         """Refuse values outside the bounds that were stated, but for rounding."""

@@ -130,12 +130,14 @@ def read_means(values: Any, name: str) -> Floats:
     return means
 
 
-def check_means(name: str, means: Floats, shape: tuple[int, ...], fractions: Sequence[int]) -> Floats:
-    """Refuse means of another shape, or not finite; only of fractions there may be no number."""
-    known = means.copy()
-    if means.shape == shape:
-        known[:, list(fractions)] = np.nan_to_num(means[:, list(fractions)], nan=0.0, posinf=math.inf)
-    check_shape(name, known, shape)
+def check_means(
+    name: str, means: Floats, shape: tuple[int, ...], fractions: Sequence[int] | None = None
+) -> Floats:
+    """Refuse means of another shape, or not finite; only of fractions (None: of any) there may be no number."""
+    gone = np.isnan(means)
+    if fractions is not None and means.ndim == 2:
+        gone[:, [j for j in range(means.shape[1]) if j not in fractions]] = False
+    check_shape(name, np.where(gone, 0.0, means), shape)
     return means
 
 

@@ -18,7 +18,7 @@ from felicific._problem.unions import unions_of
 from felicific._program.fractions import loss_spread
 from felicific._program.model import build
 from felicific._program.solution import solve_program
-from felicific.exceptions import ConstraintError, HappinessError, InfeasibleError
+from felicific.exceptions import ConstraintError, HappinessError, InfeasibleError, PolicyFileError
 
 FREE = Score(monotone=False)
 PRECISION = "precision_parity"
@@ -423,6 +423,11 @@ def test_files_round_trip():
         assert np.isnan(twin.basis.today.means[0, 0])
         odds = [one.odds(table["score"], table["group"], table) for one in (policy, twin)]
         assert np.array_equal(*odds)
+    wrong = replace(policy.outcome, means=np.where(np.arange(4) == 2, np.nan, policy.outcome.means))
+    with pytest.raises(
+        PolicyFileError, match="means is not finite"
+    ):  # of who is counted there is always a number
+        Policy.from_json(replace(policy, outcome=wrong).to_json())
 
 
 def test_files_of_before_are_read():

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from felicific._documents import (
+    check_means,
     check_shape,
     read_means,
     read_number,
@@ -91,7 +92,7 @@ class Basis:
                 raise refused("what is decided today lacks a part, or has one too many")
             today = Outcome(
                 read_number(today["loss"], "loss of today"),
-                read_means(today["means"], "means of today"),
+                check_means("means of today", read_means(today["means"], "means of today"), shape),
                 check_shape("gaps of today", read_numbers(today["gaps"], "gaps of today"), shape[1:]),
             )
         asked = read_prices(content["asked"], "gap that was asked for")

@@ -118,6 +118,32 @@ def read_numbers(values: Any, name: str) -> Floats:
         raise refused(f"{name} is no array ({error})") from error
 
 
+def write_means(means: Floats) -> list[Any]:
+    """Means of shape (groups, components) as data; None where nobody is counted."""
+    return [[None if math.isnan(mean) else mean for mean in row] for row in means.tolist()]
+
+
+def read_means(values: Any, name: str) -> Floats:
+    """What :func:`write_means` wrote."""
+    rows = values if isinstance(values, list) and all(isinstance(row, list) for row in values) else [values]
+    means = read_numbers([[0.0 if mean is None else mean for mean in row] for row in rows], name)
+    gone = [(z, j) for z, row in enumerate(rows) for j, mean in enumerate(row) if mean is None]
+    for place in gone:
+        means[place] = math.nan
+    return means
+
+
+def check_means(
+    name: str, means: Floats, shape: tuple[int, ...], fractions: Sequence[int] | None = None
+) -> Floats:
+    """Refuse means of another shape, or not finite; only of fractions (None: of any) there may be no number."""
+    gone = np.isnan(means)
+    if fractions is not None and means.ndim == 2:
+        gone[:, [j for j in range(means.shape[1]) if j not in fractions]] = False
+    check_shape(name, np.where(gone, 0.0, means), shape)
+    return means
+
+
 def read_whole(values: Any, name: str, least: int = 0) -> NDArray[np.int64]:
     """An array of whole numbers, none of them smaller than ``least``."""
     numbers = read_numbers(values, name)

@@ -3,6 +3,7 @@
 import functools
 import math
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ from strategies import examples
 
 from felicific import Happiness, lookup, moments
 from felicific._problem.criteria import CRITERIA
-from felicific._problem.happiness import resolve_happiness
+from felicific._problem.happiness import resolve_happiness, with_counted
 from felicific.exceptions import DataError, HappinessError
 
 N = 24
@@ -346,6 +347,8 @@ def test_criteria_are_rows_of_one_table(classes):
         "equalized_odds": (K * K, True),
         "equal_opportunity": (1, True),
         "predictive_equality": (1, True),
+        "precision_parity": (1, True),
+        "negative_predictive_parity": (1, True),
     }
     assert set(CRITERIA) == set(expected)
     y = np.array(classes)[np.arange(4 * K) % K]
@@ -397,10 +400,18 @@ def test_what_is_no_happiness_is_refused_in_words(happiness, words):
     assert caught.value.remedy
 
 
-def test_among_may_not_look_at_the_decision():
-    """Who is counted cannot depend on what is decided: the mean would not be linear."""
-    with pytest.raises(HappinessError, match="decision"):
-        Happiness(lambda decision: 1, among=lambda decision: True)
+def test_among_that_looks_at_the_decision_is_a_fraction():
+    """Who is counted may depend on what is decided: the mean is a fraction, and its denominator is named."""
+    plain = Happiness("decision * loan", among="loan > 0", name="dollars")
+    fraction = Happiness("decision * loan", among="decision == 1", name="dollars")
+    assert (plain.over, fraction.over) == ("", "counted by 'dollars'")
+    happiness = with_counted([plain, replace(fraction, name="each", family="each")])
+    assert [part.name for part in happiness] == ["dollars", "each", "counted by 'each'"]
+    assert [part.component.over for part in happiness] == ["", "counted by 'each'", ""]
+    assert [part.component.wanted for part in happiness] == [True, True, False]
+    assert happiness[2].rate
+    with pytest.raises(HappinessError, match="argument z"):
+        Happiness(lambda decision: 1, among=lambda decision, z: True)
 
 
 @pytest.mark.parametrize("bounds", [(1, 0), (0, 0), (0, np.inf), (np.nan, 1)])

@@ -18,7 +18,7 @@ from felicific._audit.decided import (
     without_policy,
 )
 from felicific._audit.engine import sum_persons
-from felicific._audit.methods import measure_component, measure_loss
+from felicific._audit.methods import Measure, measure_component, measure_loss
 from felicific._audit.persons import Persons, known_groups, persons_of
 from felicific._audit.result import Audit, ComponentAudit, GapTest, Interval
 from felicific._capabilities import remedy
@@ -32,7 +32,7 @@ from felicific._people.worth import idle
 from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import Policy
 from felicific._problem.asked import default_gap
-from felicific._problem.happiness import HappinessLike, written
+from felicific._problem.happiness import Component, HappinessLike, written
 from felicific._problem.problem import Problem
 from felicific._problem.unions import Grouping
 from felicific._statistics.gaps import (
@@ -400,8 +400,60 @@ def _audit_component(
     together: float,
     allowed: float,
 ) -> ComponentAudit:
-    everyone = measure_component(persons, j, method)
-    found = everyone if len(known) == len(persons.groups) else everyone.only(known)
+    everyone, component = measure_component(persons, j, method), persons.components[j]
+    how = (method, apart, together, allowed)
+    held = np.flatnonzero(everyone.sample.n > 0)
+    if len(held) == len(persons.groups):
+        return _measured(component, persons.groups, everyone, known, *how)
+    return _without_some(component, persons.groups, everyone.only(held), held, known, *how)
+
+
+def _without_some(
+    component: Component,
+    groups: tuple[Any, ...],
+    found: Measure,
+    held: Codes,
+    known: Codes,
+    method: str,
+    apart: float,
+    together: float,
+    allowed: float,
+) -> ComponentAudit:
+    """One component, a fraction, in some groups of which nobody is counted: of these there is no number."""
+    low, high = component.bounds or (-math.inf, math.inf)
+    none = Interval(math.nan, low, high, 0.0, "none", "nobody is counted, so there is no number")
+    some, compared = tuple(groups[z] for z in held), np.flatnonzero(np.isin(held, known))
+    if len(compared) > 1:
+        part = _measured(component, some, found, compared, method, apart, together, allowed)
+    else:
+        means = dict(zip(some, _with_unknown(found.intervals(apart), compared), strict=True))
+        gap = replace(
+            none, low=0.0, high=component.widest, note="fewer than two groups have somebody counted"
+        )
+        test = GapTest(allowed, 1.0, 1.0, "undecided") if math.isfinite(allowed) else None
+        part = ComponentAudit(component, means if some else {}, gap, math.nan, test)
+    part = replace(part, means={group: part.means.get(group, none) for group in groups})
+    if len(compared) == len(known):
+        return part
+    # Without some groups a gap can be shown to be more, and never to be at most so much.
+    test = part.test
+    if test is not None:
+        test = replace(test, p_exceeds=1.0, verdict=_verdict(test.p_value, 1.0, together))
+    note = part.gap.note or "not of groups in which nobody is counted"
+    return replace(part, gap=replace(part.gap, note=note), test=test)
+
+
+def _measured(
+    component: Component,
+    groups: tuple[Any, ...],
+    everyone: Measure,
+    known: Codes,
+    method: str,
+    apart: float,
+    together: float,
+    allowed: float,
+) -> ComponentAudit:
+    found = everyone if len(known) == len(groups) else everyone.only(known)
     sample, n_groups = found.sample, len(known)
     # What was asked for is used for the gap too; otherwise the studentised range, where it may be trusted.
     by_range = found.method in ("t", "hall") or (method == "auto" and found.normal)
@@ -426,14 +478,14 @@ def _audit_component(
             else limits_p_values(found.limits, n_groups, allowed, together)
         )
         test = GapTest(allowed, *p, _verdict(*p, together))
-    means = dict(zip(persons.groups, _with_unknown(everyone.intervals(apart), known), strict=True))
+    means = dict(zip(groups, _with_unknown(everyone.intervals(apart), known), strict=True))
     bias = chance_gap(found.pairs)
     bias = min(bias, widest) if math.isfinite(bias) else bias
-    part = ComponentAudit(persons.components[j], means, gap, bias, test)
+    part = ComponentAudit(component, means, gap, bias, test)
     if found.method != "t" or not everyone.skewed.any():
         return part
     better = everyone.by("hall").intervals(apart)
-    part = replace(part, corrected={persons.groups[z]: better[z] for z in np.flatnonzero(everyone.skewed)})
+    part = replace(part, corrected={groups[z]: better[z] for z in np.flatnonzero(everyone.skewed)})
     if not found.skewed.any():
         return part
     low, high = range_interval(sample, together, corrected=True)

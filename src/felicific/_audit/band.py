@@ -211,6 +211,16 @@ def band_of(line: Frontier, persons_of: Callable[[Policy], EachPerson], confiden
     return band_along(line, line.tau, one_by_one, confidence)
 
 
+def refuse_fractions(line: Frontier) -> None:
+    """Refuse a frontier of fractions: between two of its points they are no straight lines."""
+    for component in line.components:
+        if component.over:
+            raise ConstraintError(
+                f"There are no limits along a frontier of {component.name!r}, which is a ratio: no straight line.",
+                "Audit the policies that matter instead: audit(policy, ...).",
+            )
+
+
 def band_along(
     line: Frontier,
     tau: Floats,
@@ -222,6 +232,7 @@ def band_along(
     ``ways`` are what the policies do to the same people, in their order, some of them at a time.
     """
     alpha = 1.0 - check_confidence(confidence)
+    refuse_fractions(line)
     statements = len(tau) * (len(line.groups) * len(line.components) + 1)
     tail = alpha / (2.0 * statements)
     known = [cautious_limits(part, tail) for part in ways]

@@ -45,15 +45,15 @@ class Beside:
         found = fitted_notes(self.fitted, self.recalibrated, self.out_of_fold)
         groups, known = [repr(group) for group in persons.groups], known_groups(persons)
         if self.means is None:
-            means, sure = persons.sample.mean[known], "shown" if shown else "not shown"
+            means, sure = persons.means[known], "shown" if shown else "not shown"
             where = f"on these rows ({sure} of people like these)"
             return [*found, *nothing_to_repair(persons.components, np.ptp(means, axis=0), widths, where)]
         gaps = np.ptp(self.means[known], axis=0)
         before = "as is decided today" if self.today else "as the model itself decides"
         found += nothing_to_repair(persons.components, gaps, widths, f"on these rows, {before}")
-        means = persons.sample.mean + persons.origin
         whom = "today" if self.today else "the model's own decisions"
         where = f"on these rows, compared with {whom}"
+        means = persons.means
         return found + every_group_loses(persons.components, groups, self.means, means, where, by_policy=True)
 
 
@@ -81,7 +81,7 @@ def beside_policy(policy: Policy, persons: Persons, means: Floats) -> Beside:
         today is not None
         and policy.groups == persons.groups
         and names == [component.name for component in persons.components]
-        and _same(policy.outcome.means, persons.sample.mean + persons.origin)
+        and _same(policy.outcome.means, persons.means)
         and _same(today.means, means)
     )
     return Beside(means, 1.0 if same and not policy.expected else 0.0, out_of_fold=policy.basis.out_of_fold)
@@ -90,11 +90,12 @@ def beside_policy(policy: Policy, persons: Persons, means: Floats) -> Beside:
 def _same(one: Floats, other: Floats) -> bool:
     """Whether means agree in every digit, and are not those that any rows would give."""
     telling = bool(((one != 0.0) & (one != 1.0)).any())
-    return telling and bool((np.abs(one - other) <= 1e-10 * np.abs(one).max()).all())
+    near = np.abs(one - other) <= 1e-10 * np.nanmax(np.abs(one))
+    return telling and bool((near | (np.isnan(one) & np.isnan(other))).all())
 
 
 def means_without(people: People, problem: Problem) -> Floats:
     """Group means of what is decided today."""
     odds = np.eye(len(problem.decisions))[people.decisions_today()]
     persons = persons_of(replace(people, odds=np.asarray(odds)), problem)
-    return np.asarray(persons.sample.mean + persons.origin)
+    return persons.means

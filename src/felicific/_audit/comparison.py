@@ -201,10 +201,22 @@ def compare(before: Audit, after: Audit, *, confidence: float | None = None) -> 
     _check_same(before, after)
     shift = other.origin - one.origin
     change = other.values - one.values + shift
-    if one.inside is not None:
-        change = np.where(one.inside, change, 0.0)
+    inside, reach = one.inside, one.reach
+    if inside is not None:
+        inside, reach = inside.copy(), reach.copy()
+        for j, component in enumerate(one.components):
+            if component.over:
+                change[:, j], reach[:-1, j] = _fraction_change(one, other, j)
+                inside[:, j] = True
+        change = np.where(inside, change, 0.0)
     paired = replace(
-        other, values=change, origin=np.zeros(len(shift)), rates=np.zeros(len(shift), dtype=bool)
+        other,
+        values=change,
+        inside=inside,
+        share=None,
+        reach=reach,
+        origin=np.zeros(len(shift)),
+        rates=np.zeros(len(shift), dtype=bool),
     )
     alpha, known = 1.0 - level, known_groups(paired)
     components = tuple(_change(paired, (before, after), j, known, alpha) for j in range(len(shift)))
@@ -216,6 +228,19 @@ def compare(before: Audit, after: Audit, *, confidence: float | None = None) -> 
         remarks=tuple(_remarks(before, after, components, level)),
         loss_name=after.loss_name,
     )
+
+
+def _fraction_change(one: EachPerson, other: EachPerson, j: int) -> tuple[Floats, Floats]:
+    """What everybody adds to the change of a fraction, linearised; and how far decisions could change it."""
+    (was, before), (is_, after) = one.linear(j), other.linear(j)
+    for z in np.flatnonzero(np.minimum(before, after) <= 0.0)[:1]:
+        raise DataError(
+            f"In one of the audits nobody of the group {one.groups[z]!r} is counted by {one.components[j].name!r}, so "
+            "there is no change to speak of.",
+            "Audit without that happiness, or without that group.",
+        )
+    shift = float(other.origin[j] - one.origin[j])
+    return is_ - was + shift, one.reach[:-1, j] / np.minimum(before, after) ** 2
 
 
 def _remarks(before: Audit, after: Audit, components: tuple[Change, ...], level: float) -> list[str]:
@@ -294,7 +319,7 @@ def _intervals(
 
 def _change(paired: EachPerson, audits: tuple[Audit, Audit], j: int, known: Codes, alpha: float) -> Change:
     component = paired.components[j]
-    span = _width(component.bounds)
+    span = None if component.over else _width(component.bounds)
     reach = paired.reach[:-1, j]
     found = measure_component(paired, j, "t")
     means = _intervals(found, reach, span, paired.countable, alpha)
@@ -304,7 +329,7 @@ def _change(paired: EachPerson, audits: tuple[Audit, Audit], j: int, known: Code
         one, other, compared, changed = (part.only(known) for part in (one, other, compared, changed))
     low, high = change_interval(one, other, changed, alpha)
     before, after = (audit.components[j] for audit in audits)
-    widest = math.inf if span is None else span
+    widest = component.widest
     return Change(
         component=component,
         means=dict(zip(paired.groups, means, strict=True)),

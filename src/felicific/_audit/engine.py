@@ -37,8 +37,10 @@ from felicific._people.people import People
 from felicific._people.weights import are_sampling, distinct_clusters
 from felicific._people.worth import Worth, differs, typical, worth_of
 from felicific._policy.policy import Policy
+from felicific._problem.happiness import fractions_of
 from felicific._problem.problem import Problem
 from felicific._problem.unions import Grouping
+from felicific._program.moments import NOBODY
 from felicific._statistics.intervals import Sample
 from felicific._statistics.units import Powers, Spread, clustered, linearised, side_by_side
 from felicific._tables.groups import find_groups, refuse_identifiers
@@ -197,7 +199,11 @@ def sum_persons(people: LazyPeople, policy: Policy | None = None) -> tuple[Summe
     refuse_identifiers(sums.groups, rows, total)
     sampling = columns.weight is not None and are_sampling(columns.weight_kind, sums.whole, total, rows)
     knows_loss = columns.y is not None or not problem.loss.looks_at_y
-    sample, loss = _sample(sums, sampling, j + 1), None
+    sample, loss = _sample(sums, sampling, j + 1).take(np.arange(j)), None
+    if drawn and any(component.over for component in problem.components):
+        weighed = _sample(sums, True, j + 1)
+        parts_of = [(weighed if c.over else sample).take(i) for i, c in enumerate(problem.components)]
+        sample = side_by_side(parts_of)
     if knows_loss:
         everyone = np.zeros(len(sums.groups), dtype=np.intp)
         loss = _sample(_joined(sums, everyone, 1), sampling, j + 1).take(j)
@@ -210,7 +216,7 @@ def sum_persons(people: LazyPeople, policy: Policy | None = None) -> tuple[Summe
         loss_rate=problem.loss.is_rate and not drawn,
         loss_bounds=problem.loss.bounds,
         sampling=sampling,
-        sample=sample.take(np.arange(j)),
+        sample=sample,
         loss_sample=loss,
         rows=rows,
         sizes=sums.total,
@@ -223,9 +229,12 @@ def sum_persons(people: LazyPeople, policy: Policy | None = None) -> tuple[Summe
         idle=idle_among(problem, sums.moved[:j]),
         grouping=Grouping(tuple(columns.group_names), columns.missing_group),
         least=sums.least[:j],
+        lots=drawn,
     )
     check_persons(persons)
-    without = [part.mean[:, :j] + part.origin[:j] for part in parts[1:]]
+    without = [
+        np.where(part.weight[:, :j] > 0, part.mean[:, :j] + part.origin[:j], np.nan) for part in parts[1:]
+    ]
     return persons, without[0] if without else None
 
 
@@ -296,7 +305,9 @@ def _parts_of(problem: Problem, policy: Policy | None, people: People) -> list[_
     if policy is not None or people.today is not None:
         ways.append(np.asarray(np.eye(len(problem.decisions))[people.decisions_today()]))
     weight = people.weights
-    powers = (1, 2, 3) if people.weight_kind == "sampling" and people.cluster is None else (1,)
+    # Fractions of which a lottery decides who is counted are means of people who count unequally.
+    unequal = policy is not None and policy.draws_lots and any(h.over for h in problem.happiness)
+    powers = (1, 2, 3) if (unequal or people.weight_kind == "sampling") and people.cluster is None else (1,)
     width = len(powers) * (len(problem.happiness) + 1)
     sums = [_nobody(people.groups, width, people.cluster) for _ in ways]
     for part, batch in people.batches():
@@ -317,12 +328,13 @@ def _added(some: list[_Part], others: list[_Part]) -> list[_Part]:
 class _Value:
     """Of one component, or the loss: values relative to a typical one, who is counted (None: all), whether it moves.
 
-    ``least`` is the least that any decision is worth, ``power`` that of the weights by which they are summed up.
+    ``least`` is the least that any decision is worth, ``power`` that of the weights by which they are summed up. Who is
+    counted by a fraction may be a probability.
     """
 
     away: Floats
     origin: float
-    counted: Truths | None = None
+    counted: Truths | Floats | None = None
     moves: bool = True
     least: float = math.inf
     power: int = 1
@@ -336,7 +348,18 @@ def _values(worth: Worth, odds: Floats) -> list[_Value]:
         least = least_of(numbers, counted)
         return _Value(expected_value(numbers, odds, origin), origin, counted, differs(numbers), least)
 
-    values = [valued(*worth.values(j)) for j in range(len(worth.problem.happiness))]
+    def fraction(j: int, k: int) -> _Value:
+        numbers = worth.values(j)[0]
+        counted = expected_value(worth.values(k)[0], odds, 0.0)
+        counted = np.where(counted > NOBODY, counted, 0.0)
+        mean = expected_value(numbers, odds, 0.0) / np.where(counted > 0, counted, 1.0)
+        return _Value(np.where(counted > 0, mean, 0.0), 0.0, counted, differs(numbers))
+
+    over = dict(fractions_of(worth.problem.components))
+    values = [
+        fraction(j, over[j]) if j in over else valued(*worth.values(j))
+        for j in range(len(worth.problem.happiness))
+    ]
     return [*values, valued(worth.cost) if worth.knows_cost else _Value(np.zeros(len(odds)), 0.0)]
 
 
@@ -369,7 +392,7 @@ def _summed(
 
     for j, value in enumerate(values):
         w = weight**value.power if value.power > 1 else weight
-        w = w if value.counted is None else w * value.counted
+        w = w if value.counted is None else w * value.counted**value.power
         away = np.where(w > 0, value.away, 0.0)
         part.origin[j], part.largest[j] = value.origin, np.abs(away).max(initial=0.0)
         part.moved[j], part.least[j] = value.moves, value.least

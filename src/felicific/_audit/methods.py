@@ -16,6 +16,9 @@ from felicific._statistics.intervals import METHODS, Limits, Sample, mean_limits
 from felicific._typing import Codes, Floats, Truths
 from felicific.exceptions import DataError, HappinessError
 
+#: What is said of a fraction of which a lottery decides who is counted.
+DELTA = ", delta method of a ratio of means"
+
 #: Above this many people in a group a betting interval takes a noticeable time and is chosen no longer.
 BETTING_ROWS = 100_000
 
@@ -41,6 +44,8 @@ class Measure:
         The values of a group, relative to the origin, as often as there are people.
     rate : bool
         Whether all values are 0 or 1, by declaration; the origin is then 0.
+    words_after : str
+        What is said after the words of the method.
     """
 
     sample: Sample
@@ -49,6 +54,7 @@ class Measure:
     bounds: tuple[float, float] | None
     values: Callable[[int], Floats]
     rate: bool = False
+    words_after: str = ""
 
     @cached_property
     def pairs(self) -> Sample:
@@ -75,7 +81,7 @@ class Measure:
     @property
     def words(self) -> str:
         """The method in words."""
-        return METHODS[self.method]
+        return METHODS[self.method] + self.words_after
 
     @cached_property
     def _silent(self) -> Truths:
@@ -144,6 +150,8 @@ def _measured(persons: Persons, j: int, sample: Sample, method: str) -> Measure:
 
     origin = float(persons.origin[j])
     chosen, rate = _choose(method, persons, j, sample.n), bool(persons.rates[j])
+    if persons.lots and persons.components[j].over:
+        return Measure(sample, origin, chosen, bounds_of(persons, j), values, words_after=DELTA)
     if not rate:
         return Measure(sample, origin, chosen, bounds_of(persons, j), values)
     # Of a rate the origin is 0, 1 or one half, so nothing is lost by adding it.
@@ -252,6 +260,14 @@ def _loss_limits(ways: Sequence[EachPerson], tail: float) -> tuple[Floats, Float
 
 def _choose(method: str, persons: Persons, j: int, n: Floats) -> str:
     component, bounds = persons.components[j], persons.components[j].bounds
+    if persons.lots and component.over:
+        if method in ("auto", "t", "hall"):
+            return "t" if method == "auto" else method
+        raise HappinessError(
+            f"Who is counted by {component.name!r} is drawn by lot, and there is no distribution-free bound for a "
+            f"ratio yet, so method={method!r} does not apply.",
+            "Use method='t' or 'hall', or audit decisions that were taken.",
+        )
     if method == "auto":
         return _best(persons, bool(persons.rates[j]), bounds, n)
     if method in ("exact", "bernstein", "betting") and not persons.countable:

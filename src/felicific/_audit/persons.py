@@ -18,11 +18,12 @@ import numpy as np
 from felicific._capabilities import remedy
 from felicific._people.people import People
 from felicific._people.worth import Worth, differs, typical, worth_of
-from felicific._problem.happiness import Component
+from felicific._problem.happiness import Component, fractions_of
 from felicific._problem.problem import Problem
 from felicific._problem.unions import UNGROUPED, Grouping
+from felicific._program.moments import NOBODY
 from felicific._statistics.intervals import Sample
-from felicific._statistics.units import sample_of
+from felicific._statistics.units import sample_of, side_by_side
 from felicific._typing import Array, Codes, Floats, Truths
 from felicific.exceptions import DataError, GroupError, HappinessError
 
@@ -52,7 +53,7 @@ def check_persons(persons: Persons) -> None:
         )
     for j, component in enumerate(persons.components):
         empty = np.flatnonzero(persons.counted[:, j] == 0)
-        if len(empty):
+        if len(empty) and not component.over:  # of a fraction it is what was decided, and is said
             raise HappinessError(
                 f"Nobody of the group {persons.groups[empty[0]]!r} is counted by {component.name!r}.",
                 "Add such rows, widen `among`, or merge the group with another.",
@@ -93,6 +94,11 @@ class EachPerson:
         Happiness of each person, expected over the lottery; 0 for people who are not counted.
     inside : bool array of shape (n, components), or None
         Who is counted; None for everybody.
+    share : array of shape (n, components), or None
+        With which probability each person is counted, where a lottery decides about that; values are then what is
+        expected of those who are.
+    lots : bool
+        Whether there is such a lottery.
     losses : array of shape (n,), or None
         Loss of each person; None when it cannot be known.
     weight : array of shape (n,), or None
@@ -126,6 +132,8 @@ class EachPerson:
     idle: tuple[str, ...] = ()
     grouping: Grouping = UNGROUPED
     least: Floats | None = None
+    share: Floats | None = None
+    lots: bool = False
 
     @property
     def rows(self) -> int:
@@ -167,7 +175,40 @@ class EachPerson:
     @cached_property
     def sample(self) -> Sample:
         """The values of all components, summed up by group."""
-        return self.summed(self.values, self.codes, len(self.groups), self.inside)
+        if self.share is None:
+            return self.summed(self.values, self.codes, len(self.groups), self.inside)
+        return side_by_side([self._sample(j) for j in range(len(self.components))])
+
+    def _sample(self, j: int) -> Sample:
+        """One component; of a fraction whose denominator is drawn by lot, a mean weighted by who is counted."""
+        inside = None if self.inside is None else self.inside[:, [j]]
+        values, g = self.values[:, [j]], len(self.groups)
+        if self.share is None or not self.components[j].over:
+            return self.summed(values, self.codes, g, inside).take(0)
+        weight = self.share[:, j] if self.weight is None else self.weight * self.share[:, j]
+        return sample_of(values, self.codes, g, inside, weight, sampling=True, cluster=self.cluster).take(0)
+
+    @property
+    def means(self) -> Floats:
+        """Group means, of shape (groups, components); not a number where nobody is counted."""
+        return np.where(self.sample.n > 0, self.sample.mean + self.origin, np.nan)
+
+    def linear(self, j: int) -> tuple[Floats, Floats]:
+        r"""Values of everybody whose mean, and its error, are those of a fraction; and the share of who is counted.
+
+        .. math:: R + (N_i - R D_i) / \bar D
+        """
+        assert self.inside is not None, "a fraction counts some"
+        counted = self.inside[:, j].astype(np.float64) if self.share is None else self.share[:, j]
+        weight = np.ones(len(counted)) if self.weight is None else self.weight
+        g = len(self.groups)
+        mass = np.bincount(self.codes, weight, minlength=g)
+        held = np.bincount(self.codes, weight * counted, minlength=g)
+        total = np.bincount(self.codes, weight * counted * self.values[:, j], minlength=g)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean, part = total / held, held / mass
+            away = counted * (self.values[:, j] - mean[self.codes]) / part[self.codes]
+        return mean[self.codes] + away, part
 
     def joined(self, place: Codes, count: int) -> Sample:
         """The same of so many unions of groups; ``place`` is the one that every group belongs to."""
@@ -244,6 +285,8 @@ class SummedPersons:
         Sizes of the largest values and loss.
     join : callable
         From the union that every group belongs to, and their number, to the sample of unions.
+    lots : bool
+        Whether decisions are drawn by lot.
     """
 
     groups: tuple[Any, ...]
@@ -266,6 +309,7 @@ class SummedPersons:
     idle: tuple[str, ...] = ()
     grouping: Grouping = UNGROUPED
     least: Floats | None = None
+    lots: bool = False
 
     @property
     def countable(self) -> bool:
@@ -275,6 +319,11 @@ class SummedPersons:
     def joined(self, place: Codes, count: int) -> Sample:
         """The sample of so many unions of groups; ``place`` is the one that every group belongs to."""
         return self.join(place, count)
+
+    @property
+    def means(self) -> Floats:
+        """Group means, of shape (groups, components); not a number where nobody is counted."""
+        return np.where(self.sample.n > 0, self.sample.mean + self.origin, np.nan)
 
     @property
     def one_by_one(self) -> bool:
@@ -313,7 +362,8 @@ def persons_of(people: People, problem: Problem, grouping: Grouping = UNGROUPED)
     n, j = len(people), len(problem.happiness)
     # Component by component in memory: that is how they are summed up later.
     values = np.zeros((j, n)).T
-    inside = np.ones((j, n), dtype=bool).T if any(h.among is not None for h in problem.happiness) else None
+    some = any(h.among is not None and not h.over for h in problem.happiness)
+    inside = np.ones((j, n), dtype=bool).T if some else None
     losses = np.zeros(n) if people.labels is not None or not problem.loss.looks_at_y else None
     memory = _Memory(len(problem.happiness), len(people.groups))
     for part, batch in people.batches(4):  # nothing is summed by cell here, so more fit into the cache
@@ -328,10 +378,12 @@ def persons_of(people: People, problem: Problem, grouping: Grouping = UNGROUPED)
     checksum = memory.checksum
     for array in (people.codes, people.labels, people.weight, people.cluster_codes):
         checksum = checksum if array is None else _checksum(array, checksum)
+    origin = np.array([known or 0.0 for known in memory.origin])
+    values, inside, share = fractions_among(values, inside, origin, problem.components)
     persons = EachPerson(
         groups=people.groups,
         components=problem.components,
-        origin=np.array([origin or 0.0 for origin in memory.origin]),
+        origin=origin,
         rates=rates_of(problem, drawn=people.drawn),
         loss_rate=problem.loss.is_rate and not people.drawn,
         loss_bounds=problem.loss.bounds,
@@ -347,9 +399,34 @@ def persons_of(people: People, problem: Problem, grouping: Grouping = UNGROUPED)
         idle=idle_among(problem, memory.moved),
         grouping=grouping,
         least=memory.least,
+        share=share,
+        lots=share is not None,
     )
     check_persons(persons)
     return persons
+
+
+def fractions_among(
+    values: Floats, inside: Truths | None, origin: Floats, components: tuple[Component, ...]
+) -> tuple[Floats, Truths | None, Floats | None]:
+    """Of every fraction what is expected of those who are counted, who they are, and with which probability.
+
+    From values of shape (n, components), numerators and denominators; the probability is None where it is 0 or 1.
+    """
+    found = fractions_of(components)
+    if not found:
+        return values, inside, None
+    values = values.copy(order="K")
+    inside = np.ones_like(values, dtype=bool) if inside is None else inside.copy(order="K")
+    share = np.ones_like(values)
+    for j, k in found:
+        counted = values[:, k] + origin[k]
+        inside[:, j] = counted > NOBODY
+        share[:, j] = np.where(inside[:, j], counted, 0.0)
+        held = np.where(inside[:, j], counted, 1.0)
+        values[:, j] = np.where(inside[:, j], (values[:, j] + origin[j]) / held - origin[j], 0.0)
+    drawn = bool(((share > NOBODY) & (share < 1.0 - NOBODY)).any())
+    return values, inside, share if drawn else None
 
 
 def rates_of(problem: Problem, *, drawn: bool) -> Truths:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from felicific._audit.persons import Persons
-from felicific._problem.happiness import Component, written
+from felicific._problem.happiness import Component, measured, written
 from felicific._problem.loss import is_accuracy, loss_text, loss_words
 from felicific._problem.unions import Between
 from felicific._statistics.intervals import method_words
@@ -181,11 +181,12 @@ class Audit:
     @property
     def gap(self) -> float:
         """The gap, when there is one component."""
-        if len(self.components) != 1:
+        own = measured([found.component for found in self.components])
+        if len(own) != 1:
             raise ConstraintError(
                 f"There are {len(self.components)} components, so there is no single gap.", "Read .gaps."
             )
-        return self.components[0].gap.estimate
+        return self.components[own[0]].gap.estimate
 
     @property
     def means(self) -> dict[str, dict[Any, float]]:

@@ -101,6 +101,9 @@ def a_priori(policy: Policy, moments: Moments | None, loss: Loss, confidence: fl
     gaps, silent = {}, []
     for j, component in enumerate(policy.components):
         delta = np.sqrt(log / (2.0 * counted[:, j]))
+        if component.over:
+            silent.append(f"there is no distribution-free bound for a ratio yet, as {component.name!r} is")
+            continue
         bound = None if component.bounds is None else _gap_bound(means[:, j], delta, *component.bounds)
         if bound is None or component.bounds is None:
             silent.append(f"the range of {component.name!r} is not known (bounds=)")

@@ -46,7 +46,10 @@ def price_of_losers(
 
     ``sums`` count who loses: they were made with ``constraints=[Losers()]``.
     """
-    j = [component.name for component in sums.components].index(NAME)
+    names = [component.name for component in sums.components]
+    if NAME not in names:  # of what is measured nobody can lose
+        return []
+    j = names.index(NAME)
 
     def row(at_most: float, outcome: Outcome) -> LosersRow:
         shares = outcome.means[:, j].clip(min=0.0).tolist()

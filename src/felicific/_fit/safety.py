@@ -87,6 +87,11 @@ def check_certifiable(gap: Any, problem: Problem, method: str, missing_group: st
             "Allow a small gap with confidence=, such as what chance alone shows (audit(...) states it as the bias).",
         )
     for component, width in zip(problem.components, widths, strict=True):
+        if component.over and math.isfinite(width):
+            raise ConstraintError(
+                f"Of {component.name!r} no gap can be shown: there is no distribution-free bound for a ratio yet.",
+                "Leave confidence out, and audit the policy on rows it has not seen.",
+            )
         if method == "betting" and math.isfinite(width) and component.bounds is None:
             raise HappinessError(
                 f"method='betting' needs to know the range of {component.name!r}.",

@@ -9,15 +9,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from felicific._audit.persons import EachPerson, check_persons, rates_of
+from felicific._audit.persons import EachPerson, check_persons, fractions_among, rates_of
 from felicific._fit.fitted import achieved
 from felicific._people.people import People
 from felicific._policy.ledger import find_origin, real_ledger
 from felicific._policy.policy import Policy
+from felicific._problem.happiness import fractions_of
 from felicific._problem.problem import Problem
 from felicific._problem.unions import known_groups
 from felicific._program.generation import Ledger
-from felicific._program.moments import Outcome
+from felicific._program.moments import Outcome, divided, gaps_of
 from felicific._typing import Codes, Floats
 
 #: Most numbers that the decision probabilities of several policies take up at a time.
@@ -74,7 +75,20 @@ class Tryout:
         values = self._values(odds)
         losses = np.asarray(np.einsum("id,id->i", odds, self._ledger[0].cost))
         rates, loss_rate = rates_of(self.problem, drawn=drawn), self.problem.loss.is_rate and not drawn
-        persons = replace(self._everyone, rates=rates, loss_rate=loss_rate, values=values, losses=losses)
+        everyone = self._everyone
+        inside, share, of = everyone.inside, None, self.problem.components
+        if self._fractions:
+            values, inside, share = fractions_among(values, inside, everyone.origin, of)
+        persons = replace(
+            everyone,
+            rates=rates,
+            loss_rate=loss_rate,
+            values=values,
+            losses=losses,
+            inside=inside,
+            share=share,
+            lots=share is not None,
+        )
         check_persons(persons)
         return persons
 
@@ -116,14 +130,21 @@ class Tryout:
         """Loss, group means and gaps."""
         (ledger, origin), weight = self._ledger, self._weights
         relative = self._per_group(self._values(odds)) / self._counted
+        if self._fractions:
+            relative = divided(relative, origin, self._fractions)
         loss = float(weight @ np.einsum("id,id->i", odds, ledger.cost) / weight.sum())
         known = relative[self._known]
-        return loss, relative + origin, known.max(axis=0) - known.min(axis=0)
+        gaps = gaps_of(known) if self._fractions else known.max(axis=0) - known.min(axis=0)
+        return loss, relative + origin, gaps
 
     @cached_property
     def _known(self) -> list[int]:
         """Positions of the groups that gaps are between."""
         return known_groups(self.people.groups, self.people.attributes, self.people.unknown)
+
+    @cached_property
+    def _fractions(self) -> list[tuple[int, int]]:
+        return fractions_of(self.problem.components)
 
     def _per_group(self, numbers: Floats) -> Floats:
         """Sums over every group of numbers of shape (n, components)."""

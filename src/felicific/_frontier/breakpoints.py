@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -136,13 +136,15 @@ class Closing:
 class Point:
     """One breakpoint: how far along the ray, what it does, the policy's probabilities, and what is minimised.
 
-    That is the loss, with what changed decisions cost.
+    That is the loss, with what changed decisions cost. ``prices`` are those of its requirements, where they are known
+    from its own program.
     """
 
     tau: float
     outcome: Outcome
     q: Floats
     value: float
+    prices: dict[str, float] = field(default_factory=dict)
 
 
 def trace(
@@ -217,13 +219,13 @@ class Moving:
 
 def moving_of(program: Program) -> list[Moving]:
     """Everything that moves along the ray."""
-    return [
-        Moving(
-            row.asked.opened().words if row.asked and row.name == row.words else row.name, row.j, row.width
-        )
-        for row in program.rows
-        if row.width is not None
-    ]
+    return [moving_as(row, row.width) for row in program.rows if row.width is not None]
+
+
+def moving_as(row: Row, width: float) -> Moving:
+    """A row that moves, of this width at tau 1."""
+    opened = row.asked is not None and row.name == row.words
+    return Moving(row.asked.opened().words if row.asked and opened else row.name, row.j, width)
 
 
 def ray_of(moving: list[Moving], components: tuple[Component, ...]) -> Floats:

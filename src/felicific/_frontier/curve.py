@@ -2,16 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from felicific._frontier.breakpoints import Moving, Point
+from felicific._policy.policy import Policy
 from felicific._problem.happiness import Component
-from felicific._program.moments import Outcome
+from felicific._program.moments import Moments, Outcome, gaps_of
 from felicific._tables.memory import table_maker
 from felicific._typing import Floats, Truths
+
+
+@dataclass(frozen=True)
+class Line:
+    """What is known of a frontier once it is solved.
+
+    Attributes
+    ----------
+    moving : list of Moving
+        What is allowed at tau is tau times each one's width.
+    points : list of Point
+        From the least gap to the least loss.
+    today : Outcome
+        What the model's own decisions do.
+    sums : Moments
+        Which say what tables of probabilities do.
+    policy : callable
+        The policy of some probabilities, given what they do.
+    rounding : float
+        How far apart two positions may be without being told from each other.
+    tau_today : float
+        Where today's decisions stand.
+    solve : callable, or None
+        Where policies of two positions do not mix to one between, as where fractions are compared: the point at a
+        position, by a program of its own; of a stored frontier, by the nearest tighter one.
+    """
+
+    moving: list[Moving]
+    points: list[Point]
+    today: Outcome
+    sums: Moments
+    policy: Callable[[Floats, Outcome], Policy]
+    rounding: float
+    tau_today: float = 0.0
+    solve: Callable[[float], Point] | None = None
+
+    def tighter(self, tau: float) -> Point:
+        """The loosest point that was found which keeps to a position."""
+        kept = [point for point in self.points if point.tau <= tau + self.rounding]
+        return min(kept or self.points[:1], key=lambda point: point.outcome.loss)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,18 +101,20 @@ def curve(
     outcomes: list[Outcome],
     today: Outcome | None = None,
     known: Sequence[int] | None = None,
+    *,
+    mixes: bool = True,
 ) -> Curve:
     """Join what the policies at some places of a frontier do to other people, with the kinks between them.
 
-    Gaps are between the groups at the positions ``known``, by default all.
+    Gaps are between the groups at the positions ``known``, by default all. Where policies of two places do not mix
+    there are no kinks; nor of a fraction, which is no straight line.
     """
     losses = np.array([outcome.loss for outcome in outcomes])
     means = np.array([outcome.means for outcome in outcomes])
     places, kinks = [0.0], [False]
     for i in range(len(outcomes) - 1):
-        crossings = sorted(
-            {t for j in range(means.shape[2]) for t in kinks_of(means[i, :, j], means[i + 1, :, j])}
-        )
+        plain = [j for j, component in enumerate(components) if mixes and not component.over]
+        crossings = sorted({t for j in plain for t in kinks_of(means[i, :, j], means[i + 1, :, j])})
         places += [*(i + t for t in crossings), i + 1.0]
         kinks += [*(True for _ in crossings), False]
     index = np.arange(len(outcomes), dtype=np.float64)
@@ -81,6 +125,9 @@ def curve(
         return found.reshape(len(places), *numbers.shape[1:])
 
     along = straight(means)
+    bent = [j for j, component in enumerate(components) if component.over]
+    for j in bent:
+        along[np.array(kinks), :, j] = np.nan
     compared = along if known is None else along[:, known]
     return Curve(
         components=components,
@@ -88,7 +135,7 @@ def curve(
         tau=straight(tau),
         loss=straight(losses),
         means=along,
-        gaps=compared.max(axis=1) - compared.min(axis=1),
+        gaps=np.stack([gaps_of(there) for there in compared]),
         kink=np.array(kinks),
         today=today,
     )

@@ -23,7 +23,6 @@ import numpy as np
 from felicific._frontier.breakpoints import (
     EXACT,
     Closing,
-    Moving,
     Point,
     breakpoints,
     moving_of,
@@ -31,7 +30,8 @@ from felicific._frontier.breakpoints import (
     tau_rounding,
     today_at,
 )
-from felicific._frontier.curve import Curve, curve, table_of
+from felicific._frontier.curve import Curve, Line, curve, table_of
+from felicific._frontier.searched import Steps, searched
 from felicific._people.weights import WeightKind
 from felicific._policy.basis import Basis
 from felicific._policy.cells import CellPolicy
@@ -39,8 +39,9 @@ from felicific._policy.policy import Policy
 from felicific._problem.asked import check_gaps, resolve_gap
 from felicific._problem.happiness import Component, HappinessLike
 from felicific._problem.requirements import check_width
-from felicific._problem.rows import asked_along
+from felicific._problem.rows import Asked, asked_along
 from felicific._program.evidence import Evidence
+from felicific._program.fractions import COARSE
 from felicific._program.model import build, changed_by, changes_of
 from felicific._program.moments import Moments, Outcome
 from felicific._program.solution import rounded_up, solve_program
@@ -50,37 +51,6 @@ from felicific.exceptions import ConstraintError, InfeasibleError, MomentsError
 
 if TYPE_CHECKING:
     from felicific._audit.band import Band
-
-
-@dataclass(frozen=True)
-class Line:
-    """What is known of a frontier once it is solved.
-
-    Attributes
-    ----------
-    moving : list of Moving
-        What is allowed at tau is tau times each one's width.
-    points : list of Point
-        From the least gap to the least loss.
-    today : Outcome
-        What the model's own decisions do.
-    sums : Moments
-        Which say what tables of probabilities do.
-    policy : callable
-        The policy of some probabilities, given what they do.
-    rounding : float
-        How far apart two positions may be without being told from each other.
-    tau_today : float
-        Where today's decisions stand.
-    """
-
-    moving: list[Moving]
-    points: list[Point]
-    today: Outcome
-    sums: Moments
-    policy: Callable[[Floats, Outcome], Policy]
-    rounding: float
-    tau_today: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +106,13 @@ class Frontier:
     def __getstate__(self) -> dict[str, Any]:
         # Solved before it is stored: the people that it was found from stay where they are.
         kept = {part.name: getattr(self, part.name) for part in fields(self)}
-        return kept | {"find": partial(_known, self._line)}
+        line = self._line if self.mixes else replace(self._line, solve=self._line.tighter)
+        return kept | {"find": partial(_known, line)}
+
+    @property
+    def mixes(self) -> bool:
+        """Whether the optimum between two points is their mixture, so that the points are breakpoints."""
+        return self._line.solve is None
 
     @property
     def points(self) -> list[Point]:
@@ -155,11 +131,15 @@ class Frontier:
 
     #: What the shell says of it: from where to where, and what its places are called.
     course: ClassVar[str] = "the least gap to the least loss"
-    places: ClassVar[str] = "breakpoints"
+
+    @property
+    def places(self) -> str:
+        """What its places are called."""
+        return "breakpoints" if self.mixes else "solved gaps"
 
     def place(self, i: int) -> str:
         """What its i-th place is called."""
-        return f"breakpoint {i + 1}"
+        return f"{self.places[:-1]} {i + 1}"
 
     def __len__(self) -> int:
         return len(self.points)
@@ -214,6 +194,8 @@ class Frontier:
     def at(self, *, gap: GapLike = None, loss: float | None = None, tau: float | None = None) -> Policy:
         """The policy of least loss at a gap, or of least gap at a loss; no further program is solved.
 
+        Where fractions such as precision are compared, neighbours do not mix: a search of its own finds the policy.
+
         Parameters
         ----------
         gap : number, or dict of component or criterion to number
@@ -225,10 +207,13 @@ class Frontier:
         tau : number
             Or the position on the ray itself, from that of the first breakpoint on.
         """
-        return self._along([self.position(gap=gap, loss=loss, tau=tau)])[0]
+        return self._along([self.position(gap=gap, loss=loss, tau=tau)], self._line.solve)[0]
 
     def along(self, taus: Iterable[float]) -> list[Policy]:
-        """The policies at some positions on the ray, each as :meth:`at` finds it."""
+        """The policies at some positions on the ray, each as :meth:`at` finds it.
+
+        Where neighbours do not mix, the nearest tighter one that was found already.
+        """
         return self._along([self.position(tau=tau) for tau in taus])
 
     def position(self, *, gap: GapLike = None, loss: float | None = None, tau: float | None = None) -> float:
@@ -300,17 +285,23 @@ class Frontier:
                 "Allow at least that loss.",
             )
         # Between breakpoints the loss is a straight line; with a cost of changes it may rise again.
-        i = int(np.flatnonzero(losses <= max(loss, least))[0])
-        if i == 0:
-            return float(taus[0])
+        i = int(np.flatnonzero(losses <= max(loss, least) + (0.0 if self.mixes else 1e-12))[0])
+        if i == 0 or not self.mixes:
+            return float(taus[i])
         return float(np.interp(-loss, -losses[i - 1 : i + 1], taus[i - 1 : i + 1]))
 
-    def _along(self, places: list[float]) -> list[Policy]:
+    def _along(self, places: list[float], solve: Callable[[float], Point] | None = None) -> list[Policy]:
+        if not self.mixes:
+            found = [(solve or self._line.tighter)(tau) for tau in places]
+            known = Evidence.along(self._line.sums, [point.q for point in found])
+            return [
+                self._stated(point.q, point.outcome, tau, point.prices, evidence)
+                for point, tau, evidence in zip(found, places, known, strict=True)
+            ]
         taus, slopes, points = self.tau, self.prices, self.points
         # The price of several gaps together belongs to none of them.
-        moving, ray = self._line.moving, self.ray
+        moving = self._line.moving
         priced = [part for part in moving if part.width > 0] if len(moving) == 1 else []
-        closed = np.flatnonzero(np.isfinite(ray)).tolist()
         lefts = (np.searchsorted(taus, np.array(places), side="right") - 1).tolist()
         mixed: dict[int, Floats] = {}
         for i, (tau, left) in enumerate(zip(places, lefts, strict=True)):
@@ -324,11 +315,17 @@ class Frontier:
             outcome = outcomes.get(i, points[left].outcome)
             price = float(slopes[left, 0])
             prices = {part.name: price / part.width for part in priced}
-            policy = self._line.policy(tables[i], outcome)
-            asked = {self.components[j].name: places[i] * float(ray[j]) for j in closed}
-            basis = replace(policy.basis, asked=asked, evidence=evidence[i])
-            policies.append(replace(policy, prices=prices, basis=basis))
+            policies.append(self._stated(tables[i], outcome, places[i], prices, evidence[i]))
         return policies
+
+    def _stated(
+        self, q: Floats, outcome: Outcome, tau: float, prices: dict[str, float], evidence: Evidence | None
+    ) -> Policy:
+        """The policy of some probabilities, with what was asked for at its position."""
+        policy, ray = self._line.policy(q, outcome), self.ray
+        closed = np.flatnonzero(np.isfinite(ray)).tolist()
+        asked = {self.components[j].name: tau * float(ray[j]) for j in closed}
+        return replace(policy, prices=prices, basis=replace(policy.basis, asked=asked, evidence=evidence))
 
     def price_at(self, taus: Iterable[float]) -> Floats:
         """Loss given up per unit of tau: the slope of the frontier, at a breakpoint that towards larger gaps."""
@@ -362,8 +359,17 @@ class Frontier:
             )
         if isinstance(others, Moments):
             outcomes = [_matching(self, others).evaluate(point.q) for point in self.points]
-            return curve(self.components, self.groups, self.tau, outcomes, others.today, others.known)
-        return curve(self.components, self.groups, self.tau, [others(policy) for policy in self.policies])
+            return curve(
+                self.components,
+                self.groups,
+                self.tau,
+                outcomes,
+                others.today,
+                others.known,
+                mixes=self.mixes,
+            )
+        outcomes = [others(policy) for policy in self.policies]
+        return curve(self.components, self.groups, self.tau, outcomes, mixes=self.mixes)
 
     def band(
         self,
@@ -476,20 +482,18 @@ def cell_frontier(
     if change_cost:
         changed_by(joined)  # is known, or that is said now
 
-    def find() -> Line:
-        program = build(joined, closing.rows(joined, **sight), **sight)
-        points = breakpoints(program, changes_of(program))
-        first = CellPolicy(
+    def first(point: Point, asked: tuple[Asked, ...]) -> CellPolicy:
+        return CellPolicy(
             classes=joined.classes,
             groups=joined.groups,
             components=joined.components,
-            outcome=points[0].outcome,
+            outcome=point.outcome,
             prices={},
             salt=salt,
             see_group=see_group,
             expected=expected,
             signal=joined.signal,
-            q=points[0].q,
+            q=point.q,
             mass=joined.mass,
             attributes=joined.attributes,
             unknown=joined.unknown,
@@ -497,13 +501,21 @@ def cell_frontier(
                 joined.loss_name,
                 joined.today,
                 out_of_fold=out_of_fold,
-                requirements=asked_along(program.rows),
+                requirements=asked,
                 unconstrained=solve_program(joined, (), **sight).outcome,
                 change_cost=change_cost,
             ),
         )
 
-        policy, rounding = partial(_followed, first), tau_rounding(program)
+    def find() -> Line:
+        if searched(closing, joined):
+            solve = partial(solve_program, joined, **sight, tolerance=COARSE)
+            steps = Steps.of(closing, joined, solve, build(joined, [], **sight).value)
+            return steps.line(partial(_followed, first(steps.points[0], steps.asked)))
+        program = build(joined, closing.rows(joined, **sight), **sight)
+        points = breakpoints(program, changes_of(program))
+        policy = partial(_followed, first(points[0], asked_along(program.rows)))
+        rounding = tau_rounding(program)
         return Line(moving_of(program), points, joined.today, joined, policy, rounding, today_at(program))
 
     return Frontier(joined.components, joined.groups, joined.loss_name, EXACT, find, change_cost)

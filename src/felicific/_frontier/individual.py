@@ -9,7 +9,8 @@ returned is the exact one of all mixtures of the pool, valued on the real labels
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -25,15 +26,18 @@ from felicific._frontier.breakpoints import (
     today_at,
     trace,
 )
-from felicific._frontier.frontier import Frontier, Line
+from felicific._frontier.curve import Line
+from felicific._frontier.frontier import Frontier
+from felicific._frontier.searched import Steps, searched
 from felicific._policy.individual import IndividualPolicy, Search
 from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
-from felicific._problem.rows import Row, asked_along
+from felicific._problem.rows import Requirement, Row, asked_along
 from felicific._program.generation import Columns, Generator, Ledgers, Mixture
 from felicific._program.highs import Answer, Ray
 from felicific._program.model import Program, multipliers, policy_of
 from felicific._program.moments import Moments, Outcome
+from felicific._program.solution import Solution
 from felicific._typing import Floats
 from felicific.exceptions import InfeasibleError
 
@@ -160,6 +164,8 @@ def individual_frontier(
         old = policy.mixture
         for fixed, alpha, kappa in zip(old.fixed.tolist(), old.alpha.tolist(), old.kappa, strict=True):
             generator.add(alpha, kappa, fixed)  # so that no point lies above the policy that was fitted
+        if searched(closing, generator.real.moments()):
+            return _searched(generator, policy, closing)
         pool = fill(generator, closing)
         # From here on the sums do: what is known of each person is not kept.
         policies, moments, expected = generator.policies, pool.program.moments, generator.expected.moments()
@@ -179,6 +185,25 @@ def individual_frontier(
         return Line(moving_of(pool.program), pool.points, moments.today, moments, mixed, rounding, today)
 
     return Frontier(policy.components, policy.groups, problem.loss.name, TOLERANCE, find, policy.change_cost)
+
+
+def _searched(search: Generator, policy: IndividualPolicy, closing: Closing) -> Line:
+    """The frontier along which fractions are compared: of the columns that its two ends need, for all gaps."""
+    tight = tuple(one.at(0.0) for one in closing.moved)
+    for requirements in (closing.kept, (*tight, *closing.kept)):
+        search.requirements = requirements
+        for columns in (search.expected, search.real):
+            with suppress(InfeasibleError):  # the points say what can be met
+                search.descend(columns, search.reach(columns))
+
+    def solve(requirements: Sequence[Requirement], *, start: float | None = None) -> Solution:
+        search.requirements = requirements
+        return search.solved(search.real)
+
+    steps = Steps.of(closing, search.real.moments(), solve, search.master(search.real, []).value)
+    known = Search(search.passes, f"searched at {len(steps.points)} gaps", None, None, 0.0, {})
+    stated = replace(policy, basis=replace(policy.basis, requirements=steps.asked))
+    return steps.line(partial(_mixed, stated, search.policies, search.expected.moments(), known))
 
 
 def _mixed(

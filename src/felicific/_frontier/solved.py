@@ -14,8 +14,8 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from felicific._frontier.breakpoints import EXACT, Closing
-from felicific._frontier.curve import table_of
-from felicific._frontier.frontier import Frontier, Line
+from felicific._frontier.curve import Line, table_of
+from felicific._frontier.frontier import Frontier
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import Component
 from felicific._problem.rows import Requirement
@@ -85,7 +85,12 @@ class SolvedFrontier(Frontier):
         return self.before
 
     course: ClassVar[str] = "the tightest to what asks for nothing"
-    places: ClassVar[str] = "values"
+    mixes: ClassVar[bool] = False
+
+    @property
+    def places(self) -> str:
+        """What its places are called."""
+        return "values"
 
     def place(self, i: int) -> str:
         """The value."""

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from felicific._people.columns import Columns
 from felicific._people.weights import level_outside
 from felicific._problem.happiness import ARGUMENTS, Happiness, Loses, arguments_of
@@ -140,7 +142,7 @@ def _component(
     what = f"The happiness {happiness.name!r}"
     asked = arguments_of(happiness.function, what, ARGUMENTS)
     if happiness.among is not None:
-        asked |= arguments_of(happiness.among, what, ARGUMENTS[1:])
+        asked |= arguments_of(happiness.among, what, ARGUMENTS)
     if "x" not in asked:
         return None, None
     return _called(happiness, problem.decisions.tolist(), call)
@@ -162,6 +164,8 @@ def _called(
             return tuple(as_column(column, "the result") for column in lost), None
         except NotAColumn as error:
             raise _Unwritable(what, error) from error
+    if happiness.over:
+        return tuple(_counted(happiness, decision, call) for decision in decisions), None
     values = tuple(call(happiness.function, what, decision) for decision in decisions)
     if happiness.among is None:
         return values, None
@@ -177,6 +181,13 @@ def _today(decisions: list[Any]) -> Column:
     for d, one in reversed(list(enumerate(others))):
         expr = nw.when(nw.col("today") == d).then(one.expr).otherwise(expr)
     return Column(expr, last.kind, "today")
+
+
+def _counted(happiness: Happiness, decision: Any, call: Callable[..., Column]) -> Column:
+    """What a decision adds to the numerator of a fraction."""
+    who = call(happiness.among, f"`among` of the happiness {happiness.name!r}", decision)
+    value = call(happiness.function, f"The happiness {happiness.name!r}", decision)
+    return as_column(np.where(who, value, 0.0), "the result")
 
 
 def _losses(problem: Problem, call: Callable[..., Column]) -> tuple[Column, ...] | None:

@@ -119,12 +119,12 @@ class Worth:
             raise DataError("The loss is so large that its sum overflows.", _LARGER_UNIT)
         return cost
 
-    def _counted(self, happiness: Happiness) -> Truths | None:
-        """Who is counted by a component; None for everybody."""
+    def counted(self, happiness: Happiness, decision: Any = None) -> Truths | None:
+        """Who is counted by a component, by a fraction if this is decided; None for everybody."""
         if happiness.among is None:
             return None
         what = f"`among` of the happiness {happiness.name!r}"
-        numbers = evaluate(happiness.among, what, self.batch)
+        numbers = evaluate(happiness.among, what, self.batch, decision)
         if not np.isin(numbers, (0.0, 1.0)).all():
             raise HappinessError(
                 f"{what} returned numbers other than 0 and 1.", "Return True for the people who are counted."
@@ -132,7 +132,10 @@ class Worth:
         return np.asarray(numbers == 1.0)
 
     def values(self, j: int) -> tuple[Floats, Truths | None]:
-        """Happiness of every decision, of shape (D, n), and who is counted; 0 for those who are not."""
+        """Happiness of every decision, of shape (D, n), and who is counted; 0 for those who are not.
+
+        Of a fraction it is what each decision adds to the numerator, and everybody is counted.
+        """
         return self._valued(self.problem.happiness[j])
 
     def _valued(self, happiness: Happiness) -> tuple[Floats, Truths | None]:
@@ -159,17 +162,24 @@ class Worth:
         return {}
 
     def _evaluated(self, happiness: Happiness) -> tuple[Floats, Truths | None]:
-        counted = self._counted(happiness)
         what = f"The happiness {happiness.name!r}"
         decisions = self.problem.decisions.tolist()
+        over = happiness.over
+        if over:
+            inside = [self.counted(happiness, decision) for decision in decisions]
+        else:
+            inside = [self.counted(happiness)] * len(decisions)
         values = np.stack(
-            [evaluate(happiness.function, what, self.batch, decision, counted) for decision in decisions]
+            [
+                evaluate(happiness.function, what, self.batch, decision, counted)
+                for decision, counted in zip(decisions, inside, strict=True)
+            ]
         )
         if not self.batch.supposed & happiness.asks:
-            self._check_bounds(happiness, values, counted)
+            self._check_bounds(happiness, values, None if happiness.among is None else np.array(inside))
         if values.size and not max(-values.min(), values.max()) < LARGEST:
             raise too_large(str(happiness.name))
-        return values, counted
+        return values, None if over else inside[0]
 
     def _check_bounds(self, happiness: Happiness, values: Floats, counted: Truths | None) -> None:
         """Refuse values outside the bounds that were stated, but for rounding."""

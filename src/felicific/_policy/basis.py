@@ -10,15 +10,18 @@ from typing import Any
 import numpy as np
 
 from felicific._documents import (
+    check_means,
     check_shape,
     plain,
+    read_means,
     read_number,
     read_numbers,
     read_prices,
     read_values,
     refused,
+    write_means,
 )
-from felicific._problem.change import every_group_loses, nothing_to_repair
+from felicific._problem.change import every_group_loses, few_counted, nothing_to_repair
 from felicific._problem.happiness import Component
 from felicific._problem.rows import MEASURES, Asked
 from felicific._program.evidence import Evidence
@@ -92,10 +95,9 @@ class Basis:
             return []
         asked = [self.asked.get(component.name, math.inf) for component in components]
         found = nothing_to_repair(components, self.today.gaps, asked, f"{whom}, as is decided today")
-        where = f"{whom}, compared with today"
-        return found + every_group_loses(
-            components, groups, self.today.means, outcome.means, where, by_policy=True
-        )
+        where, means = f"{whom}, compared with today", (self.today.means, outcome.means)
+        found += few_counted(components, groups, *means, where)
+        return found + every_group_loses(components, groups, *means, where, by_policy=True)
 
     def to_json(self) -> dict[str, Any]:
         """As data."""
@@ -108,6 +110,7 @@ class Basis:
                 {
                     "words": asked.words,
                     "component": asked.j,
+                    "over": asked.over,
                     "measure": asked.measure,
                     "names": plain(list(asked.names), "group"),
                     "shares": asked.shares.tolist(),
@@ -156,16 +159,21 @@ class Basis:
 def _asked(content: Any, shape: tuple[int, ...]) -> Asked:
     """Read a requirement, for means of this shape."""
     names = {"words", "component", "measure", "names", "shares", "left_out"}
-    if not isinstance(content, dict) or set(content) != names or type(content["words"]) is not str:
+    if isinstance(content, dict):
+        content = {"over": None} | content
+    if not isinstance(content, dict) or set(content) != {*names, "over"} or type(content["words"]) is not str:
         raise refused("a requirement lacks a part, or has one too many")
     j, whose = content["component"], tuple(read_values(content["names"], "group"))
+    over = content["over"]
+    if over is not None and (type(over) is not int or not 0 <= over < shape[1]):
+        raise refused("a requirement speaks of a fraction of nobody")
     if type(j) is not int or not 0 <= j < shape[1] or content["measure"] not in MEASURES or not whose:
         raise refused("a requirement speaks of no component, of nobody, or measures what nothing does")
     shares = check_shape("shares", read_numbers(content["shares"], "shares"), (len(whose), shape[0]))
     left_out = {
         read_values([name], "group")[0]: read_number(people, "people") for name, people in content["left_out"]
     }
-    return Asked(content["words"], j, content["measure"], shares, whose, left_out)
+    return Asked(content["words"], j, content["measure"], shares, whose, left_out, over)
 
 
 #: Shares of an outcome that may not be known.
@@ -177,7 +185,7 @@ def write_outcome(outcome: Outcome) -> dict[str, Any]:
     shares = {name: getattr(outcome, name) for name in SHARES}
     return {
         "loss": outcome.loss,
-        "means": outcome.means.tolist(),
+        "means": write_means(outcome.means),
         "gaps": outcome.gaps.tolist(),
         **{name: None if share is None else _without_nan(share) for name, share in shares.items()},
     }
@@ -195,7 +203,7 @@ def read_outcome(content: Any, shape: tuple[int, ...], whose: str) -> Outcome:
         raise refused(f"{whose} lacks a part, or has one too many")
     return Outcome(
         read_number(content["loss"], f"loss of {whose}"),
-        check_shape(f"means of {whose}", read_numbers(content["means"], f"means of {whose}"), shape),
+        check_means(f"means of {whose}", read_means(content["means"], f"means of {whose}"), shape),
         check_shape(f"gaps of {whose}", read_numbers(content["gaps"], f"gaps of {whose}"), shape[1:]),
         *(read_share(content.get(name), shape[: 2 - (name == "changed")], name) for name in SHARES),
     )

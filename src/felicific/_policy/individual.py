@@ -24,6 +24,7 @@ from felicific._problem.happiness import (
     function_from_json,
     function_to_json,
     resolve_happiness,
+    with_counted,
 )
 from felicific._problem.loss import CHANGES, Loss
 from felicific._problem.problem import Problem
@@ -268,7 +269,8 @@ class IndividualPolicy(Policy):
         given = functions["happiness"]
         known = {}
         if given is not None:
-            known = {str(item.name): item for item in resolve_happiness(given, common["classes"].tolist())}
+            resolved = with_counted(resolve_happiness(given, common["classes"].tolist()))
+            known = {str(item.name): item for item in resolved}
         stored = zip(common["components"], content["functions"], strict=True)
         happiness = [function_from_json(component, written, known) for component, written in stored]
         loss = content["loss_function"]

@@ -16,11 +16,13 @@ import numpy as np
 from felicific._capabilities import remedy
 from felicific._documents import (
     check_distinct,
+    check_means,
     check_shape,
     checksum,
     plain,
     read_classes,
     read_document,
+    read_means,
     read_number,
     read_numbers,
     read_prices,
@@ -38,7 +40,7 @@ from felicific._policy.expected import expected_gaps, outlook, too_few
 from felicific._policy.lottery import SEEDED, check_keys, draw, keys_as_text, make_salt
 from felicific._policy.sql import Names
 from felicific._problem.change import EVERY_GROUP_LOSES, cost_of_changes, three_points
-from felicific._problem.happiness import Component, read_component
+from felicific._problem.happiness import Component, fractions_of, measured, read_component
 from felicific._problem.loss import is_accuracy, loss_text, loss_words
 from felicific._problem.unions import Attribute, read_attributes
 from felicific._program.moments import Outcome
@@ -259,13 +261,13 @@ class Policy(ABC):
 
     @property
     def gap(self) -> float:
-        """The gap, when there is one component, but for those that only requirements speak of."""
-        measured = [j for j, component in enumerate(self.components) if not component.aside]
-        if len(measured) != 1:
+        """The gap, when there is one component, but for those that only requirements or fractions speak of."""
+        own = measured(self.components)
+        if len(own) != 1:
             raise ConstraintError(
-                f"There are {len(measured)} components, so there is no single gap.", "Read .gaps."
+                f"There are {len(own)} components, so there is no single gap.", "Read .gaps."
             )
-        return float(self.outcome.gaps[measured[0]])
+        return float(self.outcome.gaps[own[0]])
 
     @property
     def reached(self) -> dict[str, float]:
@@ -616,7 +618,10 @@ class Policy(ABC):
         g, k, j = len(self.groups), len(self.classes), len(self.components)
         names = [component.name for component in self.components]
         check_distinct(classes=self.classes.tolist(), groups=self.groups, components=names)
-        check_shape("means", self.outcome.means, (g, j))
+        fractions = [i for i, _ in fractions_of(self.components)]
+        check_means("means", self.outcome.means, (g, j), fractions)
+        if self.basis.today is not None:
+            check_means("means of today", self.basis.today.means, (g, j), fractions)
         check_shape("gaps", self.outcome.gaps, (j,))
         if (self.outcome.gaps < 0).any():
             raise refused("a gap is negative")
@@ -635,9 +640,9 @@ def _common(content: dict[str, Any]) -> dict[str, Any]:
     components = content["components"]
     if not isinstance(components, list):
         raise refused("its components are no list")
-    means, gaps = read_numbers(content["means"], "means"), read_numbers(content["gaps"], "gaps")
+    means, gaps = read_means(content["means"], "means"), read_numbers(content["gaps"], "gaps")
     shape = len(content["groups"]), len(components)
-    check_shape("means", means, shape)
+    check_means("means", means, shape)
     shares = [read_share(content.get(name), shape[: 2 - (name == "changed")], name) for name in SHARES]
     return {
         "classes": read_classes(content["classes"]),

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from felicific._problem.happiness import Component
+from felicific._problem.happiness import Component, measured
 from felicific._problem.requirements import Gap, check_width
 from felicific._problem.rows import Requirement
 from felicific.exceptions import ConstraintError
@@ -76,7 +76,7 @@ def check_one_unit(number: float, what: str, components: Sequence[Component]) ->
 def check_gaps(gap: Any, constraints: Iterable[Requirement], components: tuple[Component, ...]) -> None:
     """Refuse gaps that cannot mean anything: one number in several units, or more than values can be apart."""
     if gap is not None and not isinstance(gap, Mapping):
-        check_one_unit(check_width(gap, "gap"), "gap", _measured(components))
+        check_one_unit(check_width(gap, "gap"), "gap", [components[j] for j in measured(components)])
     among = (one for one in constraints if isinstance(one, Gap))
     for asked in (*_gaps_written(gap, components), *among):
         for component in (components[j] for j in asked.components(components)):
@@ -89,11 +89,6 @@ def check_gaps(gap: Any, constraints: Iterable[Requirement], components: tuple[C
                 )
 
 
-def _measured(components: Sequence[Component]) -> list[Component]:
-    """What one number speaks of: not what only requirements do."""
-    return [component for component in components if not component.aside]
-
-
 def _gaps_written(gap: Any, components: tuple[Component, ...]) -> Iterator[Gap]:
     """The gaps that the shorthand stands for."""
     if isinstance(gap, Mapping):
@@ -101,8 +96,8 @@ def _gaps_written(gap: Any, components: tuple[Component, ...]) -> Iterator[Gap]:
             yield Gap(name, width)
     elif gap is not None:
         width = check_width(gap, "gap")
-        for component in _measured(components):
-            yield Gap(component, width)
+        for j in measured(components):
+            yield Gap(components[j], width)
 
 
 def _gaps_among(constraints: Iterable[Requirement]) -> Iterator[Gap]:

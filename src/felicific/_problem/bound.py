@@ -14,7 +14,7 @@ from felicific._typing import Floats
 
 
 @dataclass(frozen=True, eq=False)
-class _Bound:
+class Bound:
     """What all rows have in common: what is ``said`` of whom."""
 
     said: Asked
@@ -45,7 +45,7 @@ class _Bound:
 
 
 @dataclass(frozen=True, eq=False)
-class GapRow(_Bound):
+class GapRow(Bound):
     r"""Means at most so far from each other; of all groups, they go by the name of their ``component``.
 
     Written with a free level :math:`\mathrm{lo}`, so that rows grow with the groups and not with their pairs:
@@ -127,7 +127,7 @@ class GapRow(_Bound):
 
 
 @dataclass(frozen=True, eq=False)
-class RatioRow(_Bound):
+class RatioRow(Bound):
     r"""Every mean of component ``j`` at least ``ratio`` times the largest, up to ``slack``.
 
     Written with the largest as a free level: every mean is at most :math:`\mathrm{hi}` and at least
@@ -181,7 +181,7 @@ class RatioRow(_Bound):
 
 
 @dataclass(frozen=True, eq=False)
-class MeanRow(_Bound):
+class MeanRow(Bound):
     """A mean of component ``j``, of one group or of all people together, between two sides.
 
     The sides are relative to the component's origin, as the moments are, and per person; ``people`` is how many the

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from felicific._problem.happiness import Component, written
+from felicific._problem.happiness import Component, fractions_of, written
 from felicific._problem.loss import loss_text, loss_words
 from felicific._typing import Floats
 
@@ -20,6 +20,9 @@ EVERY_GROUP_LOSES = "Every group loses"
 
 #: Most groups whose means are spelled out.
 GROUPS = 4
+
+#: Fewer people than this share of before are few.
+FEW = 0.5
 
 #: A fall of this relative size is not worth a word, and an excess of a gap may be nothing but rounding.
 NEGLIGIBLE, ROUNDING = 1e-5, 1e-9
@@ -94,7 +97,7 @@ def nothing_to_repair(
     limited = [
         (c, gap, width) for c, gap, width in zip(components, gaps, asked, strict=True) if math.isfinite(width)
     ]
-    if not limited or any(gap > width * (1 + ROUNDING) for _, gap, width in limited):
+    if not limited or any(not gap <= width * (1 + ROUNDING) for _, gap, width in limited):
         return []
     each = ", ".join(
         f"the gap of {c.name!r} is {c.quantity(gap)}, at most the {c.quantity(width)} asked for"
@@ -188,4 +191,26 @@ def who_gains(components: Sequence[Component], groups: Sequence[str], point: Rea
             each = sorted(each, key=lambda one: -one[2])[:GROUPS]
         told = "; ".join(f"in group {group} {up:.2%} gain and {down:.2%} lose" for group, up, down in each)
         found.append(f"Compared with today, {component.name!r}: {told}.")
+    return found
+
+
+def few_counted(
+    components: Sequence[Component], groups: Sequence[str], before: Floats, after: Floats, where: str
+) -> list[str]:
+    """A sentence for every fraction that counts less than half as many people of some group as before."""
+    found = []
+    for j, k in fractions_of(components):
+        was, is_ = before[:, k], after[:, k]
+        fewer = np.flatnonzero(is_ < FEW * was * (1 - ROUNDING)).tolist()
+        if not fewer:
+            continue
+        component, share = components[j], components[k]
+        each = ", ".join(
+            f"{share.quantity(is_[z])} instead of {share.quantity(was[z])} in group {groups[z]}"
+            for z in fewer[:GROUPS]
+        )
+        found.append(
+            f"Few are left to be compared: {where}, people {share.name} are {each}. Where that is not meant, add "
+            f'Floor("{share.name}", at_least="today") beside what is asked of {component.name!r}.'
+        )
     return found

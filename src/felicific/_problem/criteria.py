@@ -46,11 +46,25 @@ class Labelled:
 
 
 @dataclass(frozen=True)
+class Taken:
+    """Counts the people about whom ``choice`` is decided (``same``), or something else."""
+
+    choice: Any
+    same: bool = True
+
+    def __call__(self, decision: Any) -> bool:
+        """True or False for everybody."""
+        return bool((decision == self.choice) == self.same)
+
+
+@dataclass(frozen=True)
 class Criterion:
     """Which decisions are counted, among whom.
 
-    ``decided``: "each" decision, the "favourable" one, or the person's own "label".
-    ``among``: "everyone", the people of "each label", of the "favourable" label, or of the "other" labels.
+    ``decided``: "each" decision, the "favourable" one, the person's own "label"; or who is "truly favourable", or
+    "truly other", whatever is decided.
+    ``among``: "everyone", the people of "each label", of the "favourable" label, of the "other" labels; or those who
+    are "decided favourable", or "decided other".
     ``words``: what is measured, for a reader of a report.
     """
 
@@ -77,6 +91,16 @@ CRITERIA: Mapping[str, Criterion] = {
         "other",
         "the share who are decided favourably among those whose true label is another one",
     ),
+    "precision_parity": Criterion(
+        "truly favourable",
+        "decided favourable",
+        "the share whose true label is the favourable one among those who are decided favourably",
+    ),
+    "negative_predictive_parity": Criterion(
+        "truly other",
+        "decided other",
+        "the share whose true label is another one among those who are not decided favourably",
+    ),
 }
 
 
@@ -97,12 +121,16 @@ def criterion_parts(
         "each": [(f"decision={choice!r}", Decided(choice, choice == favourable)) for choice in decisions],
         "favourable": [("", Decided(favourable))],
         "label": [("", Correct())],
+        "truly favourable": [("", Labelled(favourable))],
+        "truly other": [("", Labelled(favourable, same=False))],
     }
     among: dict[str, list[tuple[str, Callable[..., Any] | None]]] = {
         "everyone": [("", None)],
         "each label": [(f"label={label!r}", Labelled(label)) for label in labels],
         "favourable": [("", Labelled(favourable))],
         "other": [("", Labelled(favourable, same=False))],
+        "decided favourable": [("", Taken(favourable))],
+        "decided other": [("", Taken(favourable, same=False))],
     }
     parts = []
     for who, counted in among[criterion.among]:

@@ -21,6 +21,7 @@ from felicific._problem.criteria import (
     Decided,
     Labelled,
     Part,
+    Taken,
     criterion_parts,
     resolve_favourable,
 )
@@ -86,7 +87,7 @@ SHARE = (0.0, 1.0)
 def is_rate(function: Any) -> bool:
     """Whether a function can return nothing but 0 and 1, by what it is."""
     test = isinstance(function, Expression) and function.is_test
-    return test or isinstance(function, Decided | Correct | Loses)
+    return test or isinstance(function, Decided | Correct | Labelled | Taken | Loses)
 
 
 #: Units that stand before the number.
@@ -115,6 +116,9 @@ class Component:
         Whether people want more of it: not where a criterion counts a decision that is not the favourable one.
     aside : bool
         Whether only requirements speak of it: a gap that is one number, and a frontier, leave it alone.
+    over : str
+        Of a fraction, whose ``among`` looks at the decision: the component that it is divided by, who is counted. Sums
+        hold the two apart, and a group's mean is the quotient of theirs.
     """
 
     name: str
@@ -124,6 +128,14 @@ class Component:
     bounds: tuple[float, float] | None
     wanted: bool = True
     aside: bool = field(default=False, compare=False)
+    over: str = ""
+
+    @property
+    def summed(self) -> tuple[float, float] | None:
+        """The known range of what is added up of a person: of a fraction, nothing where somebody is not counted."""
+        if self.bounds is None or not self.over:
+            return self.bounds
+        return min(self.bounds[0], 0.0), max(self.bounds[1], 0.0)
 
     @property
     def widest(self) -> float:
@@ -135,7 +147,8 @@ class Component:
         """The name as a reader says it: of a criterion, how people are decided about, and who they truly are."""
         part = _PART.fullmatch(self.name.removeprefix(self.family))
         if part is None:
-            return self.name.replace("_", " ") if self.name in CRITERIA else self.name
+            named = self.name.removeprefix("counted by ").strip("'")
+            return self.name.replace("_", " ").replace("'", "") if named in CRITERIA else self.name
         decision, label = (text and text.strip("'\"") for text in part.groups())
         return f"decided {decision}" + (f", truly {label}" if label else "")
 
@@ -157,9 +170,10 @@ class Component:
 
 def read_component(content: Any) -> Component:
     """One component, each part of the type it must have."""
-    names = {"name": str, "unit": str, "family": str, "looks_at_y": bool, "wanted": bool, "aside": bool}
+    kinds: dict[str, type] = {"looks_at_y": bool, "wanted": bool, "aside": bool}
+    names = dict.fromkeys(("name", "unit", "family", "over"), str) | kinds
     if isinstance(content, dict):
-        content = {"wanted": True, "aside": False} | content  # files of 0.1.0 do not say it
+        content = {"wanted": True, "aside": False, "over": ""} | content  # files of 0.1.0 do not say it
     if not isinstance(content, dict) or set(content) != {*names, "bounds"}:
         raise refused("a component lacks a part, or has one too many")
     for name, kind in names.items():
@@ -188,8 +202,10 @@ class Happiness:
         row, or one number. Or text such as ``"decision * loan_requested"``; see
         :mod:`felicific._problem.expressions`.
     among : callable or expression, optional
-        A function of ``x``, ``y``, ``group``, ``today`` that says who is counted; never of the decision, so the mean
-        over those people stays linear in the policy. By default everybody is counted.
+        A function of ``x``, ``y``, ``group``, ``today`` and ``decision`` that says who is counted; by default everybody
+        is. One that asks for the decision (``"decision == 1"``: dollars per approved person) makes the mean a fraction,
+        whose numerator and denominator are both linear in the policy; the denominator, the share of people who are
+        counted, is measured beside it as "counted by ...".
     name, unit : str, optional
         For messages and reports. The name defaults to the function's.
     bounds : (low, high), optional
@@ -229,7 +245,7 @@ class Happiness:
         name = self.name if self.name is not None else _name_of(self.function)
         asked = arguments_of(self.function, f"The happiness {name!r}", ARGUMENTS)
         if self.among is not None:
-            asked |= arguments_of(self.among, f"`among` of the happiness {name!r}", ARGUMENTS[1:])
+            asked |= arguments_of(self.among, f"`among` of the happiness {name!r}", ARGUMENTS)
         if self.rate not in (None, True, False):
             raise HappinessError(f"rate is {self.rate!r} of the happiness {name!r}.", "Say True or False.")
         rate = is_rate(self.function) if self.rate is None else bool(self.rate)
@@ -251,7 +267,13 @@ class Happiness:
     def asks(self) -> frozenset[str]:
         """Arguments that the function or its ``among`` asks for."""
         asked = arguments_of(self.function, "The happiness", ARGUMENTS)
-        return asked if self.among is None else asked | arguments_of(self.among, "`among`", ARGUMENTS[1:])
+        return asked if self.among is None else asked | arguments_of(self.among, "`among`", ARGUMENTS)
+
+    @property
+    def over(self) -> str:
+        """Name of who is counted, if that depends on the decision; else nothing."""
+        asked = () if self.among is None else arguments_of(self.among, "`among`", ARGUMENTS)
+        return f"counted by {self.name!r}" if "decision" in asked else ""
 
     @property
     def looks_at_y(self) -> bool:
@@ -288,7 +310,8 @@ class Happiness:
             str(self.family),
             looks_at_y=self.looks_at_y,
             bounds=self.bounds,
-            wanted=getattr(self.function, "wanted", True) is not False,
+            wanted=getattr(self.function, "wanted", not isinstance(self.function, Labelled)) is not False,
+            over=self.over,
         )
 
 
@@ -335,6 +358,39 @@ class Loses:
             none = 0.0 * sum(worth[1:], start=worth[0])
             found[0] = found[0] + (none if counted is None else np.where(counted, none, 0.0))
         return found
+
+
+@dataclass(frozen=True)
+class Counted(Happiness):
+    """Who is counted by a fraction: its denominator, a share of all people that nobody wants for itself."""
+
+    @property
+    def component(self) -> Component:
+        """The part of it that is data."""
+        return replace(super().component, wanted=False)
+
+
+def with_counted(happiness: Sequence[Happiness]) -> tuple[Happiness, ...]:
+    """The components, and after them the denominators of those that are fractions."""
+    names = {str(part.name) for part in happiness}
+    counted = [
+        Counted(part.among, name=part.over, unit="share", rate=True)
+        for part in happiness
+        if part.over and part.over not in names
+    ]
+    return (*happiness, *counted)
+
+
+def measured(components: Sequence[Component]) -> list[int]:
+    """Positions of the components that were asked for: not those that only requirements or fractions speak of."""
+    counted = {component.over for component in components if component.over}
+    return [j for j, one in enumerate(components) if not one.aside and one.name not in counted]
+
+
+def fractions_of(components: Sequence[Component]) -> list[tuple[int, int]]:
+    """Positions of every fraction and of its denominator."""
+    names = [component.name for component in components]
+    return [(j, names.index(component.over)) for j, component in enumerate(components) if component.over]
 
 
 #: What ``happiness=`` takes: functions, criteria and expressions, one or several.
@@ -444,12 +500,18 @@ def function_to_json(happiness: Happiness) -> dict[str, Any] | None:
             content["choice"] = plain([choice], "class")
         case Expression(text):
             content["expression"] = text
+        case Labelled(label, same):
+            content["truth"] = [*plain([label], "class"), same]
+        case Taken(choice, same):
+            content["taken"] = [*plain([choice], "class"), same]
         case Correct():
             pass
         case Loses(parts):
             content["loses"] = [[asdict(part.component), function_to_json(part)] for part in parts]
         case _:
             return None
+    if isinstance(happiness, Counted):
+        content["counted"] = True
     if happiness.rate and not is_rate(happiness.function):
         content["rate"] = True
     match happiness.among:
@@ -457,6 +519,8 @@ def function_to_json(happiness: Happiness) -> dict[str, Any] | None:
             content["label"] = [*plain([label], "class"), same]
         case Expression(text):
             content["among"] = text
+        case Taken(choice, same):
+            content["decided"] = [*plain([choice], "class"), same]
         case None:
             pass
         case _:
@@ -483,18 +547,24 @@ def function_from_json(
         function = Decided(content["choice"][0], component.wanted)
     elif "expression" in content:
         function = Expression(content["expression"])
+    elif "truth" in content or "taken" in content:
+        function = Labelled(*content["truth"]) if "truth" in content else Taken(*content["taken"])
     among: Any = Labelled(*content["label"]) if "label" in content else None
+    if "decided" in content:
+        among = Taken(*content["decided"])
     if "among" in content:
         among = Expression(content["among"])
     rest = {name: getattr(component, name) for name in ("name", "unit", "bounds", "family")}
-    return Happiness(function, among, rate=content.get("rate"), **rest)
+    kind = Counted if content.get("counted") is True else Happiness
+    return kind(function, among, rate=content.get("rate"), **rest)
 
 
 def check_classes(happiness: Happiness, decisions: Sequence[Any], labels: Sequence[Any]) -> None:
     """Refuse a file whose criterion speaks of a class that is none."""
     for one in happiness.compared:
         check_classes(one, decisions, labels)
-    named = ((happiness.function, "choice", decisions), (happiness.among, "label", labels))
+    parts = (happiness.function, happiness.among)
+    named = [(part, *names) for part in parts for names in (("choice", decisions), ("label", labels))]
     for part, attribute, known in named:
         value = getattr(part, attribute, None)
         if value is not None and value not in known:

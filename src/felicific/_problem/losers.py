@@ -20,6 +20,11 @@ from felicific.exceptions import ConstraintError
 NAME = "loses"
 
 
+def can_be_lost(part: Happiness) -> bool:
+    """Whether people want more of it, and have it: who is not counted by a fraction has none that could be compared."""
+    return part.component.wanted and not part.over
+
+
 @dataclass(frozen=True)
 class Losers(Requirement):
     """At most a share of the people get less than from today's decision.
@@ -86,10 +91,11 @@ class Losers(Requirement):
     def speaks_of(self, own: tuple[Happiness, ...], decisions: list[Any], favourable: Any) -> Happiness:
         """Who gets less, of what people want among these components, or of the happiness that is named."""
         parts = own if self.happiness is None else self._named(own, decisions, favourable)
-        wanted = tuple(part for part in parts if part.component.wanted)
+        wanted = tuple(part for part in parts if can_be_lost(part))
         if not wanted:
             raise ConstraintError(
-                f"Nobody can lose by {', '.join(repr(part.name) for part in parts)}, of which nobody wants more.",
+                f"Nobody can lose by {', '.join(repr(part.name) for part in parts)}: nobody wants more of it, or "
+                "who is not counted has none that could be compared.",
                 "Say what people want more of: Losers(..., happiness=...).",
             )
         return Happiness(Loses(wanted), name=self.name, unit="share")

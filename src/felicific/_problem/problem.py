@@ -20,8 +20,8 @@ from felicific._problem.asked import (
 )
 from felicific._problem.criteria import CRITERIA
 from felicific._problem.expressions import Expression
-from felicific._problem.happiness import Component, Happiness, resolve_happiness
-from felicific._problem.losers import NAME, Losers
+from felicific._problem.happiness import Component, Happiness, resolve_happiness, with_counted
+from felicific._problem.losers import NAME, Losers, can_be_lost
 from felicific._problem.loss import Loss
 from felicific._problem.requirements import constraint_name
 from felicific._problem.rows import Requirement
@@ -84,7 +84,7 @@ class Problem:
         if gap is not None and not isinstance(gap, Mapping):
             asked = {str(component.name): gap for component in own}
         checked = check_constraints(constraints)
-        every = own + _constrained(checked, own, decisions.tolist(), favourable)
+        every = with_counted(own + _constrained(checked, own, decisions.tolist(), favourable))
         names = tuple(str(component.name) for component in own)
         made = cls(decisions, truths, every, Loss.of(loss, decisions, truths), (), see_group, names)
         components = made.components
@@ -160,10 +160,10 @@ class Problem:
 
     @property
     def with_losers(self) -> Problem:
-        """The same with who gets less than from today's decision, which is measured and not asked for."""
-        if NAME in (happiness.name for happiness in self.happiness):
-            return self
+        """The same with who gets less than from today's decision, which is measured and not asked for; if anybody can."""
         own = tuple(happiness for happiness in self.happiness if happiness.name in self.closed)
+        if NAME in (happiness.name for happiness in self.happiness) or not any(map(can_be_lost, own)):
+            return self
         return replace(
             self, happiness=(*self.happiness, Losers().speaks_of(own, self.decisions.tolist(), None))
         )

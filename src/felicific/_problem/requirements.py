@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from felicific._problem.bound import GapRow, MeanRow, RatioRow
+from felicific._problem.fractions import Fraction, FractionGap, FractionMean, FractionRatio, today_mean
 from felicific._problem.happiness import Component, Happiness
 from felicific._problem.rows import Asked, Requirement, Row, Sums
 from felicific._problem.unions import Between, check_between, check_min_people, compared, words_of
@@ -86,8 +87,17 @@ class Gap(Requirement):
             component = sums.components[j]
             words = f"gap of {component.name!r}{whose} at most {component.quantity(self.at_most)}"
             said = _compared(sums, j, words, "gap", self.between, self.min_people)
-            rows.append(GapRow(said, self.at_most, component.name if self.is_plain_gap else None))
+            name = component.name if self.is_plain_gap else None
+            rows.append(
+                GapRow(said, self.at_most, name)
+                if said.over is None
+                else FractionGap(said, Fraction.of(sums, said), self.at_most, name)
+            )
         return rows
+
+    def at(self, value: float) -> Gap:
+        """With another width."""
+        return replace(self, at_most=value)
 
     def opened(self) -> Gap:
         """Of all groups, a gap that asks for nothing, and still names its happiness; another stays."""
@@ -156,12 +166,12 @@ class Ratio(Requirement):
         """One row for each component that it speaks of, if no mean can be negative."""
         return [self._row(sums, j) for j in _positions(self.happiness, sums.components, "A ratio")]
 
-    def _row(self, sums: Sums, j: int) -> RatioRow:
+    def _row(self, sums: Sums, j: int) -> Row:
         component, origin = sums.components[j], float(sums.origin[j])
         who, size = words_of(self.between, self.min_people)
         words = f"mean {component.name!r} of every {who or 'group'}{size} at least {self.at_least:.6g} of the highest"
         said = _compared(sums, j, words, "ratio", self.between, self.min_people)
-        least = said.means(sums.least) + origin
+        least = said.shares @ sums.least[:, j] + origin  # of a fraction, what is divided
         lowest = int(least.argmin())
         if least[lowest] < -1e-12 * (abs(origin) + np.abs(sums.least[:, j]).max()):
             raise ConstraintError(
@@ -170,6 +180,8 @@ class Ratio(Requirement):
                 "nothing.",
                 "Ask for a Gap of it, or for a ratio of what cannot be negative, such as who is approved.",
             )
+        if said.over is not None:
+            return FractionRatio(said, Fraction.of(sums, said), self.at_least)
         return RatioRow(said, self.at_least, origin)
 
 
@@ -228,14 +240,14 @@ class Floor(Requirement):
                 )
             z = sums.groups.index(group)
             if self.at_least == "today":
-                level, note = float(sums.today_value[z, :, j].sum() / sums.counted[z, j]), " (today's)"
+                level, note = today_mean(sums, z, j), " (today's)"
             else:
                 _refuse_loose(self.at_least, None, component, "A floor")
                 level, note = float(self.at_least) - origin, ""
             least = component.quantity(level + origin)
             words = f"mean {component.name!r} of group {group!r} at least {least}{note}"
-            said = Asked(words, j, "mean", np.eye(len(sums.groups))[[z]], (group,))
-            rows.append(MeanRow(said, level, math.inf))
+            said = Asked(words, j, "mean", np.eye(len(sums.groups))[[z]], (group,), over=over_of(sums, j))
+            rows.append(mean_row(sums, said, level, math.inf))
         return rows
 
 
@@ -311,16 +323,19 @@ class Budget(Requirement):
         else:
             words += [f"at least {component.quantity(lower)}"] if lower is not None else []
             words += [f"at most {component.quantity(upper)}"] if upper is not None else []
-        counted = sums.counted[:, j]
+        over = over_of(sums, j)
+        counted = sums.counted[:, j if over is None else over]
         said = Asked(
             f"{component.name!r} of all people together {' and '.join(words)} {per}",
             j,
             "mean",
             (counted / counted.sum())[None, :],
             ("all people together",),
+            over=over,
         )
         return [
-            MeanRow(
+            mean_row(
+                sums,
                 said,
                 -math.inf if lower is None else lower / people - origin,
                 math.inf if upper is None else upper / people - origin,
@@ -354,8 +369,24 @@ def _check_compared(asked: Gap | Ratio) -> None:
 def _compared(sums: Sums, j: int, words: str, measure: str, between: Between, min_people: float) -> Asked:
     """Whose means of a component are compared."""
     unions, left_out = compared(sums, between, min_people)
-    shares = np.array([union.shares(sums.counted[:, j]) for union in unions])
-    return Asked(words, j, measure, shares, tuple(union.name for union in unions), left_out)
+    over = over_of(sums, j)
+    counted = sums.counted[:, j if over is None else over]
+    shares = np.array([union.shares(counted) for union in unions])
+    return Asked(words, j, measure, shares, tuple(union.name for union in unions), left_out, over)
+
+
+def over_of(sums: Sums, j: int) -> int | None:
+    """Of a fraction the position of its denominator."""
+    over = sums.components[j].over
+    return [component.name for component in sums.components].index(over) if over else None
+
+
+def mean_row(sums: Sums, said: Asked, lower: float, upper: float, people: float = 1.0) -> Row:
+    """One mean between two sides, relative to its origin."""
+    if said.over is None:
+        return MeanRow(said, lower, upper, people)
+    origin = float(sums.origin[said.j])
+    return FractionMean(said, Fraction.of(sums, said), lower + origin, upper + origin, people)
 
 
 def _refuse_loose(lower: float | None, upper: float | None, component: Component, what: str) -> None:

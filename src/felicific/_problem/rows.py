@@ -30,6 +30,10 @@ class Sums(Protocol):
         """A typical value of every component; sums are relative to it."""
 
     @property
+    def one_person(self) -> Floats:
+        """The weight of one person of every group."""
+
+    @property
     def counted(self) -> Floats:
         """Weight inside ``among``, of shape (groups, components)."""
 
@@ -82,7 +86,7 @@ class ModelRow:
     """One row of the linear program: columns and numbers between two sides.
 
     ``shares`` is how much of each group's mean it holds (None: it is no requirement's), ``scale`` what it was
-    divided by.
+    divided by, ``j`` the component whose means these are, if it is not the one that the requirement speaks of.
     """
 
     columns: Codes
@@ -91,6 +95,7 @@ class ModelRow:
     upper: float
     shares: Floats | None = None
     scale: float = 1.0
+    j: int | None = None
 
 
 @dataclass(frozen=True)
@@ -131,6 +136,8 @@ class Asked:
         Whose means they are.
     left_out : dict
         Who is not compared, and how many people they are.
+    over : int, or None
+        Of a fraction the position of its denominator; shares are then of all people, counted or not.
     """
 
     words: str
@@ -139,18 +146,25 @@ class Asked:
     shares: Floats
     names: tuple[Any, ...]
     left_out: dict[Any, float] = field(default_factory=dict)
+    over: int | None = None
 
     def opened(self) -> Asked:
         """Without its number, where a place on a frontier says what that is."""
         return replace(self, words=self.words.rpartition(" at ")[0])
 
     def means(self, means: Floats) -> Floats:
-        """The means that it speaks of, from those of shape (groups, components)."""
-        return np.asarray(self.shares @ means[:, self.j])
+        """The means that it speaks of, from those of shape (groups, components); no number where nobody is counted."""
+        if self.over is None:
+            return np.asarray(self.shares @ means[:, self.j])
+        counted = self.shares * means[:, self.over]
+        total, held = counted @ np.nan_to_num(means[:, self.j]), counted.sum(axis=1)
+        return np.where(held > 0, total / np.where(held > 0, held, 1.0), np.nan)
 
     def reached(self, means: Floats) -> float:
         """What some group means, of shape (groups, components), make of it."""
-        return MEASURES[self.measure](self.means(means))
+        found = self.means(means)
+        known = found[~np.isnan(found)] if self.over is not None else found
+        return MEASURES[self.measure](known) if len(known) else float("nan")
 
 
 class Row(Protocol):
@@ -193,7 +207,10 @@ class Row(Protocol):
         """Its rows in the model; ``level`` is the first of its own free columns."""
 
     def met(self, means: Floats, slack: float) -> bool:
-        """Whether group means of the component, relative to its origin, meet it but for ``slack`` and rounding."""
+        """Whether group means of the component, relative to its origin, meet it but for ``slack`` and rounding.
+
+        Of a fraction, the means of its numerator and of its denominator side by side.
+        """
 
     def relaxed(self, extra: float) -> Row:
         """With sides that are further apart by ``extra`` each."""
@@ -241,7 +258,7 @@ class Requirement(ABC):
         return False
 
     def at(self, value: float) -> Requirement:
-        """With another number, where its course is by points."""
+        """With another number, where it moves."""
         raise NotImplementedError(f"{type(self).__name__} does not move")
 
     @abstractmethod

@@ -9,10 +9,26 @@ from typing import Any
 import numpy as np
 
 from felicific._documents import check_shape, read_numbers, refused
-from felicific._problem.happiness import Component
-from felicific._program.moments import Moments
+from felicific._problem.happiness import Component, fractions_of
+from felicific._program.moments import NOBODY, Moments
 from felicific._statistics.expected import expected_range, pooled_variance
 from felicific._typing import Floats
+
+
+def _among_counted(
+    mean: Floats, square: Floats, origin: Floats, j: int, k: int
+) -> tuple[Floats, Floats, Floats]:
+    r"""Mean square and mean of those whom a fraction counts, and their share; from sums over everybody.
+
+    By the delta method the variance of N / D is that of :math:`(N_i - R D_i) / D`. Who is not counted adds 0, so it is
+    the variance among those who are, of as many people.
+    """
+    by = origin[j]
+    share = np.clip(mean[:, k] + origin[k], 0.0, 1.0)
+    counted = np.where(share > NOBODY, share, 1.0)
+    total = np.where(share > NOBODY, mean[:, j] + by, 0.0)
+    squares = np.where(share > NOBODY, square[:, j] + 2.0 * by * mean[:, j] + by**2, 0.0)
+    return squares / counted, total / counted, share
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +71,11 @@ class Evidence:
             mean, square = (
                 np.einsum("zsdj,zsd->zj", sums, q) / counted for sums in (moments.value, moments.square)
             )
-            found.append(cls(np.maximum(square - mean**2, 0.0), people, people, size))
+            held = people.copy()
+            for j, k in fractions_of(moments.components):
+                square[:, j], mean[:, j], share = _among_counted(mean, square, moments.origin, j, k)
+                held[:, j] = np.maximum(people[:, j] * share, 1.0)
+            found.append(cls(np.maximum(square - mean**2, 0.0), held, held, size))
         return found
 
     def carried(self, labelled: Evidence, components: tuple[Component, ...]) -> Evidence:

@@ -24,15 +24,35 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from felicific._problem.fractions import FractionGap, FreeLevel
 from felicific._problem.happiness import Component
 from felicific._problem.rows import Asked, Requirement, Row, asked_of, rows_of
 from felicific._problem.unions import Attribute
 from felicific._program.evidence import Evidence
+from felicific._program.fractions import (
+    COARSE,
+    Answered,
+    Level,
+    exchanged,
+    find_level,
+    free_row,
+    least_eased,
+    loss_spread,
+)
 from felicific._program.highs import Answer, run_model
 from felicific._program.model import Program, build, multipliers, policy_of, prices_of
 from felicific._program.moments import Moments, Outcome
 from felicific._program.signals import Signal
-from felicific._program.solution import check_solution, conflict_error, gap_error, irreducible
+from felicific._program.solution import (
+    Solution,
+    answered,
+    at_level,
+    check_solution,
+    conflict_error,
+    gap_error,
+    irreducible,
+    search_level,
+)
 from felicific._typing import Array, Codes, Floats
 from felicific.exceptions import InfeasibleError, SolverError
 
@@ -509,13 +529,66 @@ class Generator:
         """Weights of happiness in a person's choice that belong to these multipliers."""
         return np.asarray(worth * self.total / columns.counted)
 
-    def reach(self, columns: Columns) -> None:
-        """Phase 1: add columns until some mixture meets every requirement; the loss has no say."""
+    def reach(self, columns: Columns) -> list[Row]:
+        """Phase 1: add columns until some mixture meets every requirement; the loss has no say.
+
+        Returns the requirements on this ledger. Where they compare fractions, the level of least loss is searched for,
+        column by column; the columns serve every level.
+        """
         rows = self.rows(columns)
-        if self.excess(columns, rows) == 0.0:
-            return
-        conflict = irreducible(rows, lambda some: self.excess(columns, some) == 0.0)
-        raise self._explain(columns, conflict)
+        free = free_row(rows)
+        if free is None and self.excess(columns, rows) == 0.0:
+            return rows
+        if free is not None:
+            found = self._level(columns, rows, free, COARSE * self._spread(columns))
+            if found is not None:
+                return at_level(rows, found.level)
+        raise self._explain(columns, irreducible(rows, lambda some: self._can_meet(columns, some)))
+
+    def _level(
+        self, columns: Columns, rows: list[Row], free: FreeLevel, tolerance: float, *, grow: bool = True
+    ) -> Level | None:
+        """The level of least loss; of the columns there are, unless they may ``grow``."""
+        if not grow:
+            return search_level(self.master(columns, rows), rows, free, tolerance)
+
+        def solve(row: FreeLevel) -> Answered | None:
+            some = exchanged(rows, free, row)
+            if self.excess(columns, some) > 0.0:
+                return None
+            if tolerance < math.inf:
+                self.descend(columns, some, tolerance / 4.0)
+            program = self.master(columns, some)
+            answer = run_model(program, some)
+            return answered(program, answer, row) if answer.feasible else None
+
+        return find_level(free, solve, tolerance)
+
+    def solved(self, columns: Columns) -> Solution:
+        """The best mixture of the columns there are."""
+        rows, level = self.rows(columns), None
+        free = free_row(rows)
+        if free is not None:
+            level = self._level(columns, rows, free, COARSE * self._spread(columns), grow=False)
+            if level is None:
+                raise conflict_error(rows, proven=False)
+            rows = at_level(rows, level.level)
+        program = self.master(columns, rows)
+        answer = _solved(program, self.changes)
+        q = policy_of(program, answer.columns)
+        outcome = program.moments.evaluate(q)
+        check_solution(program, outcome, q, _objective(program, answer))
+        return Solution(q, outcome, prices_of(program, answer), asked_of(rows), level)
+
+    def _spread(self, columns: Columns) -> float:
+        """How far apart decisions can leave the loss, by the columns there are."""
+        return loss_spread(self.master(columns, []))
+
+    def _can_meet(self, columns: Columns, rows: list[Row]) -> bool:
+        free = free_row(rows)
+        if free is None:
+            return self.excess(columns, rows) == 0.0
+        return self._level(columns, rows, free, math.inf) is not None
 
     def excess(self, columns: Columns, rows: list[Row]) -> float:
         """Least amount, in swings, by which every mixture exceeds some requirement; 0 when one meets them."""
@@ -536,23 +609,34 @@ class Generator:
         row = conflict[0]
         # On real labels the search is not exhaustive: columns are priced by what is expected.
         proven = columns is self.expected
+        if len(conflict) == 1 and isinstance(row, FractionGap):
+            return self._least_fraction(columns, row, proven)
         if len(conflict) > 1 or row.width is None:
             return conflict_error(conflict, proven=proven)
         least = self.excess(columns, [row.moved(0.0)]) * float(self.swing[row.j])
         return gap_error(row, self.crowd.components[row.j], least, proven=proven)
 
-    def descend(self, columns: Columns) -> tuple[str, float, float]:
-        """Phase 2: add columns until none improves the mixture's loss.
+    def _least_fraction(self, columns: Columns, row: FractionGap, proven: bool) -> InfeasibleError:
+        wide = row.within(math.inf)
+        if self.excess(columns, [wide]) > 0.0:
+            return conflict_error([row], proven=proven)
+        program = self.master(columns, [wide])
+        ratios = answered(program, _solved(program), wide).ratios
+        most = float(ratios.max() - ratios.min()) * (1.0 + 1e-9)
+        least = least_eased(lambda width: self._can_meet(columns, [row.within(width)]), most)
+        return gap_error(row, self.crowd.components[row.j], least, proven=proven)
+
+    def descend(self, columns: Columns, rows: list[Row], least: float = 0.0) -> tuple[str, float, float]:
+        """Phase 2: add columns until none improves the mixture's loss, or by ``least`` at most.
 
         Says why it stopped, the duality gap, and the loss it belongs to.
         """
         best, idle, bound = np.inf, 0, np.inf
-        rows = self.rows(columns)
         for _ in range(PASSES):
             program = self.master(columns, rows)
             answer = _solved(program)
             loss = program.least_loss + _objective(program, answer) * program.cost_scale
-            tolerance = TOLERANCE * max(program.cost_scale, 1e-300)
+            tolerance = max(TOLERANCE * max(program.cost_scale, 1e-300), least)
             idle = 0 if loss < best - tolerance else idle + 1
             best = min(best, loss)
             worth = multipliers(program, answer, program.cost_scale)
@@ -602,36 +686,33 @@ def generate(ground: Ground, requirements: Sequence[Requirement]) -> Generated:
     """
     search = Generator(ground, requirements)
     try:
-        search.reach(search.expected)
-        stopped, duality_gap, optimum = search.descend(search.expected)
+        rows = search.reach(search.expected)
+        stopped, duality_gap, optimum = search.descend(search.expected, rows)
     except InfeasibleError:
         if search.real is search.expected:
             raise
         # What the probabilities say is out of reach may still be met on the real labels.
         stopped, duality_gap, optimum = "out of reach by the probabilities", np.inf, np.inf
     if search.real is not search.expected:
-        search.reach(search.real)
-        search.descend(search.real)
+        rows = search.reach(search.real)
+        search.descend(search.real, rows)
         search.approach(range(len(search.alpha)))
-    program = search.master(search.real, search.rows(search.real))
-    answer = _solved(program, search.changes)
-    q = policy_of(program, answer.columns)
-    check_solution(program, program.moments.evaluate(q), q, _objective(program, answer))
+    found = search.solved(search.real)
     free = search.master(search.real, [])
     freely = policy_of(free, _solved(free, search.changes).columns)
     return Generated(
-        mixture=search.policies.followed(q),
-        outcome=program.moments.evaluate(q),
-        today=program.moments.today,
+        mixture=search.policies.followed(found.q),
+        outcome=found.outcome,
+        today=search.real.moments().today,
         unconstrained=free.moments.evaluate(freely),
-        plug_in=search.expected.moments().evaluate(q),
+        plug_in=search.expected.moments().evaluate(found.q),
         plug_in_optimum=optimum,
-        prices=prices_of(program, answer),
+        prices=found.prices,
         passes=search.passes,
         stopped=stopped,
         duality_gap=duality_gap,
-        asked=asked_of(program.rows),
-        evidence=Evidence.of(program.moments, q),
+        asked=found.asked,
+        evidence=Evidence.of(search.real.moments(), found.q),
     )
 
 

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from felicific._problem.fractions import FreeLevel
 from felicific._problem.rows import Row
+from felicific._program.fractions import exchanged
 from felicific._program.model import TOLERANCE, Model, Program, write_model
 from felicific._typing import Floats
 from felicific.exceptions import SolverError
@@ -218,3 +220,45 @@ class Ray:
         width = float(self.least_width().columns[self.width])
         solver.deleteRows(1, np.array([last], dtype=np.int32))
         return self._within(width, changes)
+
+
+class Levels:
+    """The program in which fractions are compared at one level after another.
+
+    Only the coefficients of the denominators change with the level, so each solve starts from the last one's vertex.
+    """
+
+    def __init__(self, program: Program, rows: Sequence[Row], free: FreeLevel) -> None:
+        self.program, self.rows, self.free = program, rows, free
+        self.model = write_model(program, exchanged(rows, free, free.between(0.0, 0.0)))
+        self.solver = _solver(self.model, "simplex", "off")
+        place = list(rows).index(free)
+        before = len(self.model.row_lower) - len(self.model.written)
+        own = [before + i for i, owner in enumerate(self.model.owners) if owner == place]
+        # Of every union: who is counted, the lower side, the upper side.
+        self.sides = list(zip(own[1::3], own[2::3], strict=True))
+        self.first = self.model.levels[place]
+        self.before = before
+
+    def at(self, row: FreeLevel) -> Answer:
+        """The optimum for the levels of a row."""
+        import highspy
+
+        for u, pair in enumerate(self.sides):
+            for i, side, lower in zip(pair, row.sides, (True, False), strict=True):
+                known = math.isfinite(side)
+                scale = self.model.written[i - self.before].scale
+                self.solver.changeCoeff(i, self.first + u, -side / scale if known else 0.0)
+                low, high = self.model.row_lower[i], self.model.row_upper[i]
+                self.solver.changeRowBounds(
+                    i, low if known and lower else -math.inf, high if known and not lower else math.inf
+                )
+        self.solver.run()
+        status = self.solver.getModelStatus()
+        if status == highspy.HighsModelStatus.kInfeasible:
+            return Answer(False, np.empty(0), np.empty(0), self.model)
+        if status == highspy.HighsModelStatus.kOptimal:
+            solution = self.solver.getSolution()
+            return Answer(True, np.array(solution.col_value), _duals(solution, self.model), self.model)
+        self.solver.clearSolver()  # a warm start can end without an answer
+        return run_model(self.program, exchanged(self.rows, self.free, row))

@@ -331,7 +331,8 @@ def multipliers(program: Program, answer: Answer, unit: float) -> Floats:
     worth = np.zeros(program.constants.shape)
     model = answer.model
     for row, owner, dual in zip(model.written, model.owners, answer.duals.tolist(), strict=True):
-        worth[:, program.rows[owner].j] += dual * row.shares * unit / row.scale
+        j = program.rows[owner].j if row.j is None else row.j
+        worth[:, j] += dual * row.shares * unit / row.scale
     return worth
 
 

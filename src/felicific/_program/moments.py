@@ -28,12 +28,15 @@ from felicific._documents import (
 )
 from felicific._files import write_whole
 from felicific._people.weights import WeightKind, are_counts
-from felicific._problem.happiness import Component, read_component
+from felicific._problem.happiness import Component, fractions_of, read_component
 from felicific._problem.loss import loss_bounds
 from felicific._problem.unions import Attribute, known_groups, read_attributes
 from felicific._program.signals import Signal, signal_from_json, signal_to_json
 from felicific._typing import Array, Codes, Floats
 from felicific.exceptions import FelicificError, GroupError, HappinessError, MomentsError, PolicyFileError
+
+#: A share of people that is nobody, but for rounding.
+NOBODY = 1e-12
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,27 @@ class Outcome:
     changed: Floats | None = None
     gains: Floats | None = None
     loses: Floats | None = None
+
+
+def gaps_of(means: Floats) -> Floats:
+    """Largest minus smallest mean of every component, of those groups in which somebody is counted; 0 if of none."""
+    known = ~np.isnan(means)
+    high, low = (np.where(known, means, side) for side in (-np.inf, np.inf))
+    return np.asarray(np.maximum(high.max(axis=0) - low.min(axis=0), 0.0))
+
+
+def divided(means: Floats, origin: Floats, fractions: Sequence[tuple[int, int]]) -> Floats:
+    """Means relative to the origin, components last, with every fraction divided by its denominator.
+
+    Not a number where nobody is counted.
+    """
+    means = means.copy()
+    for j, k in fractions:
+        counted = means[..., k] + origin[k]
+        held = counted > NOBODY
+        total = np.where(held, means[..., j] + origin[j], np.nan)
+        means[..., j] = total / np.where(held, counted, 1.0) - origin[j]
+    return means
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,6 +285,8 @@ class Moments:
             if sums is not None:
                 found[name] = np.einsum("zsdj,zsd->zj", sums, np.zeros_like(self.loss) if q is None else q)
                 found[name] = found[name] / people[:, None]
+                # Who is not counted has no value of a fraction that could be compared.
+                found[name][:, [j for j, _ in self._fractions]] = np.nan
         return found
 
     def evaluate_all(self, tables: Sequence[Floats]) -> list[Outcome]:
@@ -269,13 +295,27 @@ class Moments:
 
     def relative_means(self, q: Floats) -> Floats:
         """Group means under ``q`` relative to the origin, of shape (groups, components)."""
+        return divided(self.linear_means(q), self.origin, self._fractions)
+
+    def linear_means(self, q: Floats) -> Floats:
+        """The same with the numerators of fractions, not yet divided: all that is linear in ``q``."""
         return np.asarray(np.einsum("zsdj,zsd->zj", self.value, q) / self.counted)
+
+    @cached_property
+    def _fractions(self) -> list[tuple[int, int]]:
+        """Positions of every fraction and of its denominator."""
+        return fractions_of(self.components)
+
+    @property
+    def one_person(self) -> Floats:
+        """The weight of one person of every group: that of a row, or 1 where a row stands for several."""
+        return np.asarray(np.minimum(self.mass.sum(axis=1) / np.maximum(self.rows, 1), 1.0))
 
     @property
     def today(self) -> Outcome:
         """What the model's own decisions do."""
-        found = self._outcome(float(self.today_loss.sum()), self.today_value.sum(axis=1) / self.counted)
-        return replace(found, **self._shares(None))
+        means = divided(self.today_value.sum(axis=1) / self.counted, self.origin, self._fractions)
+        return replace(self._outcome(float(self.today_loss.sum()), means), **self._shares(None))
 
     def joined(self) -> Moments:
         """With a score's fine bins joined to cells; any other moments as they are."""
@@ -424,8 +464,7 @@ class Moments:
         return found
 
     def _outcome(self, loss: float, relative: Floats) -> Outcome:
-        known = relative[self.known or slice(None)]
-        gaps = known.max(axis=0) - known.min(axis=0)
+        gaps = gaps_of(relative[self.known or slice(None)])
         return Outcome(loss / self.total, relative + self.origin, gaps)
 
 
@@ -608,8 +647,9 @@ def _check_sums(found: Moments) -> None:
     _check_range("today_loss", found.today_loss, found.mass, bounds)
     for j, component in enumerate(found.components):
         among, shift = found.among[..., j], found.origin[j] * found.among[..., j]
-        _check_range("value", found.value[..., j] + shift[:, :, None], among[:, :, None], component.bounds)
-        _check_range("today_value", found.today_value[..., j] + shift, among, component.bounds)
+        bounds = component.summed
+        _check_range("value", found.value[..., j] + shift[:, :, None], among[:, :, None], bounds)
+        _check_range("today_value", found.today_value[..., j] + shift, among, bounds)
 
 
 def _check_range(name: str, sums: Floats, counts: Floats, bounds: tuple[float, float] | None) -> None:

@@ -212,6 +212,8 @@ class Query:
             (low, high), slack = happiness.bounds, SLACK * (happiness.bounds[1] - happiness.bounds[0])
             for value in values:
                 number = value.astype(float).expr
+                if happiness.over:  # 0 is what those add who are not counted
+                    inside = value != 0
                 beyond = (
                     (number != low) & (number != high)
                     if happiness.rate

@@ -8,9 +8,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from felicific._problem.fractions import FractionGap, FreeLevel, means_at
 from felicific._problem.happiness import Component
 from felicific._problem.rows import Asked, Requirement, Row, asked_of, rows_of
-from felicific._program.highs import Answer, run_model
+from felicific._program.fractions import TOLERANCE as LEVEL
+from felicific._program.fractions import (
+    Answered,
+    Level,
+    exchanged,
+    find_level,
+    free_row,
+    least_eased,
+    loss_spread,
+)
+from felicific._program.highs import Answer, Levels, run_model
 from felicific._program.model import TOLERANCE, Program, build, changes_of, policy_of, prices_of
 from felicific._program.moments import Moments, Outcome
 from felicific._typing import Floats
@@ -32,20 +43,31 @@ class Solution:
         by which it is tightened, what changed decisions cost included.
     asked : tuple of Asked
         What a policy is to remember of the requirements.
+    level : Level or None
+        Where fractions are compared, the level that was found and how well it is known.
     """
 
     q: Floats
     outcome: Outcome
     prices: dict[str, float]
     asked: tuple[Asked, ...] = ()
+    level: Level | None = None
 
 
 def solve_program(
-    moments: Moments, requirements: Sequence[Requirement], *, see_group: bool = True, change_cost: float = 0.0
+    moments: Moments,
+    requirements: Sequence[Requirement],
+    *,
+    see_group: bool = True,
+    change_cost: float = 0.0,
+    tolerance: float = LEVEL,
+    start: float | None = None,
 ) -> Solution:
     """Find the policy of least loss that meets every requirement; of several, the one nearest to today's decisions.
 
-    With a ``change_cost``, of least loss plus so much for every person whose decision is not today's.
+    With a ``change_cost``, of least loss plus so much for every person whose decision is not today's. Where fractions
+    are compared, the loss is the least one but for ``tolerance``, relative to what decisions can change of it, and the
+    search may ``start`` at the level of a neighbour.
 
     Raises
     ------
@@ -57,13 +79,66 @@ def solve_program(
     moments.check_complete()
     rows = rows_of(requirements, moments)
     program = build(moments, rows, see_group=see_group, change_cost=change_cost)
+    level = _level(program, tolerance, start)
+    if level is not None:
+        program = replace(program, rows=at_level(program.rows, level.level))
     answer = run_model(program, program.rows, changes=changes_of(program))
     if not answer.feasible:
         answer = _within_rounding(program)
     q = policy_of(program, answer.columns)
     outcome = moments.evaluate(q)
     check_solution(program, outcome, q, float(answer.columns[: len(program.cost)] @ program.cost))
-    return Solution(q, outcome, prices_of(program, answer), asked_of(program.rows))
+    return Solution(q, outcome, prices_of(program, answer), asked_of(rows), level)
+
+
+def _level(program: Program, tolerance: float, start: float | None) -> Level | None:
+    """The level at which fractions are compared, if they are."""
+    free = free_row(program.rows)
+    if free is None:
+        return None
+    level = search_level(program, program.rows, free, tolerance * loss_spread(program), start)
+    if level is None:
+        raise _explain(program)
+    return level
+
+
+def at_level(rows: Sequence[Row], level: float) -> list[Row]:
+    """The rows, with the level of the one that was searched for."""
+    return [row.between(level, level) if isinstance(row, FreeLevel) else row for row in rows]
+
+
+def search_level(
+    program: Program, rows: Sequence[Row], free: FreeLevel, tolerance: float, start: float | None = None
+) -> Level | None:
+    """Branch and bound over the level of one of the rows; None when no level meets all of them."""
+    model = Levels(program, rows, free)
+
+    def solve(row: FreeLevel) -> Answered | None:
+        if math.isinf(
+            row.high - row.low
+        ):  # of equally good answers that which changes least, which may be all it takes
+            answer = run_model(program, exchanged(rows, free, row), changes=changes_of(program))
+        else:
+            answer = model.at(row)
+        return answered(program, answer, row) if answer.feasible else None
+
+    return find_level(free, solve, tolerance, start)
+
+
+def answered(program: Program, answer: Answer, free: FreeLevel) -> Answered:
+    """Loss and fractions of an answer."""
+    means = program.moments.linear_means(policy_of(program, answer.columns))
+    top, bottom = free.fraction.parts(means[:, [free.fraction.j, free.fraction.over]])
+    objective = float(answer.columns[: len(program.cost)] @ program.cost)
+    return Answered(program.least_loss + objective * program.cost_scale, top / np.maximum(bottom, 1e-300))
+
+
+def can_meet(program: Program, rows: Sequence[Row]) -> bool:
+    """Whether some policy meets these rows."""
+    free = free_row(rows)
+    if free is None:
+        return run_model(program, rows).feasible
+    return search_level(program, rows, free, math.inf) is not None
 
 
 def _within_rounding(program: Program) -> Answer:
@@ -99,10 +174,10 @@ def check_solution(program: Program, outcome: Outcome, q: Floats, objective: flo
         faults.append(f"the loss is {found!r}, not {claimed!r}")
     # The largest swing of a group's mean that decisions can cause is the natural unit of its errors.
     swing = np.abs(program.coefficients).max(axis=2).sum(axis=1).max(axis=0) * program.scales
-    means = moments.relative_means(q)
+    means = moments.linear_means(q)
     for row in program.rows:
         slack = TOLERANCE * max(float(swing[row.j]), float(program.scales[row.j]))
-        if not row.met(means[:, row.j], slack):
+        if not row.met(means[:, means_at(row)], slack):
             faults.append(f"it does not meet: {row.words}")
     if faults:
         raise SolverError(
@@ -155,8 +230,10 @@ def gap_error(
 
 def _explain(program: Program) -> InfeasibleError:
     """Say why no policy meets the requirements: the least gap, or an irreducible conflict."""
-    conflict = irreducible(program.rows, lambda rows: run_model(program, rows).feasible)
+    conflict = irreducible(program.rows, lambda rows: can_meet(program, rows))
     row = conflict[0]
+    if len(conflict) == 1 and isinstance(row, FractionGap):
+        return _least_fraction(program, row)
     if len(conflict) > 1 or row.width is None:
         return conflict_error(conflict)
     least, note = least_gap(program, row), ""
@@ -168,6 +245,17 @@ def _explain(program: Program) -> InfeasibleError:
         if least_free < least * (1 - 1e-6):
             note = f" ({component.quantity(rounded_up(least_free))} with Score(monotone=False))"
     return gap_error(row, component, least, note)
+
+
+def _least_fraction(program: Program, row: FractionGap) -> InfeasibleError:
+    """Say which gap of a fraction can be reached, if somebody can be counted at all."""
+    answer = run_model(program, [row.within(math.inf)])
+    if not answer.feasible:
+        return conflict_error([row])
+    ratios = answered(program, answer, row).ratios
+    most = float(ratios.max() - ratios.min()) * (1.0 + 1e-9)
+    least = least_eased(lambda width: can_meet(program, [row.within(width)]), most)
+    return gap_error(row, program.moments.components[row.j], least)
 
 
 def least_gap(program: Program, row: Row) -> float:

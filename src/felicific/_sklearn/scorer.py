@@ -12,7 +12,7 @@ from felicific._fit.fitted import achieved
 from felicific._people.checks import check_weights
 from felicific._people.people import People, changes, refuse_idle
 from felicific._problem.asked import check_one_unit
-from felicific._problem.happiness import HappinessLike
+from felicific._problem.happiness import HappinessLike, measured
 from felicific._problem.problem import Problem
 from felicific._sklearn.classifier import FairClassifier
 from felicific._sklearn.inputs import present_rows
@@ -114,11 +114,11 @@ class Scorer:
         )
         refuse_idle(problem, changes(problem, people))
         outcome = achieved(problem, people, np.asarray(people.with_scores.proba))
-        names = [component.name for component in problem.components]
-        gaps = dict(zip(names, outcome.gaps.tolist(), strict=True))
+        own = [(problem.components[j], float(outcome.gaps[j])) for j in measured(problem.components)]
+        gaps = {component.name: gap for component, gap in own}
         if self.price is not None:
             if not isinstance(self.price, Mapping):
-                check_one_unit(self.price, "price", problem.components)
+                check_one_unit(self.price, "price", [component for component, _ in own])
             prices = self.price if isinstance(self.price, Mapping) else dict.fromkeys(gaps, self.price)
             unknown = [name for name in prices if name not in gaps]
             if unknown:

@@ -192,7 +192,7 @@ class Measured(Scored):
         str | None,
         typer.Option(
             metavar="EXPRESSION",
-            help="Who is counted: an expression such as 'age < 40'.",
+            help="Who is counted: an expression such as 'age < 40', or 'decision == 1'.",
             rich_help_panel=MEASURED,
         ),
     ] = None

@@ -28,7 +28,7 @@ from felicific._policy.expected import outlook
 from felicific._policy.policy import Policy, Wording
 from felicific._problem.change import EVERY_GROUP_LOSES, losing, remedy_of
 from felicific._problem.criteria import CRITERIA
-from felicific._problem.happiness import Happiness
+from felicific._problem.happiness import Counted, Happiness, measured
 from felicific._problem.problem import Problem
 from felicific._program.moments import Outcome
 from felicific._tables.memory import column_names, is_frame, take_column
@@ -140,7 +140,7 @@ def _remarks(change: Comparison) -> list[str]:
 
 def describe_audit(found: Audit, *, title: str | None = None, command: str | None = None) -> dict[str, Any]:
     """What a report says about an audit alone."""
-    counts = found.persons.sizes
+    counts, own = found.persons.sizes, measured([part.component for part in found.components])
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -158,8 +158,9 @@ def describe_audit(found: Audit, *, title: str | None = None, command: str | Non
                 "unit": part.component.unit,
                 "words": "",
                 "among": "",
+                "counts": j not in own,
             }
-            for part in found.components
+            for j, part in enumerate(found.components)
         ],
         "today": found.to_dict(),
         "ratios": [ratios.to_dict() for ratios in found.shown_ratios or (found.ratios,)],
@@ -175,16 +176,23 @@ def describe_audit(found: Audit, *, title: str | None = None, command: str | Non
 # What is decided, about whom
 
 
+#: What the denominator of a fraction means.
+WHO_IS_COUNTED = "the share of people who are counted, which depends on the decisions"
+
+
 def _component(happiness: Happiness) -> dict[str, Any]:
     """A component and what it means: the words of its function, as far as it has any."""
     return {
         "name": str(happiness.name),
         "title": happiness.component.title,
         "unit": str(happiness.unit),
-        "words": _words(happiness.function, happiness.family),
+        "words": WHO_IS_COUNTED
+        if isinstance(happiness, Counted)
+        else _words(happiness.function, happiness.family),
         "among": "" if happiness.among is None else _words(happiness.among, None) or "some of the people",
         "looks_at_y": happiness.looks_at_y,
         "bounds": None if happiness.bounds is None else list(happiness.bounds),
+        "counts": isinstance(happiness, Counted),
     }
 
 
@@ -318,7 +326,7 @@ def _bounds(
 
     Rounded decisions have none: they are no mixtures of those at the breakpoints.
     """
-    if not proposed.policy.randomize:
+    if not proposed.policy.randomize or any(component.over for component in line.components):
         return [None] * len(taus)
     corners = line.tau
     most = float(corners[-1])
@@ -354,7 +362,11 @@ def round_step(width: float) -> float:
 
 
 def _outcome(outcome: Outcome | Tried) -> dict[str, Any]:
-    return {"loss": outcome.loss, "means": outcome.means.tolist(), "gaps": outcome.gaps.tolist()}
+    return {
+        "loss": outcome.loss,
+        "means": [_numbers(row) for row in outcome.means],
+        "gaps": outcome.gaps.tolist(),
+    }
 
 
 def _numbers(values: Floats) -> list[float | None]:

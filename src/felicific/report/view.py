@@ -62,9 +62,11 @@ def make_view(content: Content) -> dict[str, Any]:
 def _title(content: Content, names: Names) -> str:
     if content["title"] is not None:
         return clean(content["title"], 120)
-    found = names.components
+    own = [not component["counts"] for component in content["components"]]
+    found = [name for name, asked in zip(names.components, own, strict=True) if asked]
     what = found[0] if len(found) == 1 else listed(found) if len(found) < 4 else f"{len(found)} measures"
-    stems = {component["name"].split("(")[0] for component in content["components"]}
+    named = zip(content["components"], own, strict=True)
+    stems = {component["name"].split("(")[0] for component, asked in named if asked}
     if len(stems) == 1 and stems <= CRITERIA.keys():
         what = stems.pop().replace("_", " ")
     by = content.get("grouped_by")

@@ -121,8 +121,8 @@ class Names:
         scales: dict[str, float] = {}
         for j, component in enumerate(content["components"]):
             parts = [content[when]["components"][j] for when in ("today", "after") if when in content]
-            sizes = [abs(mean["estimate"]) for part in parts for mean in part["means"]]
-            scale = max(part["gap"]["estimate"] for part in parts) or max(sizes)
+            sizes = [abs(mean["estimate"] or 0.0) for part in parts for mean in part["means"]]
+            scale = max(part["gap"]["estimate"] or 0.0 for part in parts) or max(sizes)
             scales[component["unit"]] = max(scale, scales.get(component["unit"], 0.0))
         written = {
             unit: Quantity.of(clean(unit, 28) if unit else "", scale) for unit, scale in scales.items()

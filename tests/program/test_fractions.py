@@ -158,7 +158,7 @@ def test_search_ends_within_its_tolerance():
 def test_a_gap_that_is_kept_anyway_changes_nothing():
     """Where the policy of least loss keeps the gap already, it is the answer."""
     sums = sums_of(crowd(), policy=Score())
-    free = solve(sums, gap=None, random_state=0)
+    free = solve(sums, gap={}, random_state=0)
     slack = solve(sums, gap=free.gap * 1.01, random_state=0)
     assert np.array_equal(free.q, slack.q)
     assert slack.prices[PRECISION] == 0.0
@@ -221,7 +221,7 @@ def test_floor_of_today():
     with pytest.raises(
         ConstraintError, match="Nobody of the group 'a' is counted by 'precision_parity' today"
     ):
-        solve(none, gap=None, constraints=[Floor(PRECISION, "today")])
+        solve(none, gap={}, constraints=[Floor(PRECISION, "today")])
 
 
 def test_one_level_is_searched_for():
@@ -253,7 +253,7 @@ def test_conflicts_are_irreducible_and_in_words():
     assert all("equal_opportunity" not in part for part in words)
     assert sum("'decision' of group" in part for part in words) == 1
     solve(sums, gap={PRECISION: 0.001}, random_state=0)  # each of them alone can be met
-    solve(sums, gap=None, constraints=[Floor("decision", 0.95)], random_state=0)
+    solve(sums, gap={}, constraints=[Floor("decision", 0.95)], random_state=0)
 
 
 def test_least_gap_that_is_named_can_be_reached():
@@ -276,7 +276,7 @@ def test_somebody_is_counted_in_every_group():
     sums = sums_of(table, [PRECISION, "decision"], Score())
     with pytest.raises(InfeasibleError, match="least reachable gap is 1"):
         solve(sums, gap={PRECISION: 0.5})
-    policy = solve(sums, gap=None, constraints=[Floor(PRECISION, 0.0, groups=["a"])], random_state=0)
+    policy = solve(sums, gap={}, constraints=[Floor(PRECISION, 0.0, groups=["a"])], random_state=0)
     people_a = float(sums.mass[0].sum())
     assert policy.means[COUNTED]["a"] * people_a == pytest.approx(1.0, abs=1e-5)
 
@@ -325,7 +325,7 @@ def test_price_of_a_ratio():
     slopes = sorted(
         [(more.outcome.loss - here.outcome.loss) / step, (here.outcome.loss - less.outcome.loss) / step]
     )
-    assert slopes[0] * 0.99 <= here.prices["ratio"] <= slopes[1] * 1.01
+    assert slopes[0] * 0.99 <= here.prices[next(iter(here.prices))] <= slopes[1] * 1.01
     assert slopes[0] > 0
 
 
@@ -380,9 +380,7 @@ def test_individual_policies_keep_the_gap():
     """On the rows it was fitted on an individual policy keeps the gap, at no more loss than its own pool needs."""
     table = crowd(800)
     roles = {"proba": "score", "y": "y", "sensitive_features": "group", "happiness": PRECISION}
-    free, tight = (
-        solve(table, policy="individual", gap=gap, random_state=0, **roles) for gap in (None, 0.01)
-    )
+    free, tight = (solve(table, policy="individual", gap=gap, random_state=0, **roles) for gap in ({}, 0.01))
     assert tight.gap <= 0.01 + 1e-7
     assert free.search.plug_in_optimum <= tight.search.plug_in_optimum + 1e-9
     odds = tight.odds(table["score"], table["group"], table)[:, 1]
@@ -493,5 +491,5 @@ def test_gap_as_a_constraint_stands_for_the_gap():
     """Gap(...) of a fraction and gap= ask for the same."""
     sums = sums_of(crowd(), policy=Score())
     one = solve(sums, gap={PRECISION: 0.02}, random_state=0)
-    other = solve(sums, gap=None, constraints=[Gap(PRECISION, 0.02)], random_state=0)
+    other = solve(sums, gap={}, constraints=[Gap(PRECISION, 0.02)], random_state=0)
     assert np.array_equal(one.q, other.q)

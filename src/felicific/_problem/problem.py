@@ -160,7 +160,7 @@ class Problem:
 
     @property
     def with_losers(self) -> Problem:
-        """The same with who gets less than from today's decision, which is measured and not asked for; if anybody can."""
+        """The same with who gets less than from today's decision, measured and not asked for; if anybody can."""
         own = tuple(happiness for happiness in self.happiness if happiness.name in self.closed)
         if NAME in (happiness.name for happiness in self.happiness) or not any(map(can_be_lost, own)):
             return self

@@ -168,7 +168,9 @@ HAD = {
     ("individual frontier", "memory"): lambda: frontier(people(), policy="individual", **ROLES).points,
     ("individual frontier", "shell"): lambda: shell("frontier", *FIT, "--policy", "individual"),
     ("safe fit", "memory"): lambda: fitted(confidence=0.9, gap=30.0),
-    ("safe fit", "shell"): lambda: shell("fit", *FIT, "--gap", "30", "--confidence", "0.9", "--seed", "0"),
+    ("safe fit", "shell"): lambda: shell(
+        "fit", *FIT, "--gap", "30", "--confidence", "0.9", "--seed", "0", "--change-cost", "0"
+    ),
     ("band", "memory"): lambda: banded(people()),
     ("audit", "engine"): lambda: audited(lazy()),
     ("audit", "files"): lambda: audited(people(), read_back(solve(people(), **ROLES)), proba="score"),

@@ -13,7 +13,18 @@ from felicific import Happiness, Moments, Score, moments, solve
 from felicific._program.signals import Label, SoftLabel
 from felicific.exceptions import GroupError, MomentsError
 
-SUMS = ("mass", "loss", "value", "among", "today_loss", "today_value", "today_mass", "square", "gains", "loses")
+SUMS = (
+    "mass",
+    "loss",
+    "value",
+    "among",
+    "today_loss",
+    "today_value",
+    "today_mass",
+    "square",
+    "gains",
+    "loses",
+)
 
 
 @pytest.fixture(scope="module")

@@ -57,6 +57,8 @@ class FittedCells(Fitted):
         moments = sum_whole(people, problem, signal).joined()
         moments.check_complete()
         solved = _solved(problem, moments, salt, change_cost)
+        # The cost is found: what is kept, and stored, needs no parts of the people.
+        moments = replace(moments, fold_mass=None, fold_loss=None, fold_today=None)
         policy = stated(problem, people, replace(solved, randomize=randomize))
         return cls(
             problem=problem,

@@ -546,7 +546,8 @@ def _common(content: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(components, list):
         raise refused("its components are no list")
     means, gaps = read_numbers(content["means"], "means"), read_numbers(content["gaps"], "gaps")
-    shares = [read_share(content.get(name), means.shape[: 2 - (name == "changed")], name) for name in SHARES]
+    shape = len(content["groups"]), len(components)
+    shares = [read_share(content.get(name), shape[: 2 - (name == "changed")], name) for name in SHARES]
     return {
         "classes": read_classes(content["classes"]),
         "groups": tuple(read_values(content["groups"], "group")),

@@ -239,7 +239,9 @@ def markdown(results: dict[str, Any], figures: Iterable[str]) -> str:
     parts += [f"![{results['title']}, {figure}]({figure})" for figure in figures]
     parts += ["## Beside the paper", claims_table(results["claims"])]
     for policy in ("soft-label", "score"):
-        what = "the paper's policy" if policy == "soft-label" else "the score policy of felicific, changes free"
+        what = (
+            "the paper's policy" if policy == "soft-label" else "the score policy of felicific, changes free"
+        )
         parts += [f"## Every method, `{policy}` ({what})", methods_table(results, policy)]
         parts += ["Where each comes closest to gap 0:", closest_table(results, policy)]
     parts += [

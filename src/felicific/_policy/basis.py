@@ -140,8 +140,8 @@ class Basis:
         if type(content["loss_name"]) is not str or type(content["out_of_fold"]) is not bool:
             raise refused("the name of its loss, or whether it was fitted out of fold, is of another type")
         today, free = content["today"], content["unconstrained"]
-        today = None if today is None else read_outcome(today, shape, "what is decided today")
-        free = None if free is None else read_outcome(free, shape, "the policy without requirements")
+        today = None if today is None else read_outcome(today, shape, "today")
+        free = None if free is None else read_outcome(free, shape, "unconstrained")
         cost = read_number(content["change_cost"], "cost of changes")
         if not 0.0 <= cost < math.inf:
             raise refused("its cost of changes is negative")
@@ -192,7 +192,7 @@ def _without_nan(share: Floats) -> list[Any]:
 def read_outcome(content: Any, shape: tuple[int, ...], whose: str) -> Outcome:
     """Read what :func:`write_outcome` wrote, for means of this shape."""
     if not isinstance(content, dict) or set(content) - set(SHARES) != {"loss", "means", "gaps"}:
-        raise refused(f"{whose} lacks a part, or has one too many")
+        raise refused(f"what is decided {whose} lacks a part, or has one too many")
     return Outcome(
         read_number(content["loss"], f"loss of {whose}"),
         check_shape(f"means of {whose}", read_numbers(content["means"], f"means of {whose}"), shape),

@@ -1,6 +1,4 @@
-"""What another way of deciding does, in words: tuning and fairness apart, who gains and who loses, that every group
-loses by it, or that there was nothing to repair.
-"""
+"""What another way of deciding does, in words: tuning and fairness apart, who gains and loses, what goes wrong."""
 
 from __future__ import annotations
 

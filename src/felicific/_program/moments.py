@@ -582,8 +582,8 @@ def reweighted(
 
     A component of ``fresh`` is taken as it is, and so is an ``exact_loss``. Of any other sum of ``labelled``, and of
     any other loss, :math:`E[\cdot \mid s, z]` is kept and multiplied by the new mass of (z, s). A cell without
-    labelled people takes the mean of its nearest neighbours in the same group, and failing those of all groups together. Cells that
-    are treated alike because they hold few labelled people share one mean.
+    labelled people takes the mean of its nearest neighbours in the same group, and failing those of all groups
+    together. Cells that are treated alike because they hold few labelled people share one mean.
     """
     alike = labelled.alike(see_group)
     labelled = labelled if alike is None else labelled.moved(alike)

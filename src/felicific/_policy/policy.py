@@ -33,7 +33,15 @@ from felicific._files import write_whole
 from felicific._people.columns import ordered_groups
 from felicific._people.people import People
 from felicific._policy.apply import Roles, decide_table
-from felicific._policy.basis import OUT_OF_FOLD, SHARES, UNCHANGED, Basis, read_share, write_outcome
+from felicific._policy.basis import (
+    OUT_OF_FOLD,
+    SHARES,
+    UNCHANGED,
+    Basis,
+    check_shares,
+    read_share,
+    write_outcome,
+)
 from felicific._policy.expected import expected_gaps, outlook, too_few
 from felicific._policy.lottery import SEEDED, check_keys, draw, keys_as_text, make_salt
 from felicific._policy.sql import Names
@@ -618,6 +626,7 @@ class Policy(ABC):
         check_distinct(classes=self.classes.tolist(), groups=self.groups, components=names)
         check_shape("means", self.outcome.means, (g, j))
         check_shape("gaps", self.outcome.gaps, (j,))
+        check_shares(self.outcome, (g, j))
         if (self.outcome.gaps < 0).any():
             raise refused("a gap is negative")
         if not isinstance(self.salt, str) or not re.fullmatch(f"({SEEDED})?[0-9a-f]{{32}}", self.salt):
@@ -638,7 +647,7 @@ def _common(content: dict[str, Any]) -> dict[str, Any]:
     means, gaps = read_numbers(content["means"], "means"), read_numbers(content["gaps"], "gaps")
     shape = len(content["groups"]), len(components)
     check_shape("means", means, shape)
-    shares = [read_share(content.get(name), shape[: 2 - (name == "changed")], name) for name in SHARES]
+    shares = [read_share(content.get(name), name) for name in SHARES]
     return {
         "classes": read_classes(content["classes"]),
         "groups": tuple(read_values(content["groups"], "group")),

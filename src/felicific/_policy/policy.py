@@ -645,8 +645,6 @@ def _common(content: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(components, list):
         raise refused("its components are no list")
     means, gaps = read_numbers(content["means"], "means"), read_numbers(content["gaps"], "gaps")
-    shape = len(content["groups"]), len(components)
-    check_shape("means", means, shape)
     shares = [read_share(content.get(name), name) for name in SHARES]
     return {
         "classes": read_classes(content["classes"]),

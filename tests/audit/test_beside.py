@@ -85,7 +85,10 @@ def test_every_output_says_that_every_group_loses(loans, tmp_path):
             quantities = [FUNDING.component.quantity(number) for number in (was, now)]
             assert f"from {quantities[0]} to {quantities[1]} in group" in text
     page = fair.report(loans.new, loans.truth)
-    assert losing(page.to_dict()["change"]["remarks"]).startswith(compared)
+    remedy = " Add Floor('funding', 'today') or let the policy see more."
+    assert losing(page.to_dict()["change"]["remarks"]) == compared + remedy
+    assert said.endswith(remedy)
+    assert noted.endswith(remedy)
     assert "<b>Every group loses:</b>" in page.to_html()
     kinder = fitted(loans, constraints=[Floor("funding", "today", groups=["f"])])
     assert not losing(kinder.policy_.sentences())

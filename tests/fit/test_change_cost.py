@@ -6,7 +6,7 @@ import pytest
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
-from felicific import FairClassifier, Individual, Policy, solve
+from felicific import FairClassifier, Individual, Policy, moments, solve
 from felicific._fit.fitted import achieved
 from felicific._people.people import People
 from felicific.exceptions import DataError
@@ -34,7 +34,15 @@ def fitted(policy="score", classes=2, n=400, **changes):
 def test_by_default_the_cost_is_found_for_the_score_of_two_classes_only():
     """The score of two classes looks for a cost, which its sums know how to find again; all others have 0."""
     fair, X, y = fitted()
-    again = solve(fair.moments_, gap=0.1, change_cost="auto", random_state=0)
+    told = {
+        "proba": fair.estimator_.predict_proba(X[["a", "b"]]),
+        "y": y,
+        "sensitive_features": "sex",
+        "key": "id",
+    }
+    sums = moments(X, happiness="decision * loan", folds=5, **told)
+    again = solve(sums, gap=0.1, change_cost="auto", random_state=0)
+    assert fair.moments_.folds == 0  # it keeps its number
     assert fair.change_cost_ == fair.policy_.change_cost == again.change_cost > 0
     assert np.array_equal(again.q, fair.policy_.q)
     order = np.random.default_rng(0).permutation(len(y))

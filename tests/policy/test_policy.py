@@ -264,7 +264,7 @@ def test_the_helper_seals():
         ({"today": {"loss": 0.1}}, "today"),
         (
             {"today": {"loss": 0.1, "means": [[1.0]], "gaps": [0.0, 0.0]}},
-            "means of what is decided today has shape",
+            "means of today has shape",
         ),
         ({"asked": [["x", -1.0]]}, "negative"),
         ({"asked": {"x": 1.0}}, "gap that was asked for"),

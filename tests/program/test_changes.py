@@ -14,7 +14,7 @@ from strategies import examples
 from felicific import Gap, Policy, Score, frontier, moments, solve
 from felicific._documents import read_document, write_document
 from felicific._people.folds import folds_by_key
-from felicific._program.changes import GRID, least
+from felicific._program.changes import GRID, Closed
 from felicific._program.model import changed_by
 from felicific._program.solution import solve_program
 from felicific.exceptions import DataError, InfeasibleError, MomentsError, PolicyFileError
@@ -172,7 +172,7 @@ def test_closed_form_is_the_program_without_requirements(seed, n_classes, monoto
         today=rng.integers(0, n_classes, n),
     ).joined()  # fmt: skip
     cost = sums.loss + 0.2 * changed_by(sums)
-    q = least(sums, cost, see_group=see_group)
+    q = Closed.of(sums, see_group=see_group).least(cost)
     best = solve_program(sums, (), see_group=see_group, change_cost=0.2)
     worth = np.einsum("zsd,zsd->", cost, q)
     assert worth == pytest.approx(np.einsum("zsd,zsd->", cost, best.q), abs=1e-9)

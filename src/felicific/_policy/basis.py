@@ -143,8 +143,8 @@ class Basis:
         if type(content["loss_name"]) is not str or type(content["out_of_fold"]) is not bool:
             raise refused("the name of its loss, or whether it was fitted out of fold, is of another type")
         today, free = content["today"], content["unconstrained"]
-        today = None if today is None else read_outcome(today, shape, "what is decided today")
-        free = None if free is None else read_outcome(free, shape, "the policy without requirements")
+        today = None if today is None else read_outcome(today, shape, "today")
+        free = None if free is None else read_outcome(free, shape, "unconstrained")
         cost = read_number(content["change_cost"], "cost of changes")
         if not 0.0 <= cost < math.inf:
             raise refused("its cost of changes is negative")
@@ -200,26 +200,34 @@ def _without_nan(share: Floats) -> list[Any]:
 def read_outcome(content: Any, shape: tuple[int, ...], whose: str) -> Outcome:
     """Read what :func:`write_outcome` wrote, for means of this shape."""
     if not isinstance(content, dict) or set(content) - set(SHARES) != {"loss", "means", "gaps"}:
-        raise refused(f"{whose} lacks a part, or has one too many")
-    return Outcome(
+        raise refused(f"what is decided {whose} lacks a part, or has one too many")
+    found = Outcome(
         read_number(content["loss"], f"loss of {whose}"),
         check_means(f"means of {whose}", read_means(content["means"], f"means of {whose}"), shape),
         check_shape(f"gaps of {whose}", read_numbers(content["gaps"], f"gaps of {whose}"), shape[1:]),
-        *(read_share(content.get(name), shape[: 2 - (name == "changed")], name) for name in SHARES),
+        *(read_share(content.get(name), name) for name in SHARES),
     )
+    check_shares(found, shape)
+    return found
 
 
-def read_share(content: Any, shape: tuple[int, ...], name: str) -> Floats | None:
+def read_share(content: Any, name: str) -> Floats | None:
     """Shares of people, each from 0 to 1 or not known."""
     if content is None:
         return None
-    rows = content if len(shape) == 1 else [number for row in content for number in row]
-    known = [number for number in rows if number is not None]
-    numbers = read_numbers(known, name) if known else np.zeros(0)
+    rows = np.array(content, dtype=object)
+    known = np.array([number is not None for number in rows.ravel()], dtype=bool)
+    numbers = read_numbers(rows.ravel()[known].tolist(), name) if known.any() else np.zeros(0)
     if ((numbers < 0.0) | (numbers > 1.0 + 1e-9)).any():
         raise refused(f"{name} holds what is no share of people")
-    filled = np.full(len(rows), np.nan)
-    filled[[number is not None for number in rows]] = numbers
-    if len(rows) != math.prod(shape):
-        raise refused(f"{name} has another shape")
-    return filled.reshape(shape)
+    filled = np.full(rows.size, np.nan)
+    filled[known] = numbers
+    return filled.reshape(rows.shape)
+
+
+def check_shares(outcome: Outcome, shape: tuple[int, ...]) -> None:
+    """Refuse shares that do not go with means of this shape."""
+    for name in SHARES:
+        share = getattr(outcome, name)
+        if share is not None and share.shape != (shape[:1] if name == "changed" else shape):
+            raise refused(f"{name} has the shape {share.shape}")

@@ -35,7 +35,15 @@ from felicific._files import write_whole
 from felicific._people.columns import ordered_groups
 from felicific._people.people import People
 from felicific._policy.apply import Roles, decide_table
-from felicific._policy.basis import OUT_OF_FOLD, SHARES, UNCHANGED, Basis, read_share, write_outcome
+from felicific._policy.basis import (
+    OUT_OF_FOLD,
+    SHARES,
+    UNCHANGED,
+    Basis,
+    check_shares,
+    read_share,
+    write_outcome,
+)
 from felicific._policy.expected import expected_gaps, outlook, too_few
 from felicific._policy.lottery import SEEDED, check_keys, draw, keys_as_text, make_salt
 from felicific._policy.sql import Names
@@ -623,6 +631,7 @@ class Policy(ABC):
         if self.basis.today is not None:
             check_means("means of today", self.basis.today.means, (g, j), fractions)
         check_shape("gaps", self.outcome.gaps, (j,))
+        check_shares(self.outcome, (g, j))
         if (self.outcome.gaps < 0).any():
             raise refused("a gap is negative")
         if not isinstance(self.salt, str) or not re.fullmatch(f"({SEEDED})?[0-9a-f]{{32}}", self.salt):
@@ -641,9 +650,7 @@ def _common(content: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(components, list):
         raise refused("its components are no list")
     means, gaps = read_means(content["means"], "means"), read_numbers(content["gaps"], "gaps")
-    shape = len(content["groups"]), len(components)
-    check_means("means", means, shape)
-    shares = [read_share(content.get(name), shape[: 2 - (name == "changed")], name) for name in SHARES]
+    shares = [read_share(content.get(name), name) for name in SHARES]
     return {
         "classes": read_classes(content["classes"]),
         "groups": tuple(read_values(content["groups"], "group")),

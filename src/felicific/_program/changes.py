@@ -11,6 +11,7 @@ standard error.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal, TypeAlias
 
@@ -59,11 +60,13 @@ def found_by_sums(moments: Moments, *, see_group: bool = True) -> float:
             "Sum up with moments(..., folds=5), or give change_cost= a number (0: changes are free).",
         )
 
+    folds, closed = range(moments.folds), Closed.of(moments, see_group=see_group)
+
     def left_out(f: int, cost: float) -> float:
-        fit = [fold for fold in range(moments.folds) if fold != f]
+        fit = [fold for fold in folds if fold != f]
         people = mass[:, :, fit].sum(axis=2)[:, :, None]
         charged = loss[:, :, fit].sum(axis=2) + cost * (people - today[:, :, fit].sum(axis=2))
-        return float(np.einsum("zsd,zsd->", loss[:, :, f], least(moments, charged, see_group=see_group)))
+        return float(np.einsum("zsd,zsd->", loss[:, :, f], closed.least(charged)))
 
     return largest_as_good(left_out, mass.sum(axis=(0, 1)), _reach(moments))
 
@@ -97,36 +100,50 @@ def _reach(moments: Moments) -> float:
     return float(means.max() - means.min())
 
 
-def least(moments: Moments, cost: Floats, *, see_group: bool) -> Floats:
-    """The policy of least ``cost[z, s, d]``, without requirements, in closed form; ties stay nearest to today's.
+@dataclass(frozen=True)
+class Closed:
+    """What the policy of least cost needs to know of a signal, where nothing is required: it has a closed form."""
 
-    Where the probability of a decision may not fall along a chain of signals, it is taken from some signal on: from
-    where the sum of what it costs more than the best other one is least.
-    """
-    n_classes, alike = len(moments.classes), moments.alike(see_group)
-    if alike is not None:
-        moved = np.zeros_like(cost)
-        np.add.at(moved, (np.arange(len(cost))[:, None], alike), cost)
-        cost = moved
-    groups = len(cost)
-    tables = cost if see_group else cost.sum(axis=0, keepdims=True)
-    today = moments.signal.today(n_classes)
-    # Of decisions that cost the same, today's.
-    chosen = _cheapest(tables, today)
-    for chain, decision in moments.signal.chains(n_classes):
-        part, here = tables[:, chain.start : chain.stop], today[chain.start : chain.stop]
-        others = [d for d in range(n_classes) if d != decision]
-        other = np.array(others)[part[:, :, others].argmin(axis=2)]
-        extra = part[:, :, decision] - part[:, :, others].min(axis=2)
-        # What it costs to begin at each signal, or nowhere, more than to begin at the first.
-        begin = np.concatenate([np.zeros((len(part), 1)), -extra.cumsum(axis=1)], axis=1)
-        size = 1e-12 * np.abs(extra).sum(axis=1, keepdims=True)
-        away = np.abs(np.arange(len(here) + 1) - np.flatnonzero(np.append(here == decision, True))[0])
-        first = np.where(begin <= begin.min(axis=1, keepdims=True) + size, away, len(here) + 1).argmin(axis=1)
-        taken = np.arange(len(here)) >= first[:, None]
-        chosen[:, chain.start : chain.stop] = np.where(taken, decision, other)
-    q = np.broadcast_to(np.eye(n_classes)[chosen], (groups, *cost.shape[1:]))
-    return np.asarray(q if alike is None else np.take_along_axis(q, alike[:, :, None], axis=1))
+    n_classes: int
+    today: Codes
+    chains: list[tuple[range, int]]
+    alike: Codes | None
+    see_group: bool
+
+    @classmethod
+    def of(cls, moments: Moments, *, see_group: bool) -> Closed:
+        """Of the signal of some sums."""
+        n, signal = len(moments.classes), moments.signal
+        return cls(n, signal.today(n), signal.chains(n), moments.alike(see_group), see_group)
+
+    def least(self, cost: Floats) -> Floats:
+        """The policy of least ``cost[z, s, d]``; ties stay nearest to today's.
+
+        Where the probability of a decision may not fall along a chain of signals, it is taken from some signal on:
+        from where the sum of what it costs more than the best other one is least.
+        """
+        alike = self.alike
+        if alike is not None:
+            moved = np.zeros_like(cost)
+            np.add.at(moved, (np.arange(len(cost))[:, None], alike), cost)
+            cost = moved
+        tables = cost if self.see_group else cost.sum(axis=0, keepdims=True)
+        # Of decisions that cost the same, today's.
+        chosen = _cheapest(tables, self.today)
+        for chain, decision in self.chains:
+            part, here = tables[:, chain.start : chain.stop], self.today[chain.start : chain.stop]
+            others = [d for d in range(self.n_classes) if d != decision]
+            other = np.array(others)[part[:, :, others].argmin(axis=2)]
+            extra = part[:, :, decision] - part[:, :, others].min(axis=2)
+            # What it costs to begin at each signal, or nowhere, more than to begin at the first.
+            begin = np.concatenate([np.zeros((len(part), 1)), -extra.cumsum(axis=1)], axis=1)
+            size = 1e-12 * np.abs(extra).sum(axis=1, keepdims=True)
+            away = np.abs(np.arange(len(here) + 1) - np.flatnonzero(np.append(here == decision, True))[0])
+            near = np.where(begin <= begin.min(axis=1, keepdims=True) + size, away, len(here) + 1)
+            taken = np.arange(len(here)) >= near.argmin(axis=1)[:, None]
+            chosen[:, chain.start : chain.stop] = np.where(taken, decision, other)
+        q = np.broadcast_to(np.eye(self.n_classes)[chosen], cost.shape)
+        return np.asarray(q if alike is None else np.take_along_axis(q, alike[:, :, None], axis=1))
 
 
 def _cheapest(cost: Floats, today: Codes) -> Codes:

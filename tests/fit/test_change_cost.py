@@ -194,7 +194,7 @@ def test_measured_outcomes_of_any_odds_know_who_is_changed():
 
 def test_changes_alone_by_a_policy_that_is_chosen():
     """Without labels and without the group, "auto" chooses before it asks whether labels are needed."""
-    fair, X, y = fitted("score")
+    fair, X, _ = fitted("score")
     settings = {"happiness": "decision", "loss": "changes", "sensitive_features": "sex", "random_state": 0}
     blind = FairClassifier(fair.estimator, gap=0.05, group_at_predict=False, **settings)
     with pytest.raises(DataError, match="requires y"):

@@ -190,3 +190,14 @@ def test_measured_outcomes_of_any_odds_know_who_is_changed():
     )
     odds = np.full((len(y), 2), 0.5)
     assert achieved(problem, people, odds).changed == pytest.approx([0.5, 0.5])
+
+
+def test_changes_alone_by_a_policy_that_is_chosen():
+    """Without labels and without the group, "auto" chooses before it asks whether labels are needed."""
+    fair, X, _ = fitted("score")
+    settings = {"happiness": "decision", "loss": "changes", "sensitive_features": "sex", "random_state": 0}
+    blind = FairClassifier(fair.estimator, gap=0.05, group_at_predict=False, **settings)
+    with pytest.raises(DataError, match="requires y"):
+        blind.fit(X)  # what is chosen infers the group, and is fitted to labels
+    chosen = FairClassifier(fair.estimator, gap=0.05, **settings).fit(X)
+    assert chosen.policy_.kind == "score"

@@ -384,7 +384,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             return False
         self.classes_ = np.asarray(self.estimator.classes_)
         problem = self._problem()
-        return not problem.looks_at_y and (problem.see_group or not resolve_policy(self.policy).sees_x)
+        return not problem.looks_at_y and (problem.see_group or not self._kind().sees_x)
 
     @property
     def _intake(self) -> Intake:

@@ -153,10 +153,9 @@ def _points(loans: _Loans) -> Any:
     from rich.table import Table
 
     fair, dollars = loans.fair, loans.fair.policy_.components[0]
-    table = Table(
-        "", title="What tuning does and what fairness does,\non the fitted people", title_justify="left",
-        title_style="bold",
-    )  # fmt: skip
+    title = "What tuning does and what fairness does,\non the fitted people"
+    table = Table(title=title, title_justify="left", title_style="bold")
+    table.add_column("", min_width=len("unconstrained"))
     groups = [str(group) for group in fair.policy_.groups]
     for name in ("accuracy", "gap", *(f"{what}, {group}" for what in ("gain", "lose") for group in groups)):
         table.add_column(name, justify="right")
@@ -230,6 +229,6 @@ def _reading(loans: _Loans) -> Any:
         f"{gap['repaired']}: sampling noise, in the fit and among them. Recalibrated on them, which needs no "
         f"labels, it is {gap['recalibrated']} in expectation over the lottery "
         f"({again.share_randomized_:.2%} of them face one): the intervals of that column "
-        "do not speak of other people, those of the first two do.\n"
+        "do not speak of other people, those of the others do.\n"
     )
     return Text("\n".join(lines))

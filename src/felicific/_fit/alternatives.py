@@ -150,6 +150,12 @@ def _people(
     present = labels if weight is None else labels[weight > 0]
     classes = columns.classes_in(table, classes_of(named, present).tolist(), weight)
     problem = Problem.of(classes, happiness, loss=loss, favourable=favourable)
+    for component in problem.components:
+        if component.over:
+            raise ConstraintError(
+                f"Of {component.name!r} no alternative is searched for: who is counted depends on the decision.",
+                "Leave it out; solve(...) finds the policy of least loss for a gap of it.",
+            )
     if X is None:
         problem.refuse_x()
     people = People.of(table, problem, **columns.read(table, classes, weight))

@@ -119,7 +119,7 @@ class Frontier:
         """The breakpoints, from the least gap to the least loss."""
         return self._line.points
 
-    @property
+    @cached_property
     def ray(self) -> Floats:
         """The gap of each component, between all groups, allowed at tau 1; infinite where that is not closed."""
         return ray_of(self._line.moving, self.components)

@@ -66,13 +66,13 @@ class Evidence:
         counted, mass, found = moments.counted, moments.mass.sum(axis=1), []
         # Weights that do not count people: as many as there are rows, as if they weighed alike.
         scale = np.ones(len(mass)) if moments.counts else moments.rows / mass
-        people, size = counted * scale[:, None], mass * scale
+        people, size, fractions = counted * scale[:, None], mass * scale, fractions_of(moments.components)
         for q in tables:
             mean, square = (
                 np.einsum("zsdj,zsd->zj", sums, q) / counted for sums in (moments.value, moments.square)
             )
             held = people.copy()
-            for j, k in fractions_of(moments.components):
+            for j, k in fractions:
                 square[:, j], mean[:, j], share = _among_counted(mean, square, moments.origin, j, k)
                 held[:, j] = np.maximum(people[:, j] * share, 1.0)
             found.append(cls(np.maximum(square - mean**2, 0.0), held, held, size))

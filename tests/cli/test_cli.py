@@ -121,7 +121,7 @@ def test_workflow_is_the_librarys(folder, works, scores):
     assert Path("frontier.svg").read_text("utf-8").startswith("<svg")
 
     policy = solve(sums, gap=200.0, random_state=0)
-    said = str(policy).replace("min_people=100", "--min-people 100")
+    said = in_the_shell(str(policy))
     assert said in works(f"{FIT} --gap 200 --change-cost 0")
     written = Policy.load("policy.json")
     assert (written.salt, written.groups, written.signal) == (policy.salt, policy.groups, policy.signal)

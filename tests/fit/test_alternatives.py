@@ -21,7 +21,7 @@ from felicific._audit.result import Interval
 from felicific._fit.judged import Alternative
 from felicific._frontier.at_loss import least_gap_at
 from felicific.datasets import synthetic_loans
-from felicific.exceptions import ConstraintError, DataError, GroupError, HappinessError
+from felicific.exceptions import ConstraintError, DataError, FittedRowsWarning, GroupError, HappinessError
 
 YES = {"yes": "decision == 1"}
 ASKED = {"happiness": YES, "sensitive_features": "g"}
@@ -471,6 +471,7 @@ def test_bad_input(case, refuses):
         alternatives(given.pop("candidates"), given.pop("X"), given.pop("y"), **given)
 
 
+@pytest.mark.filterwarnings("ignore::felicific.exceptions.FittedRowsWarning")
 def test_models_that_cannot_be_candidates():
     """A model without probabilities, one of other classes, and a lone policy are refused by name."""
     people = make_people(400)
@@ -488,3 +489,19 @@ def test_models_that_cannot_be_candidates():
     strangers = people.assign(g=np.where(np.arange(400) % 2, "m", "new"))
     with pytest.raises(GroupError, match="new"):
         search(strangers, {"m": model, "a": fair})
+
+
+def test_a_policy_that_was_fitted_on_these_rows_is_called_so():
+    """Who judges must not have been fitted on: a warning says it, as an audit's does."""
+    people = make_people()
+    model = LogisticRegression().fit(people[["z"]], people["y"])
+    settings = {"happiness": YES, "sensitive_features": "g", "gap": 0.05, "random_state": 0}
+    fair = FairClassifier(FrozenEstimator(model), **settings).fit(people[["z", "g"]], people["y"])
+    with pytest.warns(FittedRowsWarning, match="fitted on"):
+        alternatives({"today": model, "fair": fair}, people[["z", "g"]], people["y"].to_numpy(), **ASKED)
+
+
+def test_no_alternative_of_a_fraction():
+    """Its gap is no straight line between policies, so the one program does not find the least."""
+    with pytest.raises(ConstraintError, match="who is counted depends on the decision"):
+        search(make_people(), happiness="precision_parity")

@@ -234,3 +234,18 @@ def test_attributes_are_what_groups_are_made_of():
     assert attributes_of(both, table) == ("sex", "race")
     assert attributes_of(table, both) == (0, 1)
     assert attributes_of(table, np.array(["u", "v"])) == (0,)
+
+
+def test_the_name_of_the_missing_is_nobody_elses():
+    """A name that a group has would take that whole group out of every comparison: refused, wherever it is said."""
+    table = {"sex": ["f", "m", None, "m"] * 30, "score": [0.2, 0.8, 0.4, 0.6] * 30, "y": [0, 1, 0, 1] * 30}
+    frame, lazy = as_pandas(table), as_polars(table)
+    asked = {"happiness": "decision", "sensitive_features": "sex", "missing_group": "m"}
+    for call in (
+        lambda: moments(frame, proba="score", y="y", **asked),
+        lambda: moments(lazy, proba="score", y="y", **asked),
+        lambda: audit("y", frame, **asked),
+        lambda: audit("y", lazy, **asked),
+    ):
+        with pytest.raises(GroupError, match="missing_group is 'm', and that is the group of"):
+            call()

@@ -14,7 +14,7 @@ from strategies import examples
 from felicific import Gap, Policy, Score, frontier, moments, solve
 from felicific._documents import read_document, write_document
 from felicific._people.folds import folds_by_key
-from felicific._program.changes import GRID, Closed
+from felicific._program.changes import GRID, WIDE, Closed
 from felicific._program.model import changed_by
 from felicific._program.solution import solve_program
 from felicific.exceptions import DataError, InfeasibleError, MomentsError, PolicyFileError
@@ -181,13 +181,13 @@ def test_closed_form_is_the_program_without_requirements(seed, n_classes, monoto
     assert see_group or (q == q[:1]).all()
 
 
-def naive_auto(table, reach, cost_of):
+def naive_auto(table, reach, cost_of, grid):
     """The largest cost within one paired standard error of the best on folds left out, all by plain loops."""
     fold = folds_by_key(table["id"], 5)
     levels = sorted(set(table["score"].tolist()))
-    losses = np.zeros((len(GRID), 5))
+    losses = np.zeros((len(grid), 5))
     for f in range(5):
-        for c, share in enumerate(GRID):
+        for c, share in enumerate(grid):
             for g in ("f", "m"):
                 mine = [i for i in range(len(fold)) if table["sex"][i] == g]
                 fit, out = ([i for i in mine if (fold[i] == f) == here] for here in (False, True))
@@ -204,7 +204,7 @@ def naive_auto(table, reach, cost_of):
     weight = np.bincount(fold, minlength=5)
     best = losses[losses.sum(axis=1).argmin()]
     found = 0.0
-    for c, share in enumerate(GRID):
+    for c, share in enumerate(grid):
         apart = losses[c] - best
         mean = apart.sum() / weight.sum()
         error = np.sqrt(5 / 4 * ((apart - mean * weight) ** 2).sum()) / weight.sum()
@@ -229,7 +229,11 @@ def test_auto_is_the_largest_cost_as_good_as_the_best_on_folds(seed, matrix):
     )
     policy = solve(sums, gap={}, change_cost="auto")
     reach = float(np.max(matrix))
-    assert policy.change_cost == pytest.approx(naive_auto(table, reach, lambda y, d: matrix[y][d]))
+    assert policy.change_cost == pytest.approx(naive_auto(table, reach, lambda y, d: matrix[y][d], WIDE))
+    # Where today's decisions do not do, higher costs would outweigh the loss.
+    bound = solve(sums, gap=0.0, change_cost="auto")
+    grid = GRID if sums.today.gaps[0] > 0 else WIDE
+    assert bound.change_cost == pytest.approx(naive_auto(table, reach, lambda y, d: matrix[y][d], grid))
 
 
 def test_auto_leaves_a_good_threshold_alone_and_moves_a_wrong_one():

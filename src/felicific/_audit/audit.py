@@ -311,7 +311,7 @@ def _by_decisions(
     weight = check_weights(columns.column(X, "weight"), n)
     rows = np.arange(n) if weight is None or weight.all() else np.flatnonzero(weight)
     named, only, missing = asked.sensitive_features, fair and passed is None, columns.missing_group
-    group = groups_of_present(table, named, weight, only, missing)
+    group = groups_of_present(table, named, weight, only, missing, fresh=True)
     grouping = Grouping(attributes_of(table, named, only), missing)
     passed = passed if passed is None or missing is None else group
     if len(rows) < n:

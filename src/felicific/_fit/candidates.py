@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from felicific._audit.decided import decided_by, features_of, has_policy, last_step, predict_proba
+from felicific._audit.beside import fitted_notes
+from felicific._audit.decided import (
+    decided_by,
+    features_of,
+    has_policy,
+    last_step,
+    predict_proba,
+    without_policy,
+)
 from felicific._people.checks import as_columns, check_proba
 from felicific._people.columns import probabilities_of
 from felicific._people.people import People, one_hot
@@ -95,6 +103,8 @@ def read_candidate(name: str, value: Any, people: People, problem: Problem, n: i
     last, classes = last_step(value), problem.decisions
     if has_policy(last):
         passed = people.group if last.sensitive_features_ is None else None
+        fitted, *recalibrated = without_policy(value, people.x)[1]
+        fitted_notes(fitted, sum(recalibrated), last.policy_.basis.out_of_fold)
         odds = _aligned(decided_by(value, people.x, passed, by_odds=True), last.classes_, classes)
         return Candidate(name, odds, None, last.policy_.draws_lots)
     if _decides(value):

@@ -10,6 +10,7 @@ from felicific._people.people import People
 from felicific._policy.cells import CellPolicy
 from felicific._policy.expected import named_gaps
 from felicific._problem.problem import Problem
+from felicific._problem.unions import known_groups
 from felicific._program.moments import Moments
 from felicific._program.solution import solve_program
 from felicific._program.summing import sum_people
@@ -36,7 +37,9 @@ def refitted_gaps(
     evidence = policy.basis.evidence
     if len(found) < FEWEST or evidence is None:
         return None
-    return named_gaps(policy, expected_range(found, np.sqrt(evidence.likely / evidence.people)))
+    rows = known_groups(policy.groups, policy.attributes, policy.unknown)
+    error = np.sqrt(evidence.likely / evidence.people)
+    return named_gaps(policy, expected_range(found[:, rows], error[rows]), policy.outcome.gaps)
 
 
 def refitted_means(problem: Problem, people: People, policy: CellPolicy, moments: Moments) -> Floats:

@@ -135,7 +135,7 @@ def frontier(
 
 def _cells(joined: Moments, closing: Closing, see_group: bool, salt: str, cost: ChangeCost) -> Frontier:
     """The frontier of policies that see a signal."""
-    found = cost_by_sums(joined, cost, see_group=see_group)
+    found = cost_by_sums(joined, cost, closing.requirements, see_group=see_group)
     if closing.by_points is None:
         return cell_frontier(joined, closing, see_group=see_group, salt=salt, change_cost=found)
     rows_of(closing.requirements, joined)  # what is wrong with them is said at once

@@ -175,12 +175,15 @@ class Columns:
             "weight": weight,
             "weight_kind": self.weight_kind,
             "cluster": self.column(table, "cluster"),
-            "group": groups_of_present(table, self.group, weight, self.columns_only, self.missing_group),
+            "group": self._groups(table, weight),
             "attributes": attributes_of(table, self.group, self.columns_only),
             "unknown": self.missing_group,
             "group_proba": self.group_chances(table),
             **self.read_folds(table),
         }
+
+    def _groups(self, table: Table, weight: Floats | None) -> Array:
+        return groups_of_present(table, self.group, weight, self.columns_only, self.missing_group, fresh=True)
 
     def read_folds(self, table: Table) -> dict[str, Any]:
         """The fold of every row, for :meth:`People.of`; nothing where people are not divided."""

@@ -134,7 +134,7 @@ class Reader:
             table = {name: column.view(Values) for name, column in table.items()}
         missing_values(named, columns.weight, columns.complete(self.used), table, place).refuse()
         weight = check_weights(columns.column(table, "weight"), count_rows(table), place.start)
-        group = groups_of_present(table, columns.group, weight, True, columns.missing_group)
+        group = groups_of_present(table, columns.group, weight, True, columns.missing_group, fresh=True)
         proba = None
         if columns.proba is not None:
             proba = np.column_stack([take_column(table, name, "proba") for name in columns.proba])

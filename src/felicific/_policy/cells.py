@@ -263,7 +263,7 @@ def solve_cells(
     change_cost: ChangeCost = 0.0,
 ) -> CellPolicy:
     """The policy of least loss that sees the cells of some moments."""
-    cost = cost_by_sums(joined, change_cost, see_group=see_group)
+    cost = cost_by_sums(joined, change_cost, requirements, see_group=see_group)
     solution = solve_program(joined, requirements, see_group=see_group, change_cost=cost)
     free = solve_program(joined, (), see_group=see_group, change_cost=cost) if requirements else solution
     return CellPolicy(

@@ -10,6 +10,7 @@ import numpy as np
 
 from felicific._problem.criteria import CRITERIA
 from felicific._problem.happiness import written
+from felicific._problem.unions import known_groups
 from felicific._program.evidence import Evidence
 from felicific._typing import Floats
 from felicific.exceptions import DataError, GroupError
@@ -34,12 +35,19 @@ def expected_gaps(policy: Policy, people: float | Mapping[Any, float] | None = N
         # These very people, so what ignores the label is known of them without any error.
         sure = np.array([not component.looks_at_y for component in policy.components])
         known, many = np.where(sure, np.inf, known), np.where(sure, np.inf, many)
-    return named_gaps(policy, evidence.gaps(policy.outcome.means, many, known))
+    return named_gaps(policy, evidence.gaps(policy.outcome.means, many, known, _compared(policy)))
 
 
-def named_gaps(policy: Policy, gaps: Floats) -> dict[str, float]:
-    """Gaps by component; none is wider than the bounds of happiness allow."""
-    return {c.name: min(gap, c.widest) for c, gap in zip(policy.components, gaps.tolist(), strict=True)}
+def _compared(policy: Policy) -> list[int]:
+    """Positions of the groups that are compared: not of people whose group is missing."""
+    return known_groups(policy.groups, policy.attributes, policy.unknown)
+
+
+def named_gaps(policy: Policy, gaps: Floats, least: Floats | None = None) -> dict[str, float]:
+    """Gaps by component; none is wider than the bounds of happiness allow, nor less than where it was fitted."""
+    least = np.zeros(len(gaps)) if least is None else np.nan_to_num(least)
+    each = zip(policy.components, gaps.tolist(), least.tolist(), strict=True)
+    return {c.name: min(max(gap, fitted), c.widest) for c, gap, fitted in each}
 
 
 def _more(policy: Policy, evidence: Evidence, people: float | Mapping[Any, float] | None) -> Floats:
@@ -99,17 +107,20 @@ def too_few(policy: Policy) -> list[str]:
     evidence = policy.basis.evidence
     if evidence is None or policy.expected:
         return []
-    chance = named_gaps(policy, evidence.gaps(np.zeros_like(policy.outcome.means), evidence.people))
+    rows = _compared(policy)
+    equal = np.zeros_like(policy.outcome.means)
+    chance = named_gaps(policy, evidence.gaps(equal, evidence.people, among=rows))
     found = []
     for j, component in enumerate(policy.components):
         asked, gap = policy.basis.asked.get(component.name, math.inf), chance[component.name]
-        z = int(evidence.number[:, j].argmin())
+        z = rows[int(evidence.number[rows, j].argmin())]
         few = float(evidence.number[z, j])
         if gap > asked and (asked > 0 or few < FEW):
             text = (
                 f"About {_about(policy, j, gap)} of {component.name!r} must be expected from {written(few, 3)} people "
-                f"in {policy.groups[z]!r}, {component.quantity(asked)} was asked for: ask for at least that, pool "
-                f"groups, or min_people={FEW}."
+                f"in {policy.groups[z]!r}, {component.quantity(asked)} was asked for: ask for at least that, or pool "
+                "groups"
             )
-            found.append((asked / gap, text))
+            text += f", or leave small ones out: Gap(..., min_people={FEW})." if few < FEW else "."
+            found.append((-gap / max(component.widest, gap) if asked == 0 else asked / gap, text))
     return [text for _, text in sorted(found)[:1]]

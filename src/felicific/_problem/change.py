@@ -187,10 +187,12 @@ def who_gains(components: Sequence[Component], groups: Sequence[str], point: Rea
             found.append(f"Who gains and who loses {component.name!r} is not known.")
             continue
         each = list(zip(groups, point.gains[:, j].tolist(), point.loses[:, j].tolist(), strict=True))
-        if len(each) > GROUPS:  # those of whom most lose
+        which = ""
+        if len(each) > GROUPS:
+            which = f", of {len(each)} groups those {GROUPS} of whom most lose"
             each = sorted(each, key=lambda one: -one[2])[:GROUPS]
         told = "; ".join(f"in group {group} {up:.2%} gain and {down:.2%} lose" for group, up, down in each)
-        found.append(f"Compared with today, {component.name!r}: {told}.")
+        found.append(f"Compared with today, {component.name!r}{which}: {told}.")
     return found
 
 

@@ -10,14 +10,16 @@ standard error.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from felicific._problem.fractions import means_at
 from felicific._problem.loss import CHANGES, loss_bounds
+from felicific._problem.rows import Requirement, rows_of
 from felicific._program.moments import Moments
 from felicific._typing import Codes, Floats
 from felicific.exceptions import DataError, MomentsError
@@ -25,9 +27,12 @@ from felicific.exceptions import DataError, MomentsError
 #: What ``change_cost=`` may say.
 ChangeCost: TypeAlias = float | Literal["auto"]
 
-#: Costs that "auto" tries, as shares of the largest loss less the smallest. No higher ones: where nothing is required
-#: they change nothing more, so folds cannot tell them apart; where something is, they outweigh the loss.
+#: Costs that "auto" tries, as shares of the largest loss less the smallest, where today's decisions do not meet what is
+#: asked. No higher ones: folds value what nothing is required of, and where something is, they would outweigh the loss.
 GRID = (0.0, 0.02, 0.05, 0.1, 0.2)
+
+#: Where today's decisions meet all that is asked, nothing has to change: up to a cost at which nothing does.
+WIDE = (*GRID, 0.35, 0.5, 0.75, 1.0)
 
 
 def check_change_cost(cost: Any) -> ChangeCost:
@@ -42,16 +47,25 @@ def check_change_cost(cost: Any) -> ChangeCost:
     return float(cost)
 
 
-def cost_by_sums(moments: Moments, asked: ChangeCost, *, see_group: bool = True) -> float:
+def cost_by_sums(
+    moments: Moments, asked: ChangeCost, requirements: Sequence[Requirement] = (), *, see_group: bool = True
+) -> float:
     """What a change costs a policy that sees the cells of some sums, which hold folds if that is left to them."""
     if asked != "auto":
         return asked
     if not moments.signal.weighs_changes(len(moments.classes)) or moments.loss_name == CHANGES:
         return 0.0
-    return found_by_sums(moments, see_group=see_group)
+    grid = WIDE if met_today(moments, requirements) else GRID
+    return found_by_sums(moments, grid, see_group=see_group)
 
 
-def found_by_sums(moments: Moments, *, see_group: bool = True) -> float:
+def met_today(moments: Moments, requirements: Sequence[Requirement]) -> bool:
+    """Whether today's decisions meet all that is asked, on the people of these sums."""
+    means = moments.today_value.sum(axis=1) / moments.counted
+    return all(row.met(means[:, means_at(row)], 0.0) for row in rows_of(requirements, moments))
+
+
+def found_by_sums(moments: Moments, grid: Sequence[float] = GRID, *, see_group: bool = True) -> float:
     """The cost that "auto" finds on the folds of some sums, whatever they see."""
     mass, loss, today = moments.fold_mass, moments.fold_loss, moments.fold_today
     if mass is None or loss is None or today is None:
@@ -68,10 +82,12 @@ def found_by_sums(moments: Moments, *, see_group: bool = True) -> float:
         charged = loss[:, :, fit].sum(axis=2) + cost * (people - today[:, :, fit].sum(axis=2))
         return float(np.einsum("zsd,zsd->", loss[:, :, f], closed.least(charged)))
 
-    return largest_as_good(left_out, mass.sum(axis=(0, 1)), _reach(moments))
+    return largest_as_good(left_out, mass.sum(axis=(0, 1)), _reach(moments), grid)
 
 
-def largest_as_good(left_out: Callable[[int, float], float], mass: Floats, reach: float) -> float:
+def largest_as_good(
+    left_out: Callable[[int, float], float], mass: Floats, reach: float, grid: Sequence[float] = GRID
+) -> float:
     """The largest cost whose loss on people left out is within one paired standard error of the best.
 
     ``left_out(f, cost)`` is the sum of losses of fold f, of weight ``mass[f]``, under what the other folds choose.
@@ -79,7 +95,7 @@ def largest_as_good(left_out: Callable[[int, float], float], mass: Floats, reach
     held = np.flatnonzero(mass > 0).tolist()
     if reach <= 0.0 or len(held) < 2:
         return 0.0
-    costs = reach * np.array(GRID)
+    costs = reach * np.array(grid)
     losses = np.array([[left_out(f, cost) for f in held] for cost in costs.tolist()])
     best = losses[losses.sum(axis=1).argmin()]
     apart, total = losses - best, float(mass[held].sum())

@@ -92,13 +92,22 @@ class Evidence:
         """Variances as they are taken to be: a little of what is common to all groups in each."""
         return pooled_variance(self.variance, self.number)
 
-    def gaps(self, means: Floats, people: Floats, known: Floats | None = None) -> Floats:
+    def gaps(
+        self,
+        means: Floats,
+        people: Floats,
+        known: Floats | None = None,
+        among: Sequence[int] | None = None,
+    ) -> Floats:
         """Gaps to expect where so many people are counted, of shape (groups, components).
 
         ``known`` is of how many people the means are known; infinite where there is nothing to learn about them.
+        ``among`` are the positions of the groups that are compared, by default all.
         """
         number = self.number if known is None else known
-        return expected_range(means, np.sqrt(self.likely * (1.0 / number + 1.0 / people)))
+        error = np.sqrt(self.likely * (1.0 / number + 1.0 / people))
+        rows = slice(None) if among is None else list(among)
+        return expected_range(means[rows], error[rows])
 
     def to_json(self) -> dict[str, Any]:
         """As data."""

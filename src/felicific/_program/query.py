@@ -28,7 +28,14 @@ from felicific._program.signals import Signal
 from felicific._program.summing import sum_people
 from felicific._tables.column import Column
 from felicific._tables.engine import QueryEngine, as_floats, as_list
-from felicific._tables.groups import encode_groups, find_groups, name_groups, refuse_identifiers, without_null
+from felicific._tables.groups import (
+    encode_groups,
+    find_groups,
+    name_groups,
+    refuse_identifiers,
+    refuse_taken,
+    without_null,
+)
 from felicific._tables.memory import EXACT, as_objects
 from felicific._typing import Array, Codes, Floats
 from felicific.exceptions import DataError, EngineError, FelicificError, HappinessError
@@ -342,6 +349,7 @@ class Query:
         if (label == n_labels).any() or (today == n_decisions).any():
             raise DataError("Some labels are not among the classes.", "Name every class there is.")
         keys = [as_objects(as_list(result, f"g{i}")) for i in range(len(self.plan.group))]
+        refuse_taken(keys, self.columns.missing_group)
         group = name_groups([without_null(column, self.columns.missing_group) for column in keys])
         known = self.people.groups if self.people.groups is not None else find_groups(group)
         if self.people.groups is None:

@@ -336,7 +336,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
                 raise DataError(f"{name} is {getattr(self, name)!r}.", "Say True or False.")
         kind, problem, salt = self._kind(), self._problem(), make_salt(self.random_state)
         check_inference(self.group_proba, sees_x=kind.sees_x, group_at_predict=problem.see_group)
-        group = intake.groups(table, sensitive_features, weight)
+        group = intake.groups(table, sensitive_features, weight, fresh=True)
         check_given(self.group_proba, find_groups(group[numbers]), X)
         now, cluster = said.column(table, "today"), said.column(table, "cluster")
         refuse_length(cluster, n)

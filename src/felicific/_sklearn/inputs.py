@@ -106,11 +106,11 @@ class Intake:
             ensure_all_finite=False,
         )
 
-    def groups(self, X: Table, given: Any, weight: Floats | None = None) -> Array:
+    def groups(self, X: Table, given: Any, weight: Floats | None = None, *, fresh: bool = False) -> Array:
         """One group per row, as given with the rows, else as named in the settings; a row of weight 0 has any."""
         if given is not None:
-            return groups_of_present(X, given, weight, missing_group=self.missing_group)
-        return groups_of_present(X, self.named, weight, True, self.missing_group)
+            return groups_of_present(X, given, weight, missing_group=self.missing_group, fresh=fresh)
+        return groups_of_present(X, self.named, weight, True, self.missing_group, fresh=fresh)
 
     def attributes(self, X: Table, given: Any) -> tuple[Any, ...]:
         """What the groups are made of."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -91,8 +91,16 @@ def groups_of_present(
     weight: NDArray[np.float64] | None,
     columns_only: bool = False,
     missing_group: str | None = None,
+    *,
+    fresh: bool = False,
 ) -> Array:
-    """One group per row; a row of weight 0 is absent, so its group may even be missing."""
+    """One group per row; a row of weight 0 is absent, so its group may even be missing.
+
+    With ``fresh`` groups that nobody named before, no group may be called as those are whose group is missing.
+    """
+    if fresh and missing_group is not None:
+        parts = _group_columns(table, sensitive_features, columns_only)
+        refuse_taken((column for _, column in parts), missing_group)
     resolve = partial(
         resolve_groups, table, sensitive_features, columns_only=columns_only, missing_group=missing_group
     )
@@ -129,6 +137,17 @@ def check_missing_group(missing_group: Any) -> None:
             f"missing_group is {missing_group!r}.",
             "Name the group of the people whose group is missing, 'unknown' for instance.",
         )
+
+
+def refuse_taken(columns: Iterable[Array], missing_group: str | None) -> None:
+    """Refuse a name of those whose group is missing that others have: nobody would be compared with these."""
+    for column in columns if missing_group is not None else ():
+        taken = sum(1 for value in column.tolist() if isinstance(value, str) and value == missing_group)
+        if taken:
+            raise GroupError(
+                f"missing_group is {missing_group!r}, and that is the group of {taken:,} people who have one.",
+                "Give those whose group is missing a name that no group has.",
+            )
 
 
 def without_null(column: Array, missing_group: str | None) -> Array:

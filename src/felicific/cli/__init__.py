@@ -96,6 +96,7 @@ IN_THE_SHELL = {
     r"sensitive_features='sex'": "--group sex",
     r"audit\(\.\.\.\)": "felicific audit",
     r"Add Floor\('([^']*)', 'today'\)": r"Add --floor '\1=today'",
+    r"Gap\(\.\.\., min_people=(\d+)\)": r"--min-people \1",
     r"min_people=(\d+)": r"--min-people \1",
     r"Save policy\.resalted\(\), or fit it with random_state=None": "Leave --seed out",
     r"Pass what the model's predict_proba returns": "Name their column(s) with --proba",

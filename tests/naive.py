@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,9 @@ def as_dask(columns):
 
     return dd.from_pandas(as_pandas(columns), npartitions=2)
 
+
+#: Where Dask is, it is one more place.
+DASK = ("dask",) if find_spec("dask") is not None else ()
 
 #: Tables in memory.
 MEMORY = {

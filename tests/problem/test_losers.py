@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from naive import LAZY, MEMORY, as_dask, as_pandas, cases
+from naive import DASK, LAZY, MEMORY, as_dask, as_pandas, cases
 from scipy.optimize import linprog
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -74,14 +74,14 @@ def naive_loses(case, row, decision):
 
 
 @examples(30)
-@given(cases(), st.sampled_from([*MEMORY, *LAZY, "dask"]), st.sampled_from(["label", "soft-label"]))
+@given(cases(), st.sampled_from([*MEMORY, *LAZY, *DASK]), st.sampled_from(["label", "soft-label"]))
 def test_who_loses_is_a_loop_over_rows_everywhere(case, place, policy):
     """The component counts, in memory and on every engine, whom each decision gives less of some component."""
     with tempfile.TemporaryDirectory() as folder:
         if place in MEMORY:
             table = MEMORY[place](case.columns)
         else:
-            table = as_dask(case.columns) if place == "dask" else LAZY[place](case.columns, Path(folder))
+            table = as_dask(case.columns) if place in DASK else LAZY[place](case.columns, Path(folder))
         found = moments(table, **case.asked, policy=policy, constraints=[Losers()])
     j = [component.name for component in found.components].index("loses")
     component = found.components[j]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from naive import LAZY, MEMORY, Part, as_dask, as_pandas, cases
+from naive import DASK, LAZY, MEMORY, Part, as_dask, as_pandas, cases
 from strategies import examples
 
 from felicific import FairClassifier, Happiness, Moments, Policy, audit, moments, solve
@@ -72,7 +72,7 @@ def test_sums_of_today_and_squares_are_a_loop_over_rows(case, policy):
 
 
 @examples(15)
-@given(cases(), st.sampled_from([*LAZY, "dask"]))
+@given(cases(), st.sampled_from([*LAZY, *DASK]))
 def test_engines_sum_the_same(case, place):
     """Every engine has the same today_mass and squares as memory."""
     import tempfile
@@ -81,7 +81,7 @@ def test_engines_sum_the_same(case, place):
     asked = case.asked | {"policy": "label"}
     known = moments(as_pandas(case.columns), **asked)
     with tempfile.TemporaryDirectory() as folder:
-        table = as_dask(case.columns) if place == "dask" else LAZY[place](case.columns, Path(folder))
+        table = as_dask(case.columns) if place in DASK else LAZY[place](case.columns, Path(folder))
         found = moments(table, **asked)
         assert_close(found.today_mass, known.today_mass, known.total)
         for j in range(len(case.parts)):
@@ -264,7 +264,7 @@ def moved(case):
 
 
 @examples(40)
-@given(cases(), st.sampled_from(sorted(ASKING)), st.sampled_from([*MEMORY, *LAZY, "dask"]))
+@given(cases(), st.sampled_from(sorted(ASKING)), st.sampled_from([*MEMORY, *LAZY, *DASK]))
 def test_happiness_may_ask_for_today_everywhere(case, kind, place):
     """A happiness that asks for today is what a loop over rows says, in memory and on engines, today= said or not."""
     import tempfile
@@ -277,7 +277,7 @@ def test_happiness_may_ask_for_today_everywhere(case, kind, place):
         if place in MEMORY:
             table = MEMORY[place](case.columns)
         else:
-            table = as_dask(case.columns) if place == "dask" else LAZY[place](case.columns, Path(folder))
+            table = as_dask(case.columns) if place in DASK else LAZY[place](case.columns, Path(folder))
         found = moments(table, **case.asked, policy="label")
     value = found.value + (found.origin * found.among)[:, :, None, :]
     for z, s, d in np.ndindex(*value.shape[:3]):

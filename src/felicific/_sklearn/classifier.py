@@ -626,6 +626,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             fresh.constraints = [constraint.opened() for constraint in constraints]
         several = np.isfinite(line.ray).sum() > 1
         fresh.gap = fitted.problem.gaps if gap is None or several or written else gap
+        fresh.change_cost = self.policy_.change_cost  # a fit there might find another
         fresh.__dict__.pop("cost_of_blindness_", None)
         fresh._keep(fitted)
         fresh._notes = tuple(fitted.policy.cautions())

@@ -26,7 +26,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
 
 from felicific import Budget, FairClassifier, Floor, Happiness, Individual, Policy, Score, moments
-from felicific._program.moments import reweighted
+from felicific._program.reweighted import reweighted
 from felicific.exceptions import FittedRowsWarning, GroupError
 
 CELLS = [Score(cells=40), Score(cells=9, monotone=False), "label", "soft-label"]

@@ -17,6 +17,7 @@ from felicific._problem.rows import Asked
 from felicific._problem.unions import unions_of
 from felicific._program.fractions import loss_spread
 from felicific._program.model import build
+from felicific._program.moments_file import read_moments
 from felicific._program.solution import solve_program
 from felicific.exceptions import ConstraintError, HappinessError, InfeasibleError, PolicyFileError
 
@@ -422,9 +423,8 @@ def test_files_of_before_are_read():
     told = json.loads(sums.to_json())
     for component in told["components"]:
         assert component.pop("over") == ""
-    from felicific._program.moments import _parsed
 
-    assert _parsed(told).components == sums.components
+    assert read_moments(told)["components"] == sums.components
 
 
 def test_who_is_counted_is_0_or_1():

@@ -26,8 +26,10 @@ from felicific import Budget, FairClassifier, Floor, Happiness, Individual, Poli
 from felicific._policy.calibration import FEWEST_ROWS, Calibration, fit_calibration
 from felicific._problem.asked import requirements_of
 from felicific._problem.happiness import Component
+from felicific._program import crowd as crowd_module
 from felicific._program import generation as generation_module
-from felicific._program.generation import Crowd, Ledger, Ledgers, generate
+from felicific._program.crowd import Crowd, Ledger, Ledgers
+from felicific._program.generation import generate
 from felicific.exceptions import DataError, InfeasibleError
 
 
@@ -184,8 +186,8 @@ def decisions_of(crowd, ledger, mixture):
             tied = [d for d in range(K) if total[d] <= min(total) + 1e-11 * size]
             least = min(cost[d] for d in tied)
             chosen = next(d for d in tied if cost[d] <= least + 1e-11 * abs(least))
-            if mixture.fixed[m] != generation_module.CHOOSES:
-                chosen = int(generation_module.fixed_decisions(int(mixture.fixed[m]), crowd.own)[i])
+            if mixture.fixed[m] != crowd_module.CHOOSES:
+                chosen = int(crowd_module.fixed_decisions(int(mixture.fixed[m]), crowd.own)[i])
             decided[i, chosen] += mixture.share[z, m]
     return decided
 
@@ -455,14 +457,14 @@ def test_pricing_never_sees_the_label(seed):
     p, group = rng.random(n), np.arange(n) % 2
     y = (rng.random(n) < p).astype(int)
     priced = []
-    real_choose = generation_module.choose
+    real_choose = crowd_module.choose
 
     def spy(alpha, kappa, cost, value):
         priced[-1].append((alpha, kappa.copy(), cost.copy(), value.copy()))
         return real_choose(alpha, kappa, cost, value)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(generation_module, "choose", spy)
+        patch.setattr(crowd_module, "choose", spy)
         for permuted in (
             y,
             y[np.lexsort((rng.random(n), group))][np.argsort(np.argsort(group, kind="stable"))],
@@ -486,7 +488,7 @@ def test_pricing_never_sees_the_label(seed):
     without = []
     priced.append(without)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(generation_module, "choose", spy)
+        patch.setattr(crowd_module, "choose", spy)
         generate(Ledgers(crowd, expected), requirements_of(0.0, (), crowd.components))
     assert without
     for run in priced[:2]:

@@ -33,8 +33,9 @@ from sklearn.model_selection import FixedThresholdClassifier
 from felicific import FairClassifier, Happiness, Score, moments, solve
 from felicific._policy.cells import treated_alike
 from felicific._program import signals as signals_module
-from felicific._program.moments import reweighted
-from felicific._program.signals import Label, ScoreCells, find_boundary, fine_bins
+from felicific._program.bins import find_boundary, fine_bins
+from felicific._program.reweighted import reweighted
+from felicific._program.signals import Label, ScoreCells
 from felicific.exceptions import DataError, GroupError, InfeasibleError, MomentsError
 
 BINS = 4098

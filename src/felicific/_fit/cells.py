@@ -19,7 +19,8 @@ from felicific._problem.problem import Problem
 from felicific._program.changes import ChangeCost
 from felicific._program.evidence import Evidence
 from felicific._program.generation import mixed_outcome
-from felicific._program.moments import Moments, reweighted
+from felicific._program.moments import Moments
+from felicific._program.reweighted import reweighted
 from felicific._program.signals import Signal
 from felicific._program.summing import sum_people, sum_whole
 

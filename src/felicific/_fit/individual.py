@@ -16,7 +16,8 @@ from felicific._policy.individual import IndividualPolicy
 from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
 from felicific._program.changes import ChangeCost
-from felicific._program.generation import Ledgers, mixed_outcome
+from felicific._program.crowd import Ledgers
+from felicific._program.generation import mixed_outcome
 from felicific._program.signals import Individual
 
 

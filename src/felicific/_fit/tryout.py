@@ -17,7 +17,7 @@ from felicific._policy.policy import Policy
 from felicific._problem.happiness import fractions_of
 from felicific._problem.problem import Problem
 from felicific._problem.unions import known_groups
-from felicific._program.generation import Ledger
+from felicific._program.crowd import Ledger
 from felicific._program.moments import Outcome, divided, gaps_of
 from felicific._typing import Codes, Floats
 

@@ -33,7 +33,8 @@ from felicific._policy.individual import IndividualPolicy, Search
 from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
 from felicific._problem.rows import Requirement, Row, asked_along
-from felicific._program.generation import Columns, Generator, Ledgers, Mixture
+from felicific._program.crowd import Ledgers, Mixture
+from felicific._program.generation import Columns, Generator
 from felicific._program.highs import Answer, Ray
 from felicific._program.model import Program, multipliers, policy_of
 from felicific._program.moments import Moments, Outcome

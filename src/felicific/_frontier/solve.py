@@ -25,7 +25,7 @@ from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem
 from felicific._problem.rows import Requirement, rows_of
 from felicific._program.changes import ChangeCost, check_change_cost, cost_by_sums
-from felicific._program.generation import Ledgers
+from felicific._program.crowd import Ledgers
 from felicific._program.moments import Moments
 from felicific._program.signals import Individual, Label, Signal
 from felicific._program.sums import compute_moments

@@ -22,7 +22,8 @@ from felicific._problem.rows import Requirement
 from felicific._program.changes import ChangeCost, cost_by_sums
 from felicific._program.evidence import Evidence
 from felicific._program.moments import Moments
-from felicific._program.signals import SIGNALS, Signal, Spread, signal_from_json, signal_to_json
+from felicific._program.signal_names import SIGNALS, signal_from_json, signal_to_json
+from felicific._program.signals import Signal, Spread
 from felicific._program.solution import solve_program
 from felicific._tables.dialect import Dialect
 from felicific._typing import Array, Codes, Floats, Table

@@ -15,7 +15,8 @@ from felicific._policy.ledger import expected_ledger, find_origin, real_ledger, 
 from felicific._problem.loss import CHANGES
 from felicific._problem.problem import Problem
 from felicific._program.changes import ChangeCost, largest_as_good
-from felicific._program.generation import Crowd, Generated, Ledgers, charged, choose, generate, likeliest
+from felicific._program.crowd import Crowd, Ledgers, charged, choose, likeliest
+from felicific._program.generation import Generated, generate
 from felicific._program.signals import Individual
 from felicific._typing import Array, Codes, Floats
 from felicific.exceptions import DataError, HappinessError

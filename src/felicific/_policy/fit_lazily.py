@@ -21,9 +21,11 @@ from felicific._policy.calibration import Calibration, fit_curve
 from felicific._policy.fit_individual import check_calibration, check_today, ground_of, make_policy
 from felicific._policy.individual import IndividualPolicy
 from felicific._problem.problem import Problem
+from felicific._program.bins import FINE
 from felicific._program.changes import ChangeCost
-from felicific._program.generation import Choice, Crowd, Ledgers, Sums, add_sums, generate
-from felicific._program.signals import FINE, Individual, Label
+from felicific._program.crowd import Choice, Crowd, Ledgers, Sums, add_sums
+from felicific._program.generation import generate
+from felicific._program.signals import Individual, Label
 from felicific._program.sums import compute_moments
 from felicific._tables.progress import shown
 from felicific._typing import Floats

@@ -28,10 +28,9 @@ from felicific._problem.happiness import (
 )
 from felicific._problem.loss import CHANGES, Loss
 from felicific._problem.problem import Problem
-from felicific._program.generation import (
+from felicific._program.crowd import (
     CHOOSES,
     LIKELY,
-    Generated,
     Ledger,
     Mixture,
     charged,
@@ -39,6 +38,7 @@ from felicific._program.generation import (
     fixed_decisions,
     likeliest,
 )
+from felicific._program.generation import Generated
 from felicific._program.signals import Individual
 from felicific._tables.engine import Engine
 from felicific._tables.memory import count_rows

@@ -11,7 +11,7 @@ from felicific._capacity import check_room
 from felicific._people.people import People
 from felicific._people.worth import BATCH, Batch, refuse_overflow, typical, worth_of
 from felicific._problem.problem import Problem
-from felicific._program.generation import Ledger
+from felicific._program.crowd import Ledger
 from felicific._tables.memory import slice_rows, widener
 from felicific._typing import Array, Codes, Floats, Table
 

@@ -24,7 +24,8 @@ from felicific._problem.problem import Problem
 from felicific._problem.rows import Requirement
 from felicific._program.changes import ChangeCost, check_change_cost
 from felicific._program.moments import Moments
-from felicific._program.signals import Individual, Label, Signal, SignalLike, resolve_kind
+from felicific._program.signal_names import SignalLike, resolve_kind
+from felicific._program.signals import Individual, Label, Signal
 from felicific._program.sums import compute_moments
 from felicific._typing import Array, GapLike, LossLike, RandomState, Table
 from felicific.exceptions import DataError, MomentsError

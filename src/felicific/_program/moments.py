@@ -12,26 +12,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from felicific._capacity import check_room
 from felicific._documents import (
-    check_distinct,
-    check_shape,
     plain,
-    read_classes,
     read_document,
-    read_numbers,
-    read_values,
-    read_whole,
-    refused,
     write_classes,
     write_document,
 )
 from felicific._files import write_whole
 from felicific._people.weights import WeightKind, are_counts
-from felicific._problem.happiness import Component, fractions_of, read_component
-from felicific._problem.loss import loss_bounds
-from felicific._problem.unions import Attribute, known_groups, read_attributes
-from felicific._program.signals import Signal, signal_from_json, signal_to_json
+from felicific._problem.happiness import Component, fractions_of
+from felicific._problem.unions import Attribute, known_groups
+from felicific._program.moments_file import SUMS, read_moments
+from felicific._program.signal_names import signal_to_json
+from felicific._program.signals import Signal
 from felicific._typing import Array, Codes, Floats
 from felicific.exceptions import FelicificError, GroupError, HappinessError, MomentsError, PolicyFileError
 
@@ -449,7 +442,7 @@ class Moments:
         """Read moments, refusing whatever is not exactly some."""
         try:
             content = read_document(text, _FORMAT)
-            found = _parsed(content)
+            found = cls(**read_moments(content))
             extra = set(content) - {*SUMS, "cells", "folds", *(part.name for part in fields(found))}
         except PolicyFileError as error:
             raise MomentsError(
@@ -467,28 +460,6 @@ class Moments:
         gaps = gaps_of(relative[self.known or slice(None)])
         return Outcome(loss / self.total, relative + self.origin, gaps)
 
-
-#: The sums that stand in cells: arrays of shape (groups, signals, ...), by what the further axes are: folds (f),
-#: decisions (d) and components (j).
-SUMS = {
-    "mass": "",
-    "loss": "d",
-    "value": "dj",
-    "among": "j",
-    "today_loss": "",
-    "today_value": "j",
-    "today_mass": "d",
-    "square": "dj",
-    "gains": "dj",
-    "loses": "dj",
-    "fold_mass": "f",
-    "fold_loss": "fd",
-    "fold_today": "fd",
-}
-
-#: Those that moments may lack.
-FOLDED = ("fold_mass", "fold_loss", "fold_today")
-OPTIONAL = ("today_mass", "square", "gains", "loses", *FOLDED)
 
 #: What moments that add agree on.
 _ALIKE = (
@@ -509,21 +480,6 @@ _FORMAT = "felicific moments"
 def _added(one: Floats | None, other: Floats | None) -> Floats | None:
     """The sum of both; None where one is not known."""
     return None if one is None or other is None else one + other
-
-
-def check_size(groups: int, signals: int, decisions: int, components: int) -> None:
-    """Refuse sums that would not fit into memory, before they are made."""
-    check_room(
-        2.0
-        * groups
-        * signals
-        * (decisions + 1)
-        * (components + 1),  # once for the sums, once to look at them
-        "Adding these people up",
-        f"{groups} groups x {signals:,} signals x {decisions} decisions x {components:,} components",
-        "Use policy='label', merge classes or groups, or ask for a criterion of fewer parts, such as "
-        "'statistical_parity' instead of 'equalized_odds'.",
-    )
 
 
 def _no_moments(reason: str) -> MomentsError:
@@ -554,116 +510,6 @@ def _merge(mass: Floats, today: Codes, least: float) -> Codes:
     return place
 
 
-def _parsed(content: dict[str, Any]) -> Moments:
-    """Moments out of a document, each part of the type and shape it must have."""
-    classes = read_classes(content["classes"])
-    groups = tuple(read_values(content["groups"], "group"))
-    components = tuple(read_component(component) for component in content["components"])
-    signal, loss_name = signal_from_json(content["signal"]), content["loss_name"]
-    if type(loss_name) is not str:
-        raise refused(f"its loss is called {loss_name!r}")
-    check_distinct(classes=classes.tolist(), groups=groups, components=[c.name for c in components])
-    if len(classes) < 2:
-        raise refused("it has fewer than two classes")
-    g, k, j, size = len(groups), len(classes), len(components), signal.size(len(classes))
-    signal.check(k)
-    cells = read_whole(content["cells"], "cells").astype(np.intp).reshape(-1, 2)
-    if len(np.unique(cells, axis=0)) < len(cells) or (cells >= (g, size)).any():
-        raise refused("a cell occurs twice, or is none")
-    check_size(g, size, k, j)
-    sums, folds = {}, content.get("folds", 0)
-    if type(folds) is not int or folds < 0:
-        raise refused(f"its people are summed up in {folds!r} parts")
-    for name, axes in SUMS.items():
-        if name in OPTIONAL and name not in content:
-            continue
-        shape = tuple({"f": folds, "d": k, "j": j}[axis] for axis in axes)
-        numbers = (
-            read_numbers(content[name], name).reshape(-1, *shape) if len(cells) else np.zeros((0, *shape))
-        )
-        array = np.zeros((g, size, *shape))
-        array[tuple(cells.T)] = check_shape(name, numbers, (len(cells), *shape))
-        sums[name] = array
-    if len({*FOLDED} & {*sums}) != (len(FOLDED) if folds else 0):
-        raise refused("some sums of its parts are missing")
-    rows = read_whole(check_shape("rows", read_numbers(content["rows"], "rows"), (g,)).tolist(), "rows")
-    weight_kind, whole = content.get("weight_kind"), content.get("whole", False)
-    if weight_kind not in (None, "frequency", "sampling") or type(whole) is not bool:
-        raise refused("its weights are of no kind")
-    origin = check_shape("origin", read_numbers(content["origin"], "origin"), (j,))
-    changed = content.get("changed")  # files of 0.1.0 do not say it
-    if changed is not None and (len(changed) != j or not all(type(one) is bool for one in changed)):
-        raise refused(f"which components decisions change is {changed!r}")
-    attributes, unknown = read_attributes(content.get("attributes", [])), content.get("unknown")
-    if unknown is not None and type(unknown) is not str:
-        raise refused(f"those whose group is missing are called {unknown!r}")
-    found = Moments(
-        classes=classes,
-        groups=groups,
-        components=components,
-        signal=signal,
-        loss_name=loss_name,
-        origin=origin,
-        rows=rows,
-        weight_kind=weight_kind,
-        whole=whole,
-        changed=None if changed is None else tuple(changed),
-        attributes=attributes,
-        unknown=unknown,
-        **sums,
-    )
-    _check_sums(found)
-    return found
-
-
-def _check_sums(found: Moments) -> None:
-    """Refuse sums that no people have: negative counts, or losses and values beyond their range."""
-    for name in ("mass", "among", "today_mass", "square", "gains", "loses", "fold_mass", "fold_today"):
-        sums = getattr(found, name)
-        if sums is not None and (sums < 0).any():
-            raise refused(f"{name} is negative somewhere")
-    parts = (
-        (found.today_mass, found.mass),
-        (found.fold_mass, found.mass),
-        (found.fold_today, found.fold_mass),
-    )
-    for part, whole in parts:
-        if (
-            part is not None
-            and whole is not None
-            and not np.allclose(part.sum(axis=-1), whole, rtol=1e-9, atol=0.0)
-        ):
-            raise refused("its parts do not add up to the whole")
-    if (found.among > found.mass[:, :, None] * (1 + 1e-9)).any():
-        raise refused("more people are counted than there are")
-    for part in (found.gains, found.loses):
-        if part is not None and (part > found.among[:, :, None] * (1 + 1e-9)).any():
-            raise refused("more people gain or lose than are counted")
-    if ((found.mass.sum(axis=1) > 0) != (found.rows > 0)).any():
-        raise refused("some group has people but no rows, or rows but no people")
-    bounds = loss_bounds(found.loss_name)
-    mass = found.mass[:, :, None]
-    _check_range("loss", found.loss, mass, bounds)
-    _check_range("today_loss", found.today_loss, found.mass, bounds)
-    for j, component in enumerate(found.components):
-        among, shift = found.among[..., j], found.origin[j] * found.among[..., j]
-        bounds = component.summed
-        _check_range("value", found.value[..., j] + shift[:, :, None], among[:, :, None], bounds)
-        _check_range("today_value", found.today_value[..., j] + shift, among, bounds)
-
-
-def _check_range(name: str, sums: Floats, counts: Floats, bounds: tuple[float, float] | None) -> None:
-    """Refuse sums that so many values within bounds cannot have, by more than rounding."""
-    if bounds is None:
-        return
-    low, high = bounds
-    room = 1e-9 * max(abs(low), abs(high)) * counts
-    wrong = (sums < low * counts - room) | (sums > high * counts + room)
-    if wrong.any():
-        where = f"each person's lies from {low:g} to {high:g}"
-        raise refused(f"{name} holds {sums[wrong][0]:g} where that cannot be: {where}")
-
-
 def _difference(mine: Any, theirs: Any) -> str:
     """Both sides of a disagreement; components by name, or in full when the names agree."""
     if isinstance(mine, tuple) and mine and isinstance(mine[0], Component):
@@ -671,77 +517,3 @@ def _difference(mine: Any, theirs: Any) -> str:
         mine, theirs = names if names[0] != names[1] else (list(mine), list(theirs))
     texts = [str(side.tolist() if isinstance(side, np.ndarray) else side) for side in (mine, theirs)]
     return " and ".join(text if len(text) < 400 else text[:400] + "..." for text in texts)
-
-
-def reweighted(
-    labelled: Moments, fresh: Moments, *, see_group: bool = True, exact_loss: bool = False
-) -> Moments:
-    r"""Moments of unlabelled people: what can be computed on them is, the rest keeps its mean per cell.
-
-    A component of ``fresh`` is taken as it is, and so is an ``exact_loss``. Of any other sum of ``labelled``, and of
-    any other loss, :math:`E[\cdot \mid s, z]` is kept and multiplied by the new mass of (z, s). A cell without
-    labelled people takes the mean of its nearest neighbours in the same group, and failing those of all groups
-    together. Cells that are treated alike because they hold few labelled people share one mean.
-    """
-    alike = labelled.alike(see_group)
-    labelled = labelled if alike is None else labelled.moved(alike)
-    unit = _Means(labelled, alike)
-    exact = {component.name: j for j, component in enumerate(fresh.components)}
-    mass = fresh.mass
-    sums = {name: unit(array, mass) for name, array in labelled._known.items() if not name.startswith("fold")}
-    square = sums.get("square")
-    for j, component in enumerate(labelled.components):
-        if component.name in exact:
-            i = exact[component.name]
-            shift = fresh.origin[i] - labelled.origin[j]
-            among = fresh.among[..., i]
-            sums["among"][..., j] = among
-            sums["value"][..., j] = fresh.value[..., i] + shift * among[:, :, None]
-            sums["today_value"][..., j] = fresh.today_value[..., i] + shift * among
-            if square is not None and fresh.square is not None:
-                moved = 2.0 * shift * fresh.value[..., i] + shift**2 * among[:, :, None]
-                square[..., j] = fresh.square[..., i] + moved
-            for name in ("gains", "loses"):
-                if name in sums:
-                    sums[name][..., j] = getattr(fresh, name)[..., i]
-    if exact_loss:
-        sums |= {"loss": fresh.loss, "today_loss": fresh.today_loss}
-    known: dict[str, Any] = dict.fromkeys(OPTIONAL) | sums | {"mass": mass, "today_mass": fresh.today_mass}
-    return replace(labelled, **known, rows=fresh.rows)
-
-
-class _Means:
-    """Means per cell of labelled sums, with empty cells filled from where the nearest people are."""
-
-    def __init__(self, labelled: Moments, alike: Codes | None) -> None:
-        self.mass = labelled.mass
-        self.alike = alike
-        self.sources = {
-            (z, s): self._source(z, s, run)
-            for run in labelled.signal.runs(len(labelled.classes))
-            for s in run
-            for z in range(len(labelled.groups))
-            if labelled.mass[z, s] <= 0
-        }
-
-    def _source(self, z: int, s: int, run: range) -> tuple[list[int], list[int]]:
-        """Groups and signals to borrow from: nearest in the group, in all groups, then anywhere in the group."""
-        everyone = list(range(len(self.mass)))
-        for groups in ([z], everyone):
-            held = np.array([t for t in run if self.mass[groups, t].sum() > 0])
-            if len(held):
-                distance = np.abs(held - s)
-                return groups, held[distance == distance.min()].tolist()
-        return [z], np.flatnonzero(self.mass[z]).tolist()
-
-    def __call__(self, sums: Floats, mass: Floats) -> Floats:
-        """Mean per cell times the new mass."""
-        extra = (1,) * (sums.ndim - 2)
-        held = self.mass > 0
-        mean = sums / np.where(held, self.mass, 1.0).reshape(*held.shape, *extra)
-        for (z, s), (groups, signals) in self.sources.items():
-            index = np.ix_(groups, signals)
-            mean[z, s] = sums[index].sum(axis=(0, 1)) / self.mass[index].sum()
-        if self.alike is not None:
-            mean = np.take_along_axis(mean, self.alike.reshape(*held.shape, *extra), axis=1)
-        return np.asarray(mean * mass.reshape(*mass.shape, *extra))

@@ -23,7 +23,8 @@ from felicific._people.lazy import LazyPeople, no_rows
 from felicific._people.people import People
 from felicific._people.worth import SLACK, TYPICAL, Batch, Worth, refuse_overflow, typical, worth_of
 from felicific._problem.problem import Problem
-from felicific._program.moments import SUMS, Moments, check_size
+from felicific._program.moments import Moments
+from felicific._program.moments_file import SUMS, check_size
 from felicific._program.signals import Signal
 from felicific._program.summing import sum_people
 from felicific._tables.column import Column

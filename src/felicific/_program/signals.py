@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 
-from felicific._capabilities import remedy
+from felicific._program.bins import (
+    FINE,
+    cuts_of,
+    find_boundary,
+    fine_bins,
+    fine_per_class,
+    lower_edges,
+    stretches,
+)
 from felicific._statistics.sample_size import log_maps
 from felicific._tables.dialect import write_number
 from felicific._tables.memory import row_argmax
@@ -19,9 +27,6 @@ from felicific.exceptions import DataError
 
 #: A row's signal: the cell of every row, and the weight with which the row falls into it (None: one).
 Spread = list[tuple[Codes, Floats | None]]
-
-#: Fine bins of a score: sums over them are additive and the same on every machine, before cells are chosen.
-FINE = 4096
 
 
 @dataclass(frozen=True)
@@ -423,7 +428,7 @@ class Score(_Scored):
         cells = CELLS if self.cells is None else self.cells
         today = self.today(n_classes)
         forced = (np.flatnonzero(np.diff(today)) + 1).tolist()
-        cuts = _cuts(share, forced, max(cells, n_classes))
+        cuts = cuts_of(share, forced, max(cells, n_classes))
         cells_of_bins = np.searchsorted(np.array(cuts, dtype=np.intp), np.arange(len(share)), side="right")
         least = LEAST if self.cells is None and n_classes > 2 else 0
         return cells_of_bins, ScoreCells(tuple(cuts), self.monotone, self.boundary, least)
@@ -495,13 +500,12 @@ class ScoreCells(_Scored):
 
         With two classes the score is that of ``classes[1]`` and the predicted class is that of the boundary.
         """
-        starts = self._starts.tolist()
-        stops = [*starts[1:], Score(2, boundary=self.boundary).size(n_classes)]
-        found = []
-        for owner, start, stop in zip(self.today(n_classes).tolist(), starts, stops, strict=True):
-            low, high = (lower_edge(edge, n_classes, self.boundary) for edge in (start, stop))
-            found.append((owner, low, 1.0 if high <= low else min(high, 1.0)))
-        return found
+        ends = [*self._starts.tolist(), Score(2, boundary=self.boundary).size(n_classes)]
+        edges = lower_edges(ends, n_classes, self.boundary)
+        return [
+            (owner, low, 1.0 if high <= low else min(high, 1.0))
+            for owner, low, high in zip(self.today(n_classes).tolist(), edges, edges[1:], strict=False)
+        ]
 
     def line(self, n_classes: int) -> float | None:
         """The boundary, with two classes."""
@@ -532,8 +536,8 @@ class ScoreCells(_Scored):
         """The score, or the probability of the model's label, lies between the edges of these cells."""
         starts = (0, *self.cuts)
         if n_classes == 2:
-            low = lower_edge(starts[first], 2, self.boundary)
-            high = None if last + 1 >= len(starts) else lower_edge(starts[last + 1], 2, self.boundary)
+            low, *above = lower_edges(starts[first : last + 2], 2, self.boundary)
+            high = above[-1] if last + 1 < len(starts) else None
             score = terms.shares[1]
             sides = [f"{score} > {write_number(low)}"] if low >= 0 else []
             return " AND ".join([*sides, *([] if high is None else [f"{score} <= {write_number(high)}"])])
@@ -556,7 +560,7 @@ class ScoreCells(_Scored):
     def _described(self, start: int, stop: int, classes: Sequence[str], digits: int) -> str:
         """Say who is in the bins from one to before another."""
         k = len(classes)
-        low, high = lower_edge(start, k, self.boundary), lower_edge(stop, k, self.boundary)
+        low, high = lower_edges((start, stop), k, self.boundary)
         if k == 2:
             who, score = "a person", f"score for {classes[1]}"
         else:
@@ -580,80 +584,6 @@ def _check_boundary(boundary: Any, monotone: Any) -> None:
         raise DataError(f"Whether the score is monotone is {monotone!r}.", "Say True or False.")
 
 
-def _cuts(share: Floats, forced: list[int], cells: int) -> list[int]:
-    """Where cells begin: at every forced cut, and so that all have about equal mass."""
-    free = cells - 1 - len(forced)
-    # Room for every occupied bin: a cell each. Else cells of about equal mass.
-    occupied = np.flatnonzero(share > 0)
-    before = np.concatenate([[0.0], share.cumsum()[:-1]]) / share.sum()
-    quantiles = np.searchsorted(before, np.arange(1, free + 1) / (free + 1))
-    wanted = occupied if len(occupied) <= free else quantiles
-    cuts = set(forced) | {cut for cut in wanted.tolist() if 0 < cut < len(share)}
-    # Where many people share a score, several of them fall on one place: the heaviest cells are cut once more.
-    while len(occupied) > free and len(cuts) < cells - 1:
-        parts = np.split(occupied, np.searchsorted(occupied, sorted(cuts)))
-        heaviest = max(
-            (part for part in parts if len(part) > 1), key=lambda part: share[part].sum(), default=None
-        )
-        if heaviest is None:
-            break
-        held = share[heaviest].cumsum()
-        cuts.add(int(heaviest[1 + int(np.searchsorted(held[:-2], held[-1] / 2))]))
-    return sorted(cuts)
-
-
-def stretches(mass: Floats, least: float) -> list[int]:
-    """Where stretches begin that each hold at least so many people, or all of them: at a signal that holds some."""
-    starts, held = [], math.inf
-    for s in np.flatnonzero(mass > 0).tolist():
-        if held >= least:
-            starts.append(s)
-            held = 0.0
-        held += mass[s]
-    return starts[:-1] if held < least and len(starts) > 1 else starts
-
-
-def fine_per_class(n_classes: int) -> int:
-    """Number of fine bins of each predicted class's probability, when there are more than two classes."""
-    return max(32, FINE // n_classes)
-
-
-def fine_bins(proba: Floats, boundary: float) -> Codes:
-    """Fine bin of every row; multiplying by a power of two is exact, so bins are the same on every machine."""
-    n_classes = proba.shape[1]
-    if n_classes == 2:
-        score = proba[:, 1]
-        return np.asarray(np.ceil(FINE * score).astype(np.intp) + (score > boundary))
-    top = row_argmax(proba)
-    fine = fine_per_class(n_classes)
-    bins = np.ceil(fine * proba[np.arange(len(proba)), top]).astype(np.intp)
-    return np.asarray(top * (fine + 1) + bins.clip(max=fine))
-
-
-def lower_edge(start: int, n_classes: int, boundary: float) -> float:
-    """Score that every person in bin ``start`` or above exceeds; negative when there is none."""
-    if n_classes > 2:
-        fine = fine_per_class(n_classes)
-        return (start % (fine + 1) - 1) / fine
-    last_below = int(np.ceil(FINE * boundary))
-    if start == last_below + 1:
-        return boundary
-    return (start - 1 - (start > last_below)) / FINE
-
-
-def find_boundary(proba: Floats, predicted: Codes) -> float:
-    """Score above which a model of two classes decides the second, or 0.5 if its decisions are no threshold."""
-    score, positive = proba[:, 1], predicted == 1
-    if bool(((score > 0.5) == positive).all()):
-        return 0.5
-    low = float(score[~positive].max(initial=0.0))
-    high = float(score[positive].min(initial=1.0))
-    if low >= high:
-        return 0.5
-    middle = (low + high) / 2
-    return middle if middle < high else low
-
-
 def _required(proba: Floats | None, kind: str) -> Floats:
     if proba is None:
         raise DataError(
@@ -661,64 +591,3 @@ def _required(proba: Floats | None, kind: str) -> Floats:
             "Pass what the model's predict_proba returns, or use policy='label'.",
         )
     return proba
-
-
-#: What ``policy=`` may say where the policy sees a signal.
-SignalLike: TypeAlias = Literal["score", "label", "soft-label"] | Score
-
-SIGNALS: Mapping[str, type[SoftLabel] | type[Label] | type[Score]] = {
-    kind.kind: kind for kind in (SoftLabel, Label, Score)
-}
-
-
-def resolve_policy(policy: Any) -> Signal | Individual:
-    """Turn ``policy=`` (a name or an object) into what the policy sees."""
-    names = [*SIGNALS, Individual.kind]
-    if isinstance(policy, str) and policy in names:
-        return Individual() if policy == Individual.kind else SIGNALS[policy]()
-    if isinstance(policy, SoftLabel | Label | Score | ScoreCells | Individual):
-        return policy
-    raise DataError(f"There is no policy {policy!r}.", f"Choose one of {', '.join(map(repr, names))}.")
-
-
-def choose_policy(n_classes: int, *, see_group: bool, scored: bool) -> tuple[Signal | Individual, str]:
-    """What ``policy="auto"`` means: what the policy sees, and why."""
-    if not scored:
-        return Label(), "the model has no predict_proba"
-    if not see_group:
-        return Individual(), "the group is not seen"
-    if n_classes > 2:
-        return Individual(), f"there are {n_classes} classes"
-    return Score(), "there are two classes and the group is seen"
-
-
-def resolve_kind(policy: Any, proba: Any) -> Signal | Individual:
-    """What the policy sees: as it is asked for, else the score, or the label where there are no probabilities."""
-    return resolve_policy(policy if policy is not None else "label" if proba is None else "score")
-
-
-def resolve_signal(policy: Any) -> Signal:
-    """Turn ``policy=`` into a signal that moments can be summed over."""
-    signal = resolve_policy(policy)
-    if isinstance(signal, Individual):
-        raise DataError(
-            "An individual policy needs the people themselves, not only sums over them.",
-            remedy("individual", "sites"),
-        )
-    return signal
-
-
-def signal_to_json(signal: Signal) -> dict[str, Any]:
-    """Write a signal as plain data."""
-    return {"kind": signal.kind, **asdict(signal)}  # type: ignore[call-overload]  # every signal is a dataclass
-
-
-def signal_from_json(content: dict[str, Any]) -> Signal:
-    """Read a signal back; whatever it does not know raises TypeError or ValueError."""
-    fields = dict(content)
-    kind = fields.pop("kind")
-    if kind == Score.kind and "cuts" in fields:
-        return ScoreCells(**fields)
-    if kind not in SIGNALS:
-        raise DataError(f"There is no policy {kind!r}.", f"Known are {', '.join(map(repr, SIGNALS))}.")
-    return SIGNALS[kind](**fields)

@@ -19,7 +19,8 @@ from felicific._problem.problem import Problem
 from felicific._problem.rows import Requirement
 from felicific._program.moments import Moments
 from felicific._program.query import sum_lazily
-from felicific._program.signals import Signal, SignalLike, resolve_signal
+from felicific._program.signal_names import SignalLike, resolve_signal
+from felicific._program.signals import Signal
 from felicific._program.summing import checked, sum_whole
 from felicific._typing import Array, LossLike, Table
 

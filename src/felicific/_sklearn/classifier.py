@@ -47,7 +47,8 @@ from felicific._problem.rows import Requirement
 from felicific._problem.unions import known_groups
 from felicific._program.changes import ChangeCost, check_change_cost
 from felicific._program.moments import Moments
-from felicific._program.signals import Individual, Signal, choose_policy, resolve_policy
+from felicific._program.signal_names import choose_policy, resolve_policy
+from felicific._program.signals import Individual, Signal
 from felicific._sklearn.beliefs import believed_by, check_given, fit_group_model
 from felicific._sklearn.inputs import (
     Intake,

@@ -92,7 +92,7 @@ def sums(
 ) -> Moments:
     """The moments of all rows, with what requirements speak of, in folds where the cost of changes is found on them."""
     from felicific._people.folds import FOLDS
-    from felicific._program.signals import resolve_kind
+    from felicific._program.signal_names import resolve_kind
     from felicific._program.sums import moments
 
     people.check_signal()

@@ -1,0 +1,88 @@
+"""Scores in fine bins, and the cells that bins are joined to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from felicific._tables.memory import row_argmax
+from felicific._typing import Codes, Floats
+
+#: Fine bins of a score: sums over them are additive and the same on every machine, before cells are chosen.
+FINE = 4096
+
+
+def cuts_of(share: Floats, forced: list[int], cells: int) -> list[int]:
+    """Where cells begin: at every forced cut, and so that all have about equal mass."""
+    free = cells - 1 - len(forced)
+    # Room for every occupied bin: a cell each. Else cells of about equal mass.
+    occupied = np.flatnonzero(share > 0)
+    before = np.concatenate([[0.0], share.cumsum()[:-1]]) / share.sum()
+    quantiles = np.searchsorted(before, np.arange(1, free + 1) / (free + 1))
+    wanted = occupied if len(occupied) <= free else quantiles
+    cuts = set(forced) | {cut for cut in wanted.tolist() if 0 < cut < len(share)}
+    # Where many people share a score, several of them fall on one place: the heaviest cells are cut once more.
+    while len(occupied) > free and len(cuts) < cells - 1:
+        parts = np.split(occupied, np.searchsorted(occupied, sorted(cuts)))
+        heaviest = max(
+            (part for part in parts if len(part) > 1), key=lambda part: share[part].sum(), default=None
+        )
+        if heaviest is None:
+            break
+        held = share[heaviest].cumsum()
+        cuts.add(int(heaviest[1 + int(np.searchsorted(held[:-2], held[-1] / 2))]))
+    return sorted(cuts)
+
+
+def stretches(mass: Floats, least: float) -> list[int]:
+    """Where stretches begin that each hold at least so many people, or all of them: at a signal that holds some."""
+    starts, held = [], math.inf
+    for s in np.flatnonzero(mass > 0).tolist():
+        if held >= least:
+            starts.append(s)
+            held = 0.0
+        held += mass[s]
+    return starts[:-1] if held < least and len(starts) > 1 else starts
+
+
+def fine_per_class(n_classes: int) -> int:
+    """Number of fine bins of each predicted class's probability, when there are more than two classes."""
+    return max(32, FINE // n_classes)
+
+
+def fine_bins(proba: Floats, boundary: float) -> Codes:
+    """Fine bin of every row; multiplying by a power of two is exact, so bins are the same on every machine."""
+    n_classes = proba.shape[1]
+    if n_classes == 2:
+        score = proba[:, 1]
+        return np.asarray(np.ceil(FINE * score).astype(np.intp) + (score > boundary))
+    top = row_argmax(proba)
+    fine = fine_per_class(n_classes)
+    bins = np.ceil(fine * proba[np.arange(len(proba)), top]).astype(np.intp)
+    return np.asarray(top * (fine + 1) + bins.clip(max=fine))
+
+
+def lower_edges(starts: Sequence[int], n_classes: int, boundary: float) -> list[float]:
+    """Scores that every person in each of these bins or above exceeds; negative where there is none."""
+    if n_classes > 2:
+        fine = fine_per_class(n_classes)
+        return [(start % (fine + 1) - 1) / fine for start in starts]
+    last_below = int(np.ceil(FINE * boundary))
+    return [
+        boundary if start == last_below + 1 else (start - 1 - (start > last_below)) / FINE for start in starts
+    ]
+
+
+def find_boundary(proba: Floats, predicted: Codes) -> float:
+    """Score above which a model of two classes decides the second, or 0.5 if its decisions are no threshold."""
+    score, positive = proba[:, 1], predicted == 1
+    if bool(((score > 0.5) == positive).all()):
+        return 0.5
+    low = float(score[~positive].max(initial=0.0))
+    high = float(score[positive].min(initial=1.0))
+    if low >= high:
+        return 0.5
+    middle = (low + high) / 2
+    return middle if middle < high else low

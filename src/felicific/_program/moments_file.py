@@ -1,0 +1,191 @@
+"""Moments in a file: the sums that stand in it, read back each of the type, shape and range it must have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from felicific._capacity import check_room
+from felicific._documents import (
+    check_distinct,
+    check_shape,
+    read_classes,
+    read_numbers,
+    read_values,
+    read_whole,
+    refused,
+)
+from felicific._problem.happiness import Component, read_component
+from felicific._problem.loss import loss_bounds
+from felicific._problem.unions import read_attributes
+from felicific._program.signal_names import signal_from_json
+from felicific._typing import Codes, Floats
+
+#: The sums that stand in cells: arrays of shape (groups, signals, ...), by what the further axes are: folds (f),
+#: decisions (d) and components (j).
+SUMS = {
+    "mass": "",
+    "loss": "d",
+    "value": "dj",
+    "among": "j",
+    "today_loss": "",
+    "today_value": "j",
+    "today_mass": "d",
+    "square": "dj",
+    "gains": "dj",
+    "loses": "dj",
+    "fold_mass": "f",
+    "fold_loss": "fd",
+    "fold_today": "fd",
+}
+
+
+#: Those that moments may lack.
+FOLDED = ("fold_mass", "fold_loss", "fold_today")
+
+
+OPTIONAL = ("today_mass", "square", "gains", "loses", *FOLDED)
+
+
+def check_size(groups: int, signals: int, decisions: int, components: int) -> None:
+    """Refuse sums that would not fit into memory, before they are made."""
+    check_room(
+        2.0
+        * groups
+        * signals
+        * (decisions + 1)
+        * (components + 1),  # once for the sums, once to look at them
+        "Adding these people up",
+        f"{groups} groups x {signals:,} signals x {decisions} decisions x {components:,} components",
+        "Use policy='label', merge classes or groups, or ask for a criterion of fewer parts, such as "
+        "'statistical_parity' instead of 'equalized_odds'.",
+    )
+
+
+def read_moments(content: dict[str, Any]) -> dict[str, Any]:
+    """The parts of moments out of a document, each of the type and shape it must have."""
+    fields = _read_frame(content)
+    classes, groups, components = fields["classes"], fields["groups"], fields["components"]
+    g, k, j, size = len(groups), len(classes), len(components), fields["signal"].size(len(classes))
+    rows = read_whole(check_shape("rows", read_numbers(content["rows"], "rows"), (g,)).tolist(), "rows")
+    origin = check_shape("origin", read_numbers(content["origin"], "origin"), (j,))
+    check_size(g, size, k, j)
+    sums = _read_sums(content, (g, size), {"d": k, "j": j})
+    _check_sums(sums, rows)
+    _check_ranges(sums, origin, components, fields["loss_name"])
+    return fields | sums | {"rows": rows, "origin": origin} | _read_rest(content, j)
+
+
+def _read_frame(content: dict[str, Any]) -> dict[str, Any]:
+    """What the sums are of: classes, groups, components, signal and loss."""
+    classes = read_classes(content["classes"])
+    groups = tuple(read_values(content["groups"], "group"))
+    components = tuple(read_component(component) for component in content["components"])
+    signal, loss_name = signal_from_json(content["signal"]), content["loss_name"]
+    if type(loss_name) is not str:
+        raise refused(f"its loss is called {loss_name!r}")
+    check_distinct(classes=classes.tolist(), groups=groups, components=[c.name for c in components])
+    if len(classes) < 2:
+        raise refused("it has fewer than two classes")
+    signal.check(len(classes))
+    return {
+        "classes": classes,
+        "groups": groups,
+        "components": components,
+        "signal": signal,
+        "loss_name": loss_name,
+    }
+
+
+def _read_sums(content: dict[str, Any], shape: tuple[int, int], sizes: dict[str, int]) -> dict[str, Floats]:
+    """The sums of every cell that the document names, 0 in the others."""
+    cells = read_whole(content["cells"], "cells").astype(np.intp).reshape(-1, 2)
+    if len(np.unique(cells, axis=0)) < len(cells) or (cells >= shape).any():
+        raise refused("a cell occurs twice, or is none")
+    sums, folds = {}, content.get("folds", 0)
+    if type(folds) is not int or folds < 0:
+        raise refused(f"its people are summed up in {folds!r} parts")
+    for name, axes in SUMS.items():
+        if name in OPTIONAL and name not in content:
+            continue
+        further = tuple((sizes | {"f": folds})[axis] for axis in axes)
+        numbers = read_numbers(content[name], name) if len(cells) else np.zeros(0)
+        array = np.zeros((*shape, *further))
+        array[tuple(cells.T)] = check_shape(
+            name, numbers.reshape(-1 if len(cells) else 0, *further), (len(cells), *further)
+        )
+        sums[name] = array
+    if len({*FOLDED} & {*sums}) != (len(FOLDED) if folds else 0):
+        raise refused("some sums of its parts are missing")
+    return sums
+
+
+def _read_rest(content: dict[str, Any], n_components: int) -> dict[str, Any]:
+    """What files of 0.1.0 do not say: kind of weights, attributes, and what decisions change."""
+    weight_kind, whole = content.get("weight_kind"), content.get("whole", False)
+    if weight_kind not in (None, "frequency", "sampling") or type(whole) is not bool:
+        raise refused("its weights are of no kind")
+    changed = content.get("changed")
+    if changed is not None and (
+        len(changed) != n_components or not all(type(one) is bool for one in changed)
+    ):
+        raise refused(f"which components decisions change is {changed!r}")
+    unknown = content.get("unknown")
+    if unknown is not None and type(unknown) is not str:
+        raise refused(f"those whose group is missing are called {unknown!r}")
+    return {
+        "weight_kind": weight_kind,
+        "whole": whole,
+        "changed": None if changed is None else tuple(changed),
+        "attributes": read_attributes(content.get("attributes", [])),
+        "unknown": unknown,
+    }
+
+
+#: Sums of parts of the people, and the sums of the people whose parts they are.
+_PARTS = (("today_mass", "mass"), ("fold_mass", "mass"), ("fold_today", "fold_mass"))
+
+
+def _check_sums(sums: dict[str, Floats], rows: Codes) -> None:
+    """Refuse counts that no people have: negative ones, or parts that are no parts of the whole."""
+    for name in ("mass", "among", "today_mass", "square", "gains", "loses", "fold_mass", "fold_today"):
+        if name in sums and (sums[name] < 0).any():
+            raise refused(f"{name} is negative somewhere")
+    for part, whole in _PARTS:
+        if part in sums and not np.allclose(sums[part].sum(axis=-1), sums[whole], rtol=1e-9, atol=0.0):
+            raise refused("its parts do not add up to the whole")
+    if (sums["among"] > sums["mass"][:, :, None] * (1 + 1e-9)).any():
+        raise refused("more people are counted than there are")
+    for name in ("gains", "loses"):
+        if name in sums and (sums[name] > sums["among"][:, :, None] * (1 + 1e-9)).any():
+            raise refused("more people gain or lose than are counted")
+    if ((sums["mass"].sum(axis=1) > 0) != (rows > 0)).any():
+        raise refused("some group has people but no rows, or rows but no people")
+
+
+def _check_ranges(
+    sums: dict[str, Floats], origin: Floats, components: Sequence[Component], loss_name: str
+) -> None:
+    """Refuse losses and values beyond what so many people can have."""
+    bounds, mass = loss_bounds(loss_name), sums["mass"]
+    _check_range("loss", sums["loss"], mass[:, :, None], bounds)
+    _check_range("today_loss", sums["today_loss"], mass, bounds)
+    for j, component in enumerate(components):
+        among, bounds = sums["among"][..., j], component.summed
+        shift = origin[j] * among
+        _check_range("value", sums["value"][..., j] + shift[:, :, None], among[:, :, None], bounds)
+        _check_range("today_value", sums["today_value"][..., j] + shift, among, bounds)
+
+
+def _check_range(name: str, sums: Floats, counts: Floats, bounds: tuple[float, float] | None) -> None:
+    """Refuse sums that so many values within bounds cannot have, by more than rounding."""
+    if bounds is None:
+        return
+    low, high = bounds
+    room = 1e-9 * max(abs(low), abs(high)) * counts
+    wrong = (sums < low * counts - room) | (sums > high * counts + room)
+    if wrong.any():
+        where = f"each person's lies from {low:g} to {high:g}"
+        raise refused(f"{name} holds {sums[wrong][0]:g} where that cannot be: {where}")

@@ -1,0 +1,72 @@
+"""What a policy may see, by name: from what users write, and in files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, Literal, TypeAlias
+
+from felicific._capabilities import remedy
+from felicific._program.signals import Individual, Label, Score, ScoreCells, Signal, SoftLabel
+from felicific.exceptions import DataError
+
+#: What ``policy=`` may say where the policy sees a signal.
+SignalLike: TypeAlias = Literal["score", "label", "soft-label"] | Score
+
+
+SIGNALS: Mapping[str, type[SoftLabel] | type[Label] | type[Score]] = {
+    kind.kind: kind for kind in (SoftLabel, Label, Score)
+}
+
+
+def resolve_policy(policy: Any) -> Signal | Individual:
+    """Turn ``policy=`` (a name or an object) into what the policy sees."""
+    names = [*SIGNALS, Individual.kind]
+    if isinstance(policy, str) and policy in names:
+        return Individual() if policy == Individual.kind else SIGNALS[policy]()
+    if isinstance(policy, SoftLabel | Label | Score | ScoreCells | Individual):
+        return policy
+    raise DataError(f"There is no policy {policy!r}.", f"Choose one of {', '.join(map(repr, names))}.")
+
+
+def choose_policy(n_classes: int, *, see_group: bool, scored: bool) -> tuple[Signal | Individual, str]:
+    """What ``policy="auto"`` means: what the policy sees, and why."""
+    if not scored:
+        return Label(), "the model has no predict_proba"
+    if not see_group:
+        return Individual(), "the group is not seen"
+    if n_classes > 2:
+        return Individual(), f"there are {n_classes} classes"
+    return Score(), "there are two classes and the group is seen"
+
+
+def resolve_kind(policy: Any, proba: Any) -> Signal | Individual:
+    """What the policy sees: as it is asked for, else the score, or the label where there are no probabilities."""
+    return resolve_policy(policy if policy is not None else "label" if proba is None else "score")
+
+
+def resolve_signal(policy: Any) -> Signal:
+    """Turn ``policy=`` into a signal that moments can be summed over."""
+    signal = resolve_policy(policy)
+    if isinstance(signal, Individual):
+        raise DataError(
+            "An individual policy needs the people themselves, not only sums over them.",
+            remedy("individual", "sites"),
+        )
+    return signal
+
+
+def signal_to_json(signal: Signal) -> dict[str, Any]:
+    """Write a signal as plain data."""
+    return {"kind": signal.kind, **asdict(signal)}  # type: ignore[call-overload]  # every signal is a dataclass
+
+
+def signal_from_json(content: dict[str, Any]) -> Signal:
+    """Read a signal back; whatever it does not know raises TypeError or ValueError."""
+    fields = dict(content)
+    kind = fields.pop("kind")
+    if kind == Score.kind and "cuts" in fields:
+        return ScoreCells(**fields)
+    if kind not in SIGNALS:
+        raise DataError(f"There is no policy {kind!r}.", f"Known are {', '.join(map(repr, SIGNALS))}.")
+    return SIGNALS[kind](**fields)

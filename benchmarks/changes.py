@@ -28,7 +28,7 @@ from felicific._people.people import People
 from felicific._policy.fit_individual import found_by_people
 from felicific._policy.lottery import faces_lottery, make_salt
 from felicific._problem.problem import Problem
-from felicific._program.changes import found_by_sums
+from felicific._program.changes import cost_by_sums, found_by_sums
 from felicific._program.signals import Individual, Score
 from felicific._program.summing import sum_people
 from felicific.datasets import adult, financial_loans, synthetic_loans
@@ -152,7 +152,10 @@ def found(kind: Any, problem: Problem, people: People) -> float:
     """The cost that "auto" finds, whether it is the default of the kind or not."""
     if kind.sees_x:
         return found_by_people(problem, people, kind)
-    return found_by_sums(sum_people(people, problem, kind).joined())
+    sums = sum_people(people, problem, kind).joined()
+    if kind.weighs_changes(len(problem.labels)):
+        return cost_by_sums(sums, "auto", problem.requirements)
+    return found_by_sums(sums)
 
 
 def measured(policy: Any, problem: Problem, people: People) -> list[float]:
@@ -173,10 +176,11 @@ def compared(draw: Draw, kind: Any, seed: int) -> Iterator[tuple[str, str, float
     here, there = (
         people_of(data, rows, model.predict_proba(data.x[rows]), plain) for rows in (fitted, tested)
     )
-    cost, salt = found(kind, plain, here), make_salt(seed)
+    salt = make_salt(seed)
     for criterion in CRITERIA[:1] if draw.multiclass else CRITERIA:
         for name, gap in GAPS.items():
             problem = asked(labels, criterion, gap)
+            cost = found(kind, problem, here)
             try:
                 both = [
                     measured(fit_policy(problem, here, kind, salt=salt, change_cost=c).policy, problem, there)
@@ -269,7 +273,6 @@ def main() -> None:
                 for criterion, gap, cost, free, charged in compared(draw, kind, seed):
                     cells.setdefault((title, draw.name, criterion, gap), []).append([free, charged])
                     costs.setdefault((title, draw.name), []).append(cost)
-            # The same cost is listed once for every gap and criterion that it was tried at.
             print(title, draw.name, sorted(set(costs.get((title, draw.name), []))), flush=True)
     if cells:
         print("\n" + table(HEAD, rows_of(cells)))

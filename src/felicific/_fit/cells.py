@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Self, cast
 
 from felicific._fit.fitted import Fitted, carried, kept_people, share_drawn, stated
 from felicific._fit.losers import LosersRow, price_of_losers
-from felicific._fit.refits import MOST, refitted_gaps
+from felicific._fit.refits import MOST, refitted_means
 from felicific._frontier.frontier import Frontier, cell_frontier
 from felicific._people.people import People
 from felicific._policy.basis import UNCHANGED
@@ -17,7 +17,7 @@ from felicific._policy.fit_individual import ground_of
 from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
 from felicific._program.changes import ChangeCost
-from felicific._program.evidence import Evidence
+from felicific._program.evidence import Evidence, Refits
 from felicific._program.generation import mixed_outcome
 from felicific._program.moments import Moments, reweighted
 from felicific._program.signals import Signal
@@ -83,14 +83,12 @@ class FittedCells(Fitted):
         """The sums that the policy was fitted on."""
         return self.moments
 
-    @cached_property
-    def expected_gaps(self) -> dict[str, float]:
+    @property
+    def refits(self) -> Refits | None:
         """By fitting again on people who are drawn anew, where there are some in memory, and few."""
-        # What was certified is another place of the frontier than the one that was asked for.
-        settled = self.certificate is not None or self.policy.expected
-        people = None if settled or not self.policy.sums_suffice else self.people
-        found = None if people is None else refitted_gaps(self.problem, people, self.policy, self.moments)
-        return self.policy.expected_gaps() if found is None else found
+        if self.people is None or self.policy.expected or not self.policy.sums_suffice:
+            return None
+        return Refits(partial(refitted_means, self.problem, self.people, self.policy, self.moments))
 
     @cached_property
     def frontier(self) -> Frontier:

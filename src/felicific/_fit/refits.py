@@ -8,13 +8,10 @@ import numpy as np
 
 from felicific._people.people import People
 from felicific._policy.cells import CellPolicy
-from felicific._policy.expected import named_gaps
 from felicific._problem.problem import Problem
-from felicific._problem.unions import known_groups
 from felicific._program.moments import Moments
 from felicific._program.solution import solve_program
 from felicific._program.summing import sum_people
-from felicific._statistics.expected import expected_range
 from felicific._typing import Floats
 from felicific.exceptions import InfeasibleError
 
@@ -25,31 +22,21 @@ REFITS, FEWEST = 12, 6
 MOST = 50_000
 
 
-def refitted_gaps(
-    problem: Problem, people: People, policy: CellPolicy, moments: Moments
-) -> dict[str, float] | None:
-    """Gaps to expect on as many new people, by component; None where too few of the fits have an answer.
+def refitted_means(problem: Problem, people: People, policy: CellPolicy, moments: Moments) -> Floats | None:
+    """Group means of every fit that has an answer, of shape (fits, groups, components); None of too few of them.
 
-    Everybody (every cluster) counts as often as a Poisson number of mean 1 says; what is then fitted is valued on the
-    people as they are, which stands for a policy that was fitted on some of a population and is applied to all of it.
+    Everybody (every cluster) counts as often as a Poisson number of mean 1 says, and a row that stands for several
+    people as one of that mean; what is then fitted is valued on the people as they are, which stands for a policy that
+    was fitted on some of a population and is applied to all of it.
     """
-    found = refitted_means(problem, people, policy, moments)
-    evidence = policy.basis.evidence
-    if len(found) < FEWEST or evidence is None:
-        return None
-    rows = known_groups(policy.groups, policy.attributes, policy.unknown)
-    error = np.sqrt(evidence.likely / evidence.people)
-    return named_gaps(policy, expected_range(found[:, rows], error[rows]), policy.outcome.gaps)
-
-
-def refitted_means(problem: Problem, people: People, policy: CellPolicy, moments: Moments) -> Floats:
-    """Group means of every fit that has an answer, of shape (fits, groups, components)."""
-    rng, cluster = np.random.default_rng(15), people.cluster_codes
+    rng, cluster, weights, found = np.random.default_rng(15), people.cluster_codes, people.weights, []
     units = np.arange(len(people)) if cluster is None else cluster
-    found = []
     for _ in range(REFITS):
-        often = rng.poisson(1.0, int(units.max()) + 1)[units]
-        again = sum_people(replace(people, weight=people.weights * often), problem, moments.signal)
+        if cluster is None and moments.counts:
+            often = rng.poisson(weights).astype(np.float64)
+        else:
+            often = weights * rng.poisson(1.0, int(units.max()) + 1)[units]
+        again = sum_people(replace(people, weight=often), problem, moments.signal)
         if not (again.counted > 0).all():
             continue
         try:
@@ -59,4 +46,4 @@ def refitted_means(problem: Problem, people: People, policy: CellPolicy, moments
         except InfeasibleError:
             continue  # what these people allow, others may not
         found.append(moments.evaluate(policy.rounded(solution.q)).means)
-    return np.array(found)
+    return np.array(found) if len(found) >= FEWEST else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -50,6 +51,25 @@ def expected_range(means: Floats, error: Floats) -> Floats:
         noise = draws * error[:, j]
         found[j] = np.mean([np.ptp(way[:, j] + noise, axis=1).mean() for way in ways])
     return found
+
+
+def expected_ratio(means: Floats, error: Floats) -> Floats:
+    """Mean of the smallest by the largest of means that are each off by a normal error, and never negative.
+
+    Arguments are those of :func:`expected_range`. Where all are 0, the ratio is 1.
+    """
+    ways, draws = means.reshape(-1, *means.shape[-2:]), _draws(error.shape[0])
+    found = np.zeros((len(ways), error.shape[1]))
+    for j in range(error.shape[1]):
+        for i, way in enumerate(ways):
+            drawn = np.maximum(way[:, j] + draws * error[:, j], 0.0)
+            low, high = drawn.min(axis=1), drawn.max(axis=1)
+            found[i, j] = np.divide(low, high, out=np.ones_like(low), where=high > 0).mean()
+    return np.asarray(found.mean(axis=0))
+
+
+#: What to expect of a requirement, by what it makes of means.
+EXPECTED: dict[str, Callable[[Floats, Floats], Floats]] = {"gap": expected_range, "ratio": expected_ratio}
 
 
 def _expected_distance(apart: Floats, error: Floats) -> Floats:

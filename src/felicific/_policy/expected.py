@@ -191,7 +191,8 @@ def _short(policy: Policy, evidence: Evidence, asked: Asked) -> tuple[float, str
     remedies += ["pool groups"] * (len(counted) > 2)
     size = inside @ evidence.size
     if size[u] < FEW and (size >= FEW).sum() > 1:
-        remedies.append(f"leave small ones out (min_people={FEW}, in the shell --min-people {FEW})")
+        written_so = f"{asked.measure.capitalize()}(..., min_people={FEW})"
+        remedies.append(f"leave small ones out ({written_so}, in the shell --min-people {FEW})")
     badness = (
         allowed / max(apart, 1e-300) if allowed else -apart / (1.0 if ratio else max(component.widest, apart))
     )

@@ -306,14 +306,19 @@ class Policy(ABC):
 
         Unconstrained is a policy of the same kind, at the same cost of changes, of which nothing is required: from
         today to there decisions are tuned, and from there on made fair. What is not known is left out, such as of
-        files that older versions wrote.
+        files that older versions wrote. Print one, or read its ``to_dict()``, for the names of groups and components.
         """
         points = {
             "today": self.basis.today,
             "unconstrained": self.basis.unconstrained,
             "proposed": self.outcome,
         }
-        return {name: outcome for name, outcome in points.items() if outcome is not None}
+        names = tuple(component.name for component in self.components)
+        return {
+            name: replace(outcome, groups=self.groups, components=names)
+            for name, outcome in points.items()
+            if outcome is not None
+        }
 
     # -----------------------------------------------------------------------------------------------------
     # What to expect of others

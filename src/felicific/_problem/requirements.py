@@ -169,7 +169,8 @@ class Ratio(Requirement):
     def _row(self, sums: Sums, j: int) -> Row:
         component, origin = sums.components[j], float(sums.origin[j])
         who, size = words_of(self.between, self.min_people)
-        words = f"mean {component.name!r} of every {who or 'group'}{size} at least {self.at_least:.6g} of the highest"
+        named = f"group by {who}" if "attribute " in who else who or "group"
+        words = f"mean {component.name!r} of every {named}{size} at least {self.at_least:.6g} of the highest"
         said = _compared(sums, j, words, "ratio", self.between, self.min_people, self.at_least)
         least = said.shares @ sums.least[:, j] + origin  # of a fraction, what is divided
         lowest = int(least.argmin())

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Self, cast
 
 from felicific._fit.fitted import Fitted, carried, kept_people, share_drawn, stated
 from felicific._fit.losers import LosersRow, price_of_losers
-from felicific._fit.refits import MOST, refitted_means
 from felicific._frontier.frontier import Frontier, cell_frontier
 from felicific._people.people import People
 from felicific._policy.basis import UNCHANGED
@@ -17,7 +16,7 @@ from felicific._policy.fit_individual import ground_of
 from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
 from felicific._program.changes import ChangeCost
-from felicific._program.evidence import Evidence, Refits
+from felicific._program.evidence import Evidence
 from felicific._program.generation import mixed_outcome
 from felicific._program.moments import Moments, reweighted
 from felicific._program.signals import Signal
@@ -68,7 +67,7 @@ class FittedCells(Fitted):
             problem=problem,
             policy=policy,
             share_randomized=share_drawn(policy, people),
-            people=None if policy.sums_suffice and len(people) > MOST else people,
+            people=None if policy.sums_suffice else people,
             compared=compared,
             labelled=compared,
         )
@@ -82,13 +81,6 @@ class FittedCells(Fitted):
     def sums(self) -> Moments:
         """The sums that the policy was fitted on."""
         return self.moments
-
-    @property
-    def refits(self) -> Refits | None:
-        """By fitting again on people who are drawn anew, where there are some in memory, and few."""
-        if self.people is None or self.policy.expected or not self.policy.sums_suffice:
-            return None
-        return Refits(partial(refitted_means, self.problem, self.people, self.policy, self.moments))
 
     @cached_property
     def frontier(self) -> Frontier:

@@ -33,7 +33,7 @@ def fit_policy(
     fitted = fit(problem, people, kind, salt=salt, randomize=randomize, change_cost=change_cost)
     evidence = _evidence(problem, people, fitted.policy)
     basis = replace(fitted.policy.basis, out_of_fold=out_of_fold, evidence=evidence)
-    return replace(fitted, policy=replace(fitted.policy, basis=basis)).with_refits()
+    return replace(fitted, policy=replace(fitted.policy, basis=basis))
 
 
 def _evidence(problem: Problem, people: People, policy: Policy) -> Evidence | None:

@@ -22,7 +22,7 @@ from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import Policy
 from felicific._problem.asked import gaps_asked, requirements_of
 from felicific._problem.problem import Problem
-from felicific._program.evidence import Evidence, Refits
+from felicific._program.evidence import Evidence
 from felicific._program.moments import Moments, Outcome
 from felicific._program.signals import SoftLabel
 from felicific._program.summing import sum_people
@@ -71,19 +71,6 @@ class Fitted(ABC):
         """What it costs that fewer people lose; empty where sums do not tell, or nobody loses."""
         return []
 
-    @property
-    def refits(self) -> Refits | None:
-        """What the policy would have been, had other people been drawn, where that can be tried; found later."""
-        return None
-
-    def with_refits(self) -> Self:
-        """With a policy that knows what to expect as well as that can be known here."""
-        evidence = self.policy.basis.evidence
-        if evidence is None or self.refits is None:
-            return self
-        basis = replace(self.policy.basis, evidence=replace(evidence, refits=self.refits))
-        return replace(self, policy=replace(self.policy, basis=basis))
-
     @cached_property
     @abstractmethod
     def frontier(self) -> Frontier:
@@ -116,16 +103,14 @@ class Fitted(ABC):
             if width < np.inf
         }
         problem = self.problem.with_gaps(gap)
-        found = replace(self, problem=problem, certificate=None)._with(line.at(tau=tau), line).with_refits()
-        vars(found)["frontier"] = line
-        return found
+        return replace(self, problem=problem, certificate=None)._with(line.at(tau=tau), line)
 
     def _with(self, policy: Policy, line: Frontier) -> Self:
         """With another policy of a frontier that stays the same, and what it does to the people of this one."""
         policy = self.restated(self.finished(policy))
         old, new = self.policy.basis.evidence, policy.basis.evidence
         if old is not None and new is not None:  # of how many people means are known, no policy changes
-            known = replace(old, variance=new.variance, refits=None)
+            known = replace(old, variance=new.variance)
             policy = replace(policy, basis=replace(policy.basis, evidence=known))
         fresh = replace(self, policy=policy, share_randomized=share_drawn(policy, self.people))
         vars(fresh)["frontier"] = line

@@ -75,9 +75,7 @@ def _expected(policy: Policy, each: list[Asked], people: People) -> list[float]:
 
 def _possible(policy: Policy, asked: Asked, number: float, fitted: float) -> float:
     """No gap is wider than the bounds of happiness allow, and chance brings nobody closer than where it was fitted."""
-    if asked.measure == "ratio":
-        return min(number, fitted)
-    return min(max(number, float(np.nan_to_num(fitted))), policy.components[asked.j].widest)
+    return min(number, fitted if asked.measure == "ratio" else policy.components[asked.j].widest)
 
 
 def _more(policy: Policy, evidence: Evidence, people: People) -> Floats:

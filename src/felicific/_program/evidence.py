@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from felicific._documents import check_means, check_shape, read_means, read_numbers, refused, write_means
+from felicific._documents import check_shape, read_numbers, refused
 from felicific._problem.happiness import Component, fractions_of
 from felicific._problem.rows import Asked
 from felicific._program.moments import NOBODY, Moments
@@ -30,30 +30,6 @@ def _among_counted(
     total = np.where(share > NOBODY, mean[:, j] + by, 0.0)
     squares = np.where(share > NOBODY, square[:, j] + 2.0 * by * mean[:, j] + by**2, 0.0)
     return squares / counted, total / counted, share
-
-
-class Refits:
-    """Group means of policies that were fitted on people drawn anew, of shape (fits, groups, components).
-
-    They are found when they are first asked for, or stored; None where too few of the fits had an answer. What they are
-    found from is never stored.
-    """
-
-    def __init__(self, found: Floats | Callable[[], Floats | None] | None) -> None:
-        self._found = found
-
-    @property
-    def means(self) -> Floats | None:
-        """Of every fit that had an answer."""
-        if callable(self._found):
-            self._found = self._found()
-        return self._found
-
-    def __reduce__(self) -> tuple[type[Refits], tuple[Floats | None]]:
-        return Refits, (self.means,)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Refits:
-        return self  # nothing in it changes
 
 
 #: As good as infinitely many people for each that was fitted, where they are mixed with others.
@@ -78,15 +54,12 @@ class Evidence:
         How many are counted among those whom the policy is for: the fitted ones, or those it was recalibrated for.
     size : array of shape (groups,)
         How many these are, counted by a component or not.
-    refits : Refits, or None
-        What the means would have been, had other people been drawn, where that was tried; else ``number`` says it.
     """
 
     variance: Floats
     number: Floats
     people: Floats
     size: Floats
-    refits: Refits | None = None
 
     @classmethod
     def of(cls, moments: Moments, q: Floats) -> Evidence | None:
@@ -140,38 +113,28 @@ class Evidence:
             for numbers in (self.number[:, j], self.people[:, j] * more)
         )
         likely = pooled_variance(variance, 1.0 / known)
-        fits = None if alike or self.refits is None else self.refits.means
         if sure:
             return float(expect(centre[:, None], np.zeros_like(likely))[0])
-        if fits is None:
-            where = np.full_like(centre, np.average(centre, weights=1.0 / known[:, 0])) if alike else centre
-            return float(expect(where[:, None], np.sqrt(likely * (known + new)))[0])
-        ways = np.array([_compared(asked, fit, more)[1] for fit in fits])[:, :, None]
-        return float(expect(ways, np.sqrt(likely * new))[0])
+        if alike:
+            centre = np.full_like(centre, np.average(centre, weights=1.0 / known[:, 0]))
+        return float(expect(centre[:, None], np.sqrt(likely * (known + new)))[0])
 
     def to_json(self) -> dict[str, Any]:
         """As data."""
-        fits = None if self.refits is None else self.refits.means
-        found = {name: getattr(self, name).tolist() for name in NUMBERS}
-        return found | {"refits": None if fits is None else [write_means(fit) for fit in fits]}
+        return {name: getattr(self, name).tolist() for name in NUMBERS}
 
     @classmethod
     def from_json(cls, content: Any, shape: tuple[int, ...]) -> Evidence | None:
         """Read what :meth:`to_json` wrote, for means of this shape; files of 0.1.0 do not hold it."""
         if content is None:
             return None
-        if not isinstance(content, dict) or set(content) - {"refits"} != set(NUMBERS):
+        if not isinstance(content, dict) or set(content) != set(NUMBERS):
             raise refused("it does not say how much values vary, and of how many people that is known")
         shapes = {name: shape[:1] if name == "size" else shape for name in NUMBERS}
         found = [check_shape(name, read_numbers(content[name], name), shapes[name]) for name in NUMBERS]
         if (found[0] < 0).any() or any((numbers <= 0).any() for numbers in found[1:]):
             raise refused("a variance is negative, or a mean is known of nobody")
-        fits = content.get("refits")
-        if fits is not None and (not isinstance(fits, list) or not fits):
-            raise refused("its refits are no list of means")
-        read = [check_means("refits", read_means(fit, "refits"), shape) for fit in fits or ()]
-        variance, number, people, size = found
-        return cls(variance, number, people, size, Refits(np.array(read)) if read else None)
+        return cls(*found)
 
 
 def _compared(asked: Asked, means: Floats, more: Floats) -> tuple[Floats, Floats]:

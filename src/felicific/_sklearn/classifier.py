@@ -534,8 +534,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     def expected_gaps_(self) -> dict[str, float]:
         """The gap of each component that is to be expected on as many new people as it was fitted on.
 
-        It is ``policy_.expected_gaps()``. A policy of cells of up to 50,000 people is fitted twelve times more to say
-        it, when it is first asked for or stored. After :meth:`recalibrate`, on those very people.
+        It is ``policy_.expected_gaps()``, in the printed object, sentences, reports and files alike. After
+        :meth:`recalibrate`, on those very people.
         """
         check_is_fitted(self, "policy_")
         return self.policy_.expected_gaps()

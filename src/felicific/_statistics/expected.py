@@ -37,20 +37,14 @@ def expected_range(means: Floats, error: Floats) -> Floats:
 
     Parameters
     ----------
-    means : array of shape (groups, components), or (ways, groups, components)
-        Several ways of what the means may be count alike.
-    error : array of shape (groups, components)
-        Standard deviations.
+    means, error : array of shape (groups, components)
+        The means, and the standard deviations of their errors.
     """
-    ways = means.reshape(-1, *means.shape[-2:])
     if len(error) == 2:
-        return np.asarray(_expected_distance(ways[:, 0] - ways[:, 1], np.hypot(*error)).mean(axis=0))
-    draws = _draws(error.shape[0])
-    found = np.zeros(error.shape[1])
-    for j in range(error.shape[1]):
-        noise = draws * error[:, j]
-        found[j] = np.mean([np.ptp(way[:, j] + noise, axis=1).mean() for way in ways])
-    return found
+        return _expected_distance(means[0] - means[1], np.hypot(*error))
+    draws = _draws(len(error))
+    each = zip(means.T, error.T, strict=True)
+    return np.array([np.ptp(mean + draws * off, axis=1).mean() for mean, off in each])
 
 
 def expected_ratio(means: Floats, error: Floats) -> Floats:
@@ -58,14 +52,12 @@ def expected_ratio(means: Floats, error: Floats) -> Floats:
 
     Arguments are those of :func:`expected_range`. Where all are 0, the ratio is 1.
     """
-    ways, draws = means.reshape(-1, *means.shape[-2:]), _draws(error.shape[0])
-    found = np.zeros((len(ways), error.shape[1]))
-    for j in range(error.shape[1]):
-        for i, way in enumerate(ways):
-            drawn = np.maximum(way[:, j] + draws * error[:, j], 0.0)
-            low, high = drawn.min(axis=1), drawn.max(axis=1)
-            found[i, j] = np.divide(low, high, out=np.ones_like(low), where=high > 0).mean()
-    return np.asarray(found.mean(axis=0))
+    draws, found = _draws(len(error)), []
+    for mean, off in zip(means.T, error.T, strict=True):
+        drawn = np.maximum(mean + draws * off, 0.0)
+        low, high = drawn.min(axis=1), drawn.max(axis=1)
+        found.append(np.divide(low, high, out=np.ones_like(low), where=high > 0).mean())
+    return np.array(found)
 
 
 #: What to expect of a requirement, by what it makes of means.

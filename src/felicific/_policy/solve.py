@@ -58,6 +58,9 @@ def solve(
 ) -> Policy:
     """Find the policy of least loss that meets every requirement: one linear program.
 
+    Of equally good ones it is the one nearest to today's decisions, even if another has a smaller gap;
+    ``frontier(...).at(gap=...)`` finds that.
+
     Parameters
     ----------
     source : Moments, or table

@@ -774,7 +774,7 @@ def test_constraint_with_a_taken_name(fit, refuses):
 
 def test_impossible_floor(fit, refuses):
     """A floor that nobody can reach is infeasible, in words and units."""
-    with refuses(InfeasibleError, "statistical_parity(decision=1)", "at least 1.5 share") as caught:
+    with refuses(InfeasibleError, "statistical_parity(decision=1)", "at least 1.5") as caught:
         fit(constraints=[Floor("statistical_parity(decision=1)", 1.5)])
     assert len(caught.value.conflict) == 1
 

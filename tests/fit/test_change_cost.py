@@ -2,14 +2,15 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
-from felicific import FairClassifier, Individual, Policy, moments, solve
+from felicific import FairClassifier, Individual, Policy, frontier, moments, solve
 from felicific._fit.fitted import achieved
 from felicific._people.people import People
-from felicific.exceptions import DataError
+from felicific.exceptions import DataError, MomentsError
 
 
 def applicants(n, seed=0, classes=2):
@@ -201,3 +202,25 @@ def test_changes_alone_by_a_policy_that_is_chosen():
         blind.fit(X)  # what is chosen infers the group, and is fitted to labels
     chosen = FairClassifier(fair.estimator, gap=0.05, **settings).fit(X)
     assert chosen.policy_.kind == "score"
+
+
+@pytest.mark.parametrize("find", [solve, frontier])
+def test_a_table_that_is_not_in_memory_is_told_who_people_are(find, refuses):
+    """The remedy of the error works: with key= an engine finds the cost that memory finds; else none is looked for."""
+    X, y = applicants(400)
+    table = pl.from_pandas(X.assign(y=y, score=1 / (1 + np.exp(-X["a"]))))
+    said = {
+        "proba": "score",
+        "y": "y",
+        "sensitive_features": "sex",
+        "happiness": "decision",
+        "random_state": 0,
+    }
+    with refuses(DataError, "nothing says who they are", remedy="key="):
+        find(table.lazy(), change_cost="auto", **said)
+    costs = [find(some, change_cost="auto", key="id", **said).change_cost for some in (table, table.lazy())]
+    assert costs[0] == costs[1] > 0
+    assert find(table.lazy(), policy="label", change_cost="auto", **said).change_cost == 0.0
+    sums = moments(table, **{name: part for name, part in said.items() if name != "random_state"})
+    with refuses(MomentsError, "key= comes too late", remedy="moments"):
+        find(sums, key="id")

@@ -1,4 +1,4 @@
-"""What gap to expect on new people: the formula, the refits, the words, the files, and the one warning of a fit."""
+"""What gap to expect on new people: the formula, the words, the files, and the one warning of a fit."""
 
 import json
 import math
@@ -17,9 +17,8 @@ from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.pipeline import make_pipeline
 from strategies import examples
 
-from felicific import FairClassifier, Floor, Happiness, Policy, Score, audit, moments, solve
+from felicific import FairClassifier, Floor, Happiness, Policy, audit, moments, solve
 from felicific._documents import checksum
-from felicific._fit.refits import REFITS
 from felicific._statistics.expected import expected_range, pooled_variance
 from felicific.exceptions import ClusterWarning, DataError, GroupError, PolicyFileError, PolicyWarning
 
@@ -104,12 +103,13 @@ def test_expected_gaps_are_those_of_a_naive_formula(kind, among):
     evidence = fair.policy_.basis.evidence
     assert evidence.number[:, 0] == pytest.approx([row[0] for row in found.values()])
     assert evidence.variance[:, 0] == pytest.approx([row[2] for row in found.values()], rel=1e-9)
-    assert fair.policy_.expected_gaps()["funds"] == pytest.approx(naive_gap(found), rel=0.02)
+    policy = fair.policy_
+    assert policy.expected_gaps()["funds"] == pytest.approx(naive_gap(found), rel=0.02)
     many = {"a": 50, "b": 400, "c": 1_000}
     sizes = X["group"].value_counts()
     shares = np.array([row[0] / sizes[z] for z, row in found.items()])
     expected = naive_gap(found, shares * [*many.values()])
-    assert fair.policy_.expected_gaps(many)["funds"] == pytest.approx(expected, rel=0.02)
+    assert policy.expected_gaps(many)["funds"] == pytest.approx(expected, rel=0.02)
 
 
 @given(
@@ -170,6 +170,7 @@ def test_frequencies_count_and_sampling_weights_do_not():
     stand = fitted(X, y, fit={"sample_weight": twice, "weight_kind": "sampling"}).policy_
     assert counted.expected_gaps() == pytest.approx(doubled.expected_gaps())
     assert stand.expected_gaps() == pytest.approx(plain.expected_gaps(), rel=1e-6)
+    assert stand.expected_gaps() == pytest.approx(plain.expected_gaps(), rel=1e-6)
     assert stand.basis.evidence.size == pytest.approx(plain.basis.evidence.size)
     uneven = np.where(np.arange(len(X)) % 4 == 0, 5.5, 0.5)
     known = fitted(X, y, fit={"sample_weight": uneven, "weight_kind": "sampling"}).policy_.basis.evidence
@@ -192,48 +193,22 @@ def test_people_of_one_cluster_tell_less():
     assert moved.number == pytest.approx(evidence.number)
 
 
-# ---------------------------------------------------------------------------------------------------------
-# Refits
-
-
-def test_refits_are_an_explicit_bootstrap():
-    """Twelve fits on rows that count as often as Poisson numbers say, valued on the rows as they are."""
-    X, y = make_people(500)
-    fair = fitted(X, y, policy=Score(cells=20), gap=0.01)
-    rng = np.random.default_rng(15)
-    means, cells = [], fair.policy_.signal
-    original = moments(
-        X, proba=["p0", "p1"], y=y, sensitive_features="group", happiness="decision", policy=cells
-    )
-    for _ in range(REFITS):
-        rows = np.repeat(np.arange(500), rng.poisson(1.0, 500))
-        table = X.iloc[rows]
-        again = moments(
-            table,
-            proba=["p0", "p1"],
-            y=y[rows],
-            sensitive_features="group",
-            happiness="decision",
-            policy=cells,
-        )
-        means.append(original.evaluate(solve(again, gap=0.01, random_state=0).q).means[:, 0])
-    n = X["group"].value_counts().sort_index().to_numpy()
-    variance = fair.policy_.basis.evidence.likely[:, 0]
-    draws = np.random.default_rng(3).standard_normal((100_000, 2)) * np.sqrt(variance / n)
-    naive = np.mean([np.ptp(mean + draws, axis=1).mean() for mean in means])
-    assert fair.expected_gaps_["decision"] == pytest.approx(naive, rel=0.02)
-    assert fair.expected_gaps_["decision"] != pytest.approx(
-        fair.policy_.expected_gaps()["decision"], rel=1e-3
-    )
-
-
-def test_stored_classifiers_say_what_they_said():
-    """What was found before a classifier is stored is stored with it; people are not."""
-    fair = fitted(*make_people())
+@pytest.mark.parametrize("kind", ["score", "label", "individual"])
+def test_one_number_wherever_it_is_said(kind):
+    """The printed object, sentences, report and file say one number, stored or not, asked for before that or not."""
+    X, y = make_people()
+    fair = fitted(X, y, policy=kind)
     late = pickle.loads(pickle.dumps(fair))
     said = fair.expected_gaps_
+    assert said == fair.policy_.expected_gaps() == late.expected_gaps_ == late.policy_.expected_gaps()
     assert pickle.loads(pickle.dumps(fair)).expected_gaps_ == said
-    assert late.expected_gaps_ == late.policy_.expected_gaps()
+    file = Policy.from_json(fair.policy_.to_json(), loss="error")
+    assert file.expected_gaps(90) == late.policy_.expected_gaps(90) == fair.policy_.expected_gaps(90)
+    about = f"a gap of about {said['decision']:.2g} must be expected"
+    others = make_people(300, seed=3)
+    for text in (repr(fair), repr(late), str(fair.policy_), str(file), fair.report(*others).to_html()):
+        assert about in text
+    assert late.policy_.sha256 == fair.policy_.sha256 == file.sha256
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -266,6 +241,7 @@ def test_policies_of_the_frontier_know_what_to_expect(kind):
     found = naive_variance(moved.predict_proba(X), value, everybody, X["group"].to_numpy())
     assert moved.policy_.basis.evidence.variance[:, 0] == pytest.approx([row[2] for row in found.values()])
     assert moved.policy_.expected_gaps()["decision"] == pytest.approx(naive_gap(found), rel=0.02)
+    assert moved.expected_gaps_ == moved.policy_.expected_gaps()
 
 
 @pytest.mark.parametrize("kind", ["score", "label", "soft-label", "individual"])
@@ -374,12 +350,13 @@ def test_one_warning_where_chance_exceeds_what_was_asked():
     text = str(found[0].message)
     n = int(fair.policy_.basis.evidence.number.min())
     assert f"from {n} people in" in text
-    assert "0.02 was asked for: ask for at least that, or pool groups" in text
+    assert "by chance alone, 0.02 was asked for: ask for at least that." in text
     assert found[0].filename == __file__
     assert text in repr(fair)
     rare = {"n": 3_000, "shares": (0.02, 0.98)}
     assert "0 was asked for" in str(caught(people=rare, gap=0.0)[1][0].message)
-    for quiet in ({"gap": 0.0}, {"gap": 0.1}, {"people": rare, "gap": {}}, {"people": rare, "gap": 0.9}):
+    assert "0.9 was asked for: fit on more people" in str(caught(people=rare, gap=0.9)[1][0].message)
+    for quiet in ({"gap": 0.0}, {"gap": 0.1}, {"people": rare, "gap": {}}):
         assert caught(**quiet)[1] == []
 
 
@@ -421,7 +398,7 @@ def test_at_most_one_warning_for_a_fit():
         fair = fitted(X.assign(id=X["id"] // 2), y, gap=0.01, loss=[[0.0, 3.0], [0.05, 0.0]])
     assert [warning.category for warning in found] == [PolicyWarning]
     assert str(found[0].message).startswith("Every group loses")
-    for text in ("Every group loses", "min_people=100", "different keys"):
+    for text in ("Every group loses", "0.01 was asked for: ask for at least that", "different keys"):
         assert text in repr(fair)
     with pytest.warns(ClusterWarning, match="different keys"):
         fitted(*(lambda X, y: (X.assign(id=X["id"] // 2), y))(*make_people(2_000)), gap=0.2)

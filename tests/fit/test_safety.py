@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
-from felicific import FairClassifier, Happiness, Score, audit
+from felicific import FairClassifier, Happiness, Losers, Score, audit
 from felicific._audit.methods import Measure
 from felicific._fit.safety import HELD_OUT, Trial, split
 from felicific._policy.lottery import make_salt
@@ -46,7 +46,7 @@ def test_a_safe_fit_says_what_it_showed(crowd):
     assert set(certificate.gaps.values()) == {0.2}
     assert fair.loss_ < certificate.loss < fair.loss_ + 0.1
     assert certificate.smallest == int(HELD_OUT * np.bincount(crowd["group"]).min())
-    for words in ("confidence 0.9", "at most 0.2 share", "accuracy at least", "held out", "group mix"):
+    for words in ("confidence 0.9", "at most 0.2", "accuracy at least", "held out", "group mix"):
         assert words in str(certificate)
     assert max(fair.gaps_.values()) <= 0.2 + 1e-9
     assert certificate.to_dict()["gaps"] == certificate.gaps
@@ -474,3 +474,23 @@ def test_remedies_can_be_followed(crowd):
     fair = FairClassifier(crowd.frozen("pandas"), **(PARITY | {"gap": 0.02, "confidence": 0.99}))
     with refused(CertificateError, remedy="clusters"):
         fair.fit(table, crowd.y, cluster="branch")
+
+
+@pytest.mark.parametrize("kind", ["score", "individual"])
+def test_what_was_asked_keeps_its_words(kind):
+    """A safe fit aims at fewer losers than were asked for; what it reached and its prices go by what was asked."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6_000, 2))
+    group = np.where(rng.random(6_000) < 0.5, "a", "b")
+    y = (X[:, 0] + 0.4 * (group == "b") + rng.logistic(size=6_000) > 0).astype(int)
+    model = FrozenEstimator(LogisticRegression().fit(X[:1_000], y[:1_000]))
+    limits = [Losers(0.3), Losers(0.35, groups=["a"])]
+    fair = FairClassifier(
+        model, happiness="decision", gap=0.2, constraints=limits, confidence=0.9, policy=kind, random_state=0
+    ).fit(X, y, sensitive_features=group)
+    words = [
+        "at most 30 % of the people get less than today",
+        "at most 35 % of group 'a' get less than today",
+    ]
+    assert [*fair.policy_.reached] == words
+    assert {name for name in fair.policy_.prices if "%" in name} <= {*words}

@@ -744,3 +744,33 @@ def test_apply_refuses_unknown_groups(refuses):
     """A group that was never fitted is named together with the known ones."""
     with refuses(GroupError, "'X'", "row 1", "known are 'F', 'M'", remedy="Fit on data"):
         POLICY.odds([0, 1], ["F", "X"])
+
+
+def test_outcomes_name_groups_and_components():
+    """Printed, or as a dict, every number of an outcome stands with its group and component."""
+    people = {"sex": ["f", "m"] * 50, "score": [0.2, 0.7, 0.6, 0.4] * 25, "repaid": [0, 1, 1, 0] * 25}
+    policy = solve(
+        people,
+        proba="score",
+        y="repaid",
+        sensitive_features="sex",
+        happiness={"yes": "decision", "right": "decision == y"},
+        gap=0.0,
+        random_state=0,
+    )
+    for outcome in policy.outcomes.values():
+        found = outcome.to_dict()
+        assert found["loss"] == outcome.loss
+        for z, group in enumerate(policy.groups):
+            assert found["changed"][group] == outcome.changed[z]
+            for j, name in enumerate(("yes", "right")):
+                assert found["gaps"][name] == outcome.gaps[j]
+                for part in ("means", "gains", "loses"):
+                    assert found[part][name][group] == getattr(outcome, part)[z, j]
+        assert f"'yes': means 'f' {outcome.means[0, 0]:.6g}, 'm' {outcome.means[1, 0]:.6g}" in repr(outcome)
+    old = replace(
+        policy, basis=replace(policy.basis, today=replace(policy.basis.today, changed=None, gains=None))
+    )
+    assert old.outcomes["today"].to_dict()["gains"] is None
+    assert "changed" not in repr(old.outcomes["today"])
+    assert "array" in repr(policy.outcome)

@@ -242,6 +242,8 @@ def test_arrays_have_attributes_by_position_and_tables_by_name():
         solve(of_frame, constraints=[Gap("paid", 0.05, between=["sex"])]).loss,
     }
     assert len(losses) == 1
+    words = [*solve(by_place, constraints=[Ratio("paid", 0.5, between=0)]).reached]
+    assert words == ["mean 'paid' of every group by attribute 0 at least 0.5 of the highest"]
     one = moments(frame, **ROLES | {"sensitive_features": "sex"})
     assert one.attributes == ("sex",)
     assert solve(one, constraints=[Gap("paid", 0.05, between="sex")]).loss == solve(one, gap=0.05).loss

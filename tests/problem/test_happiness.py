@@ -644,7 +644,7 @@ def test_titles_are_what_a_reader_says(happiness, classes, titles):
         ("€", 0.5, "€0.5"),
         ("$", math.inf, "inf"),
         ("k$", 16.0, "16 k$"),
-        ("share", 0.25, "0.25 share"),
+        ("share", 0.25, "0.25"),
         ("", 0.25, "0.25"),
     ],
 )

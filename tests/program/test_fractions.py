@@ -228,7 +228,7 @@ def test_floor_of_today():
 def test_one_level_is_searched_for():
     """Two fractions that are compared are one too many, by name; a floor of the second will do."""
     sums = sums_of(crowd(), [PRECISION, "negative_predictive_parity"], Score())
-    words = "'precision_parity' at most 0 share and gap of 'negative_predictive_parity' at most 0 share"
+    words = "'precision_parity' at most 0 and gap of 'negative_predictive_parity' at most 0"
     with pytest.raises(ConstraintError, match=words) as refused:
         solve(sums, gap=0.0)
     assert "Floor" in refused.value.remedy
@@ -250,7 +250,7 @@ def test_conflicts_are_irreducible_and_in_words():
         )
     words = refused.value.conflict
     assert len(words) == 2
-    assert "gap of 'precision_parity' at most 0.001 share" in words
+    assert "gap of 'precision_parity' at most 0.001" in words
     assert all("equal_opportunity" not in part for part in words)
     assert sum("'decision' of group" in part for part in words) == 1
     solve(sums, gap={PRECISION: 0.001}, random_state=0)  # each of them alone can be met

@@ -182,3 +182,14 @@ class Told(ClassifierMixin, BaseEstimator):
 
     def predict(self, X):
         return (X[:, 0] > 0.5).astype(int)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("seed", range(4))
+def test_the_frontier_has_the_least_gap_of_the_optimal_ones(policy, seed):
+    """A gap that leaves room: the solution is the nearest, the frontier's policy as good and of no larger gap."""
+    computed = sums(seed, POLICIES[policy])
+    most = {component.name: 1.0 for component in computed.components}
+    solved, there = solve(computed, gap=most), frontier(computed, gap=most).at(gap=most)
+    assert there.loss == pytest.approx(solved.loss, abs=1e-9)
+    assert max(there.gaps.values()) <= max(solved.gaps.values()) + 1e-9

@@ -8,7 +8,6 @@ from typing import Self, cast
 
 from felicific._fit.fitted import Fitted, carried, kept_people, share_drawn, stated
 from felicific._fit.losers import LosersRow, price_of_losers
-from felicific._fit.refits import MOST, refitted_gaps
 from felicific._frontier.frontier import Frontier, cell_frontier
 from felicific._people.people import People
 from felicific._policy.basis import UNCHANGED
@@ -69,7 +68,7 @@ class FittedCells(Fitted):
             problem=problem,
             policy=policy,
             share_randomized=share_drawn(policy, people),
-            people=None if policy.sums_suffice and len(people) > MOST else people,
+            people=None if policy.sums_suffice else people,
             compared=compared,
             labelled=compared,
         )
@@ -83,15 +82,6 @@ class FittedCells(Fitted):
     def sums(self) -> Moments:
         """The sums that the policy was fitted on."""
         return self.moments
-
-    @cached_property
-    def expected_gaps(self) -> dict[str, float]:
-        """By fitting again on people who are drawn anew, where there are some in memory, and few."""
-        # What was certified is another place of the frontier than the one that was asked for.
-        settled = self.certificate is not None or self.policy.expected
-        people = None if settled or not self.policy.sums_suffice else self.people
-        found = None if people is None else refitted_gaps(self.problem, people, self.policy, self.moments)
-        return self.policy.expected_gaps() if found is None else found
 
     @cached_property
     def frontier(self) -> Frontier:

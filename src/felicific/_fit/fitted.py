@@ -56,8 +56,7 @@ class Fitted(ABC):
 
     def __getstate__(self) -> dict[str, Any]:
         # People stay out of files, and a frontier is solved again from what is kept.
-        kept = {field.name: getattr(self, field.name) for field in fields(self)} | {"people": None}
-        return kept | {name: found for name, found in vars(self).items() if name == "expected_gaps"}
+        return {field.name: getattr(self, field.name) for field in fields(self)} | {"people": None}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self  # nothing in it changes
@@ -71,11 +70,6 @@ class Fitted(ABC):
     def price_of_losers(self) -> list[LosersRow]:
         """What it costs that fewer people lose; empty where sums do not tell, or nobody loses."""
         return []
-
-    @cached_property
-    def expected_gaps(self) -> dict[str, float]:
-        """Gaps to expect on as many new people, as well as that is known here."""
-        return self.policy.expected_gaps()
 
     @cached_property
     @abstractmethod
@@ -138,14 +132,20 @@ class Fitted(ABC):
 
         ``fitted`` is what this one does to those it was fitted on, ``held_out`` what any policy does to others.
         """
-        shares = [share for one in asked.kept for share in one.shares(asked.components, self.policy.groups)]
+        shares, aimed = (
+            [share for one in some.kept for share in one.shares(some.components, self.policy.groups)]
+            for some in (asked, self.problem)
+        )
         trial = Trial(method, confidence, asked.widths, fitted, tuple(shares))
         policy, certificate = certify(self.frontier, trial, held_out, self.finished)
         found = replace(self, problem=asked, certificate=certificate)._with(policy, self.frontier)
-        # What was asked for is the gap that was shown, not the one at this place of the frontier.
-        gaps = gaps_asked(asked.requirements, asked.components)
-        stated = replace(found.policy, basis=replace(found.policy.basis, asked=gaps))
-        fresh = replace(found, policy=stated)
+        # What was asked for is what was shown, not what is kept at this place of the frontier.
+        gaps, basis = gaps_asked(asked.requirements, asked.components), found.policy.basis
+        said = {mine.words: share.words for mine, share in zip(aimed, shares, strict=True)}
+        kept = tuple(replace(one, words=said.get(one.words, one.words)) for one in basis.requirements)
+        prices = {said.get(name, name): price for name, price in found.policy.prices.items()}
+        basis = replace(basis, asked=gaps, requirements=kept)
+        fresh = replace(found, policy=replace(found.policy, basis=basis, prices=prices))
         vars(fresh)["frontier"] = self.frontier
         return fresh
 

@@ -29,7 +29,7 @@ from felicific._program.crowd import Ledgers
 from felicific._program.moments import Moments
 from felicific._program.signals import Individual, Label, Signal
 from felicific._program.sums import compute_moments
-from felicific._typing import LossLike, RandomState, Table
+from felicific._typing import Array, LossLike, RandomState, Table
 from felicific.exceptions import DataError, InfeasibleError
 
 
@@ -55,6 +55,7 @@ def frontier(
     sample_weight: Any = None,
     missing_group: str | None = None,
     group_proba: Mapping[Any, Any] | None = None,
+    key: str | Array | None = None,
 ) -> Frontier:
     """The exact trade-off between loss and gap; of a ratio, the least loss for some values of it.
 
@@ -77,7 +78,7 @@ def frontier(
     random_state : None, int or NumPy generator
         Where the lottery's salt comes from.
     policy, proba, y, sensitive_features, happiness, loss, classes, favourable, predicted, today, sample_weight,
-    missing_group, group_proba :
+    missing_group, group_proba, key :
         Of a table: as for :func:`felicific.solve`. Individual policies need it in memory.
 
     Returns
@@ -111,6 +112,7 @@ def frontier(
         sample_weight,
         missing_group,
         group_proba,
+        key,
     )
     salt, listed = make_salt(random_state), check_constraints(constraints)
     cost = check_change_cost(change_cost)
@@ -121,7 +123,7 @@ def frontier(
         closing = Closing.of(gap, listed, joined.components, move)
         return _cells(joined, closing, group_at_predict, salt, cost)
     kind = said.kind(source, group_at_predict)
-    with said.people(source, cost, constraints=listed, see_group=group_at_predict) as (people, problem):
+    with said.people(source, kind, cost, constraints=listed, see_group=group_at_predict) as (people, problem):
         # All that is measured is closed, not what only a constraint speaks of.
         everything = gap is None and move is None and not any(one.replaces_gap for one in listed)
         closed = list(problem.closed) if everything else gap

@@ -112,6 +112,7 @@ class Basis:
                     "component": asked.j,
                     "over": asked.over,
                     "measure": asked.measure,
+                    "number": asked.number,
                     "names": plain(list(asked.names), "group"),
                     "shares": asked.shares.tolist(),
                     "left_out": [
@@ -160,9 +161,11 @@ def _asked(content: Any, shape: tuple[int, ...]) -> Asked:
     """Read a requirement, for means of this shape."""
     names = {"words", "component", "measure", "names", "shares", "left_out"}
     if isinstance(content, dict):
-        content = {"over": None} | content
-    if not isinstance(content, dict) or set(content) != {*names, "over"} or type(content["words"]) is not str:
+        content = {"over": None, "number": None} | content
+    if not isinstance(content, dict) or set(content) != {*names, "over", "number"}:
         raise refused("a requirement lacks a part, or has one too many")
+    if type(content["words"]) is not str:
+        raise refused("a requirement has no words")
     j, whose = content["component"], tuple(read_values(content["names"], "group"))
     over = content["over"]
     if over is not None and (type(over) is not int or not 0 <= over < shape[1]):
@@ -173,7 +176,8 @@ def _asked(content: Any, shape: tuple[int, ...]) -> Asked:
     left_out = {
         read_values([name], "group")[0]: read_number(people, "people") for name, people in content["left_out"]
     }
-    return Asked(content["words"], j, content["measure"], shares, whose, left_out, over)
+    number = None if content["number"] is None else read_number(content["number"], "number asked for")
+    return Asked(content["words"], j, content["measure"], shares, whose, left_out, over, number)
 
 
 #: Shares of an outcome that may not be known.

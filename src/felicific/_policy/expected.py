@@ -1,4 +1,4 @@
-"""What gaps to expect of a policy on people it was not fitted on, in numbers and in words."""
+"""What to expect of a policy on people it was not fitted on, in numbers and in words."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from felicific._problem.criteria import CRITERIA
 from felicific._problem.happiness import written
+from felicific._problem.rows import Asked
 from felicific._problem.unions import known_groups
 from felicific._program.evidence import Evidence
 from felicific._typing import Floats
@@ -18,39 +19,66 @@ from felicific.exceptions import DataError, GroupError
 if TYPE_CHECKING:
     from felicific._policy.policy import Policy
 
-#: A gap is hardly known from fewer people of a group.
+#: How many new people: altogether, or of every group; None for as many as were fitted.
+People = float | Mapping[Any, float] | None
+
+#: Who asks for what chance alone shows gets a policy whose values vary a little more or less.
+ABOUT = 1.05
+
+#: Means are hardly known from fewer people of a group.
 FEW = 100
 
 
-def expected_gaps(policy: Policy, people: float | Mapping[Any, float] | None = None) -> dict[str, float]:
+def expected_gaps(policy: Policy, people: People = None) -> dict[str, float]:
     """See :meth:`felicific.Policy.expected_gaps`."""
+    each = [_plain(policy, j) for j in range(len(policy.components))]
+    found = _expected(policy, each, people)
+    return {policy.components[asked.j].name: gap for asked, gap in zip(each, found, strict=True)}
+
+
+def expected_reached(policy: Policy, people: People = None) -> dict[str, float]:
+    """See :meth:`felicific.Policy.expected_reached`."""
+    each = _comparisons(policy)
+    return {asked.words: gap for asked, gap in zip(each, _expected(policy, each, people), strict=True)}
+
+
+def _plain(policy: Policy, j: int) -> Asked:
+    """The gap of a component between all groups, but for people whose group is missing."""
+    rows = known_groups(policy.groups, policy.attributes, policy.unknown)
+    component = policy.components[j]
+    over = [other.name for other in policy.components].index(component.over) if component.over else None
+    names, number = tuple(policy.groups[z] for z in rows), policy.basis.asked.get(component.name)
+    return Asked("", j, "gap", np.eye(len(policy.groups))[rows], names, {}, over, number)
+
+
+def _comparisons(policy: Policy) -> list[Asked]:
+    """What was asked for that compares people otherwise."""
+    return [asked for asked in policy.basis.requirements if asked.measure != "mean"]
+
+
+def _expected(policy: Policy, each: list[Asked], people: People) -> list[float]:
+    """What new people are expected to make of each."""
     evidence = policy.basis.evidence
     if evidence is None:
         raise DataError(
             "This policy does not say how much happiness varies, so the gap to expect is not known.",
             "Fit it again: files and sums of an older felicific lack it.",
         )
-    known, many = evidence.number, evidence.people * _more(policy, evidence, people)[:, None]
-    if people is None and policy.expected:
+    more, found = _more(policy, evidence, people), []
+    for asked in each:
         # These very people, so what ignores the label is known of them without any error.
-        sure = np.array([not component.looks_at_y for component in policy.components])
-        known, many = np.where(sure, np.inf, known), np.where(sure, np.inf, many)
-    return named_gaps(policy, evidence.gaps(policy.outcome.means, many, known, _compared(policy)))
+        sure = people is None and policy.expected and not policy.components[asked.j].looks_at_y
+        number = evidence.expected(asked, policy.outcome.means, more, sure=sure)
+        found.append(_possible(policy, asked, number, asked.reached(policy.outcome.means)))
+    return found
 
 
-def _compared(policy: Policy) -> list[int]:
-    """Positions of the groups that are compared: not of people whose group is missing."""
-    return known_groups(policy.groups, policy.attributes, policy.unknown)
+def _possible(policy: Policy, asked: Asked, number: float, fitted: float) -> float:
+    """No gap is wider than the bounds of happiness allow, and chance brings nobody closer than where it was fitted."""
+    return min(number, fitted if asked.measure == "ratio" else policy.components[asked.j].widest)
 
 
-def named_gaps(policy: Policy, gaps: Floats, least: Floats | None = None) -> dict[str, float]:
-    """Gaps by component; none is wider than the bounds of happiness allow, nor less than where it was fitted."""
-    least = np.zeros(len(gaps)) if least is None else np.nan_to_num(least)
-    each = zip(policy.components, gaps.tolist(), least.tolist(), strict=True)
-    return {c.name: min(max(gap, fitted), c.widest) for c, gap, fitted in each}
-
-
-def _more(policy: Policy, evidence: Evidence, people: float | Mapping[Any, float] | None) -> Floats:
+def _more(policy: Policy, evidence: Evidence, people: People) -> Floats:
     """How many new people there are for each that was fitted, by group."""
     groups = policy.groups
     if people is None:
@@ -71,13 +99,20 @@ def _more(policy: Policy, evidence: Evidence, people: float | Mapping[Any, float
     return np.asarray(numbers / (evidence.size if isinstance(people, Mapping) else evidence.size.sum()))
 
 
-def outlook(policy: Policy, gaps: Mapping[str, float] | None = None) -> str:
-    """What gaps to expect of others, in one sentence; those that were found in another way can be given."""
-    if gaps is None and policy.basis.evidence is None:
+def outlook(policy: Policy) -> str:
+    """What gaps to expect of others, and what they make of requirements that compare people, in one sentence."""
+    if policy.basis.evidence is None:
         return "What gap to expect on new people is not known: how much happiness varies was not kept."
-    gaps = expected_gaps(policy) if gaps is None else gaps
     whom = "On these people" if policy.expected else "On as many new people, independent of each other"
-    return f"{whom}, a gap of about {gaps_in_words(policy, gaps, 2)} must be expected."
+    text = f"{whom}, a gap of about {gaps_in_words(policy, expected_gaps(policy), 2)}"
+    each = _comparisons(policy)
+    asked = [
+        f"{_measured(policy, one, number)} where the {one.words} was asked for"
+        for one, number in zip(each, _expected(policy, each, None), strict=True)
+    ]
+    return (
+        f"{text}{' between all groups' if asked else ''} must be expected{''.join(f', {a}' for a in asked)}."
+    )
 
 
 def gaps_in_words(policy: Policy, gaps: Mapping[str, float], digits: int = 6) -> str:
@@ -102,25 +137,61 @@ def _about(policy: Policy, j: int, gap: float, digits: int = 2) -> str:
     return policy.components[j].quantity(0.0 if negligible else float(f"{gap:.{digits}g}"))
 
 
+def _measured(policy: Policy, asked: Asked, number: float) -> str:
+    """A gap or a ratio, as it is measured, with two digits."""
+    text = f"{number:.2g}" if asked.measure == "ratio" else _about(policy, asked.j, number)
+    return f"a {asked.measure} of about {text}"
+
+
+def _two_digits(number: float, *, up: bool = True) -> float:
+    """Rounded to the side on which asking for it helps."""
+    if number <= 0:
+        return 0.0
+    places = 1 - math.floor(math.log10(number))
+    scale = 10.0**places
+    return round((math.ceil if up else math.floor)(round(number * scale, 9)) / scale, places)
+
+
 def too_few(policy: Policy) -> list[str]:
-    """Whether so few people tell less than was asked for, even of groups that are truly alike: the worst component."""
+    """Whether so few people tell less than was asked for, even of groups that are truly alike: the worst of it."""
     evidence = policy.basis.evidence
     if evidence is None or policy.expected:
         return []
-    rows = _compared(policy)
-    equal = np.zeros_like(policy.outcome.means)
-    chance = named_gaps(policy, evidence.gaps(equal, evidence.people, among=rows))
-    found = []
-    for j, component in enumerate(policy.components):
-        asked, gap = policy.basis.asked.get(component.name, math.inf), chance[component.name]
-        z = rows[int(evidence.number[rows, j].argmin())]
-        few = float(evidence.number[z, j])
-        if gap > asked and (asked > 0 or few < FEW):
-            text = (
-                f"About {_about(policy, j, gap)} of {component.name!r} must be expected from {written(few, 3)} people "
-                f"in {policy.groups[z]!r}, {component.quantity(asked)} was asked for: ask for at least that, or pool "
-                "groups"
-            )
-            text += f", or leave small ones out: Gap(..., min_people={FEW})." if few < FEW else "."
-            found.append((-gap / max(component.widest, gap) if asked == 0 else asked / gap, text))
-    return [text for _, text in sorted(found)[:1]]
+    plain = [_plain(policy, j) for j in range(len(policy.components))]
+    found = [
+        _short(policy, evidence, asked)
+        for asked in (*plain, *_comparisons(policy))
+        if asked.number is not None
+    ]
+    return [text for _, text in sorted(one for one in found if one is not None)[:1]]
+
+
+def _short(policy: Policy, evidence: Evidence, asked: Asked) -> tuple[float, str] | None:
+    """What is to be said of one comparison, and how bad it is: the less the worse."""
+    assert asked.number is not None, "a number was asked for"
+    component, ratio, number = policy.components[asked.j], asked.measure == "ratio", asked.number
+    means = policy.outcome.means
+    chance = evidence.expected(asked, means, np.ones(len(policy.groups)), alike=True)
+    chance = _two_digits(chance, up=False) if ratio else min(_two_digits(chance), component.widest)
+    inside = asked.shares > 0
+    counted = inside @ evidence.number[:, asked.j]
+    u = int(counted.argmin())
+    apart, allowed = (1.0 - chance, 1.0 - number) if ratio else (chance, number)
+    exceeds = apart > ABOUT * allowed
+    if counted[u] >= FEW and not (exceeds and allowed > 0):
+        return None
+    said = f"{number:.6g}" if ratio else component.quantity(number)
+    text = (
+        f"A{_measured(policy, asked, chance)[1:]} of {component.name!r} must be expected from "
+        f"{written(float(counted[u]), 3)} people in {asked.names[u]!r} by chance alone, {said} was asked for: "
+    )
+    remedies = [f"ask for {'at most' if ratio else 'at least'} that"] * exceeds
+    remedies += ["pool groups"] * (len(counted) > 2)
+    size = inside @ evidence.size
+    if size[u] < FEW and (size >= FEW).sum() > 1:
+        written_so = f"{asked.measure.capitalize()}(..., min_people={FEW})"
+        remedies.append(f"leave small ones out ({written_so}, in the shell --min-people {FEW})")
+    badness = (
+        allowed / max(apart, 1e-300) if allowed else -apart / (1.0 if ratio else max(component.widest, apart))
+    )
+    return badness, f"{text}{', or '.join(remedies or ['fit on more people'])}."

@@ -44,7 +44,7 @@ from felicific._policy.basis import (
     read_share,
     write_outcome,
 )
-from felicific._policy.expected import expected_gaps, outlook, too_few
+from felicific._policy.expected import expected_gaps, expected_reached, outlook, too_few
 from felicific._policy.lottery import SEEDED, check_keys, draw, keys_as_text, make_salt
 from felicific._policy.sql import Names
 from felicific._problem.change import EVERY_GROUP_LOSES, cost_of_changes, three_points
@@ -306,14 +306,19 @@ class Policy(ABC):
 
         Unconstrained is a policy of the same kind, at the same cost of changes, of which nothing is required: from
         today to there decisions are tuned, and from there on made fair. What is not known is left out, such as of
-        files that older versions wrote.
+        files that older versions wrote. Print one, or read its ``to_dict()``, for the names of groups and components.
         """
         points = {
             "today": self.basis.today,
             "unconstrained": self.basis.unconstrained,
             "proposed": self.outcome,
         }
-        return {name: outcome for name, outcome in points.items() if outcome is not None}
+        names = tuple(component.name for component in self.components)
+        return {
+            name: replace(outcome, groups=self.groups, components=names)
+            for name, outcome in points.items()
+            if outcome is not None
+        }
 
     # -----------------------------------------------------------------------------------------------------
     # What to expect of others
@@ -341,6 +346,18 @@ class Policy(ABC):
         [0.11, 0.08, 0.08]
         """
         return expected_gaps(self, people)
+
+    def expected_reached(self, people: float | Mapping[Any, float] | None = None) -> dict[str, float]:
+        """What new people are expected to make of every requirement that compares others than all groups, by its words.
+
+        The gap or the ratio of :attr:`reached`, expected as :meth:`expected_gaps` expects gaps.
+
+        Parameters
+        ----------
+        people : number, or dict of group to number, optional
+            As for :meth:`expected_gaps`.
+        """
+        return expected_reached(self, people)
 
     def cautions(self) -> list[str]:
         """What whoever fitted it should be warned of, the worst first."""

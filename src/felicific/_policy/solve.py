@@ -55,8 +55,12 @@ def solve(
     sample_weight: Any = None,
     missing_group: str | None = None,
     group_proba: Mapping[Any, Any] | None = None,
+    key: str | Array | None = None,
 ) -> Policy:
     """Find the policy of least loss that meets every requirement: one linear program.
+
+    Of equally good ones it is the one nearest to today's decisions, even if another has a smaller gap;
+    ``frontier(...).at(gap=...)`` finds that.
 
     Parameters
     ----------
@@ -72,7 +76,7 @@ def solve(
     change_cost : number or "auto"
         What a decision that is not today's costs beside the loss, in its unit, per person. "auto" takes, for the score
         of two classes, the largest that does as well as the best on folds, which moments hold by ``folds=5``; 0 for any
-        other policy.
+        other policy. Of a table, ``key`` says who people are, as for :func:`felicific.moments`.
     group_at_predict : bool
         False for a policy that decides alike in all groups, because the group is not known when it decides.
     random_state : None, int or NumPy generator
@@ -80,7 +84,8 @@ def solve(
     policy : {"score", "label", "soft-label", "individual"}, Score(...) or Individual(...)
         Of a table: what the policy sees besides the group; by default the score, or the label where there are no
         probabilities.
-    proba, y, sensitive_features, happiness, loss, classes, favourable, predicted, today, sample_weight, missing_group :
+    proba, y, sensitive_features, happiness, loss, classes, favourable, predicted, today, sample_weight, missing_group,
+    key :
         Of a table: as for :func:`felicific.moments`.
     group_proba : {group: column}, optional
         Of a table: how likely each person is of each group, by a model of the group that was fitted on other people.
@@ -123,6 +128,7 @@ def solve(
         sample_weight,
         missing_group,
         group_proba,
+        key,
     )
     salt, listed = make_salt(random_state), check_constraints(constraints)
     gap, cost = default_gap(gap, listed), check_change_cost(change_cost)
@@ -136,7 +142,7 @@ def solve(
         )
     kind = said.kind(source, group_at_predict)
     asked: dict[str, Any] = {"gap": gap, "constraints": listed, "see_group": group_at_predict}
-    with said.people(source, cost, **asked) as (people, problem):
+    with said.people(source, kind, cost, **asked) as (people, problem):
         if not kind.sees_x:
             moments = compute_moments(people, problem, cast(Signal, kind))
             moments.check_complete()
@@ -191,6 +197,7 @@ class Said:
     sample_weight: Any
     missing_group: str | None = None
     group_proba: Any = None
+    key: Any = None
 
     def refuse_beside_moments(self) -> None:
         """Refuse what belongs to a table beside moments, which were summed up already."""
@@ -224,7 +231,7 @@ class Said:
         return kind
 
     def people(
-        self, table: Table, change_cost: ChangeCost, **asked: Any
+        self, table: Table, kind: Signal | Individual, change_cost: ChangeCost, **asked: Any
     ) -> AbstractContextManager[tuple[People | LazyPeople, Problem]]:
         """The people, in folds if the cost of changes is found on them, and what is ``asked`` of decisions."""
         columns = Columns(
@@ -235,8 +242,9 @@ class Said:
             self.today,
             weight=self.sample_weight,
             missing_group=self.missing_group,
-            folds=FOLDS if change_cost == "auto" else 0,
+            folds=FOLDS if change_cost == "auto" and kind.weighs_changes(2) else 0,
             group_proba=self.group_proba,
+            key=self.key,
         )
 
         def problem(decisions: Array) -> Problem:

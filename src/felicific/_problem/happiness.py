@@ -153,8 +153,10 @@ class Component:
         return f"decided {decision}" + (f", truly {label}" if label else "")
 
     def quantity(self, number: float) -> str:
-        """Write a number of this component with its unit."""
-        return self.cell(number, 6) if self.in_currency else f"{written(number, 6)} {self.unit}".rstrip()
+        """Write a number of this component with its unit; of a share, which says so itself, the number alone."""
+        if self.in_currency or self.unit == "share":
+            return self.cell(number, 6)
+        return f"{written(number, 6)} {self.unit}".rstrip()
 
     def cell(self, number: float, digits: int = 5) -> str:
         """Write a number without its unit, unless that is a currency: $16,000."""

@@ -86,7 +86,7 @@ class Gap(Requirement):
         for j in self.components(sums.components):
             component = sums.components[j]
             words = f"gap of {component.name!r}{whose} at most {component.quantity(self.at_most)}"
-            said = _compared(sums, j, words, "gap", self.between, self.min_people)
+            said = _compared(sums, j, words, "gap", self.between, self.min_people, self.at_most)
             name = component.name if self.is_plain_gap else None
             rows.append(
                 GapRow(said, self.at_most, name)
@@ -169,8 +169,9 @@ class Ratio(Requirement):
     def _row(self, sums: Sums, j: int) -> Row:
         component, origin = sums.components[j], float(sums.origin[j])
         who, size = words_of(self.between, self.min_people)
-        words = f"mean {component.name!r} of every {who or 'group'}{size} at least {self.at_least:.6g} of the highest"
-        said = _compared(sums, j, words, "ratio", self.between, self.min_people)
+        named = f"group by {who}" if "attribute " in who else who or "group"
+        words = f"mean {component.name!r} of every {named}{size} at least {self.at_least:.6g} of the highest"
+        said = _compared(sums, j, words, "ratio", self.between, self.min_people, self.at_least)
         least = said.shares @ sums.least[:, j] + origin  # of a fraction, what is divided
         lowest = int(least.argmin())
         if least[lowest] < -1e-12 * (abs(origin) + np.abs(sums.least[:, j]).max()):
@@ -366,13 +367,15 @@ def _check_compared(asked: Gap | Ratio) -> None:
         check_min_people(asked.min_people)
 
 
-def _compared(sums: Sums, j: int, words: str, measure: str, between: Between, min_people: float) -> Asked:
+def _compared(
+    sums: Sums, j: int, words: str, measure: str, between: Between, min_people: float, number: float
+) -> Asked:
     """Whose means of a component are compared."""
     unions, left_out = compared(sums, between, min_people)
     over = over_of(sums, j)
     counted = sums.counted[:, j if over is None else over]
     shares = np.array([union.shares(counted) for union in unions])
-    return Asked(words, j, measure, shares, tuple(union.name for union in unions), left_out, over)
+    return Asked(words, j, measure, shares, tuple(union.name for union in unions), left_out, over, number)
 
 
 def over_of(sums: Sums, j: int) -> int | None:

@@ -138,6 +138,8 @@ class Asked:
         Who is not compared, and how many people they are.
     over : int, or None
         Of a fraction the position of its denominator; shares are then of all people, counted or not.
+    number : float, or None
+        The largest gap or the smallest ratio that was asked for, where people are compared.
     """
 
     words: str
@@ -147,18 +149,26 @@ class Asked:
     names: tuple[Any, ...]
     left_out: dict[Any, float] = field(default_factory=dict)
     over: int | None = None
+    number: float | None = None
 
     def opened(self) -> Asked:
         """Without its number, where a place on a frontier says what that is."""
-        return replace(self, words=self.words.rpartition(" at ")[0])
+        return replace(self, words=self.words.rpartition(" at ")[0], number=None)
+
+    def weights(self, means: Floats) -> Floats:
+        """How much of each group's mean really stands in each: of a fraction, by who is counted; 0 if nobody is."""
+        if self.over is None:
+            return self.shares
+        counted = self.shares * means[:, self.over]
+        held = counted.sum(axis=1, keepdims=True)
+        return np.asarray(np.where(held > 0, counted / np.where(held > 0, held, 1.0), 0.0))
 
     def means(self, means: Floats) -> Floats:
         """The means that it speaks of, from those of shape (groups, components); no number where nobody is counted."""
         if self.over is None:
             return np.asarray(self.shares @ means[:, self.j])
-        counted = self.shares * means[:, self.over]
-        total, held = counted @ np.nan_to_num(means[:, self.j]), counted.sum(axis=1)
-        return np.where(held > 0, total / np.where(held > 0, held, 1.0), np.nan)
+        weights = self.weights(means)
+        return np.where(weights.any(axis=1), weights @ np.nan_to_num(means[:, self.j]), np.nan)
 
     def reached(self, means: Floats) -> float:
         """What some group means, of shape (groups, components), make of it."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from felicific._documents import check_shape, read_numbers, refused
 from felicific._problem.happiness import Component, fractions_of
+from felicific._problem.rows import Asked
 from felicific._program.moments import NOBODY, Moments
-from felicific._statistics.expected import expected_range, pooled_variance
+from felicific._statistics.expected import EXPECTED, pooled_variance
 from felicific._typing import Floats
 
 
@@ -29,6 +30,13 @@ def _among_counted(
     total = np.where(share > NOBODY, mean[:, j] + by, 0.0)
     squares = np.where(share > NOBODY, square[:, j] + 2.0 * by * mean[:, j] + by**2, 0.0)
     return squares / counted, total / counted, share
+
+
+#: As good as infinitely many people for each that was fitted, where they are mixed with others.
+PLENTY = 1e15
+
+#: Parts of evidence that are numbers.
+NUMBERS = ("variance", "number", "people", "size")
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,42 +95,51 @@ class Evidence:
             number=np.where(kept, labelled.number, self.number),
         )
 
-    @property
-    def likely(self) -> Floats:
-        """Variances as they are taken to be: a little of what is common to all groups in each."""
-        return pooled_variance(self.variance, self.number)
+    def expected(
+        self, asked: Asked, means: Floats, more: Floats, *, sure: bool = False, alike: bool = False
+    ) -> float:
+        """What others are expected to make of a requirement that compares people.
 
-    def gaps(
-        self,
-        means: Floats,
-        people: Floats,
-        known: Floats | None = None,
-        among: Sequence[int] | None = None,
-    ) -> Floats:
-        """Gaps to expect where so many people are counted, of shape (groups, components).
-
-        ``known`` is of how many people the means are known; infinite where there is nothing to learn about them.
-        ``among`` are the positions of the groups that are compared, by default all.
+        ``more`` is how many of them there are, by group, for each of those whom the policy is for. They may be these
+        very people, of whom means are known for ``sure``; or those compared may be truly ``alike``, so that nothing but
+        chance sets them apart.
         """
-        number = self.number if known is None else known
-        error = np.sqrt(self.likely * (1.0 / number + 1.0 / people))
-        rows = slice(None) if among is None else list(among)
-        return expected_range(means[rows], error[rows])
+        j, expect = asked.j, EXPECTED[asked.measure]
+        weights, centre = _compared(asked, means, more)
+        apart = np.nan_to_num(means[:, j]) - centre[:, None]
+        variance = (weights * (self.variance[:, j] + apart**2)).sum(axis=1)[:, None]
+        known, new = (
+            ((weights**2) @ (1.0 / numbers))[:, None]
+            for numbers in (self.number[:, j], self.people[:, j] * more)
+        )
+        likely = pooled_variance(variance, 1.0 / known)
+        if sure:
+            return float(expect(centre[:, None], np.zeros_like(likely))[0])
+        if alike:
+            centre = np.full_like(centre, np.average(centre, weights=1.0 / known[:, 0]))
+        return float(expect(centre[:, None], np.sqrt(likely * (known + new)))[0])
 
     def to_json(self) -> dict[str, Any]:
         """As data."""
-        return {part.name: getattr(self, part.name).tolist() for part in fields(self)}
+        return {name: getattr(self, name).tolist() for name in NUMBERS}
 
     @classmethod
     def from_json(cls, content: Any, shape: tuple[int, ...]) -> Evidence | None:
         """Read what :meth:`to_json` wrote, for means of this shape; files of 0.1.0 do not hold it."""
         if content is None:
             return None
-        names = [part.name for part in fields(cls)]
-        if not isinstance(content, dict) or sorted(content) != sorted(names):
+        if not isinstance(content, dict) or set(content) != set(NUMBERS):
             raise refused("it does not say how much values vary, and of how many people that is known")
-        shapes = {name: shape[:1] if name == "size" else shape for name in names}
-        found = cls(*(check_shape(name, read_numbers(content[name], name), shapes[name]) for name in names))
-        if (found.variance < 0).any() or any((getattr(found, name) <= 0).any() for name in names[1:]):
+        shapes = {name: shape[:1] if name == "size" else shape for name in NUMBERS}
+        found = [check_shape(name, read_numbers(content[name], name), shapes[name]) for name in NUMBERS]
+        if (found[0] < 0).any() or any((numbers <= 0).any() for numbers in found[1:]):
             raise refused("a variance is negative, or a mean is known of nobody")
-        return found
+        return cls(*found)
+
+
+def _compared(asked: Asked, means: Floats, more: Floats) -> tuple[Floats, Floats]:
+    """How much each group counts in every mean that is compared, where so many more are of it; and these means."""
+    weights = asked.weights(means) * np.minimum(more, PLENTY)
+    weights = weights[weights.any(axis=1)]
+    weights = weights / weights.sum(axis=1, keepdims=True)
+    return weights, weights @ np.nan_to_num(means[:, asked.j])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,8 @@ class Outcome:
     gains, loses : array of shape (groups, components), or None
         Share of every group who get more, or less, of a component than from today's decision; NaN, or None for all,
         where that is not known. Somebody whom a component does not count neither gains nor loses.
+    groups, components : tuple
+        What the rows and columns of these arrays are called, where it is said.
     """
 
     loss: float
@@ -57,6 +59,45 @@ class Outcome:
     changed: Floats | None = None
     gains: Floats | None = None
     loses: Floats | None = None
+    groups: tuple[Any, ...] = field(default=(), kw_only=True)
+    components: tuple[str, ...] = field(default=(), kw_only=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same by name: changed by group, gaps by component, means, gains and loses by component and group."""
+
+        def named(numbers: Floats | None, *names: tuple[Any, ...]) -> Any:
+            if numbers is None or not names:
+                return numbers
+            return {name: named(part, *names[1:]) for name, part in zip(names[0], numbers, strict=True)}
+
+        tables = {name: getattr(self, name) for name in ("means", "gains", "loses")}
+        return {
+            "loss": self.loss,
+            "changed": named(self.changed, self.groups),
+            "gaps": named(self.gaps, self.components),
+            **{
+                name: None if table is None else named(table.T, self.components, self.groups)
+                for name, table in tables.items()
+            },
+        }
+
+    def __repr__(self) -> str:
+        if not self.groups:
+            return f"Outcome(loss={self.loss!r}, means={self.means!r}, gaps={self.gaps!r})"
+
+        def words(numbers: dict[Any, float]) -> str:
+            return ", ".join(f"{group!r} {number:.6g}" for group, number in numbers.items())
+
+        by_name, lines = self.to_dict(), [f"Outcome: loss {self.loss:.6g}"]
+        if self.changed is not None:
+            lines.append(f"changed: {words(by_name['changed'])}")
+        for component, gap in by_name["gaps"].items():
+            parts = [
+                f"{what} {words(by_name[what][component])}" for what in ("gains", "loses") if by_name[what]
+            ]
+            line = [f"{component!r}: means {words(by_name['means'][component])}, a gap of {gap:.6g}", *parts]
+            lines.append("; ".join(line))
+        return "\n  ".join(lines)
 
 
 def gaps_of(means: Floats) -> Floats:

@@ -535,11 +535,11 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     def expected_gaps_(self) -> dict[str, float]:
         """The gap of each component that is to be expected on as many new people as it was fitted on.
 
-        A policy of cells in memory is fitted twelve times more to say it, on first use; otherwise, and of more than
-        50,000 people, it is ``policy_.expected_gaps()``. After :meth:`recalibrate`, on those very people.
+        It is ``policy_.expected_gaps()``, in the printed object, sentences, reports and files alike. After
+        :meth:`recalibrate`, on those very people.
         """
         check_is_fitted(self, "policy_")
-        return dict(self._fitted.expected_gaps)
+        return self.policy_.expected_gaps()
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         settings = super().__repr__(N_CHAR_MAX)
@@ -554,7 +554,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         return [
             f"Policy: {policy.kind}{why}.",
             fitted,
-            outlook(policy, self._fitted.expected_gaps),
+            outlook(policy),
             *self._notes,
         ]
 

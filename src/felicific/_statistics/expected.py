@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -36,20 +37,31 @@ def expected_range(means: Floats, error: Floats) -> Floats:
 
     Parameters
     ----------
-    means : array of shape (groups, components), or (ways, groups, components)
-        Several ways of what the means may be count alike.
-    error : array of shape (groups, components)
-        Standard deviations.
+    means, error : array of shape (groups, components)
+        The means, and the standard deviations of their errors.
     """
-    ways = means.reshape(-1, *means.shape[-2:])
     if len(error) == 2:
-        return np.asarray(_expected_distance(ways[:, 0] - ways[:, 1], np.hypot(*error)).mean(axis=0))
-    draws = _draws(error.shape[0])
-    found = np.zeros(error.shape[1])
-    for j in range(error.shape[1]):
-        noise = draws * error[:, j]
-        found[j] = np.mean([np.ptp(way[:, j] + noise, axis=1).mean() for way in ways])
-    return found
+        return _expected_distance(means[0] - means[1], np.hypot(*error))
+    draws = _draws(len(error))
+    each = zip(means.T, error.T, strict=True)
+    return np.array([np.ptp(mean + draws * off, axis=1).mean() for mean, off in each])
+
+
+def expected_ratio(means: Floats, error: Floats) -> Floats:
+    """Mean of the smallest by the largest of means that are each off by a normal error, and never negative.
+
+    Arguments are those of :func:`expected_range`. Where all are 0, the ratio is 1.
+    """
+    draws, found = _draws(len(error)), []
+    for mean, off in zip(means.T, error.T, strict=True):
+        drawn = np.maximum(mean + draws * off, 0.0)
+        low, high = drawn.min(axis=1), drawn.max(axis=1)
+        found.append(np.divide(low, high, out=np.ones_like(low), where=high > 0).mean())
+    return np.array(found)
+
+
+#: What to expect of a requirement, by what it makes of means.
+EXPECTED: dict[str, Callable[[Floats, Floats], Floats]] = {"gap": expected_range, "ratio": expected_ratio}
 
 
 def _expected_distance(apart: Floats, error: Floats) -> Floats:

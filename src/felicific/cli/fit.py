@@ -150,7 +150,12 @@ def _summary(result: _Result, out: Path) -> dict[str, Any]:
         "expected_gaps": policy.expected_gaps(),
         "today": outcome(result.today),
         "requirements": [
-            {"asked": words, "reached": number, "not_compared": policy.not_constrained.get(words, {})}
+            {
+                "asked": words,
+                "reached": number,
+                "expected": policy.expected_reached().get(words),
+                "not_compared": policy.not_constrained.get(words, {}),
+            }
             for words, number in policy.reached.items()
         ],
         "unconstrained": outcome(policy.outcomes["unconstrained"]),

@@ -16,7 +16,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.preprocessing import OrdinalEncoder
 
 from felicific import Moments, moments
-from felicific._problem.requirements import requirements_of
+from felicific._problem.asked import requirements_of
 from felicific._program.fractions import TOLERANCE, free_row
 from felicific._program.highs import run_model
 from felicific._program.model import build

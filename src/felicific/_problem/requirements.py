@@ -19,6 +19,7 @@ from felicific._problem.fractions import Fraction, FractionGap, FractionMean, Fr
 from felicific._problem.happiness import Component, Happiness
 from felicific._problem.rows import Asked, Requirement, Row, Sums
 from felicific._problem.unions import Between, check_between, check_min_people, compared, words_of
+from felicific._typing import Floats
 from felicific.exceptions import ConstraintError
 
 
@@ -145,7 +146,6 @@ class Ratio(Requirement):
     at_least: float = 0.8
     between: Between = None
     min_people: float = 0
-    course: ClassVar[Literal["points"]] = "points"
     replaces_gap: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -158,9 +158,13 @@ class Ratio(Requirement):
         object.__setattr__(self, "at_least", number)
         _check_compared(self)
 
-    def at(self, value: float) -> Ratio:
-        """With another ratio."""
-        return replace(self, at_least=value)
+    def at(self, value: float) -> Requirement:
+        """With another ratio; 0 asks for nothing."""
+        return replace(self, at_least=value) if value else Gap(self.happiness, math.inf)
+
+    def ends(self, sums: Sums, reached: float) -> tuple[float, float]:
+        """All of them."""
+        return 1.0, 0.0
 
     def rows(self, sums: Sums) -> list[Row]:
         """One row for each component that it speaks of, if no mean can be negative."""
@@ -226,6 +230,15 @@ class Floor(Requirement):
             if not listed or not tuple(self.groups):
                 raise ConstraintError(f"A floor's groups are {self.groups!r}.", "Pass a list of groups.")
             object.__setattr__(self, "groups", tuple(self.groups))
+
+    def at(self, value: float) -> Floor:
+        """With another level."""
+        return replace(self, at_least=value)
+
+    def ends(self, sums: Sums, reached: float) -> tuple[float, float]:
+        """From the most that the groups can all have."""
+        places = [z for z, group in enumerate(sums.groups) if self.groups is None or group in self.groups]
+        return float(_far(sums, component_of(sums, self.happiness), most=True)[places].min()), reached
 
     def rows(self, sums: Sums) -> list[Row]:
         """One row for each group that is protected."""
@@ -308,6 +321,29 @@ class Budget(Requirement):
                     f"A budget is per {people:g} people.", "Give a positive number of people."
                 )
 
+    @property
+    def course(self) -> Literal["points"] | None:  # type: ignore[override]  # of a class, where it is the same for all
+        """Only a single limit moves."""
+        one = (self.at_most is None) != (self.at_least is None)
+        return "points" if one and self.exactly is None else None
+
+    @property
+    def limit(self) -> Literal["at least", "at most"]:
+        """The one there is."""
+        return "at most" if self.at_least is None else "at least"
+
+    def at(self, value: float) -> Budget:
+        """With another limit."""
+        return replace(self, **{self.limit.replace(" ", "_"): value})
+
+    def ends(self, sums: Sums, reached: float) -> tuple[float, float]:
+        """From the most, or the least, that all people together can have."""
+        j, people = component_of(sums, self.happiness), 1.0 if self.per == "person" else float(self.per)
+        over = over_of(sums, j)
+        far = _far(sums, j, most=self.limit == "at least")
+        end = float(np.average(far, weights=sums.counted[:, j if over is None else over]))
+        return people * end, people * reached
+
     def rows(self, sums: Sums) -> list[Row]:
         """One row, over all people together."""
         j = component_of(sums, self.happiness)
@@ -373,6 +409,19 @@ def _compared(sums: Sums, j: int, words: str, measure: str, between: Between, mi
     counted = sums.counted[:, j if over is None else over]
     shares = np.array([union.shares(counted) for union in unions])
     return Asked(words, j, measure, shares, tuple(union.name for union in unions), left_out, over)
+
+
+def _far(sums: Sums, j: int, *, most: bool) -> Floats:
+    """The most, or the least, that decisions can make of every group's mean; of a fraction, that its bounds allow."""
+    component = sums.components[j]
+    if not component.over:
+        return (sums.most if most else sums.least)[:, j] + float(sums.origin[j])
+    if component.bounds is None:
+        raise ConstraintError(
+            f"How far {component.name!r} can go is not known, so it does not move along a frontier.",
+            "Say Happiness(..., bounds=(low, high)).",
+        )
+    return np.full(len(sums.groups), component.bounds[int(most)])
 
 
 def over_of(sums: Sums, j: int) -> int | None:

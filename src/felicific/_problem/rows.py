@@ -50,6 +50,10 @@ class Sums(Protocol):
         """The least mean that decisions can give every group, of shape (groups, components), as sums are."""
 
     @property
+    def most(self) -> Floats:
+        """The largest."""
+
+    @property
     def attributes(self) -> tuple[Attribute, ...]:
         """What the groups are made of."""
 
@@ -242,14 +246,16 @@ class Requirement(ABC):
     happiness : str, function or Happiness
         What it speaks of.
     course : {"ray", "points"}, or None
-        How it moves along a frontier: by multiplying its width, which is exact, or by solving for some of its values;
-        None for one that cannot.
+        How it moves along a frontier: by multiplying its width, which is exact where no fraction is compared, or by
+        solving for some values of its number; None for one that cannot.
+    limit : {"at least", "at most"}
+        What that number is.
     replaces_gap : bool
         Whether it stands in the place of ``gap=``, of which nothing is asked then unless it is said.
     """
 
     happiness: Any
-    course: ClassVar[Literal["ray", "points"] | None] = None
+    course: ClassVar[Literal["ray", "points"] | None] = "points"
     replaces_gap: ClassVar[bool] = False
 
     @property
@@ -258,7 +264,16 @@ class Requirement(ABC):
         return False
 
     def at(self, value: float) -> Requirement:
-        """With another number, where it moves."""
+        """With another number."""
+        raise NotImplementedError(f"{type(self).__name__} does not move")
+
+    @property
+    def limit(self) -> Literal["at least", "at most"]:
+        """What the number is that moves."""
+        return "at least"
+
+    def ends(self, sums: Sums, reached: float) -> tuple[float, float]:
+        """The tightest number that could be met, and the one that is ``reached`` where nothing is asked."""
         raise NotImplementedError(f"{type(self).__name__} does not move")
 
     @abstractmethod

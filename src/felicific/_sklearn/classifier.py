@@ -656,7 +656,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         outcomes = [tried.outcome(tried.odds(policy)) for policy in line.policies]
         policy = self.policy_
         known = known_groups(policy.groups, policy.attributes, policy.unknown)
-        return curve(line.components, line.groups, line.tau, outcomes, tried.today, known)
+        return curve(line.components, line.groups, line.tau, outcomes, tried.today, known, mixes=line.mixes)
 
     def frontier_band(
         self,

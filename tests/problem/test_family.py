@@ -30,7 +30,7 @@ from felicific import (
     solve,
 )
 from felicific._problem.unions import unions_of
-from felicific.exceptions import ConstraintError, GroupError, InfeasibleError, MomentsError
+from felicific.exceptions import CertificateError, ConstraintError, GroupError, InfeasibleError, MomentsError
 
 ROLES = {
     "predicted": "own",
@@ -614,17 +614,76 @@ def test_a_blind_policy_meets_a_ratio():
     assert reached >= 0.9 - 1e-8
 
 
-def test_confidence_is_of_gaps_between_all_groups():
-    """Anything else is refused by name before any model is asked."""
+SURE = {
+    "sensitive_features": ["sex", "race"],
+    "happiness": {"chosen": Happiness("decision", rate=True)},
+    "confidence": 0.9,
+    "random_state": 0,
+}
+
+
+def safely(table, model, *asked, **more):
+    """A safe fit of score policies."""
+    return FairClassifier(FrozenEstimator(model), constraints=list(asked), policy="label", **SURE | more).fit(
+        table, table["y"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "method"),
+    [
+        (Ratio("chosen", 0.8, between="sex"), "auto"),
+        (Ratio("chosen", 0.8, between="sex"), "t"),
+        (Gap("chosen", 0.12, between="sex"), "auto"),
+        (Gap("chosen", 0.15, between="race", min_people=300), "auto"),
+        (Ratio("chosen", 0.6, min_people=300), "auto"),
+    ],
+    ids=repr,
+)
+def test_confidence_of_ratios_and_of_attributes(asked, method):
+    """What is shown on rows held out stands in the certificate, in its words; the policy aims at more."""
+    table, model = classifier_rows(6000)
+    fair = safely(table, model, asked, method=method)
+    found = fair.certificate_
+    (claim,) = asked.comparisons(fair.policy_.components)
+    assert found.kept == (claim.words,)
+    assert found.gaps == {}
+    assert claim.words in found.sentence
+    assert bool(found.large_samples) == (method == "t")
+    (reached,) = [value for words, value in fair.policy_.reached.items() if " at " in words]
+    assert reached > 0.8 if "0.8" in claim.words else True
+    both = safely(table, model, asked, gap=0.5).certificate_
+    assert (both.gaps, both.kept) == ({"chosen": 0.5}, (claim.words,))
+
+
+def test_confidence_with_a_missing_group():
+    """Who has none is compared with nobody, which is said; the policy and its gap are of the others."""
+    table, model = classifier_rows(3000)
+    table["sex"] = table["sex"].astype(object)
+    table.loc[np.random.default_rng(3).random(3000) < 0.05, "sex"] = None
+    fair = safely(table, model, gap=0.15, sensitive_features="sex", missing_group="unknown")
+    found = fair.certificate_
+    assert found.gaps == {"chosen": 0.15}
+    assert "the group 'unknown' is compared with nobody" in found.sentence
+    assert found.smallest > 800
+
+
+def test_what_no_number_of_rows_can_show_is_refused():
+    """Equal means, nothing at all, and fractions, before any model is asked; too few rows with a remedy."""
     table, model = classifier_rows(100)
-    common = {"happiness": ROLES["happiness"], "sensitive_features": ["sex", "race"], "confidence": 0.9}
-    for asked in (Ratio("paid", 0.8), Gap("paid", 0.1, between="sex"), Gap("paid", 0.1, min_people=5)):
-        fair = FairClassifier(FrozenEstimator(model), gap=0.5, constraints=[asked], **common)
-        with pytest.raises(ConstraintError, match=type(asked).__name__):
-            fair.fit(table, table["y"])
-    fair = FairClassifier(FrozenEstimator(model), gap=0.5, missing_group="unknown", **common)
-    with pytest.raises(ConstraintError, match="compared with nobody"):
-        fair.fit(table, table["y"])
+    for asked in (Ratio("chosen", 1.0), Gap("chosen", 0.0, between="sex")):
+        with pytest.raises(ConstraintError, match="can never be shown"):
+            safely(table, model, asked)
+    precision = Ratio("precision_parity", 0.8, between="sex")
+    with pytest.raises(ConstraintError, match="no distribution-free bound for a ratio yet"):
+        safely(table, model, precision)
+    with pytest.raises(ConstraintError, match="nothing to be confident of"):
+        safely(table, model, gap={})
+    small, model = classifier_rows(300)
+    with pytest.raises(
+        CertificateError, match=r"mean 'chosen' of every sex at least 0.95 .* Ask for about 0"
+    ):
+        safely(small, model, Ratio("chosen", 0.95, between="sex"), sensitive_features="sex")
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -139,8 +139,8 @@ class Fitted(ABC):
         ``fitted`` is what this one does to those it was fitted on, ``held_out`` what any policy does to others.
         """
         shares = [share for one in asked.kept for share in one.shares(asked.components, self.policy.groups)]
-        trial = Trial(method, confidence, asked.widths, fitted, tuple(shares))
-        policy, certificate = certify(self.frontier, trial, held_out, self.finished)
+        trial = Trial(method, confidence, asked.comparisons, fitted, tuple(shares))
+        policy, certificate = certify(self.policy, self.frontier, trial, held_out, self.finished)
         found = replace(self, problem=asked, certificate=certificate)._with(policy, self.frontier)
         # What was asked for is the gap that was shown, not the one at this place of the frontier.
         gaps = gaps_asked(asked.requirements, asked.components)

@@ -164,7 +164,7 @@ class Losers(Requirement):
         """Never that nobody loses: those who do may be missing among people held out."""
         return self.at_most > 0.0
 
-    def cautious(self, margin: Callable[[float, Sequence[Any] | None], float]) -> Losers:
+    def cautious(self, margin: Callable[[float, Sequence[Any] | None], float], fitted: float) -> Losers:
         """Fewer, so that people held out can show it."""
         return replace(self, at_most=max(0.0, self.at_most - margin(self.at_most, self.groups)))
 

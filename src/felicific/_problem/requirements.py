@@ -17,7 +17,7 @@ import numpy as np
 from felicific._problem.bound import GapRow, MeanRow, RatioRow
 from felicific._problem.fractions import Fraction, FractionGap, FractionMean, FractionRatio, today_mean
 from felicific._problem.happiness import Component, Happiness
-from felicific._problem.rows import Asked, Requirement, Row, Sums
+from felicific._problem.rows import Asked, Comparison, Requirement, Row, Sums
 from felicific._problem.unions import Between, check_between, check_min_people, compared, words_of
 from felicific._typing import Floats
 from felicific.exceptions import ConstraintError
@@ -81,20 +81,40 @@ class Gap(Requirement):
         """One row for each component that it speaks of."""
         if math.isinf(self.at_most):
             return []
-        who, size = words_of(self.between, self.min_people)
-        whose = "" if self.is_plain_gap else f" between groups{who and f' by {who}'}{size}"
         rows: list[Row] = []
-        for j in self.components(sums.components):
-            component = sums.components[j]
-            words = f"gap of {component.name!r}{whose} at most {component.quantity(self.at_most)}"
-            said = _compared(sums, j, words, "gap", self.between, self.min_people)
-            name = component.name if self.is_plain_gap else None
+        for part in self.comparisons(sums.components):
+            said = _compared(sums, part.j, part.words, "gap", self.between, self.min_people)
+            name = sums.components[part.j].name if self.is_plain_gap else None
             rows.append(
                 GapRow(said, self.at_most, name)
                 if said.over is None
                 else FractionGap(said, Fraction.of(sums, said), self.at_most, name)
             )
         return rows
+
+    def comparisons(self, components: tuple[Component, ...]) -> list[Comparison]:
+        """The means of each component that it speaks of."""
+        who, size = words_of(self.between, self.min_people)
+        whose = "" if self.is_plain_gap else f" between groups{who and f' by {who}'}{size}"
+        found = []
+        for j in self.components(components) if math.isfinite(self.at_most) else ():
+            words = f"gap of {components[j].name!r}{whose} at most {components[j].quantity(self.at_most)}"
+            told = self.at_most, 1.0, self.between, self.min_people, words, self.is_plain_gap
+            found.append(Comparison(j, *told))
+        return found
+
+    @property
+    def provable(self) -> bool:
+        """Never that there is no gap: sampling error is always left."""
+        return self.at_most > 0.0
+
+    def cautious(self, margin: Any, fitted: float) -> Gap:
+        """With as many fewer people in those who are compared."""
+        return replace(self, min_people=_of_fitted(self.min_people, fitted))
+
+    def tightened(self, by: float) -> Gap:
+        """A narrower gap."""
+        return replace(self, at_most=max(self.at_most - by, 0.0))
 
     def at(self, value: float) -> Gap:
         """With another width."""
@@ -166,14 +186,35 @@ class Ratio(Requirement):
         """All of them."""
         return 1.0, 0.0
 
+    def comparisons(self, components: tuple[Component, ...]) -> list[Comparison]:
+        """The means of each component that it speaks of."""
+        (who, size), found = words_of(self.between, self.min_people), []
+        for j in _positions(self.happiness, components, "A ratio"):
+            whose = f"mean {components[j].name!r} of every {who or 'group'}{size}"
+            words = f"{whose} at least {self.at_least:.6g} of the highest"
+            found.append(Comparison(j, 0.0, self.at_least, self.between, self.min_people, words))
+        return found
+
+    @property
+    def provable(self) -> bool:
+        """Never that means are the same."""
+        return self.at_least < 1.0
+
+    def cautious(self, margin: Any, fitted: float) -> Ratio:
+        """With as many fewer people in those who are compared."""
+        return replace(self, min_people=_of_fitted(self.min_people, fitted))
+
+    def tightened(self, by: float) -> Ratio:
+        """A larger ratio."""
+        return replace(self, at_least=min(self.at_least + by, 1.0))
+
     def rows(self, sums: Sums) -> list[Row]:
         """One row for each component that it speaks of, if no mean can be negative."""
-        return [self._row(sums, j) for j in _positions(self.happiness, sums.components, "A ratio")]
+        return [self._row(sums, part) for part in self.comparisons(sums.components)]
 
-    def _row(self, sums: Sums, j: int) -> Row:
+    def _row(self, sums: Sums, part: Comparison) -> Row:
+        j, words = part.j, part.words
         component, origin = sums.components[j], float(sums.origin[j])
-        who, size = words_of(self.between, self.min_people)
-        words = f"mean {component.name!r} of every {who or 'group'}{size} at least {self.at_least:.6g} of the highest"
         said = _compared(sums, j, words, "ratio", self.between, self.min_people)
         least = said.shares @ sums.least[:, j] + origin  # of a fraction, what is divided
         lowest = int(least.argmin())
@@ -392,6 +433,11 @@ def _positions(happiness: Any, components: tuple[Component, ...], what: str) -> 
             f"The components are {', '.join(repr(component.name) for component in components)}.",
         )
     return found
+
+
+def _of_fitted(min_people: float, fitted: float) -> float:
+    """A number of people among those who are fitted on; a share stays one."""
+    return max(1.0, min_people * fitted) if min_people >= 1 else min_people
 
 
 def _check_compared(asked: Gap | Ratio) -> None:

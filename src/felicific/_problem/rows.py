@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 
 from felicific._problem.happiness import Component, Happiness
-from felicific._problem.unions import Attribute
+from felicific._problem.unions import Attribute, Between
 from felicific._typing import Codes, Floats
 
 
@@ -238,6 +238,28 @@ class Share:
     words: str
 
 
+@dataclass(frozen=True)
+class Comparison:
+    """Means of component ``j`` that are compared: none below ``ratio`` times another, less ``at_most``.
+
+    Of the unions ``between`` which there is nobody else to be, of ``min_people`` or more. ``plain`` for a gap of all
+    groups, whose words every policy and certificate has itself.
+    """
+
+    j: int
+    at_most: float
+    ratio: float
+    between: Between
+    min_people: float
+    words: str
+    plain: bool = False
+
+    @property
+    def reached(self) -> Callable[[Floats], float]:
+        """What is made of the means."""
+        return MEASURES["gap" if self.ratio == 1.0 else "ratio"]
+
+
 class Requirement(ABC):
     """Something that a policy has to meet, in the user's words.
 
@@ -288,13 +310,24 @@ class Requirement(ABC):
         """What can be shown of it on people held out, beside gaps."""
         return []
 
+    def comparisons(self, components: tuple[Component, ...]) -> list[Comparison]:
+        """Whose means it compares, where people held out are to show it."""
+        return []
+
+    def tightened(self, by: float) -> Requirement:
+        """What compares means, by so much in its own unit."""
+        return self
+
     @property
     def provable(self) -> bool:
         """Whether people held out can ever show that it holds, if they have to."""
         return True
 
-    def cautious(self, margin: Callable[[float, Sequence[Any] | None], float]) -> Requirement:
-        """Tighter by what people held out may differ; ``margin`` is that of a share of some groups (None: of all)."""
+    def cautious(self, margin: Callable[[float, Sequence[Any] | None], float], fitted: float) -> Requirement:
+        """For the share of people ``fitted``, and tighter by what those held out may differ.
+
+        ``margin`` is that of a share of some groups (None: of all).
+        """
         return self
 
     def opened(self) -> Requirement:

@@ -212,7 +212,7 @@ class EachPerson:
 
     def joined(self, place: Codes, count: int) -> Sample:
         """The same of so many unions of groups; ``place`` is the one that every group belongs to."""
-        return self.summed(self.values, place[self.codes], count, self.inside)
+        return replace(self, groups=tuple(range(count)), codes=place[self.codes]).sample
 
     @cached_property
     def loss_sample(self) -> Sample | None:

@@ -63,7 +63,7 @@ class Line:
     def tighter(self, tau: float) -> Point:
         """The loosest point that was found which keeps to a position."""
         kept = [point for point in self.points if self.sign * (point.tau - tau) <= self.rounding]
-        return min(kept or self.points[:1], key=lambda point: point.outcome.loss)
+        return min(kept or self.points[:1], key=lambda point: point.value)
 
 
 @dataclass(frozen=True, eq=False)

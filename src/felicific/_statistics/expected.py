@@ -37,19 +37,26 @@ def expected_range(means: Floats, error: Floats) -> Floats:
     Parameters
     ----------
     means : array of shape (groups, components), or (ways, groups, components)
-        Several ways of what the means may be count alike.
+        Several ways of what the means may be count alike. A group of which nobody is counted, so that it is not a
+        number, is compared with none.
     error : array of shape (groups, components)
         Standard deviations.
     """
     ways = means.reshape(-1, *means.shape[-2:])
     if len(error) == 2:
-        return np.asarray(_expected_distance(ways[:, 0] - ways[:, 1], np.hypot(*error)).mean(axis=0))
+        apart = _expected_distance(ways[:, 0] - ways[:, 1], np.hypot(*error))
+        return np.asarray(np.nan_to_num(apart).mean(axis=0))
     draws = _draws(error.shape[0])
     found = np.zeros(error.shape[1])
     for j in range(error.shape[1]):
         noise = draws * error[:, j]
-        found[j] = np.mean([np.ptp(way[:, j] + noise, axis=1).mean() for way in ways])
+        found[j] = np.mean([_mean_range(way[:, j], noise) for way in ways])
     return found
+
+
+def _mean_range(means: Floats, noise: Floats) -> float:
+    known = ~np.isnan(means)
+    return float(np.ptp(means[known] + noise[:, known], axis=1).mean()) if known.any() else 0.0
 
 
 def _expected_distance(apart: Floats, error: Floats) -> Floats:

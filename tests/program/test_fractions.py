@@ -198,7 +198,8 @@ def test_prices_count_that_the_level_moves(seed, width):
         return solve_program(sums, asked, tolerance=1e-7)
 
     here, step = found(), 1e-4
-    slopes = [(found(-step).outcome.loss - here.outcome.loss) / step, (here.outcome.loss - found(step).outcome.loss) / step]  # fmt: skip
+    losses = [found(by).outcome.loss for by in (-step, 0.0, step)]
+    slopes = -np.diff(losses) / step
     assert min(slopes) * 0.99 - 1e-6 <= here.prices[PRECISION] <= max(slopes) * 1.01 + 1e-6
     fall = found(odds=0.05 - step).outcome.loss - found(odds=0.05 + step).outcome.loss
     others = sum(price for name, price in here.prices.items() if name != PRECISION)

@@ -236,6 +236,10 @@ class FreeLevel(_FractionRow):
     def span(self, ratios: Floats) -> tuple[float, float]:
         """The least and the largest level with which these means go; none if the first is larger."""
 
+    @abstractmethod
+    def eased(self, by: float) -> Self:
+        """Not tighter than so much: where both sides are one, nothing is known of how they give way."""
+
     @property
     @abstractmethod
     def rates(self) -> tuple[float, float]:
@@ -282,6 +286,10 @@ class FractionGap(FreeLevel):
         """From the largest less the gap to the smallest."""
         return float(ratios.max()) - self.at_most, float(ratios.min())
 
+    def eased(self, by: float) -> FractionGap:
+        """No gap below that, relative to the level."""
+        return self.within(max(self.at_most, by * (abs(self.low) or 1.0)))
+
     def within(self, width: float) -> FractionGap:
         """With another gap."""
         return replace(self, at_most=width)
@@ -300,6 +308,10 @@ class FractionRatio(FreeLevel):
 
     ratio: float
     low: float = field(default=0.0, kw_only=True)
+
+    def eased(self, by: float) -> FractionRatio:
+        """No ratio above 1 less that."""
+        return replace(self, ratio=min(self.ratio, 1.0 - by))
 
     @property
     def rates(self) -> tuple[float, float]:

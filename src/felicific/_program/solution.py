@@ -108,6 +108,8 @@ def prices_at(program: Program, answer: Answer, level: float) -> dict[str, float
     free = cast(FreeLevel, program.rows[place])
     if not found[free.name]:
         return found
+    eased = free.eased(BESIDE[1])
+    program, free = replace(program, rows=exchanged(program.rows, free, eased)), eased
     model = Levels(program, program.rows, free)
     for step in BESIDE:
         beside = []

@@ -77,6 +77,19 @@ def test_units_and_origins_change_nothing():
         )
 
 
+@pytest.mark.parametrize(("sizes", "share", "ratio"), [((900, 900), 0.5, 0.8), ((900, 80), 0.5, 0.8)])
+def test_a_ratio_that_just_fails_is_seldom_shown(sizes, share, ratio):
+    """Of many worlds at the limit itself, at most as many as the level says; but for chance, and not none."""
+    rng, level, worlds, shown = np.random.default_rng(7), 0.2, 200, 0
+    spread = np.full(2, 0.5)
+    for _ in range(worlds):
+        groups = [
+            1.0 * (rng.random(n) < p) for n, p in zip(sizes, (share, ratio * share - 1e-9), strict=True)
+        ]
+        shown += shown_by_pairs(groups, spread, (0.0, 1.0), 0.0, level, ratio)
+    assert 0 < shown <= worlds * level + 3 * math.sqrt(worlds * level * (1 - level))
+
+
 def test_what_needs_no_bet():
     """A gap as wide as the range cannot be exceeded; of a group without people nothing is shown."""
     groups = [np.ones(5), np.zeros(5)]

@@ -152,7 +152,7 @@ def hostile_rate(name, sizes, level, rejects, runs=300):
 
 
 def bets(groups, width, level):
-    return shown_by_pairs(groups, np.array([values.std() for values in groups]), 1.0, width, level)
+    return shown_by_pairs(groups, np.array([values.std() for values in groups]), (0.0, 1.0), width, level)
 
 
 def by_large_samples(groups, width, level):

@@ -92,7 +92,7 @@ def _wins(
     loss: float,
     width: float,
     level: float,
-    ratio: float,
+    ratio: float = 1.0,
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """For some ordered pairs of groups, whether the gambler wins 1 / level; ``loss`` is what a pair loses at most."""
     sizes = np.array([len(values) for values in groups])

@@ -16,7 +16,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.preprocessing import OrdinalEncoder
 
 from felicific import Moments, moments
-from felicific._problem.requirements import requirements_of
+from felicific._problem.asked import requirements_of
 from felicific._program.fractions import TOLERANCE, free_row
 from felicific._program.highs import run_model
 from felicific._program.model import build
@@ -35,7 +35,7 @@ CASES: dict[str, dict[str, float]] = {
 #: Levels of the grid that the search is compared with.
 GRID = 137
 #: Half-widths of the finite differences, and tolerance of the search for them.
-STEP, FINE = 5e-4, 1e-7
+STEP, FINE = 1e-4, 1e-7
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,8 @@ def measure(sums: Moments, gaps: dict[str, float], tolerance: float = TOLERANCE)
     return Row(found.outcome.loss, programs, seconds, left, grid(sums, gaps))
 
 
-def price(sums: Moments, gaps: dict[str, float]) -> tuple[float, float]:
-    """The price of precision parity, and the slope of the loss by finite differences."""
+def price(sums: Moments, gaps: dict[str, float]) -> tuple[float, float, float]:
+    """The price of precision parity, and the slopes of the loss on both sides by finite differences."""
 
     def solved(width: float) -> tuple[float, float]:
         asked = requirements_of(gaps | {PRECISION: width}, (), sums.components)
@@ -104,8 +104,8 @@ def price(sums: Moments, gaps: dict[str, float]) -> tuple[float, float]:
         return found.outcome.loss, found.prices[PRECISION]
 
     width = gaps[PRECISION]
-    less, more = solved(width - STEP)[0], solved(width + STEP)[0]
-    return solved(width)[1], (less - more) / (2 * STEP)
+    (here, found), less, more = solved(width), solved(width - STEP)[0], solved(width + STEP)[0]
+    return found, (less - here) / STEP, (here - more) / STEP
 
 
 def main() -> None:
@@ -124,11 +124,12 @@ def main() -> None:
         rows.append([*cells, f"{found.seconds:.2f}"])
     head = ["gaps asked for", "loss", f"loss by {GRID} levels", "loss not ruled out", "programs", "seconds"]
     print(table(head, rows))
-    for width in (0.005, 0.01):
-        both = price(sums, {PRECISION: width, ODDS: 0.05})
-        print(
-            f"\nprice of precision at {width} with equalized odds .05: {both[0]:.6f}; by differences {both[1]:.6f}"
-        )
+    rows = []
+    for width in (0.005, 0.01, 0.02, 0.03):
+        numbers = price(sums, {PRECISION: width, ODDS: 0.05})
+        rows.append([f"{width:g}", *(f"{number:.6f}" for number in numbers)])
+    print()
+    print(table(["precision, with equalized odds .05", "price", "slope below", "slope above"], rows))
     print(machine())
 
 

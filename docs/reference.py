@@ -26,7 +26,6 @@ RESULTS = {
     "_policy.individual.Search": "`policy.search`, of an individual policy",
     "_fit.certificate.Certificate": "`fair.certificate_`",
     "_problem.rows.Asked": "`policy.basis.requirements`",
-    "_frontier.solved.SolvedFrontier": "`frontier(...)`, where a `Ratio` moves",
     "_frontier.curve.Curve": "`frontier.on(...)`, `fair.frontier_on(X, y)`",
     "_audit.band.Band": "`frontier.band(...)`, `fair.frontier_band(X, y)`",
     "_audit.result.ComponentAudit": '`audit(...).components`, `audit(...)["name"]`',

@@ -115,6 +115,7 @@ INDIVIDUAL = {"policy": "individual", "gap": 2.0, "random_state": 0}
 
 #: How each refusal of the table is provoked.
 REFUSED = {
+    ("fraction promises", "memory"): lambda: fitted(confidence=0.9, happiness="precision_parity", gap=0.1),
     ("individual", "sites"): lambda: moments(people(), policy="individual", **ROLES),
     ("individual functions", "sites"): lambda: moments(
         people(), policy="individual", **ROLES | {"happiness": funding}
@@ -146,6 +147,10 @@ HAD = {
     ("groups", "engine"): lambda: solve(lazy(), **ROLES | {"sensitive_features": ["sex", "region"]}, gap=9.0),
     ("requirements", "sites"): lambda: solve(
         moments(people(), **ROLES), gap={}, constraints=[Floor("decision * loan", at_least="today")]
+    ),
+    ("fractions", "engine"): lambda: moments(lazy(), **ROLES | {"happiness": "precision_parity"}),
+    ("fractions", "files"): lambda: read_back(
+        solve(people(), **ROLES | {"happiness": "precision_parity"}, gap=0.5)
     ),
     ("functions", "engine"): lambda: moments(lazy(), **ROLES | {"happiness": funding}),
     ("functions", "files"): lambda: read_back(solve(people(), **ROLES | {"happiness": funding})),

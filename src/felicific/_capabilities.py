@@ -66,6 +66,13 @@ CAPABILITIES: tuple[Capability, ...] = (
         "`Gap`, `Ratio`, `Floor`, `Budget`, `Losers`, of several components and attributes",
         "memory engine sites shell report",
     ),
+    _row("fractions", "an `among` that looks at the decision, such as `precision_parity`", _EVERYWHERE),
+    _row(
+        "fraction promises",
+        "a safe fit of it (a band, and `alternatives`, are refused as well)",
+        "",
+        memory=No("ConstraintError", "Leave confidence out, and audit the policy on rows it has not seen."),
+    ),
     _row(
         "functions",
         "a Python function as happiness",

@@ -88,7 +88,7 @@ def test_the_frontier_of_a_ratio_and_of_an_attribute(table, capsys):
         assert max(found["gap of decision"]) > 0.05
     code, _, err = call(f"frontier all.csv {COMMON} --ratio .8 --chart chart.svg", capsys)
     assert code == 1
-    assert "policies along a Ratio do not mix" in err
+    assert "no gap moves along this frontier" in err
 
 
 def test_people_without_a_group_have_a_name(table, capsys):
@@ -111,7 +111,7 @@ def test_people_without_a_group_have_a_name(table, capsys):
         ("--ratio .8 --min-people 1000", "smaller min_people"),
         ("--ratio .8 --min-people -1", "min_people is -1"),
         ("--ratio loan=.8", "no component"),
-        ("--ratio .8 --confidence .9", "Ratio"),
+        ("--ratio 1 --confidence .9", "can never be shown"),
     ],
 )
 def test_what_cannot_be_asked_is_said(table, capsys, options, words):

@@ -17,6 +17,7 @@ from felicific import FairClassifier, Happiness, Losers, Score, audit
 from felicific._audit.methods import Measure
 from felicific._fit.safety import HELD_OUT, Trial, split
 from felicific._policy.lottery import make_salt
+from felicific._problem.rows import Comparison
 from felicific._statistics.intervals import Sample
 from felicific._statistics.pairs import shown_by_pairs
 from felicific._statistics.sample_size import margin_of_error
@@ -103,7 +104,7 @@ def test_what_is_returned_won_its_bets(crowd):
         lot = np.random.default_rng([int(fair.policy_.salt[-32:], 16), 0])
         groups = [lot.permutation(value[group[held] == z]) for z in (0, 1)]
         spreads = np.array([spread[group[before] == z].std(ddof=1) for z in (0, 1)])
-        shown.append(shown_by_pairs(groups, spreads, 1.0, gap, 0.9 * gamma))
+        shown.append(shown_by_pairs(groups, spreads, (0.0, 1.0), gap, 0.9 * gamma))
     assert shown == [True, False]
 
 
@@ -424,10 +425,10 @@ def test_people_are_paired_by_lot():
         groups = [np.sort(rng.random(60) < 0.6) * 1.0, np.sort(rng.random(60) < 0.4)[::-1] * 1.0]
         found = Measure(sizes, 0.0, "betting", (0.0, 1.0), groups.__getitem__)
         guess = SimpleNamespace(sample=SimpleNamespace(sd=np.full((2, 1), 0.49)))
-        by_lot += Trial("auto", 1 - level / 0.9, [0.2], guess)._bets(
-            found, 0, make_salt(rng.integers(1 << 30))
-        )[0]
-        sorted_ += shown_by_pairs(groups, np.full(2, 0.49), 1.0, 0.2, level)
+        claim = Comparison(0, 0.2, 1.0, None, 0, "gap", plain=True)
+        trial = Trial("auto", 1 - level / 0.9, (claim,), guess)
+        by_lot += trial._bets(found, claim, guess, make_salt(rng.integers(1 << 30)))[0]
+        sorted_ += shown_by_pairs(groups, np.full(2, 0.49), (0.0, 1.0), 0.2, level)
     assert by_lot <= runs * level + 3 * math.sqrt(runs * level * (1 - level))
     assert sorted_ > 2 * runs * level  # else the test could not fail
 

@@ -21,6 +21,7 @@ from felicific import (
     Floor,
     Gap,
     Happiness,
+    Losers,
     Moments,
     Policy,
     Ratio,
@@ -29,7 +30,7 @@ from felicific import (
     solve,
 )
 from felicific._problem.unions import unions_of
-from felicific.exceptions import ConstraintError, GroupError, InfeasibleError, MomentsError
+from felicific.exceptions import CertificateError, ConstraintError, GroupError, InfeasibleError, MomentsError
 
 ROLES = {
     "predicted": "own",
@@ -420,7 +421,7 @@ def today(sums, attribute):
 
 
 def test_the_frontier_of_a_ratio_is_solved_value_by_value():
-    """At 21 values, each the program's; any other is another program, and what needs breakpoints is refused by name."""
+    """At 21 values, each the program's; any other is another program, and what is along gaps is refused by name."""
     sums = moments(people(9, n=200), **ROLES)
     ratio, race = Ratio("paid", 0.8, between="sex"), Gap("paid", 0.3, between="race")
     line = frontier(sums, constraints=[race, ratio], move=ratio)
@@ -437,23 +438,54 @@ def test_the_frontier_of_a_ratio_is_solved_value_by_value():
     assert line.at(loss=line.loss[3]).loss <= line.loss[3]
     assert line.position(loss=1.0) == 1.0
     assert line.to_dict()["tau"] == line.tau.tolist()
-    for refused in (
-        lambda: line.ray,
-        lambda: line.points,
-        lambda: line.at(gap=0.1),
-        lambda: line.on(sums),
-        lambda: line.band([0.1]),
-        lambda: line.plot(),
-        lambda: line.tau_today,
-        lambda: line.widths,
-    ):
-        with pytest.raises(ConstraintError, match=r"exact frontier, and policies along a Ratio"):
+    words = between_words(0.83)
+    assert line.at(tau=0.83).reached[words] == pytest.approx(0.83, abs=1e-9)
+    assert line.on(sums).loss == pytest.approx(line.loss, abs=1e-12)
+    shares = np.array([np.isin(sums.groups, [f"{s} & {r}" for r in "abc"]) for s in "fm"]) * sums.people
+    means = shares @ sums.today.means[:, 0] / shares.sum(axis=1)
+    assert line.tau_today == pytest.approx(means.min() / means.max(), abs=1e-12)
+    for refused in (lambda: line.at(gap=0.1), lambda: line.band([0.1]), lambda: line.plot()):
+        with pytest.raises(ConstraintError, match=r"no gap moves along this frontier"):
             refused()
-    with pytest.raises(ConstraintError, match="a loss or a tau"):
+    with pytest.raises(ConstraintError, match="a gap, a loss or a tau"):
         line.at()
     with pytest.raises(InfeasibleError):
         line.at(loss=-1.0)
-    assert frontier(sums, constraints=[ratio]).requirement == ratio  # nothing else can move
+    assert frontier(sums, constraints=[ratio]).place(1) == "at least 0.95"  # nothing else can move
+
+
+MOVED = [
+    Floor("paid", "today", groups=["f & a", "f & b"]),
+    Budget("paid", at_most=90.0, per=90),
+    Budget("paid", at_least=0.9),
+    Losers(0.02),
+    Losers(0.02, groups=["m & a", "m & b"]),
+]
+
+
+@pytest.mark.parametrize("move", MOVED, ids=str)
+def test_every_number_moves(move):
+    """From the tightest that can be met to what asks for nothing, each the program's; prices are its slopes."""
+    sums = moments(people(9, n=200), constraints=[Losers(0.0)], **ROLES)
+    race = Gap("paid", 0.02, between="race")
+    line = frontier(sums, constraints=[race, move], move=move)
+    at_least = line.place(0).startswith("at least")
+    assert 21 <= len(line) <= 22
+    assert (np.diff(line.tau) < 0).all() if at_least else (np.diff(line.tau) > 0).all()
+    assert (np.diff(line.value) <= 1e-9).all()
+    for number, loss in list(zip(line.tau, line.loss, strict=True))[::4]:
+        assert loss == pytest.approx(solve(sums, constraints=[race, move.at(number)]).loss, abs=1e-9)
+    assert line.loss[-1] == pytest.approx(solve(sums, constraints=[race]).loss, abs=1e-9)
+    between = float(line.tau[4] * 0.7 + line.tau[5] * 0.3)
+    step = 1e-4 * abs(float(line.tau[5] - line.tau[4]))
+    losses = [solve(sums, constraints=[race, move.at(between + d)]).loss for d in (-step, 0.0, step)]
+    slopes = sorted(abs(np.diff(losses)) / step)
+    assert slopes[0] - 1e-6 <= line.price_at([between])[0] <= slopes[1] + 1e-6
+    tighter = line.tau[0] + (1e-3 if at_least else -1e-3) * max(abs(line.tau[0]), 1.0)
+    with pytest.raises(ConstraintError, match="the frontier begins at"):
+        line.at(tau=tighter)
+    stored = pickle.loads(pickle.dumps(line))
+    assert stored.at(tau=between).loss == line.loss[4]
 
 
 def between_words(value):
@@ -467,10 +499,11 @@ def test_frontiers_of_individual_policies_and_stored_ones():
     roles = {k: v for k, v in ROLES.items() if k != "predicted"} | {"proba": "s", "policy": "individual"}
     asked = Ratio("paid", 0.8, between="sex")
     line = frontier(table, constraints=[asked], random_state=0, **roles)
-    assert (
-        line.at(tau=0.9).loss
-        == solve(table, constraints=[replace(asked, at_least=0.9)], random_state=0, **roles).loss
-    )
+    alone = solve(table, constraints=[replace(asked, at_least=0.9)], random_state=0, **roles)
+    found = line.at(tau=0.9)  # mixed of what the search for every value found
+    assert found.loss <= alone.loss + 1e-9
+    assert next(iter(found.reached.values())) >= 0.9 - 1e-9
+    assert pickle.loads(pickle.dumps(line)).at(tau=0.9).loss == found.loss
     gap = frontier(table, constraints=[Gap("paid", 0.1, between="sex")], random_state=0, **roles)
     found = gap.at(gap=0.1)
     assert list(found.reached) == ["gap of 'paid' between groups by sex"]
@@ -479,16 +512,16 @@ def test_frontiers_of_individual_policies_and_stored_ones():
     line = frontier(sums, constraints=[asked], random_state=0)
     stored = pickle.loads(pickle.dumps(line))
     assert (stored.loss.tolist(), stored.at(tau=0.85).loss) == (line.loss.tolist(), line.at(tau=0.85).loss)
-    with pytest.raises(ConstraintError, match="stored frontier"):
-        stored.at(tau=0.83)
+    assert stored.at(tau=0.83).loss == line.at(tau=0.85).loss  # the nearest tighter one
 
 
 def test_what_cannot_move_is_refused():
-    """By name: a floor, a stranger, and two ways of saying what moves."""
+    """By name: a budget of two sides, a stranger, and two ways of saying what moves."""
     sums = moments(people(9), **ROLES)
     floor, gap = Floor("paid", 0.1), Gap("paid", 0.1)
-    with pytest.raises(ConstraintError, match="A Floor does not move"):
-        frontier(sums, constraints=[floor, gap], move=floor)
+    for budget in (Budget("paid", exactly=1.0), Budget("paid", at_least=0.5, at_most=1.0)):
+        with pytest.raises(ConstraintError, match="tightened in two directions"):
+            frontier(sums, constraints=[budget, gap], move=budget)
     with pytest.raises(ConstraintError, match="none of the constraints"):
         frontier(sums, constraints=[floor], move=gap)
     with pytest.raises(ConstraintError, match="both say what moves"):
@@ -583,17 +616,76 @@ def test_a_blind_policy_meets_a_ratio():
     assert reached >= 0.9 - 1e-8
 
 
-def test_confidence_is_of_gaps_between_all_groups():
-    """Anything else is refused by name before any model is asked."""
+SURE = {
+    "sensitive_features": ["sex", "race"],
+    "happiness": {"chosen": Happiness("decision", rate=True)},
+    "confidence": 0.9,
+    "random_state": 0,
+}
+
+
+def safely(table, model, *asked, **more):
+    """A safe fit of score policies."""
+    return FairClassifier(FrozenEstimator(model), constraints=list(asked), policy="label", **SURE | more).fit(
+        table, table["y"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "method"),
+    [
+        (Ratio("chosen", 0.8, between="sex"), "auto"),
+        (Ratio("chosen", 0.8, between="sex"), "t"),
+        (Gap("chosen", 0.12, between="sex"), "auto"),
+        (Gap("chosen", 0.15, between="race", min_people=300), "auto"),
+        (Ratio("chosen", 0.6, min_people=300), "auto"),
+    ],
+    ids=repr,
+)
+def test_confidence_of_ratios_and_of_attributes(asked, method):
+    """What is shown on rows held out stands in the certificate, in its words; the policy aims at more."""
+    table, model = classifier_rows(6000)
+    fair = safely(table, model, asked, method=method)
+    found = fair.certificate_
+    (claim,) = asked.comparisons(fair.policy_.components)
+    assert found.kept == (claim.words,)
+    assert found.gaps == {}
+    assert claim.words in found.sentence
+    assert bool(found.large_samples) == (method == "t")
+    (reached,) = [value for words, value in fair.policy_.reached.items() if " at " in words]
+    assert reached > 0.8 if "0.8" in claim.words else True
+    both = safely(table, model, asked, gap=0.5).certificate_
+    assert (both.gaps, both.kept) == ({"chosen": 0.5}, (claim.words,))
+
+
+def test_confidence_with_a_missing_group():
+    """Who has none is compared with nobody, which is said; the policy and its gap are of the others."""
+    table, model = classifier_rows(3000)
+    table["sex"] = table["sex"].astype(object)
+    table.loc[np.random.default_rng(3).random(3000) < 0.05, "sex"] = None
+    fair = safely(table, model, gap=0.15, sensitive_features="sex", missing_group="unknown")
+    found = fair.certificate_
+    assert found.gaps == {"chosen": 0.15}
+    assert "the group 'unknown' is compared with nobody" in found.sentence
+    assert found.smallest > 800
+
+
+def test_what_no_number_of_rows_can_show_is_refused():
+    """Equal means, nothing at all, and fractions, before any model is asked; too few rows with a remedy."""
     table, model = classifier_rows(100)
-    common = {"happiness": ROLES["happiness"], "sensitive_features": ["sex", "race"], "confidence": 0.9}
-    for asked in (Ratio("paid", 0.8), Gap("paid", 0.1, between="sex"), Gap("paid", 0.1, min_people=5)):
-        fair = FairClassifier(FrozenEstimator(model), gap=0.5, constraints=[asked], **common)
-        with pytest.raises(ConstraintError, match=type(asked).__name__):
-            fair.fit(table, table["y"])
-    fair = FairClassifier(FrozenEstimator(model), gap=0.5, missing_group="unknown", **common)
-    with pytest.raises(ConstraintError, match="compared with nobody"):
-        fair.fit(table, table["y"])
+    for asked in (Ratio("chosen", 1.0), Gap("chosen", 0.0, between="sex")):
+        with pytest.raises(ConstraintError, match="can never be shown"):
+            safely(table, model, asked)
+    precision = Ratio("precision_parity", 0.8, between="sex")
+    with pytest.raises(ConstraintError, match="no distribution-free bound for a ratio yet"):
+        safely(table, model, precision)
+    with pytest.raises(ConstraintError, match="nothing to be confident of"):
+        safely(table, model, gap={})
+    small, model = classifier_rows(300)
+    with pytest.raises(
+        CertificateError, match=r"mean 'chosen' of every sex at least 0.95 .* Ask for about 0"
+    ):
+        safely(small, model, Ratio("chosen", 0.95, between="sex"), sensitive_features="sex")
 
 
 # ---------------------------------------------------------------------------------------------------------

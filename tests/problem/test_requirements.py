@@ -332,7 +332,7 @@ def test_relaxed_rows_are_met_by_what_exceeded_them():
 
 
 def test_only_gaps_move():
-    """A gap has a width, which a frontier multiplies, and 0 is the tightest; a floor or budget stays where it is."""
+    """A gap has a width, which a frontier multiplies, and 0 is the tightest; a floor or budget has none."""
     computed = moments_of(some_rows(0))
     gap = bound(Gap("eta0", 0.5), computed)
     assert (gap.width, gap.moved(0.0).width, gap.moved(2.0).width) == (0.5, 0.0, 2.0)
@@ -342,7 +342,7 @@ def test_only_gaps_move():
         row = bound(kept, computed)
         assert row.width is None
         assert row.moved(0.0) is row
-        assert kept.course is None
+        assert kept.course == "points"
         assert row.held() is row
         assert row.levels == ()
 

@@ -188,6 +188,25 @@ def test_prices_are_the_slopes_of_the_loss(width):
     assert slopes[0] * 0.99 - 1e-9 <= found.prices[PRECISION] <= slopes[-1] * 1.01 + 1e-9
 
 
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("width", [0.02, 0.03, 0.05])
+def test_prices_count_that_the_level_moves(seed, width):
+    """Beside other requirements the best level moves with the gap, and prices, all of them, are still the slopes."""
+    sums = sums_of(crowd(400, seed=seed), [PRECISION, "equalized_odds"], Score(cells=12))
+
+    def found(by=0.0, odds=0.05):
+        asked = requirements_of({PRECISION: width + by, "equalized_odds": odds}, (), sums.components)
+        return solve_program(sums, asked, tolerance=1e-7)
+
+    here, step = found(), 1e-4
+    losses = [found(by).outcome.loss for by in (-step, 0.0, step)]
+    slopes = -np.diff(losses) / step
+    assert min(slopes) * 0.99 - 1e-6 <= here.prices[PRECISION] <= max(slopes) * 1.01 + 1e-6
+    fall = found(odds=0.05 - step).outcome.loss - found(odds=0.05 + step).outcome.loss
+    others = sum(price for name, price in here.prices.items() if name != PRECISION)
+    assert others == pytest.approx(fall / (2 * step), rel=0.02, abs=1e-3)
+
+
 @pytest.mark.parametrize("requirement", ["floor", "budget"])
 def test_a_known_level_is_one_row(requirement):
     """A floor or a budget of a fraction needs no search; its price is the slope of the loss."""

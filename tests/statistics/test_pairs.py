@@ -13,21 +13,21 @@ from felicific._statistics.intervals import exact_limits
 from felicific._statistics.pairs import shown_by_pairs
 
 
-def naive(one, other, spread, span, width, level):
+def naive(one, other, spread, span, width, level, ratio=1.0):
     """One gambler against one ordered pair of groups, person by person; stakes change every few pairs."""
     n, fortune = min(len(one), len(other)), 1.0
     starts = [[k * len(values) // n for k in range(n)] + [len(values)] for values in (one, other)]
     gains = []
     for i in range(n):
         means = [values[at[i] : at[i + 1]].mean() for values, at in zip((one, other), starts, strict=True)]
-        gains.append(width - (means[0] - means[1]))
-    squares = 20 * (spread[0] ** 2 * n / len(one) + spread[1] ** 2 * n / len(other) + width**2)
+        gains.append(width - (ratio * means[0] - means[1]))
+    squares = 20 * ((ratio * spread[0]) ** 2 * n / len(one) + spread[1] ** 2 * n / len(other) + width**2)
     every = math.ceil(n / 256)
     for i in range(0, n, every):
         if fortune * level >= 1:
             return True
         bet = math.sqrt(2 * math.log(1 / (level * fortune)) / ((n - i) * squares / (20 + i)))
-        bet = min(bet, 0.95 / (span - width))
+        bet = min(bet, 0.95 / (ratio * span - width))
         for gain in gains[i : i + every]:
             fortune *= 1 + bet * gain
             squares += gain**2
@@ -40,12 +40,13 @@ def test_it_is_what_one_gambler_after_the_other_does():
     for run in range(60):
         sizes = rng.integers(1, 700, rng.integers(2, 5))
         groups = [rng.beta(2, 2, size) for size in sizes]
-        spread, width, level = rng.random(len(sizes)) / 2, rng.choice([0.05, 0.1, 0.3]), 0.1
+        spread, level = rng.random(len(sizes)) / 2, 0.1
+        width, ratio = [(0.05, 1.0), (0.1, 1.0), (0.3, 1.0), (0.0, 0.8), (0.0, 0.5)][run % 5]
         by_hand = all(
-            naive(groups[a], groups[b], spread[[a, b]], 1.0, width, level)
+            naive(groups[a], groups[b], spread[[a, b]], 1.0, width, level, ratio)
             for a, b in itertools.permutations(range(len(groups)), 2)
         )
-        assert shown_by_pairs(groups, spread, 1.0, width, level) == by_hand, run
+        assert shown_by_pairs(groups, spread, (0.0, 1.0), width, level, ratio) == by_hand, run
         passed.append(by_hand)
     assert 10 < sum(passed) < 50
 
@@ -56,7 +57,7 @@ def test_batches_change_nothing(monkeypatch):
     crowds = [[rng.beta(4, 4, size) for size in (90, 900, 300, 300)] for _ in range(20)]
 
     def shown():
-        return [shown_by_pairs(groups, np.full(4, 0.3), 1.0, 0.055, 0.1) for groups in crowds]
+        return [shown_by_pairs(groups, np.full(4, 0.3), (0.0, 1.0), 0.055, 0.1) for groups in crowds]
 
     together = shown()
     monkeypatch.setattr(pairs, "TOGETHER", 1)
@@ -71,17 +72,30 @@ def test_units_and_origins_change_nothing():
         groups = [rng.random(200), rng.random(150)]
         spread = np.array([0.3, 0.3])
         moved = [1024.0 + 128.0 * values for values in groups]
-        assert shown_by_pairs(groups, spread, 1.0, width, 0.1) == shown_by_pairs(
-            moved, 128 * spread, 128.0, 128 * width, 0.1
+        assert shown_by_pairs(groups, spread, (0.0, 1.0), width, 0.1) == shown_by_pairs(
+            moved, 128 * spread, (1024.0, 1152.0), 128 * width, 0.1
         )
+
+
+@pytest.mark.parametrize(("sizes", "share", "ratio"), [((900, 900), 0.5, 0.8), ((900, 80), 0.5, 0.8)])
+def test_a_ratio_that_just_fails_is_seldom_shown(sizes, share, ratio):
+    """Of many worlds at the limit itself, at most as many as the level says; but for chance, and not none."""
+    rng, level, worlds, shown = np.random.default_rng(7), 0.2, 200, 0
+    spread = np.full(2, 0.5)
+    for _ in range(worlds):
+        groups = [
+            1.0 * (rng.random(n) < p) for n, p in zip(sizes, (share, ratio * share - 1e-9), strict=True)
+        ]
+        shown += shown_by_pairs(groups, spread, (0.0, 1.0), 0.0, level, ratio)
+    assert 0 < shown <= worlds * level + 3 * math.sqrt(worlds * level * (1 - level))
 
 
 def test_what_needs_no_bet():
     """A gap as wide as the range cannot be exceeded; of a group without people nothing is shown."""
     groups = [np.ones(5), np.zeros(5)]
-    assert shown_by_pairs(groups, np.zeros(2), 1.0, 1.0, 0.05)
-    assert not shown_by_pairs(groups, np.zeros(2), 1.0, 0.99, 0.05)
-    assert not shown_by_pairs([np.ones(5), np.ones(0)], np.zeros(2), 1.0, 0.9, 0.05)
+    assert shown_by_pairs(groups, np.zeros(2), (0.0, 1.0), 1.0, 0.05)
+    assert not shown_by_pairs(groups, np.zeros(2), (0.0, 1.0), 0.99, 0.05)
+    assert not shown_by_pairs([np.ones(5), np.ones(0)], np.zeros(2), (0.0, 1.0), 0.9, 0.05)
 
 
 def worst_case(sizes, width, level, order=np.array):
@@ -138,7 +152,7 @@ def hostile_rate(name, sizes, level, rejects, runs=300):
 
 
 def bets(groups, width, level):
-    return shown_by_pairs(groups, np.array([values.std() for values in groups]), 1.0, width, level)
+    return shown_by_pairs(groups, np.array([values.std() for values in groups]), (0.0, 1.0), width, level)
 
 
 def by_large_samples(groups, width, level):

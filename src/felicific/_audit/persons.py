@@ -8,7 +8,7 @@ with the probabilities :math:`q_i` of the decisions about person i: a lottery co
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -20,7 +20,7 @@ from felicific._people.people import People
 from felicific._people.worth import Worth, differs, typical, worth_of
 from felicific._problem.happiness import Component, fractions_of
 from felicific._problem.problem import Problem
-from felicific._problem.unions import UNGROUPED, Grouping
+from felicific._problem.unions import UNGROUPED, Grouping, Union
 from felicific._program.moments import NOBODY
 from felicific._statistics.intervals import Sample
 from felicific._statistics.units import sample_of, side_by_side
@@ -212,7 +212,7 @@ class EachPerson:
 
     def joined(self, place: Codes, count: int) -> Sample:
         """The same of so many unions of groups; ``place`` is the one that every group belongs to."""
-        return self.summed(self.values, place[self.codes], count, self.inside)
+        return replace(self, groups=tuple(range(count)), codes=place[self.codes]).sample
 
     @cached_property
     def loss_sample(self) -> Sample | None:
@@ -348,11 +348,19 @@ class SummedPersons:
 Persons: TypeAlias = EachPerson | SummedPersons
 
 
-def together(persons: Persons) -> EachPerson:
-    """All groups as one, of people who are known one by one."""
+def regrouped(persons: Persons, unions: Sequence[Union]) -> EachPerson:
+    """Unions of groups in the place of groups, of people who are known one by one; the others are left out."""
     assert isinstance(persons, EachPerson), "who is held out is in memory"
-    everyone = np.zeros_like(persons.codes)
-    return replace(persons, groups=("everyone",), codes=everyone)
+    place = np.full(len(persons.groups), -1)
+    for u, union in enumerate(unions):
+        place[list(union.members)] = u
+    codes = place[persons.codes]
+    rows, names = codes >= 0, tuple(union.name for union in unions)
+    parts = ("values", "inside", "losses", "weight", "cluster", "share")
+    kept: dict[str, Any] = {name: getattr(persons, name) for name in parts}
+    if not rows.all():
+        kept = {name: None if part is None else part[rows] for name, part in kept.items()}
+    return replace(persons, groups=names, codes=codes[rows], grouping=UNGROUPED, **kept)
 
 
 def persons_of(people: People, problem: Problem, grouping: Grouping = UNGROUPED) -> EachPerson:

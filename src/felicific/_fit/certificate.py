@@ -33,7 +33,7 @@ class Certificate:
     loss : float or None
         The mean loss is at most this, at the group mix of the rows.
     kept : tuple of str
-        What else holds, in words: shares of people who get less than today.
+        What else holds, in words: gaps between attributes, ratios, shares of people who get less than today.
     smallest : int
         People in the smallest group that it rests on.
     large_samples : tuple of str
@@ -151,12 +151,13 @@ def tested(
     loss_name: str,
     large_samples: tuple[str, ...],
     kept: tuple[str, ...],
+    silent: list[str],
 ) -> Certificate:
     """The certificate of a policy that passed a test on rows held out."""
     found = Certificate(confidence, "held-out test", gaps, loss, smallest, large_samples, kept=kept)
     ways = ", ".join(method_words(method, smallest) for method in methods)
     how = f"tested on {rows:,} rows held out, {smallest:,} in the smallest group; {ways}"
-    return _worded(found, components, how, [], loss_name)
+    return _worded(found, components, how, silent, loss_name)
 
 
 def _worded(

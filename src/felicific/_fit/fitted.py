@@ -136,12 +136,14 @@ class Fitted(ABC):
             [share for one in some.kept for share in one.shares(some.components, self.policy.groups)]
             for some in (asked, self.problem)
         )
-        trial = Trial(method, confidence, asked.widths, fitted, tuple(shares))
-        policy, certificate = certify(self.frontier, trial, held_out, self.finished)
+        trial = Trial(method, confidence, asked.comparisons, fitted, tuple(shares))
+        policy, certificate = certify(self.policy, self.frontier, trial, held_out, self.finished)
         found = replace(self, problem=asked, certificate=certificate)._with(policy, self.frontier)
         # What was asked for is what was shown, not what is kept at this place of the frontier.
         gaps, basis = gaps_asked(asked.requirements, asked.components), found.policy.basis
-        said = {mine.words: share.words for mine, share in zip(aimed, shares, strict=True)}
+        said = {aim.words: told.words for aim, told in zip(aimed, shares, strict=True)}
+        both = zip(self.problem.comparisons, asked.comparisons, strict=True)
+        said |= {aim.words: told.words for aim, told in both}
         kept = tuple(replace(one, words=said.get(one.words, one.words)) for one in basis.requirements)
         prices = {said.get(name, name): price for name, price in found.policy.prices.items()}
         basis = replace(basis, asked=gaps, requirements=kept)

@@ -7,7 +7,8 @@ then the first violating policy in the sequence has passed, which has probabilit
 .. math:: P(\text{returned and violating}) \le \gamma
 
 however many candidates there are. That a gap is at most :math:`\epsilon` says so of every pair of groups in every
-component, and each of these tests has to reject at level :math:`\gamma`: no correction is needed for their number.
+component, and each of these tests has to reject at level :math:`\gamma`: no correction is needed for their number. So
+does a gap between attributes, and that every mean is at least a share of every other: their tests join the others.
 
 Within known bounds (a share has them) each test is by bets on pairs of people and holds for any distribution. Without
 bounds no test can: it is by large samples, and what it shows is said to be.
@@ -24,14 +25,16 @@ from typing import Any
 import numpy as np
 
 from felicific._audit.methods import Measure, measure_component, measure_loss
-from felicific._audit.persons import Persons, together
+from felicific._audit.persons import EachPerson, Persons, known_groups, regrouped
+from felicific._capabilities import remedy
 from felicific._fit.certificate import Certificate, tested
 from felicific._frontier.frontier import Frontier
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import Component
 from felicific._problem.problem import Problem
-from felicific._problem.rows import Share
-from felicific._statistics.gaps import limits_name, range_name, range_quantile, spread_of
+from felicific._problem.rows import Comparison, Share
+from felicific._problem.unions import Attribute, Union, compared
+from felicific._statistics.gaps import limits_name, range_name, range_quantile, ratio_shown
 from felicific._statistics.pairs import PAIRS, shown_by_pairs
 from felicific._typing import Codes, Floats, Truths
 from felicific.exceptions import CertificateError, ConstraintError, DataError, HappinessError
@@ -48,6 +51,9 @@ PAIRED = 5_000_000
 #: In the place of a method.
 TOO_SKEWED = "too skewed"
 
+#: How ratios are shown where bets cannot be.
+LARGE_RATIO = "t test of every pair of means (large samples)"
+
 #: Share of every group that is held out; measured in docs/statistics.md: fewer or more return fewer policies.
 HELD_OUT = 0.6
 
@@ -56,43 +62,33 @@ HELD_OUT = 0.6
 TESTS = ("auto", "t", "betting")
 
 
-def check_certifiable(gap: Any, problem: Problem, method: str, missing_group: str | None) -> None:
+def check_certifiable(gap: Any, problem: Problem, method: str) -> None:
     """Refuse at once what no number of rows could show, and what no test is there for."""
-    for asked in problem.kept:
-        if asked.replaces_gap:
-            raise ConstraintError(
-                f"confidence= is about gaps between all groups, and {asked!r} is asked for.",
-                "Give gap= together with confidence=; or leave confidence out, and audit the policy on rows it has not "
-                "seen.",
-            )
-        if not asked.provable:
-            raise ConstraintError(
-                f"That {asked} can never be shown, with any number of rows.",
-                "Allow a small share with confidence=, such as Losers(0.01).",
-            )
-    if missing_group is not None:
-        raise ConstraintError(
-            "confidence= is about gaps between all groups, and people whose group is missing are compared with nobody.",
-            "Leave those rows out of the fit, or leave confidence out.",
-        )
-    widths = problem.widths
-    if not any(math.isfinite(width) for width in widths):
+    if not problem.comparisons:
         raise ConstraintError(
             f"The gap is {gap!r}, so there is nothing to be confident of.",
             "Give a gap together with confidence=, or leave confidence out.",
         )
-    if min(widths) == 0.0:
-        raise ConstraintError(
-            "A gap of 0 can never be shown, with any number of rows: sampling error is always left.",
-            "Allow a small gap with confidence=, such as what chance alone shows (audit(...) states it as the bias).",
-        )
-    for component, width in zip(problem.components, widths, strict=True):
-        if component.over and math.isfinite(width):
+    for asked in problem.requirements:
+        if not asked.provable and asked.is_plain_gap:
+            raise ConstraintError(
+                "A gap of 0 can never be shown, with any number of rows: sampling error is always left.",
+                "Allow a small gap with confidence=, such as what chance alone shows (audit(...) states it as the "
+                "bias).",
+            )
+        if not asked.provable:
+            raise ConstraintError(
+                f"That {asked} can never be shown, with any number of rows.",
+                "Allow a little with confidence=, such as Losers(0.01), Ratio(..., 0.95) or Gap(..., 0.02).",
+            )
+    for part in problem.comparisons:
+        component = problem.components[part.j]
+        if component.over:
             raise ConstraintError(
                 f"Of {component.name!r} no gap can be shown: there is no distribution-free bound for a ratio yet.",
-                "Leave confidence out, and audit the policy on rows it has not seen.",
+                remedy("fraction promises", "memory"),
             )
-        if method == "betting" and math.isfinite(width) and component.bounds is None:
+        if method == "betting" and component.bounds is None:
             raise HappinessError(
                 f"method='betting' needs to know the range of {component.name!r}.",
                 "Say Happiness(..., bounds=(low, high)), or use method='t'.",
@@ -177,18 +173,19 @@ def _held_units(
 
 @dataclass(frozen=True)
 class Shown:
-    """What the rows held out say of one component under a candidate.
+    """What the rows held out say of one comparison under a candidate.
 
-    ``gap`` and ``error`` are how far apart the groups are there, and the standard error of that; ``surely`` whether the
-    test holds for any distribution.
+    ``gap`` and ``error`` are how far apart the groups are there (of a ratio, what it is), and the standard error of
+    that; ``smallest`` how many people the smallest of them has, ``surely`` whether the test holds for any distribution.
     """
 
-    j: int
+    claim: Comparison
     passed: bool
     gap: float
     error: float
     method: str
     surely: bool
+    smallest: int
 
 
 @dataclass(frozen=True)
@@ -217,8 +214,8 @@ class Trial:
         By bets on pairs of people, by large samples, or by bets where bounds are known.
     confidence : float
         One minus the probability of returning a policy that violates a gap or the stated loss.
-    allowed : list of float
-        Gap to be shown, by component; infinite for one that is not asked about.
+    claims : tuple of Comparison
+        Means of whom are to be shown close to each other.
     fitted : Persons
         What the policy that was asked for does to the people fitted on: how much values vary, which shapes stakes and
         the candidates, and never what a test says is true.
@@ -228,7 +225,7 @@ class Trial:
 
     method: str
     confidence: float
-    allowed: list[float]
+    claims: tuple[Comparison, ...]
     fitted: Persons
     shares: tuple[Share, ...] = ()
 
@@ -243,26 +240,46 @@ class Trial:
         return (1.0 - LOSS_SHARE) * self.gamma
 
     @property
-    def asked(self) -> list[int]:
-        """Components that are tested."""
-        return [j for j, width in enumerate(self.allowed) if math.isfinite(width)]
+    def gaps(self) -> dict[int, float]:
+        """Gaps of all groups that are to be shown, by component: what the sequence of candidates tightens."""
+        return {claim.j: claim.at_most for claim in self.claims if claim.plain}
 
     def shows(self, persons: Persons, salt: str) -> list[Shown]:
-        """What is shown of every component that is asked about, all at one level."""
-        return [self._shows(persons, j, salt) for j in self.asked]
+        """What is shown of everything that is compared, all at one level."""
+        return [self._shows(persons, claim, salt) for claim in self.claims]
+
+    def _compared(self, claim: Comparison, persons: Persons) -> tuple[EachPerson, EachPerson]:
+        """Those held out, and those fitted on, as they are compared: large enough are both together."""
+        grouping = persons.grouping
+        sizes = _Sizes(
+            persons.groups, grouping.attributes, grouping.missing, persons.sizes + self.fitted.sizes
+        )
+        unions, _ = compared(sizes, claim.between, claim.min_people)
+        return regrouped(persons, unions), regrouped(self.fitted, unions)
+
+    def margin(self, claim: Comparison) -> float:
+        """By how much tighter means are to be aimed at, so that as many as are held out show it 9 times out of 10."""
+        _, fitted = self._compared(claim, self.fitted)
+        part = fitted.sample.take(claim.j)
+        error = part.sd / np.sqrt(np.maximum(part.n * HELD_OUT / (1.0 - HELD_OUT), 1.0))
+        size = 1.0 if claim.ratio == 1.0 else float((part.mean + fitted.origin[claim.j]).max())
+        return _errors(self.confidence) * _widest(error, claim) / size if size > 0 else 0.0
 
     def keeps(self, persons: Persons) -> list[Kept]:
         """What is shown of every share that is asked about, by the limit of a mean at the same level."""
         found = []
         for share in self.shares:
-            people = persons if share.z is not None else together(persons)
+            everyone = [Union("everyone", tuple(range(len(persons.groups))))]
+            people = persons if share.z is not None else regrouped(persons, everyone)
             measure = measure_component(people, share.j)  # a share has bounds, so whatever the method of gaps
             z, limits = share.z or 0, measure.cautious(self.level)
             mean, high = (float(part[z] + measure.origin) for part in (measure.sample.mean, limits[1]))
             found.append(Kept(share, mean, high, measure.words, persons.countable))
         return found
 
-    def _shows(self, persons: Persons, j: int, salt: str) -> Shown:
+    def _shows(self, persons: Persons, claim: Comparison, salt: str) -> Shown:
+        j = claim.j
+        persons, fitted = self._compared(claim, persons)
         betting = self.method != "t" and persons.components[j].bounds is not None and persons.countable
         if self.method == "betting" and not betting:
             raise DataError(
@@ -271,31 +288,41 @@ class Trial:
             )
         found = measure_component(persons, j, "auto" if betting else "t")
         part = found.pairs
-        gap = float(part.mean.max() - part.mean.min())
-        error = float(np.sqrt(np.sort(part.error**2)[-2:].sum()))
-        passed, method = (self._bets if betting else self._by_large_samples)(found, j, salt)
-        return Shown(j, passed, gap, error, method, betting)
+        means = part.mean + found.origin
+        size = 1.0 if claim.ratio == 1.0 else float(means.max()) or 1.0
+        test = self._bets if betting else self._by_large_samples
+        passed, method = test(found, claim, fitted, salt)
+        smallest = int((persons.sample.n if persons.countable else persons.counted)[:, j].min())
+        error = _widest(part.error, claim) / size
+        return Shown(claim, passed, claim.reached(means), error, method, betting, smallest)
 
-    def _bets(self, found: Measure, j: int, salt: str) -> tuple[bool, str]:
+    def _bets(self, found: Measure, claim: Comparison, fitted: EachPerson, salt: str) -> tuple[bool, str]:
         assert found.bounds is not None, "bets need bounds"
+        shift = 0.0 if claim.ratio == 1.0 else found.origin  # of a difference it does not matter
         if found.sample.n.sum() > PAIRED:
             limits = found.by("bernstein")
-            return bool(spread_of(limits.limits(self.level / 2.0))[1] <= self.allowed[j]), limits_name(
-                limits.words
-            )
+            low, high = (side + shift for side in limits.limits(self.level / 2.0))
+            short = claim.ratio * high[:, None] - low
+            np.fill_diagonal(short, -math.inf)
+            return bool(short.max() <= claim.at_most), limits_name(limits.words)
         # Rows may stand in an order that has to do with their values, so people are paired by lot: the same for every
         # component, since some say the same twice (who is decided 1, who is decided 0).
         lot = np.random.default_rng([int(salt[-32:], 16), 0])
-        groups = [lot.permutation(found.values(z)) for z in range(len(found.sample.n))]
-        span, spread = found.bounds[1] - found.bounds[0], self.fitted.sample.sd[:, j]
-        return shown_by_pairs(groups, spread, span, self.allowed[j], self.level), PAIRS
+        groups = [lot.permutation(found.values(z)) + shift for z in range(len(found.sample.n))]
+        bounds = found.bounds[0] + shift, found.bounds[1] + shift
+        spread = fitted.sample.sd[:, claim.j]
+        return shown_by_pairs(groups, spread, bounds, claim.at_most, self.level, claim.ratio), PAIRS
 
-    def _by_large_samples(self, found: Measure, j: int, salt: str) -> tuple[bool, str]:
+    def _by_large_samples(
+        self, found: Measure, claim: Comparison, fitted: EachPerson, salt: str
+    ) -> tuple[bool, str]:
         # What is rare may be missing among those held out: those fitted on are looked at too.
-        before = measure_component(self.fitted, j, "t")
+        before = measure_component(fitted, claim.j, "t")
         if not found.normal or (before.skewed.any() and not before.rate):
             return False, TOO_SKEWED
-        return found.p_values(self.allowed[j])[1] <= self.level, range_name(2, rate=found.rate)
+        if claim.ratio == 1.0:
+            return found.p_values(claim.at_most)[1] <= self.level, range_name(2, rate=found.rate)
+        return ratio_shown(found.pairs, found.origin, claim.ratio, self.level), LARGE_RATIO
 
     def loss_bound(self, persons: Persons, candidates: int) -> tuple[float | None, bool]:
         """Upper limit of the mean loss of whichever candidate was chosen; and whether it is by large samples."""
@@ -311,13 +338,33 @@ def margin(share: float, people: float, confidence: float) -> float:
 
     The share that is found there is off by the sampling error of both parts.
     """
-    level = (1.0 - LOSS_SHARE) * (1.0 - confidence)
-    normal = NormalDist()
-    errors = normal.inv_cdf(1.0 - level) + normal.inv_cdf(0.9) / math.sqrt(1.0 - HELD_OUT)
-    return errors * math.sqrt(share * (1.0 - share) / max(people, 1.0))
+    return _errors(confidence) * math.sqrt(share * (1.0 - share) / max(people, 1.0))
+
+
+def _errors(confidence: float) -> float:
+    """Standard errors of what is held out by which a number has to be less than what is allowed for that."""
+    level, normal = (1.0 - LOSS_SHARE) * (1.0 - confidence), NormalDist()
+    return normal.inv_cdf(1.0 - level) + normal.inv_cdf(0.9) / math.sqrt(1.0 - HELD_OUT)
+
+
+def _widest(error: Floats, claim: Comparison) -> float:
+    """The standard error of the difference that is known least."""
+    least = np.sort(error)[-2:]
+    return float(np.hypot(least[-1], claim.ratio * least[0]))
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    """Groups and how many people they are."""
+
+    groups: tuple[Any, ...]
+    attributes: tuple[Attribute, ...]
+    unknown: str | None
+    people: Floats
 
 
 def certify(
+    start: Policy,
     line: Frontier,
     trial: Trial,
     persons_of: Callable[[Policy], Persons],
@@ -327,6 +374,8 @@ def certify(
 
     Parameters
     ----------
+    start : Policy
+        What is tried where no gap of all groups is to be shown: it aims at less than what is asked of the others.
     line : Frontier
         Of the rows that were fitted on.
     trial : Trial
@@ -335,40 +384,54 @@ def certify(
     finish : callable
         Makes a policy of the frontier the one that will decide (its salt, its rounding).
     """
-    taus = _sequence(line, trial)
+    taus = _sequence(line, trial) if trial.gaps else [math.nan]
     chosen: tuple[Policy, list[Shown], list[Kept], Persons] | None = None
     for tau in taus:
-        limits = {c.name: tau * r for c, r in zip(line.components, line.ray, strict=True) if r < math.inf}
-        policy = finish(line.at(gap=limits))
+        policy = finish(start)
+        if trial.gaps:
+            limits = {c.name: tau * r for c, r in zip(line.components, line.ray, strict=True) if r < math.inf}
+            policy = finish(line.at(gap=limits))
         persons = persons_of(policy)
         shown, kept = trial.shows(persons, policy.salt), trial.keeps(persons)
-        gaps_shown = all(part.passed for part in shown)
-        if not gaps_shown or not all(part.passed for part in kept):
+        failed = [part for part in shown if not part.passed]
+        if failed or not all(part.passed for part in kept):
             if chosen is None:
-                raise _not_kept(kept, persons) if gaps_shown else _refused(line, trial, tau, shown, persons)
+                raise _failure(line, trial, tau, failed, kept, persons)
             break
         chosen = policy, shown, kept, persons
     assert chosen is not None, "the sequence is never empty"
     policy, shown, kept, persons = chosen
     loss, roughly = trial.loss_bound(persons, len(taus))
-    names = {j: policy.components[j].name for j in trial.asked}
+    names = [component.name for component in policy.components]
+    unknown = [
+        persons.groups[z] for z in set(range(len(persons.groups))) - set(known_groups(persons).tolist())
+    ]
     certificate = tested(
         policy.components,
-        {names[j]: trial.allowed[j] for j in trial.asked},
+        {names[j]: width for j, width in trial.gaps.items()},
         loss,
         trial.confidence,
         int(persons.seen.sum()),
-        int((persons.sample.n if persons.countable else persons.counted)[:, trial.asked].min()),
+        min(part.smallest for part in shown),
         list(dict.fromkeys([part.method for part in shown] + [part.method for part in kept])),
         line.loss_name,
         (
-            *(names[part.j] for part in shown if not part.surely),
+            *(_called(part.claim, names) for part in shown if not part.surely),
             *(part.share.words for part in kept if not part.surely),
             *(["loss"] if roughly else []),
         ),
-        tuple(part.share.words for part in kept),
+        (
+            *(part.claim.words for part in shown if not part.claim.plain),
+            *(part.share.words for part in kept),
+        ),
+        [f"the group {group!r} is compared with nobody" for group in unknown],
     )
     return policy, certificate
+
+
+def _called(claim: Comparison, names: list[str]) -> str:
+    """What is said of a comparison: of a gap of all groups, the name of its component."""
+    return names[claim.j] if claim.plain else claim.words
 
 
 def _sequence(line: Frontier, trial: Trial) -> list[float]:
@@ -376,13 +439,14 @@ def _sequence(line: Frontier, trial: Trial) -> list[float]:
 
     They depend on the rows fitted on alone: how much values vary there, and how many rows there are.
     """
-    allowed, spread = trial.allowed, trial.fitted.sample
-    asked = [j for j in trial.asked if line.ray[j] > 0]
+    allowed, spread = trial.gaps, trial.fitted.sample
+    asked = [j for j in allowed if line.ray[j] > 0]
     least, last = float(line.tau[0]), float(line.tau[-1])
     top = min((allowed[j] / line.ray[j] for j in asked), default=last)
     top = max(least, min(top, last))
     error = spread.sd / np.sqrt(np.maximum(spread.n * HELD_OUT / (1.0 - HELD_OUT), 1.0))
-    widest = np.sqrt((np.sort(error, axis=0)[-2:] ** 2).sum(axis=0))
+    known = error[known_groups(trial.fitted)]
+    widest = np.sqrt((np.sort(known, axis=0)[-2:] ** 2).sum(axis=0))
     margin = max((_quantile(trial) * float(widest[j] / line.ray[j]) for j in asked), default=0.0)
     start = max(least, top - REACH * margin)
     # First the tightest there is, in case that the margin is too small a guess.
@@ -406,6 +470,34 @@ def _more_people(persons: Persons, component: Component) -> str:
     return f"Pass {more}."
 
 
+def _failure(
+    line: Frontier, trial: Trial, tau: float, failed: list[Shown], kept: list[Kept], persons: Persons
+) -> CertificateError:
+    """What could not be shown of the tightest policy."""
+    if not failed:
+        return _not_kept(kept, persons)
+    if all(part.claim.plain for part in failed):
+        return _refused(line, trial, tau, failed, persons)
+    worst = next(part for part in failed if not part.claim.plain)
+    component, z = line.components[worst.claim.j], _quantile(trial)
+    number = component.quantity if worst.claim.ratio == 1.0 else "{:.4g}".format
+    away = (z + 0.4) * worst.error if math.isfinite(worst.error) else 0.0
+    could = max(worst.gap + away, 1.1 * worst.claim.at_most)
+    if worst.claim.ratio < 1.0:
+        could = max(min(worst.gap - away, 0.95 * worst.claim.ratio), 0.0)
+    problem = (
+        f"No policy could be shown to keep to: {worst.claim.words}. On rows held out ({worst.smallest:,} in the "
+        f"smallest of those compared) it is {number(float(f'{worst.gap:.4g}'))}, with a standard error of "
+        f"{number(float(f'{worst.error:.3g}'))}."
+    )
+    if worst.method == TOO_SKEWED:
+        problem += " The values are so skewed that a test by large samples cannot be trusted with so few."
+        return CertificateError(problem, _more_people(persons, component))
+    return CertificateError(
+        problem, f"Ask for about {number(float(f'{could:.3g}'))}, or pass more rows of the smallest group."
+    )
+
+
 def _not_kept(kept: list[Kept], persons: Persons) -> CertificateError:
     """Say which share could not be shown to be small enough, and what could have been."""
     worst = max((part for part in kept if not part.passed), key=lambda part: part.high - part.share.at_most)
@@ -418,14 +510,13 @@ def _not_kept(kept: list[Kept], persons: Persons) -> CertificateError:
 
 
 def _refused(
-    line: Frontier, trial: Trial, tau: float, shown: list[Shown], persons: Persons
+    line: Frontier, trial: Trial, tau: float, failed: list[Shown], persons: Persons
 ) -> CertificateError:
     """Say what was found on the tightest policy, how many rows would do, and which gap could have been shown."""
     z = _quantile(trial)
-    failed = [part for part in shown if not part.passed]
-    worst = max(failed, key=lambda part: (part.gap + z * part.error) / trial.allowed[part.j])
-    j, gap, error = worst.j, worst.gap, worst.error
-    component, width = line.components[j], trial.allowed[j]
+    worst = max(failed, key=lambda part: (part.gap + z * part.error) / part.claim.at_most)
+    j, gap, error = worst.claim.j, worst.gap, worst.error
+    component, width = line.components[j], worst.claim.at_most
     smallest = int(persons.seen.min())
     problem = (
         f"No policy could be shown to keep the gap of {component.name!r} at most {component.quantity(width)}: "

@@ -16,7 +16,7 @@ import numpy as np
 
 from felicific._problem.asked import check_constraints, requirements_of
 from felicific._problem.happiness import Component
-from felicific._problem.rows import Requirement, Row, rows_of
+from felicific._problem.rows import Asked, Requirement, Row, rows_of
 from felicific._program.highs import Ray
 from felicific._program.model import Program, policy_of, rounding_of
 from felicific._program.moments import Moments, Outcome
@@ -98,8 +98,8 @@ class Closing:
             )
         if move.course is None:
             raise ConstraintError(
-                f"A {type(move).__name__} does not move along a frontier.",
-                "Move a Gap or a Ratio; solve for each of its values instead.",
+                f"{move!r} does not move along a frontier: it is to be tightened in two directions.",
+                "Move one with a single limit, at_least or at_most.",
             )
         if gap is not None:
             raise ConstraintError("gap= and move= both say what moves.", "Say it once.")
@@ -136,8 +136,8 @@ class Closing:
 class Point:
     """One breakpoint: how far along the ray, what it does, the policy's probabilities, and what is minimised.
 
-    That is the loss, with what changed decisions cost. ``prices`` are those of its requirements, where they are known
-    from its own program.
+    That is the loss, with what changed decisions cost. Where they are known from its own program, ``prices`` and
+    ``asked`` are those of its requirements, and ``price`` is that of what moves, per unit of tau.
     """
 
     tau: float
@@ -145,6 +145,8 @@ class Point:
     q: Floats
     value: float
     prices: dict[str, float] = field(default_factory=dict)
+    asked: tuple[Asked, ...] = ()
+    price: float = 0.0
 
 
 def trace(

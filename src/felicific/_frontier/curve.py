@@ -36,9 +36,12 @@ class Line:
         How far apart two positions may be without being told from each other.
     tau_today : float
         Where today's decisions stand.
+    mixes : bool
+        Whether policies of two positions mix to one between; not where fractions are compared, or a Ratio moves.
     solve : callable, or None
-        Where policies of two positions do not mix to one between, as where fractions are compared: the point at a
-        position, by a program of its own; of a stored frontier, by the nearest tighter one.
+        Where they do not: the point at a position, by a program of its own; None once it is stored.
+    limit : {"", "at least", "at most"}
+        Where the number of one requirement moves, what it is; positions are that number, from the tightest on.
     """
 
     moving: list[Moving]
@@ -48,12 +51,19 @@ class Line:
     policy: Callable[[Floats, Outcome], Policy]
     rounding: float
     tau_today: float = 0.0
+    mixes: bool = True
     solve: Callable[[float], Point] | None = None
+    limit: str = ""
+
+    @property
+    def sign(self) -> float:
+        """1 where larger positions are looser, -1 where they are tighter."""
+        return -1.0 if self.limit == "at least" else 1.0
 
     def tighter(self, tau: float) -> Point:
         """The loosest point that was found which keeps to a position."""
-        kept = [point for point in self.points if point.tau <= tau + self.rounding]
-        return min(kept or self.points[:1], key=lambda point: point.outcome.loss)
+        kept = [point for point in self.points if self.sign * (point.tau - tau) <= self.rounding]
+        return min(kept or self.points[:1], key=lambda point: point.value)
 
 
 @dataclass(frozen=True, eq=False)

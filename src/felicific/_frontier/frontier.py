@@ -16,7 +16,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from importlib import import_module  # for what stands above: bands and charts
 from numbers import Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -106,13 +106,12 @@ class Frontier:
     def __getstate__(self) -> dict[str, Any]:
         # Solved before it is stored: the people that it was found from stay where they are.
         kept = {part.name: getattr(self, part.name) for part in fields(self)}
-        line = self._line if self.mixes else replace(self._line, solve=self._line.tighter)
-        return kept | {"find": partial(_known, line)}
+        return kept | {"find": partial(_known, replace(self._line, solve=None))}
 
     @property
     def mixes(self) -> bool:
         """Whether the optimum between two points is their mixture, so that the points are breakpoints."""
-        return self._line.solve is None
+        return self._line.mixes
 
     @property
     def points(self) -> list[Point]:
@@ -129,17 +128,22 @@ class Frontier:
         """What the model's own decisions do."""
         return self._line.today
 
-    #: What the shell says of it: from where to where, and what its places are called.
-    course: ClassVar[str] = "the least gap to the least loss"
+    @property
+    def course(self) -> str:
+        """From where to where it goes, as the shell says it."""
+        return (
+            "the tightest to what asks for nothing" if self._line.limit else "the least gap to the least loss"
+        )
 
     @property
     def places(self) -> str:
         """What its places are called."""
-        return "breakpoints" if self.mixes else "solved gaps"
+        return "values" if self._line.limit else "breakpoints" if self.mixes else "solved gaps"
 
     def place(self, i: int) -> str:
         """What its i-th place is called."""
-        return f"{self.places[:-1]} {i + 1}"
+        limit = self._line.limit
+        return f"{limit} {self.tau[i]:.6g}" if limit else f"{self.places[:-1]} {i + 1}"
 
     def __len__(self) -> int:
         return len(self.points)
@@ -156,7 +160,7 @@ class Frontier:
 
     @property
     def tau(self) -> Floats:
-        """Positions of the breakpoints on the ray."""
+        """Positions of the breakpoints on the ray; where the number of a requirement moves, that number."""
         return np.array([point.tau for point in self.points])
 
     @property
@@ -186,15 +190,19 @@ class Frontier:
         With a ``change_cost``, in loss and what changed decisions cost together.
 
         Between two breakpoints the price is one number: the slope. At a breakpoint it is the interval between its
-        two slopes; below the least gap nothing is for sale, so that price is infinite.
+        two slopes; below the least gap nothing is for sale, so that price is infinite. Where neighbours do not mix it
+        is what each point's own program says.
         """
+        if not self.mixes:
+            return np.array([[point.price] * 2 for point in self.points])
         slopes = -np.diff(self.value) / np.diff(self.tau)
         return np.column_stack([np.append(slopes, 0.0), np.append([math.inf], slopes)])
 
     def at(self, *, gap: GapLike = None, loss: float | None = None, tau: float | None = None) -> Policy:
         """The policy of least loss at a gap, or of least gap at a loss; no further program is solved.
 
-        Where fractions such as precision are compared, neighbours do not mix: a search of its own finds the policy.
+        Where fractions such as precision are compared, or the number of a Ratio, Floor, Budget or Losers moves,
+        neighbours do not mix: a program of its own finds the policy.
 
         Parameters
         ----------
@@ -205,7 +213,7 @@ class Frontier:
             The loss allowed: of the policies of this frontier the one of least gap. With a ``change_cost`` another
             policy, that changes more decisions, may have a smaller gap at that loss.
         tau : number
-            Or the position on the ray itself, from that of the first breakpoint on.
+            Or the position on the ray itself, from that of the first breakpoint on; or the number that moves.
         """
         return self._along([self.position(gap=gap, loss=loss, tau=tau)], self._line.solve)[0]
 
@@ -230,7 +238,7 @@ class Frontier:
         if loss is not None:
             return self._tau_of_loss(float(loss))
         place = float(tau)  # type: ignore[arg-type]  # one of the three is given
-        if not place >= self.points[0].tau:
+        if not self._line.sign * place >= self._line.sign * self.points[0].tau:
             raise ConstraintError(
                 f"tau is {place!r}, and the frontier begins at {self.points[0].tau!r}.",
                 "Give at least that.",
@@ -239,6 +247,7 @@ class Frontier:
 
     def _tau_of_gap(self, gap: Any) -> float:
         moving = self._line.moving
+        self._refuse_without_gap("gap=")
         if isinstance(gap, Mapping):
             allowed = self._allowed(gap)
         else:  # places on a ray of several gaps may allow more than bounds do
@@ -295,7 +304,7 @@ class Frontier:
             found = [(solve or self._line.tighter)(tau) for tau in places]
             known = Evidence.along(self._line.sums, [point.q for point in found])
             return [
-                self._stated(point.q, point.outcome, tau, point.prices, evidence)
+                self._stated(point.q, point.outcome, tau, point.prices, evidence, point.asked)
                 for point, tau, evidence in zip(found, places, known, strict=True)
             ]
         taus, slopes, points = self.tau, self.prices, self.points
@@ -319,16 +328,29 @@ class Frontier:
         return policies
 
     def _stated(
-        self, q: Floats, outcome: Outcome, tau: float, prices: dict[str, float], evidence: Evidence | None
+        self,
+        q: Floats,
+        outcome: Outcome,
+        tau: float,
+        prices: dict[str, float],
+        evidence: Evidence | None,
+        requirements: tuple[Asked, ...] = (),
     ) -> Policy:
         """The policy of some probabilities, with what was asked for at its position."""
         policy, ray = self._line.policy(q, outcome), self.ray
         closed = np.flatnonzero(np.isfinite(ray)).tolist()
         asked = {self.components[j].name: tau * float(ray[j]) for j in closed}
-        return replace(policy, prices=prices, basis=replace(policy.basis, asked=asked, evidence=evidence))
+        basis = replace(policy.basis, asked=asked, evidence=evidence)
+        return replace(
+            policy,
+            prices=prices,
+            basis=replace(basis, requirements=requirements) if requirements else basis,
+        )
 
     def price_at(self, taus: Iterable[float]) -> Floats:
         """Loss given up per unit of tau: the slope of the frontier, at a breakpoint that towards larger gaps."""
+        if not self.mixes:
+            return np.array([(self._line.solve or self._line.tighter)(tau).price for tau in taus])
         left = np.searchsorted(self.tau, np.array(list(taus)), side="right") - 1
         return np.asarray(self.prices[left, 0])
 
@@ -402,6 +424,7 @@ class Frontier:
         confidence : float, default=0.95
             With which the whole band holds.
         """
+        self._refuse_without_gap("A band")
         make: Callable[..., Band] = import_module("felicific._audit.band").band
         return make(
             self,
@@ -421,7 +444,15 @@ class Frontier:
 
     def plot(self, **options: Any) -> Any:
         """The trade-off as an Altair chart; see :func:`felicific.plots.frontier`."""
+        self._refuse_without_gap("A chart")
         return import_module("felicific.plots").frontier(self, **options)
+
+    def _refuse_without_gap(self, what: str) -> None:
+        if self._line.limit:
+            raise ConstraintError(
+                f"{what} is along gaps, and no gap moves along this frontier.",
+                "Read tau (the number that moves), loss, prices and policies, or at(tau=...); or move a Gap.",
+            )
 
     def to_dict(self) -> dict[str, list[Any]]:
         """One entry per breakpoint: tau, loss, prices, gaps and group means, by name."""

@@ -28,7 +28,7 @@ from felicific._frontier.breakpoints import (
 )
 from felicific._frontier.curve import Line
 from felicific._frontier.frontier import Frontier
-from felicific._frontier.searched import Steps, searched
+from felicific._frontier.searched import Steps, searched, values_of
 from felicific._policy.individual import IndividualPolicy, Search
 from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
@@ -189,9 +189,9 @@ def individual_frontier(
 
 
 def _searched(search: Generator, policy: IndividualPolicy, closing: Closing) -> Line:
-    """The frontier along which fractions are compared: of the columns that its two ends need, for all gaps."""
-    tight = tuple(one.at(0.0) for one in closing.moved)
-    for requirements in (closing.kept, (*tight, *closing.kept)):
+    """The frontier that is solved point by point: of the columns that its ends need, and every value of a number."""
+
+    def look(requirements: Sequence[Requirement]) -> None:
         search.requirements = requirements
         for columns in (search.expected, search.real):
             with suppress(InfeasibleError):  # the points say what can be met
@@ -200,6 +200,14 @@ def _searched(search: Generator, policy: IndividualPolicy, closing: Closing) -> 
     def solve(requirements: Sequence[Requirement], *, start: float | None = None) -> Solution:
         search.requirements = requirements
         return search.solved(search.real)
+
+    look(closing.kept)
+    moved = closing.by_points
+    if moved is None:
+        look((*(one.at(0.0) for one in closing.moved), *closing.kept))
+    else:
+        for number in values_of(moved, search.real.moments(), solve(closing.kept).outcome):
+            look((moved.at(number), *closing.kept))
 
     steps = Steps.of(closing, search.real.moments(), solve, search.master(search.real, []).value)
     known = Search(search.passes, f"searched at {len(steps.points)} gaps", None, None, 0.0, {})

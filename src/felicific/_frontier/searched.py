@@ -1,7 +1,8 @@
-"""Frontiers along which fractions, such as precision, are compared: solved at some gaps, never mixed between them.
+"""Frontiers that are solved point by point, and never mixed between two points.
 
-The least loss is not convex in the gap of a fraction, and mixing two policies mixes its numerator and its denominator,
-not the fraction. So each gap is a search of its own for the level, which starts at that of its neighbour.
+The least loss is not convex in the gap of a fraction, such as precision, nor in a ratio: mixing two policies mixes
+numerators and denominators, not what they make. So each point is a program of its own; where fractions are compared it
+is a search for the level, which starts at that of its neighbour. Floors, budgets and losers move in the same way.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from felicific._program.moments import Moments, Outcome
 from felicific._typing import Floats
 from felicific.exceptions import InfeasibleError
 
-#: Gaps that are solved for, from the tightest to that of the least loss.
-STEPS = 21
+#: Points that are solved for, from the tightest to that of the least loss; and halvings to find the tightest.
+STEPS, HALVINGS = 21, 20
 
 
 class Found(Protocol):
@@ -38,6 +39,8 @@ class Found(Protocol):
     def prices(self) -> dict[str, float]: ...
     @property
     def level(self) -> Level | None: ...
+    @property
+    def asked(self) -> tuple[Asked, ...]: ...
 
 
 class Solve(Protocol):
@@ -47,8 +50,15 @@ class Solve(Protocol):
 
 
 def searched(closing: Closing, moments: Moments) -> bool:
-    """Whether a level has to be searched for."""
-    return free_row(rows_of(closing.requirements, moments)) is not None
+    """Whether points do not mix: a number moves, or a level has to be searched for."""
+    return closing.by_points is not None or free_row(rows_of(closing.requirements, moments)) is not None
+
+
+def values_of(moved: Requirement, moments: Moments, free: Outcome) -> list[float]:
+    """Numbers to solve for, tightest first; ``free`` is what is done where nothing is asked of the requirement."""
+    reached = [asked.reached(free.means) for asked in asked_of(moved.rows(moments))]
+    least, most = moved.ends(moments, max(reached) if moved.limit == "at most" else min(reached))
+    return list(dict.fromkeys(float(f"{number:.12g}") for number in np.linspace(least, most, STEPS)))
 
 
 @dataclass(frozen=True)
@@ -76,38 +86,67 @@ class Steps:
 
     @classmethod
     def of(cls, closing: Closing, moments: Moments, solve: Solve, value: Callable[[Outcome], float]) -> Steps:
-        """Solve at every step, each from its neighbour's level, the loosest first."""
+        """Solve at every step; where gaps move each from its neighbour's level, the loosest first."""
         free = solve(closing.kept)
         rows = [one.rows(moments) for one in closing.moved]
+        if closing.by_points is not None:
+            steps = cls(closing, moments, solve, value, rows, [1.0])
+            steps._at_values(values_of(closing.by_points, moments, free.outcome))
+            return steps
         widths = _widths(closing, rows, moments, moments.linear_means(free.q))
         steps = cls(closing, moments, solve, value, rows, widths)
-        last = steps._add(free)
-        alone = sum(map(len, rows)) == 1
+        steps._at_gaps(free, alone=sum(map(len, rows)) == 1)
+        return steps
+
+    def _at_gaps(self, free: Found, *, alone: bool) -> None:
+        last = self._add(free)
         for tau in np.linspace(last.tau, 0.0, STEPS)[1:].tolist():
             try:
-                steps._add(steps._found(tau))
+                self._add(self._found(tau))
             except InfeasibleError as error:
                 if error.least_gap is not None and error.least_gap > 0 and alone:
-                    steps._add(steps._found(error.least_gap * (1.0 + 1e-6)))
+                    self._add(self._found(error.least_gap * (1.0 + 1e-6)))
                 break
         # A looser gap never costs more: a search that ended within its tolerance may say otherwise.
         best: list[Point] = []
-        for point in reversed(steps.points):
+        for point in reversed(self.points):
             if not best or point.value < best[-1].value:
                 best.append(point)
-        steps.points[:] = best
-        return steps
+        self.points[:] = best
+
+    def _at_values(self, values: list[float]) -> None:
+        """At each of them that can be met, and at the tightest that can."""
+        out, refusal = None, None
+        for value in values:
+            try:
+                self._add(self._found(value), value)
+            except InfeasibleError as error:
+                out, refusal = value, error
+        if refusal is not None and not self.points:
+            raise refusal
+        tight, loose = out, self.points[0].tau
+        for _ in range(HALVINGS if tight is not None else 0):
+            assert tight is not None, "there is one that cannot be met"
+            middle = (tight + loose) / 2.0
+            try:
+                found = self._found(middle)
+            except InfeasibleError:
+                tight = middle
+            else:
+                loose, self.points[:] = middle, [p for p in self.points if p.tau in values]
+                self.points.insert(0, self._point(found, middle))
 
     @property
     def moving(self) -> list[Moving]:
         """Everything that moves."""
-        return [moving_as(row, width) for row, width in self._each]
+        return [] if self._limit else [moving_as(row, width) for row, width in self._each]
 
     @property
     def asked(self) -> tuple[Asked, ...]:
         """What the policies are to remember of the requirements: not the numbers of those that move."""
-        moved = (row.asked.opened() for row, _ in self._each if row.asked is not None)
-        return (*moved, *asked_of(rows_of(self.closing.kept, self.moments)))
+        moved = () if self._limit else self._each
+        opened = (row.asked.opened() for row, _ in moved if row.asked is not None)
+        return (*opened, *asked_of(rows_of(self.closing.kept, self.moments)))
 
     @property
     def rounding(self) -> float:
@@ -118,17 +157,25 @@ class Steps:
     @property
     def tau_today(self) -> float:
         """Where today's decisions stand."""
+        if self._limit:
+            reached = [asked.reached(self.moments.today.means) for asked in asked_of(self.rows[0])]
+            return max(reached) if self._limit == "at most" else min(reached)
         return self._place(self.moments.today_value.sum(axis=1) / self.moments.counted)
 
     def line(self, policy: Callable[[Floats, Outcome], Policy]) -> Line:
         """What a frontier is to know of it."""
         sums = self.moments
         known = self.moving, self.points, sums.today, sums, policy, self.rounding, self.tau_today
-        return Line(*known, self.at)
+        return Line(*known, mixes=False, solve=self.at, limit=self._limit)
 
     def at(self, tau: float) -> Point:
-        """The policy of least loss at a position, by a search of its own."""
-        return self._point(self._found(tau))
+        """The policy of least loss at a position, by a program of its own."""
+        return self._point(self._found(tau), tau)
+
+    @property
+    def _limit(self) -> str:
+        moved = self.closing.by_points
+        return "" if moved is None else moved.limit
 
     @property
     def _each(self) -> list[tuple[Row, float]]:
@@ -141,16 +188,24 @@ class Steps:
         )
 
     def _found(self, tau: float) -> Found:
+        one = self.closing.by_points
+        if one is not None:
+            return self.solve((one.at(tau), *self.closing.kept))
         moved = (one.at(tau * width) for one, width in zip(self.closing.moved, self.widths, strict=True))
         start = self.levels[-1] if self.levels else None
         return self.solve((*moved, *self.closing.kept), start=start)
 
-    def _point(self, found: Found) -> Point:
-        place = self._place(self.moments.linear_means(found.q))
-        return Point(place, found.outcome, found.q, self.value(found.outcome), found.prices)
+    def _point(self, found: Found, number: float | None = None) -> Point:
+        done = found.outcome, found.q, self.value(found.outcome), found.prices
+        moved = self.closing.by_points
+        if moved is not None and number is not None:
+            named = {row.name for row in moved.at(number).rows(self.moments)}
+            return Point(number, *done, found.asked, sum((found.prices[name] for name in named), 0.0))
+        price = sum((found.prices.get(row.name, 0.0) * width for row, width in self._each), 0.0)
+        return Point(self._place(self.moments.linear_means(found.q)), *done, price=price)
 
-    def _add(self, found: Found) -> Point:
-        self.points.append(self._point(found))
+    def _add(self, found: Found, number: float | None = None) -> Point:
+        self.points.append(self._point(found, number))
         self.levels.append(None if found.level is None else found.level.level)
         return self.points[-1]
 

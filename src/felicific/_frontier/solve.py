@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, cast
 
 from felicific._capabilities import remedy
 from felicific._frontier.breakpoints import Closing
 from felicific._frontier.frontier import Frontier, cell_frontier
 from felicific._frontier.individual import individual_frontier
-from felicific._frontier.solved import solved_frontier
 from felicific._people.lazy import LazyPeople
 from felicific._people.people import People
-from felicific._policy.cells import solve_cells
 from felicific._policy.fit_individual import fit_individual, ground_of
 from felicific._policy.individual import IndividualPolicy
 from felicific._policy.lottery import make_salt
-from felicific._policy.policy import Policy
 from felicific._policy.solve import Kind, Said, check_sums
 from felicific._problem.asked import check_constraints
 from felicific._problem.happiness import HappinessLike
@@ -68,9 +64,9 @@ def frontier(
         proportions of the numbers, or else of their gaps when nothing is asked of them.
     constraints : sequence of Gap, Ratio, Floor, Budget and Losers
         Requirements that hold everywhere on the frontier, but for those that move.
-    move : Gap or Ratio, one of the constraints; optional
+    move : one of the constraints, optional
         What moves along the frontier, alone. By default every Gap, in the proportions of their numbers; without any,
-        the first Ratio.
+        the first Ratio. Of a Ratio, Floor, Budget or Losers its number moves, at 21 values from the tightest on.
     change_cost : number or "auto"
         As for :func:`felicific.solve`. With one, the frontier is that of loss plus what changed decisions cost.
     group_at_predict : bool
@@ -83,7 +79,7 @@ def frontier(
 
     Returns
     -------
-    Frontier, or SolvedFrontier where a Ratio moves
+    Frontier
         A cheap object: it is solved when it is first looked at.
 
     Examples
@@ -138,13 +134,8 @@ def frontier(
 def _cells(joined: Moments, closing: Closing, see_group: bool, salt: str, cost: ChangeCost) -> Frontier:
     """The frontier of policies that see a signal."""
     found = cost_by_sums(joined, cost, closing.requirements, see_group=see_group)
-    if closing.by_points is None:
-        return cell_frontier(joined, closing, see_group=see_group, salt=salt, change_cost=found)
     rows_of(closing.requirements, joined)  # what is wrong with them is said at once
-    solve = partial(solve_cells, joined, see_group=see_group, salt=salt, change_cost=found)
-    return solved_frontier(
-        closing, joined.components, joined.groups, joined.loss_name, joined.today, solve, found
-    )
+    return cell_frontier(joined, closing, see_group=see_group, salt=salt, change_cost=found)
 
 
 def _individual(
@@ -164,13 +155,6 @@ def _individual(
     sums = compute_moments(people, problem, Label())
     sums.check_complete()
     known = people.with_scores
-    if closing.by_points is not None:
-
-        def solve(requirements: tuple[Requirement, ...]) -> Policy:
-            return fit_individual(replace(problem, requirements=requirements), known, kind, salt, cost)[0]
-
-        named = problem.components, sums.groups, problem.loss.name
-        return solved_frontier(closing, *named, sums.today, solve)
     fitted = _seed(problem, known, kind, salt, closing, cost)
 
     def ground() -> Ledgers:

@@ -236,6 +236,22 @@ class FreeLevel(_FractionRow):
     def span(self, ratios: Floats) -> tuple[float, float]:
         """The least and the largest level with which these means go; none if the first is larger."""
 
+    @abstractmethod
+    def eased(self, by: float) -> Self:
+        """Not tighter than so much: where both sides are one, nothing is known of how they give way."""
+
+    @property
+    @abstractmethod
+    def rates(self) -> tuple[float, float]:
+        """By how much each side rises with the level."""
+
+    def slope(
+        self, written: Sequence[ModelRow], duals: Sequence[float], levels: Floats, unit: float
+    ) -> float:
+        """Loss per unit by which the level is raised: the lower sides tighten, the upper ones give way."""
+        (low, high), pairs = self.rates, zip(self._weights(written, duals), levels, strict=True)
+        return sum(((low * lower - high * upper) * float(d) for (lower, upper), d in pairs), 0.0) * unit
+
     def _reached(self, ratios: Floats) -> tuple[float, float]:
         if np.isnan(ratios).any():
             return math.inf, math.inf
@@ -249,6 +265,7 @@ class FractionGap(FreeLevel):
 
     at_most: float
     component: str | None = None
+    rates: ClassVar[tuple[float, float]] = (1.0, 1.0)
 
     @property
     def name(self) -> str:
@@ -269,6 +286,10 @@ class FractionGap(FreeLevel):
         """From the largest less the gap to the smallest."""
         return float(ratios.max()) - self.at_most, float(ratios.min())
 
+    def eased(self, by: float) -> FractionGap:
+        """No gap below that, relative to the level."""
+        return self.within(max(self.at_most, by * (abs(self.low) or 1.0)))
+
     def within(self, width: float) -> FractionGap:
         """With another gap."""
         return replace(self, at_most=width)
@@ -287,6 +308,15 @@ class FractionRatio(FreeLevel):
 
     ratio: float
     low: float = field(default=0.0, kw_only=True)
+
+    def eased(self, by: float) -> FractionRatio:
+        """No ratio above 1 less that."""
+        return replace(self, ratio=min(self.ratio, 1.0 - by))
+
+    @property
+    def rates(self) -> tuple[float, float]:
+        """The ratio, and 1."""
+        return self.ratio, 1.0
 
     @property
     def sides(self) -> tuple[float, float]:

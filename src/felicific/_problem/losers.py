@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -64,7 +64,6 @@ class Losers(Requirement):
     at_most: float = 0.0
     happiness: Any = None
     groups: tuple[Any, ...] | None = None
-    moves: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         try:
@@ -82,6 +81,16 @@ class Losers(Requirement):
             if not listed or not tuple(self.groups):
                 raise ConstraintError(f"The groups of Losers are {self.groups!r}.", "Pass a list of groups.")
             object.__setattr__(self, "groups", tuple(self.groups))
+
+    limit: ClassVar[Literal["at most"]] = "at most"
+
+    def at(self, value: float) -> Losers:
+        """With another share."""
+        return replace(self, at_most=value)
+
+    def ends(self, sums: Sums, reached: float) -> tuple[float, float]:
+        """From nobody."""
+        return 0.0, min(reached, 1.0 - 1e-9)
 
     @property
     def name(self) -> str:
@@ -155,7 +164,7 @@ class Losers(Requirement):
         """Never that nobody loses: those who do may be missing among people held out."""
         return self.at_most > 0.0
 
-    def cautious(self, margin: Callable[[float, Sequence[Any] | None], float]) -> Losers:
+    def cautious(self, margin: Callable[[float, Sequence[Any] | None], float], fitted: float) -> Losers:
         """Fewer, so that people held out can show it."""
         return replace(self, at_most=max(0.0, self.at_most - margin(self.at_most, self.groups)))
 

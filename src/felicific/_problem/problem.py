@@ -24,7 +24,7 @@ from felicific._problem.happiness import Component, Happiness, resolve_happiness
 from felicific._problem.losers import NAME, Losers, can_be_lost
 from felicific._problem.loss import Loss
 from felicific._problem.requirements import constraint_name
-from felicific._problem.rows import Requirement
+from felicific._problem.rows import Comparison, Requirement
 from felicific._tables.memory import exact_array
 from felicific._typing import Array
 from felicific.exceptions import DataError, HappinessError
@@ -129,9 +129,23 @@ class Problem:
         """Requirements that hold everywhere on a frontier."""
         return tuple(requirement for requirement in self.requirements if not requirement.is_plain_gap)
 
-    def cautious(self, margin: Callable[[float, Sequence[Any] | None], float]) -> Problem:
+    def cautious(self, margin: Callable[[float, Sequence[Any] | None], float], fitted: float) -> Problem:
         """The same with requirements as tight as people held out have to show them."""
-        return replace(self, requirements=tuple(one.cautious(margin) for one in self.requirements))
+        return replace(self, requirements=tuple(one.cautious(margin, fitted) for one in self.requirements))
+
+    @property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """All means that are compared."""
+        return tuple(part for one in self.requirements for part in one.comparisons(self.components))
+
+    def tightened(self, by: Callable[[Comparison], float]) -> Problem:
+        """The same with what compares others than all groups tightened by so much."""
+
+        def tighter(one: Requirement) -> Requirement:
+            margins = [by(part) for part in one.comparisons(self.components) if not part.plain]
+            return one.tightened(max(margins)) if margins else one
+
+        return replace(self, requirements=tuple(map(tighter, self.requirements)))
 
     def with_gaps(self, gaps: dict[str, float]) -> Problem:
         """The same with other gaps."""

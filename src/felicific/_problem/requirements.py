@@ -17,8 +17,9 @@ import numpy as np
 from felicific._problem.bound import GapRow, MeanRow, RatioRow
 from felicific._problem.fractions import Fraction, FractionGap, FractionMean, FractionRatio, today_mean
 from felicific._problem.happiness import Component, Happiness
-from felicific._problem.rows import Asked, Requirement, Row, Sums
+from felicific._problem.rows import Asked, Comparison, Requirement, Row, Sums
 from felicific._problem.unions import Between, check_between, check_min_people, compared, words_of
+from felicific._typing import Floats
 from felicific.exceptions import ConstraintError
 
 
@@ -80,20 +81,40 @@ class Gap(Requirement):
         """One row for each component that it speaks of."""
         if math.isinf(self.at_most):
             return []
-        who, size = words_of(self.between, self.min_people)
-        whose = "" if self.is_plain_gap else f" between groups{who and f' by {who}'}{size}"
         rows: list[Row] = []
-        for j in self.components(sums.components):
-            component = sums.components[j]
-            words = f"gap of {component.name!r}{whose} at most {component.quantity(self.at_most)}"
-            said = _compared(sums, j, words, "gap", self.between, self.min_people, self.at_most)
-            name = component.name if self.is_plain_gap else None
+        for part in self.comparisons(sums.components):
+            said = _compared(sums, part.j, part.words, "gap", self.between, self.min_people, self.at_most)
+            name = sums.components[part.j].name if self.is_plain_gap else None
             rows.append(
                 GapRow(said, self.at_most, name)
                 if said.over is None
                 else FractionGap(said, Fraction.of(sums, said), self.at_most, name)
             )
         return rows
+
+    def comparisons(self, components: tuple[Component, ...]) -> list[Comparison]:
+        """The means of each component that it speaks of."""
+        who, size = words_of(self.between, self.min_people)
+        whose = "" if self.is_plain_gap else f" between groups{who and f' by {who}'}{size}"
+        found = []
+        for j in self.components(components) if math.isfinite(self.at_most) else ():
+            words = f"gap of {components[j].name!r}{whose} at most {components[j].quantity(self.at_most)}"
+            told = self.at_most, 1.0, self.between, self.min_people, words, self.is_plain_gap
+            found.append(Comparison(j, *told))
+        return found
+
+    @property
+    def provable(self) -> bool:
+        """Never that there is no gap: sampling error is always left."""
+        return self.at_most > 0.0
+
+    def cautious(self, margin: Any, fitted: float) -> Gap:
+        """With as many fewer people in those who are compared."""
+        return replace(self, min_people=_of_fitted(self.min_people, fitted))
+
+    def tightened(self, by: float) -> Gap:
+        """A narrower gap."""
+        return replace(self, at_most=max(self.at_most - by, 0.0))
 
     def at(self, value: float) -> Gap:
         """With another width."""
@@ -145,7 +166,6 @@ class Ratio(Requirement):
     at_least: float = 0.8
     between: Between = None
     min_people: float = 0
-    course: ClassVar[Literal["points"]] = "points"
     replaces_gap: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -158,19 +178,44 @@ class Ratio(Requirement):
         object.__setattr__(self, "at_least", number)
         _check_compared(self)
 
-    def at(self, value: float) -> Ratio:
-        """With another ratio."""
-        return replace(self, at_least=value)
+    def at(self, value: float) -> Requirement:
+        """With another ratio; 0 asks for nothing."""
+        return replace(self, at_least=value) if value else Gap(self.happiness, math.inf)
+
+    def ends(self, sums: Sums, reached: float) -> tuple[float, float]:
+        """All of them."""
+        return 1.0, 0.0
+
+    def comparisons(self, components: tuple[Component, ...]) -> list[Comparison]:
+        """The means of each component that it speaks of."""
+        (who, size), found = words_of(self.between, self.min_people), []
+        named = f"group by {who}" if "attribute " in who else who or "group"
+        for j in _positions(self.happiness, components, "A ratio"):
+            whose = f"mean {components[j].name!r} of every {named}{size}"
+            words = f"{whose} at least {self.at_least:.6g} of the highest"
+            found.append(Comparison(j, 0.0, self.at_least, self.between, self.min_people, words))
+        return found
+
+    @property
+    def provable(self) -> bool:
+        """Never that means are the same."""
+        return self.at_least < 1.0
+
+    def cautious(self, margin: Any, fitted: float) -> Ratio:
+        """With as many fewer people in those who are compared."""
+        return replace(self, min_people=_of_fitted(self.min_people, fitted))
+
+    def tightened(self, by: float) -> Ratio:
+        """A larger ratio."""
+        return replace(self, at_least=min(self.at_least + by, 1.0))
 
     def rows(self, sums: Sums) -> list[Row]:
         """One row for each component that it speaks of, if no mean can be negative."""
-        return [self._row(sums, j) for j in _positions(self.happiness, sums.components, "A ratio")]
+        return [self._row(sums, part) for part in self.comparisons(sums.components)]
 
-    def _row(self, sums: Sums, j: int) -> Row:
+    def _row(self, sums: Sums, part: Comparison) -> Row:
+        j, words = part.j, part.words
         component, origin = sums.components[j], float(sums.origin[j])
-        who, size = words_of(self.between, self.min_people)
-        named = f"group by {who}" if "attribute " in who else who or "group"
-        words = f"mean {component.name!r} of every {named}{size} at least {self.at_least:.6g} of the highest"
         said = _compared(sums, j, words, "ratio", self.between, self.min_people, self.at_least)
         least = said.shares @ sums.least[:, j] + origin  # of a fraction, what is divided
         lowest = int(least.argmin())
@@ -227,6 +272,15 @@ class Floor(Requirement):
             if not listed or not tuple(self.groups):
                 raise ConstraintError(f"A floor's groups are {self.groups!r}.", "Pass a list of groups.")
             object.__setattr__(self, "groups", tuple(self.groups))
+
+    def at(self, value: float) -> Floor:
+        """With another level."""
+        return replace(self, at_least=value)
+
+    def ends(self, sums: Sums, reached: float) -> tuple[float, float]:
+        """From the most that the groups can all have."""
+        places = [z for z, group in enumerate(sums.groups) if self.groups is None or group in self.groups]
+        return float(_far(sums, component_of(sums, self.happiness), most=True)[places].min()), reached
 
     def rows(self, sums: Sums) -> list[Row]:
         """One row for each group that is protected."""
@@ -309,6 +363,29 @@ class Budget(Requirement):
                     f"A budget is per {people:g} people.", "Give a positive number of people."
                 )
 
+    @property
+    def course(self) -> Literal["points"] | None:  # type: ignore[override]  # of a class, where it is the same for all
+        """Only a single limit moves."""
+        one = (self.at_most is None) != (self.at_least is None)
+        return "points" if one and self.exactly is None else None
+
+    @property
+    def limit(self) -> Literal["at least", "at most"]:
+        """The one there is."""
+        return "at most" if self.at_least is None else "at least"
+
+    def at(self, value: float) -> Budget:
+        """With another limit."""
+        return replace(self, **{self.limit.replace(" ", "_"): value})
+
+    def ends(self, sums: Sums, reached: float) -> tuple[float, float]:
+        """From the most, or the least, that all people together can have."""
+        j, people = component_of(sums, self.happiness), 1.0 if self.per == "person" else float(self.per)
+        over = over_of(sums, j)
+        far = _far(sums, j, most=self.limit == "at least")
+        end = float(np.average(far, weights=sums.counted[:, j if over is None else over]))
+        return people * end, people * reached
+
     def rows(self, sums: Sums) -> list[Row]:
         """One row, over all people together."""
         j = component_of(sums, self.happiness)
@@ -359,6 +436,11 @@ def _positions(happiness: Any, components: tuple[Component, ...], what: str) -> 
     return found
 
 
+def _of_fitted(min_people: float, fitted: float) -> float:
+    """A number of people among those who are fitted on; a share stays one."""
+    return max(1.0, min_people * fitted) if min_people >= 1 else min_people
+
+
 def _check_compared(asked: Gap | Ratio) -> None:
     """Check who is compared, and keep it as it can be compared itself."""
     if asked.between is not None:
@@ -376,6 +458,19 @@ def _compared(
     counted = sums.counted[:, j if over is None else over]
     shares = np.array([union.shares(counted) for union in unions])
     return Asked(words, j, measure, shares, tuple(union.name for union in unions), left_out, over, number)
+
+
+def _far(sums: Sums, j: int, *, most: bool) -> Floats:
+    """The most, or the least, that decisions can make of every group's mean; of a fraction, that its bounds allow."""
+    component = sums.components[j]
+    if not component.over:
+        return (sums.most if most else sums.least)[:, j] + float(sums.origin[j])
+    if component.bounds is None:
+        raise ConstraintError(
+            f"How far {component.name!r} can go is not known, so it does not move along a frontier.",
+            "Say Happiness(..., bounds=(low, high)).",
+        )
+    return np.full(len(sums.groups), component.bounds[int(most)])
 
 
 def over_of(sums: Sums, j: int) -> int | None:

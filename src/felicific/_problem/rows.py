@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 
 from felicific._problem.happiness import Component, Happiness
-from felicific._problem.unions import Attribute
+from felicific._problem.unions import Attribute, Between
 from felicific._typing import Codes, Floats
 
 
@@ -48,6 +48,10 @@ class Sums(Protocol):
     @property
     def least(self) -> Floats:
         """The least mean that decisions can give every group, of shape (groups, components), as sums are."""
+
+    @property
+    def most(self) -> Floats:
+        """The largest."""
 
     @property
     def attributes(self) -> tuple[Attribute, ...]:
@@ -244,6 +248,28 @@ class Share:
     words: str
 
 
+@dataclass(frozen=True)
+class Comparison:
+    """Means of component ``j`` that are compared: none below ``ratio`` times another, less ``at_most``.
+
+    Of the unions ``between`` which there is nobody else to be, of ``min_people`` or more. ``plain`` for a gap of all
+    groups, whose words every policy and certificate has itself.
+    """
+
+    j: int
+    at_most: float
+    ratio: float
+    between: Between
+    min_people: float
+    words: str
+    plain: bool = False
+
+    @property
+    def reached(self) -> Callable[[Floats], float]:
+        """What is made of the means."""
+        return MEASURES["gap" if self.ratio == 1.0 else "ratio"]
+
+
 class Requirement(ABC):
     """Something that a policy has to meet, in the user's words.
 
@@ -252,14 +278,16 @@ class Requirement(ABC):
     happiness : str, function or Happiness
         What it speaks of.
     course : {"ray", "points"}, or None
-        How it moves along a frontier: by multiplying its width, which is exact, or by solving for some of its values;
-        None for one that cannot.
+        How it moves along a frontier: by multiplying its width, which is exact where no fraction is compared, or by
+        solving for some values of its number; None for one that cannot.
+    limit : {"at least", "at most"}
+        What that number is.
     replaces_gap : bool
         Whether it stands in the place of ``gap=``, of which nothing is asked then unless it is said.
     """
 
     happiness: Any
-    course: ClassVar[Literal["ray", "points"] | None] = None
+    course: ClassVar[Literal["ray", "points"] | None] = "points"
     replaces_gap: ClassVar[bool] = False
 
     @property
@@ -268,7 +296,16 @@ class Requirement(ABC):
         return False
 
     def at(self, value: float) -> Requirement:
-        """With another number, where it moves."""
+        """With another number."""
+        raise NotImplementedError(f"{type(self).__name__} does not move")
+
+    @property
+    def limit(self) -> Literal["at least", "at most"]:
+        """What the number is that moves."""
+        return "at least"
+
+    def ends(self, sums: Sums, reached: float) -> tuple[float, float]:
+        """The tightest number that could be met, and the one that is ``reached`` where nothing is asked."""
         raise NotImplementedError(f"{type(self).__name__} does not move")
 
     @abstractmethod
@@ -283,13 +320,24 @@ class Requirement(ABC):
         """What can be shown of it on people held out, beside gaps."""
         return []
 
+    def comparisons(self, components: tuple[Component, ...]) -> list[Comparison]:
+        """Whose means it compares, where people held out are to show it."""
+        return []
+
+    def tightened(self, by: float) -> Requirement:
+        """What compares means, by so much in its own unit."""
+        return self
+
     @property
     def provable(self) -> bool:
         """Whether people held out can ever show that it holds, if they have to."""
         return True
 
-    def cautious(self, margin: Callable[[float, Sequence[Any] | None], float]) -> Requirement:
-        """Tighter by what people held out may differ; ``margin`` is that of a share of some groups (None: of all)."""
+    def cautious(self, margin: Callable[[float, Sequence[Any] | None], float], fitted: float) -> Requirement:
+        """For the share of people ``fitted``, and tighter by what those held out may differ.
+
+        ``margin`` is that of a share of some groups (None: of all).
+        """
         return self
 
     def opened(self) -> Requirement:

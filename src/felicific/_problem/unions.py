@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from felicific._typing import Floats, Truths
 from felicific.exceptions import ConstraintError
-
-if TYPE_CHECKING:
-    from felicific._problem.rows import Sums
 
 #: An attribute of people that groups are made of: a column's name, or its position where there is none.
 Attribute: TypeAlias = str | int
@@ -113,7 +110,20 @@ def places_of(attributes: Sequence[Attribute], between: Between) -> list[int] | 
     return [place for place, attribute in enumerate(attributes) if attribute in named]
 
 
-def compared(sums: Sums, between: Between, min_people: float) -> tuple[list[Union], dict[Any, float]]:
+class Grouped(Protocol):
+    """What has to be known of groups to say who is compared."""
+
+    @property
+    def groups(self) -> tuple[Any, ...]: ...
+    @property
+    def attributes(self) -> tuple[Attribute, ...]: ...
+    @property
+    def unknown(self) -> str | None: ...
+    @property
+    def people(self) -> Floats: ...
+
+
+def compared(sums: Grouped, between: Between, min_people: float) -> tuple[list[Union], dict[Any, float]]:
     """Whose means are compared, and how many people are in each union that is not: too small a one, or an unknown.
 
     Raises

@@ -60,6 +60,7 @@ from felicific._program.solution import (
     conflict_error,
     gap_error,
     irreducible,
+    prices_at,
     search_level,
 )
 from felicific._typing import Codes, Floats
@@ -324,8 +325,8 @@ class Generator:
 
         def solve(row: FreeLevel) -> Answered | None:
             some = exchanged(rows, free, row)
-            if self.excess(columns, some) > 0.0:
-                return None
+            if self.excess(columns, some) > 0.0 or not run_model(self.master(columns, some), some).feasible:
+                return None  # the second where it is met but for rounding
             if tolerance < math.inf:
                 self.descend(columns, some, tolerance / 4.0)
             program = self.master(columns, some)
@@ -348,7 +349,8 @@ class Generator:
         q = policy_of(program, answer.columns)
         outcome = program.moments.evaluate(q)
         check_solution(program, outcome, q, _objective(program, answer))
-        return Solution(q, outcome, prices_of(program, answer), asked_of(rows), level)
+        prices = prices_of(program, answer) if level is None else prices_at(program, answer, level.level)
+        return Solution(q, outcome, prices, asked_of(rows), level)
 
     def _spread(self, columns: Columns) -> float:
         """How far apart decisions can leave the loss, by the columns there are."""

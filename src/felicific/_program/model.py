@@ -338,17 +338,18 @@ def multipliers(program: Program, answer: Answer, unit: float) -> Floats:
 
 def prices_of(program: Program, answer: Answer) -> dict[str, float]:
     """Loss per unit of each requirement, from the duals of its rows."""
-    model, duals = answer.model, answer.duals.tolist()
     prices: dict[str, float] = {}
     for position, asked in enumerate(program.rows):
-        own = [i for i, owner in enumerate(model.owners) if owner == position]
-        first = model.levels[position]
-        price = asked.price(
-            [model.written[i] for i in own],
-            [duals[i] for i in own],
-            answer.columns[first : first + len(asked.levels)],
-            program.cost_scale,
-        )
         # Requirements that read alike share a price.
-        prices[asked.name] = prices.get(asked.name, 0.0) + price
+        prices[asked.name] = prices.get(asked.name, 0.0) + asked.price(*priced(program, answer, position))
     return prices
+
+
+def priced(
+    program: Program, answer: Answer, position: int
+) -> tuple[list[ModelRow], list[float], Floats, float]:
+    """What the price of a requirement is made of: its rows, their duals, its free columns, and the loss that is 1."""
+    model, first = answer.model, answer.model.levels[position]
+    own = [i for i, owner in enumerate(model.owners) if owner == position]
+    levels = answer.columns[first : first + len(program.rows[position].levels)]
+    return [model.written[i] for i in own], answer.duals[own].tolist(), levels, program.cost_scale

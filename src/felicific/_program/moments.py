@@ -236,6 +236,11 @@ class Moments:
         return np.asarray(self.value.min(axis=2).sum(axis=1) / self.counted)
 
     @property
+    def most(self) -> Floats:
+        """The largest one."""
+        return np.asarray(self.value.max(axis=2).sum(axis=1) / self.counted)
+
+    @property
     def counts(self) -> bool:
         """Whether weights count people who were seen."""
         return are_counts(self.weight_kind, self.whole, self.total, int(self.rows.sum()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 
@@ -22,10 +23,13 @@ from felicific._program.fractions import (
     loss_spread,
 )
 from felicific._program.highs import Answer, Levels, run_model
-from felicific._program.model import TOLERANCE, Program, build, changes_of, policy_of, prices_of
+from felicific._program.model import TOLERANCE, Program, build, changes_of, policy_of, priced, prices_of
 from felicific._program.moments import Moments, Outcome
 from felicific._typing import Floats
 from felicific.exceptions import InfeasibleError, SolverError
+
+#: How far beside the best level of a fraction prices are looked at, relative to it, until it lies between.
+BESIDE = (1e-7, 1e-6, 1e-5, 1e-4, 1e-3)
 
 
 @dataclass(frozen=True)
@@ -88,7 +92,38 @@ def solve_program(
     q = policy_of(program, answer.columns)
     outcome = moments.evaluate(q)
     check_solution(program, outcome, q, float(answer.columns[: len(program.cost)] @ program.cost))
-    return Solution(q, outcome, prices_of(program, answer), asked_of(rows), level)
+    prices = prices_of(program, answer) if level is None else prices_at(program, answer, level.level)
+    return Solution(q, outcome, prices, asked_of(rows), level)
+
+
+def prices_at(program: Program, answer: Answer, level: float) -> dict[str, float]:
+    r"""Prices at the best level t of the fractions that the rows of a program compare.
+
+    The least loss :math:`L(t, \epsilon)` mostly has a kink at the best t, which moves with :math:`\epsilon`. With the
+    slopes :math:`s_- \le 0 \le s_+` of L in t beside it, and the prices :math:`p_\pm` there, the price is
+    :math:`(s_+ p_- - s_- p_+) / (s_+ - s_-)`: the mixture of both that a little more of t does not change.
+    """
+    found = prices_of(program, answer)
+    place = next(i for i, row in enumerate(program.rows) if isinstance(row, FreeLevel))
+    free = cast(FreeLevel, program.rows[place])
+    if not found[free.name]:
+        return found
+    eased = free.eased(BESIDE[1])
+    program, free = replace(program, rows=exchanged(program.rows, free, eased)), eased
+    model = Levels(program, program.rows, free)
+    for step in BESIDE:
+        beside = []
+        for side in (-1.0, 1.0):
+            t = level + side * step * (abs(level) or 1.0)
+            there = replace(program, rows=exchanged(program.rows, free, free.between(t, t)))
+            other = model.at(cast(FreeLevel, there.rows[place]))
+            if not other.feasible:
+                return found
+            beside.append((free.slope(*priced(there, other, place)), prices_of(there, other)))
+        (left, before), (right, after) = beside
+        if left <= 0.0 <= right and left < right:
+            return {name: (right * before[name] - left * after[name]) / (right - left) for name in found}
+    return found
 
 
 def _level(program: Program, tolerance: float, start: float | None) -> Level | None:

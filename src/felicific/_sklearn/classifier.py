@@ -27,7 +27,7 @@ from felicific._fit.certificate import Certificate, a_priori, no_certificate
 from felicific._fit.fit import fit_policy
 from felicific._fit.fitted import Fitted
 from felicific._fit.losers import LosersRow
-from felicific._fit.safety import check_certifiable, check_method
+from felicific._fit.safety import HELD_OUT, Trial, check_certifiable, check_method
 from felicific._fit.tryout import Tryout
 from felicific._frontier.curve import Curve, curve
 from felicific._frontier.frontier import Frontier
@@ -409,7 +409,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             check_method(self.method, self.confidence)
         if self.confidence is not None:
             check_confidence(self.confidence)
-            check_certifiable(self.gap, problem, self.method, self.missing_group)
+            check_certifiable(self.gap, problem, self.method)
         return problem
 
     def _fit_policy(self, problem: Problem, people: People, kind: Signal | Individual, salt: str) -> Fitted:
@@ -446,11 +446,15 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         places = np.searchsorted(rows.numbers, fitting.numbers)
         people = self._score_rows(fitting, problem, kind, parts_of(fit_params, places, len(rows.numbers)))
         sure = check_confidence(self.confidence)
-        aimed = problem.cautious(partial(held.margin, sure))
+        aimed = problem.cautious(partial(held.margin, sure), 1.0 - HELD_OUT)
         self._keep(self._fit_policy(aimed, people, kind, salt))
         others = self._people(held.x, held.group, **held.known)
         # What decisions are worth to people is asked once, and not for every policy that is tried on them.
         fitted, held_out = (Tryout(problem, part.with_scores).persons for part in (people, others))
+        if not all(part.plain for part in problem.comparisons):
+            # How much tighter others than gaps of all groups have to be aimed at depends on how values vary.
+            trial = Trial(self.method, sure, problem.comparisons, fitted(self.policy_))
+            self._keep(self._fit_policy(aimed.tightened(trial.margin), people, kind, salt))
         self._keep(self._fitted.certified(problem, fitted(self.policy_), held_out, sure, self.method))
         return fitting.numbers
 
@@ -657,7 +661,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         outcomes = [tried.outcome(tried.odds(policy)) for policy in line.policies]
         policy = self.policy_
         known = known_groups(policy.groups, policy.attributes, policy.unknown)
-        return curve(line.components, line.groups, line.tau, outcomes, tried.today, known)
+        return curve(line.components, line.groups, line.tau, outcomes, tried.today, known, mixes=line.mixes)
 
     def frontier_band(
         self,

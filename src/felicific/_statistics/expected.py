@@ -38,13 +38,12 @@ def expected_range(means: Floats, error: Floats) -> Floats:
     Parameters
     ----------
     means, error : array of shape (groups, components)
-        The means, and the standard deviations of their errors.
+        The means, and the standard deviations of their errors. A group of which nobody is counted, so that its mean is
+        not a number, is compared with none.
     """
     if len(error) == 2:
-        return _expected_distance(means[0] - means[1], np.hypot(*error))
-    draws = _draws(len(error))
-    each = zip(means.T, error.T, strict=True)
-    return np.array([np.ptp(mean + draws * off, axis=1).mean() for mean, off in each])
+        return np.asarray(np.nan_to_num(_expected_distance(means[0] - means[1], np.hypot(*error))))
+    return _drawn(means, error, lambda drawn: np.ptp(drawn, axis=1), 0.0)
 
 
 def expected_ratio(means: Floats, error: Floats) -> Floats:
@@ -52,16 +51,26 @@ def expected_ratio(means: Floats, error: Floats) -> Floats:
 
     Arguments are those of :func:`expected_range`. Where all are 0, the ratio is 1.
     """
-    draws, found = _draws(len(error)), []
-    for mean, off in zip(means.T, error.T, strict=True):
-        drawn = np.maximum(mean + draws * off, 0.0)
-        low, high = drawn.min(axis=1), drawn.max(axis=1)
-        found.append(np.divide(low, high, out=np.ones_like(low), where=high > 0).mean())
-    return np.array(found)
+
+    def ratio(drawn: Floats) -> Floats:
+        low, high = (side(np.maximum(drawn, 0.0), axis=1) for side in (np.min, np.max))
+        return np.asarray(np.divide(low, high, out=np.ones_like(low), where=high > 0))
+
+    return _drawn(means, error, ratio, 1.0)
 
 
 #: What to expect of a requirement, by what it makes of means.
 EXPECTED: dict[str, Callable[[Floats, Floats], Floats]] = {"gap": expected_range, "ratio": expected_ratio}
+
+
+def _drawn(means: Floats, error: Floats, made: Callable[[Floats], Floats], nobody: float) -> Floats:
+    """Mean of what is made of means that are off, for every component; ``nobody`` where no group is counted."""
+    draws, found = _draws(len(error)), np.full(error.shape[1], nobody)
+    for j, (mean, off) in enumerate(zip(means.T, error.T, strict=True)):
+        known = ~np.isnan(mean)
+        if known.any():
+            found[j] = made(mean[known] + (draws * off)[:, known]).mean()
+    return found
 
 
 def _expected_distance(apart: Floats, error: Floats) -> Floats:

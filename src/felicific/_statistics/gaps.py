@@ -176,6 +176,23 @@ def range_p_values(sample: Sample, at_most: float, *, trusted: bool = False) -> 
     return more, float(np.where(skewed[one] | skewed[other], np.maximum(within, cantelli), within).max())
 
 
+def ratio_shown(sample: Sample, origin: float, ratio: float, level: float) -> bool:
+    """Whether every mean is shown, at this level, to be at least ``ratio`` times every other, by large samples.
+
+    Each pair by its own t test: all of them have to reject, so no correction is needed for their number. With fewer
+    degrees of freedom of the two, and what ties their errors.
+    """
+    from scipy.special import stdtrit
+
+    one, other = _ordered(len(sample.n))
+    mean, error, freedom = sample.mean + origin, sample.error, sample.freedom
+    variance = error[one] ** 2 + (ratio * error[other]) ** 2
+    if sample.ties is not None:
+        variance -= 2.0 * ratio * sample.ties.correlation[one, other] * error[one] * error[other]
+    needed = stdtrit(np.minimum(freedom[one], freedom[other]), 1.0 - level) * np.sqrt(variance)
+    return bool((mean[one] - ratio * mean[other] >= needed).all())
+
+
 def _pair_skewness(sample: Sample, error: Floats) -> Floats:
     r"""Skewness of the difference of two means, :math:`(\mu_{3a}/n_a^2 - \mu_{3b}/n_b^2) / \mathrm{se}^3`."""
     one, other = _ordered(sample.n.shape[-1])

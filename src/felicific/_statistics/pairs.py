@@ -9,7 +9,8 @@ gambler who stakes :math:`\lambda_i` on it has
 as long as no stake depends on its own pair or on later ones, and none can ruin him. So
 :math:`P(K \ge 1/\gamma) \le \gamma`, whatever the values are. Nothing is assumed of what the two means are, and nothing
 is split between two limits. The stakes aim at :math:`1/\gamma` and are recalculated on the way by what is still
-missing and how many pairs are left (Voracek and Orabona 2025): the power comes close to Welch's t.
+missing and how many pairs are left (Voracek and Orabona 2025): the power comes close to Welch's t. That one mean is at
+least r times another is bet on in the same way, with the gain :math:`y_i - r x_i` of a pair.
 """
 
 from __future__ import annotations
@@ -37,8 +38,17 @@ GUESSED = 20.0
 TOGETHER = 1 << 22
 
 
-def shown_by_pairs(groups: Sequence[Floats], spread: Floats, span: float, width: float, level: float) -> bool:
+def shown_by_pairs(
+    groups: Sequence[Floats],
+    spread: Floats,
+    bounds: tuple[float, float],
+    width: float,
+    level: float,
+    ratio: float = 1.0,
+) -> bool:
     """Whether the means of all groups are shown, at this level, to be at most so far apart.
+
+    With a ``ratio``, to be at least so large a part of each other, less the width.
 
     All pairs have to be shown, each at this level: no correction is needed for their number.
 
@@ -48,16 +58,17 @@ def shown_by_pairs(groups: Sequence[Floats], spread: Floats, span: float, width:
         Values of the people of every group, in an order that has nothing to do with them.
     spread : array of shape (groups,)
         A guess of their standard deviations, from other people; a bad one costs power and not the level.
-    span : float
-        Width of the range that all values are known to lie in.
+    bounds : (low, high)
+        The range that all values are known to lie in.
     """
-    if width >= span:
+    most = ratio * bounds[1] - bounds[0] - width
+    if most <= 0:
         return True
     sizes = np.array([len(values) for values in groups])
     if not sizes.all():
         return False
     return all(
-        bool(_wins(groups, spread, one, other, span - width, width, level).all())
+        bool(_wins(groups, spread, one, other, most, width, level, ratio).all())
         for one, other in _batches(sizes)
     )
 
@@ -81,6 +92,7 @@ def _wins(
     loss: float,
     width: float,
     level: float,
+    ratio: float = 1.0,
 ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
     """For some ordered pairs of groups, whether the gambler wins 1 / level; ``loss`` is what a pair loses at most."""
     sizes = np.array([len(values) for values in groups])
@@ -90,10 +102,10 @@ def _wins(
     gains = np.zeros((len(n), steps * int(length.max())))
     shaped = gains.reshape(len(n), steps, -1)
     for p, (a, b) in enumerate(zip(one, other, strict=True)):
-        gain = width - (_blocks(groups[a], n[p]) - _blocks(groups[b], n[p]))
+        gain = width - (ratio * _blocks(groups[a], n[p]) - _blocks(groups[b], n[p]))
         rows = np.arange(n[p])
         shaped[p, rows // length[p], rows % length[p]] = gain
-    guess = spread[one] ** 2 * n / sizes[one] + spread[other] ** 2 * n / sizes[other] + width**2
+    guess = (ratio * spread[one]) ** 2 * n / sizes[one] + spread[other] ** 2 * n / sizes[other] + width**2
     # Before every step: pairs seen, and the squares that those left are expected to add up to.
     seen = np.minimum(np.arange(steps)[:, None] * length, n)
     squares = np.cumsum(np.concatenate([[GUESSED * guess], (shaped**2).sum(axis=2).T[:-1]]), axis=0)

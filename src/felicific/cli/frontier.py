@@ -49,7 +49,7 @@ def frontier(options: FrontierOptions) -> None:
         if chart is not None:
             from felicific import plots
 
-            picture = plots.frontier(line)
+            picture = line.plot()
             plots.save(picture, chart)
     if out is not None:
         write_whole(out, _as_file(content, out.suffix.lower()))

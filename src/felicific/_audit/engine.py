@@ -199,11 +199,8 @@ def sum_persons(people: LazyPeople, policy: Policy | None = None) -> tuple[Summe
     refuse_identifiers(sums.groups, rows, total)
     sampling = columns.weight is not None and are_sampling(columns.weight_kind, sums.whole, total, rows)
     knows_loss = columns.y is not None or not problem.loss.looks_at_y
-    sample, loss = _sample(sums, sampling, j + 1).take(np.arange(j)), None
-    if drawn and any(component.over for component in problem.components):
-        weighed = _sample(sums, True, j + 1)
-        parts_of = [(weighed if c.over else sample).take(i) for i, c in enumerate(problem.components)]
-        sample = side_by_side(parts_of)
+    weighed = tuple(drawn and bool(component.over) for component in problem.components)
+    join, loss = partial(_sample_of_unions, sums, sampling, weighed), None
     if knows_loss:
         everyone = np.zeros(len(sums.groups), dtype=np.intp)
         loss = _sample(_joined(sums, everyone, 1), sampling, j + 1).take(j)
@@ -216,7 +213,7 @@ def sum_persons(people: LazyPeople, policy: Policy | None = None) -> tuple[Summe
         loss_rate=problem.loss.is_rate and not drawn,
         loss_bounds=problem.loss.bounds,
         sampling=sampling,
-        sample=sample,
+        sample=_sample_of(sums, sampling, weighed),
         loss_sample=loss,
         rows=rows,
         sizes=sums.total,
@@ -225,7 +222,7 @@ def sum_persons(people: LazyPeople, policy: Policy | None = None) -> tuple[Summe
         clusters=None if sums.clusters is None else len(distinct_clusters(sums.clusters.names)[0]),
         counted=sums.weight[:, :j],
         largest=(sums.largest[:j], float(sums.largest[j]) if knows_loss else 0.0),
-        join=partial(_sample_of_unions, sums, sampling, j),
+        join=join,
         idle=idle_among(problem, sums.moved[:j]),
         grouping=Grouping(tuple(columns.group_names), columns.missing_group),
         least=sums.least[:j],
@@ -290,9 +287,21 @@ def _joined(part: _Part, place: Codes, count: int) -> _Part:
     return reduce(add, (found[union] for union in range(count)))
 
 
-def _sample_of_unions(part: _Part, sampling: bool, n_components: int, place: Codes, count: int) -> Sample:
-    """The sample of unions of groups, without the loss."""
-    return _sample(_joined(part, place, count), sampling, n_components + 1).take(np.arange(n_components))
+def _sample_of(part: _Part, sampling: bool, weighed: tuple[bool, ...]) -> Sample:
+    """The sample of all components, without the loss; ``weighed`` are those that count people by a lottery."""
+    j = len(weighed)
+    sample = _sample(part, sampling, j + 1)
+    if not any(weighed):
+        return sample.take(np.arange(j))
+    shared = _sample(part, True, j + 1)
+    return side_by_side([(shared if drawn else sample).take(i) for i, drawn in enumerate(weighed)])
+
+
+def _sample_of_unions(
+    part: _Part, sampling: bool, weighed: tuple[bool, ...], place: Codes, count: int
+) -> Sample:
+    """The sample of unions of groups."""
+    return _sample_of(_joined(part, place, count), sampling, weighed)
 
 
 # ---------------------------------------------------------------------------------------------------------

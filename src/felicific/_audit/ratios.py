@@ -301,7 +301,8 @@ class _Compared:
         for number, union in enumerate(self.unions):
             place[list(union.members)] = number
         alike = len(self.unions) == len(persons.groups) and (place == np.arange(len(place))).all()
-        return persons.sample if alike else persons.joined(place, len(self.unions))
+        names = tuple(union.name for union in self.unions)
+        return persons.sample if alike else persons.merged(place, names).sample
 
 
 def find_ratios(found: Audit, between: Between, min_people: float) -> Ratios:

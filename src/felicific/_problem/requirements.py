@@ -86,7 +86,7 @@ class Gap(Requirement):
         for j in self.components(sums.components):
             component = sums.components[j]
             words = f"gap of {component.name!r}{whose} at most {component.quantity(self.at_most)}"
-            said = _compared(sums, j, words, "gap", self.between, self.min_people)
+            said = _compared(sums, j, words, "gap", self.between, self.min_people, upper=self.at_most)
             name = component.name if self.is_plain_gap else None
             rows.append(
                 GapRow(said, self.at_most, name)
@@ -170,7 +170,7 @@ class Ratio(Requirement):
         component, origin = sums.components[j], float(sums.origin[j])
         who, size = words_of(self.between, self.min_people)
         words = f"mean {component.name!r} of every {who or 'group'}{size} at least {self.at_least:.6g} of the highest"
-        said = _compared(sums, j, words, "ratio", self.between, self.min_people)
+        said = _compared(sums, j, words, "ratio", self.between, self.min_people, lower=self.at_least)
         least = said.shares @ sums.least[:, j] + origin  # of a fraction, what is divided
         lowest = int(least.argmin())
         if least[lowest] < -1e-12 * (abs(origin) + np.abs(sums.least[:, j]).max()):
@@ -246,7 +246,16 @@ class Floor(Requirement):
                 level, note = float(self.at_least) - origin, ""
             least = component.quantity(level + origin)
             words = f"mean {component.name!r} of group {group!r} at least {least}{note}"
-            said = Asked(words, j, "mean", np.eye(len(sums.groups))[[z]], (group,), over=over_of(sums, j))
+            said = Asked(
+                words,
+                j,
+                "mean",
+                np.eye(len(sums.groups))[[z]],
+                (group,),
+                over=over_of(sums, j),
+                lower=level + origin,
+                today=self.at_least == "today",
+            )
             rows.append(mean_row(sums, said, level, math.inf))
         return rows
 
@@ -332,16 +341,10 @@ class Budget(Requirement):
             (counted / counted.sum())[None, :],
             ("all people together",),
             over=over,
+            lower=-math.inf if lower is None else lower / people,
+            upper=math.inf if upper is None else upper / people,
         )
-        return [
-            mean_row(
-                sums,
-                said,
-                -math.inf if lower is None else lower / people - origin,
-                math.inf if upper is None else upper / people - origin,
-                people,
-            )
-        ]
+        return [mean_row(sums, said, said.lower - origin, said.upper - origin, people)]
 
 
 def _positions(happiness: Any, components: tuple[Component, ...], what: str) -> list[int]:
@@ -366,13 +369,25 @@ def _check_compared(asked: Gap | Ratio) -> None:
         check_min_people(asked.min_people)
 
 
-def _compared(sums: Sums, j: int, words: str, measure: str, between: Between, min_people: float) -> Asked:
+def _compared(
+    sums: Sums,
+    j: int,
+    words: str,
+    measure: str,
+    between: Between,
+    min_people: float,
+    *,
+    lower: float = -math.inf,
+    upper: float = math.inf,
+) -> Asked:
     """Whose means of a component are compared."""
     unions, left_out = compared(sums, between, min_people)
     over = over_of(sums, j)
     counted = sums.counted[:, j if over is None else over]
     shares = np.array([union.shares(counted) for union in unions])
-    return Asked(words, j, measure, shares, tuple(union.name for union in unions), left_out, over)
+    return Asked(
+        words, j, measure, shares, tuple(union.name for union in unions), left_out, over, lower, upper
+    )
 
 
 def over_of(sums: Sums, j: int) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -110,6 +111,9 @@ class Excess:
     on_ray: bool = False
 
 
+#: By what a requirement that is just met may seem not to be, relative to the means and to what was asked for.
+ROUNDING = 1e-9
+
 #: What is made of the means that a requirement speaks of, and compared with the number that was asked for.
 MEASURES: dict[str, Callable[[Floats], float]] = {
     "gap": lambda means: float(means.max() - means.min()),
@@ -138,6 +142,10 @@ class Asked:
         Who is not compared, and how many people they are.
     over : int, or None
         Of a fraction the position of its denominator; shares are then of all people, counted or not.
+    lower, upper : float
+        Between which numbers it has to be; infinite both where that is not known.
+    today : bool
+        Whether the lower one is what today's decisions reach, so another number of other people.
     """
 
     words: str
@@ -147,10 +155,21 @@ class Asked:
     names: tuple[Any, ...]
     left_out: dict[Any, float] = field(default_factory=dict)
     over: int | None = None
+    lower: float = -math.inf
+    upper: float = math.inf
+    today: bool = False
 
     def opened(self) -> Asked:
         """Without its number, where a place on a frontier says what that is."""
-        return replace(self, words=self.words.rpartition(" at ")[0])
+        return replace(self, words=self.words.rpartition(" at ")[0], lower=-math.inf, upper=math.inf)
+
+    def met(self, number: float, size: float) -> bool | None:
+        """Whether a number meets it, but for the rounding of means of this size; None where that is not known."""
+        sides = [side for side in (self.lower, self.upper) if math.isfinite(side)]
+        if not sides or math.isnan(number):
+            return None
+        slack = ROUNDING * max(size, *map(abs, sides))
+        return self.lower - slack <= number <= self.upper + slack
 
     def means(self, means: Floats) -> Floats:
         """The means that it speaks of, from those of shape (groups, components); no number where nobody is counted."""

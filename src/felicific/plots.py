@@ -283,7 +283,7 @@ def groups(
             parts = [found] if after is None else [found, after[found.component.name]]
             rows = [
                 {"way": way, "group": group, "mean": mean.estimate, "low": mean.low, "high": mean.high}
-                | {"compared": group not in unknown}
+                | {"compared": found.gap is not None and group not in unknown}
                 for way, part in zip(ways, parts, strict=False)
                 for group, mean in part.means.items()
             ]
@@ -309,7 +309,7 @@ def alternatives(
     """
     import altair as alt
 
-    parts = [part.component for part in alternatives.today.components]
+    parts = [part.component for part in alternatives.today.components if part.gap is not None]
     names = [part.name for part in parts]
     if component is not None and component not in names:
         raise _no_component(component, names)
@@ -367,12 +367,11 @@ def _means(rows: Sequence[dict[str, Any]], title: str, theme: Theme, width: int)
     for way in ways:
         mine = [row for row in rows if row["way"] == way]
         compared = [row["mean"] for row in mine if row.get("compared", True)]
-        low, high = min(compared), max(compared)
         for row in mine:
             ends = {end: row[end] for end in ("low", "high") if row.get(end) is not None}
             shown = {"way": way_names[way], "group": names[row["group"]], "mean": row["mean"]}
             data.append({**shown, **{end: value for end, value in ends.items() if math.isfinite(value)}})
-        bands.append({"way": way_names[way], "from": low, "to": high})
+        bands += [{"way": way_names[way], "from": min(compared), "to": max(compared)}] if compared else []
     shown_groups = [names[group] for group in groups]
     x = alt.X("mean:Q", title=clean(title, 90), scale=alt.Scale(zero=False, padding=14, nice=False))
     x = x.axis(tickCount=6, gridDash=[1, 3])

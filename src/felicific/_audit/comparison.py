@@ -265,9 +265,8 @@ def _remarks(before: Audit, after: Audit, components: tuple[Change, ...], level:
 
 
 def _known(shown: bool, confidence: float) -> str:
-    if shown:
-        return f"shown of people like these with confidence {confidence:.6g}"
-    return "on these rows and not shown of people like these"
+    sure = f"shown of people like these with confidence {confidence:.6g}"
+    return f"on these rows ({sure if shown else 'not shown of people like these'})"
 
 
 def _check_same(before: Audit, after: Audit) -> None:

@@ -313,6 +313,8 @@ def find_ratios(found: Audit, between: Between, min_people: float) -> Ratios:
     shared = len(persons.components) if found.simultaneous else 1
     alpha = (1.0 - found.confidence) / shared
     for j, component in enumerate(persons.components):
+        if found.components[j].gap is None:
+            continue  # groups are not compared by it
         try:
             parts.append(_component(persons, j, sample, compared, alpha, found.simultaneous))
         except ConstraintError as error:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from felicific._audit.methods import measure_component
-from felicific._audit.persons import Persons
+from felicific._audit.persons import Persons, known_groups
 from felicific._audit.result import Audit, ComponentAudit, Interval, RequirementAudit
 from felicific._policy.policy import Policy
 from felicific._problem.rows import MEASURES, Asked
@@ -60,7 +60,11 @@ class Judge:
         """A gap of all groups, which is audited anyway."""
         component = next(one for one in self.policy.components if one.name == name)
         words = f"gap of {name!r} at most {component.quantity(width)}"
-        gap = next((part.gap for part in self.found.components if part.component.name == name), None)
+        persons, names = self.found.persons, [part.component.name for part in self.found.components]
+        gap = None
+        if name in names:  # of what is set aside, an audit that asks for other gaps has none
+            j = names.index(name)
+            gap = self.found.components[j].gap or self.compare(persons, j, known_groups(persons)).gap
         if gap is None:
             return RequirementAudit(words, component, "gap", _unknown(UNMEASURED), None)
         asked = Asked(words, 0, "gap", np.zeros((0, 0)), (), upper=width)

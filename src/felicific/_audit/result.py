@@ -147,6 +147,12 @@ class RequirementAudit:
         """In words: "met", "not met" or "cannot be told"."""
         return "cannot be told" if self.met is None else "met" if self.met else "not met"
 
+    @property
+    def what(self) -> str:
+        """What is measured, in words."""
+        share = self.measure == "mean" and self.component.tells_who
+        return "share" if share else {"ratio": "smallest ratio"}.get(self.measure, self.measure)
+
     def number(self, number: float, digits: int = 5) -> str:
         """A number as it is written."""
         if not math.isfinite(number):
@@ -156,13 +162,14 @@ class RequirementAudit:
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain data that JSON can hold."""
         what = {"words": self.words, "component": self.component.name, "measure": self.measure}
+        what |= {"what": self.what}
         return what | {"verdict": self.verdict} | interval_to_dict(self.reached)
 
     def row(self) -> tuple[str, ...]:
         """For a table."""
         reached, note = self.reached, f"; {self.reached.note}" if self.reached.note else ""
         numbers = map(self.number, (reached.estimate, reached.low, reached.high))
-        return (short(self.words, 100), self.measure, *numbers, self.verdict + note)
+        return (short(self.words, 100), self.what, *numbers, self.verdict + note)
 
 
 @dataclass(frozen=True, eq=False)

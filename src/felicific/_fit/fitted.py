@@ -68,8 +68,13 @@ class Fitted(ABC):
         return None
 
     @property
+    def losers_unknown(self) -> str:
+        """Why it is not known what it costs that fewer people lose; empty where it is."""
+        return "an individual policy is no table of sums, from which that would be read"
+
+    @property
     def price_of_losers(self) -> list[LosersRow]:
-        """What it costs that fewer people lose; empty where sums do not tell, or nobody loses."""
+        """What it costs that fewer people lose; empty where nobody loses, or that is not known."""
         return []
 
     @cached_property

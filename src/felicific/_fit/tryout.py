@@ -16,7 +16,7 @@ from felicific._policy.ledger import find_origin, real_ledger
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import fractions_of
 from felicific._problem.problem import Problem
-from felicific._problem.unions import known_groups
+from felicific._problem.unions import Grouping, known_groups
 from felicific._program.generation import Ledger
 from felicific._program.moments import Outcome, divided, gaps_of
 from felicific._typing import Codes, Floats
@@ -207,6 +207,7 @@ class Tryout:
             weight=people.weight,
             reach=self._reach,
             checksum=0,
+            grouping=Grouping(people.attributes, people.unknown),
         )
 
     @property

@@ -328,9 +328,12 @@ class Frontier:
         return replace(policy, prices=prices, basis=replace(policy.basis, asked=asked, evidence=evidence))
 
     def price_at(self, taus: Iterable[float]) -> Floats:
-        """Loss given up per unit of tau: the slope of the frontier, at a breakpoint that towards larger gaps."""
-        left = np.searchsorted(self.tau, np.array(list(taus)), side="right") - 1
-        return np.asarray(self.prices[left, 0])
+        """Loss per unit of tau by which less is allowed: the slope of the loss, at a point that towards smaller gaps.
+
+        Of the loss alone, without what changed decisions cost. At the least gap it is infinite: nothing is for sale.
+        """
+        slopes = np.concatenate([[math.inf], -np.diff(self.loss) / np.diff(self.tau), [0.0]])
+        return np.asarray(slopes[np.searchsorted(self.tau, np.array(list(taus)), side="left")])
 
     @property
     def policies(self) -> list[Policy]:

@@ -151,7 +151,7 @@ class Component:
         """The name as a reader says it: of a criterion, how people are decided about, and who they truly are."""
         if self.tells_who:
             what = self.name.removeprefix(LOSES).strip()
-            return f"share of people who get less{what and f' {what!r}'} than today"
+            return f"people who get less{what and f' {what!r}'} than today"
         part = _PART.fullmatch(self.name.removeprefix(self.family))
         if part is None:
             named = self.name.removeprefix("counted by ").strip("'")

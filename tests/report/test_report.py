@@ -148,7 +148,7 @@ def test_the_positions_have_names_where_people_look(fair, found):
 
 
 def test_the_price_is_that_of_a_smaller_gap(fair, people, found):
-    """What a little less of the gap costs, at every position, also of the least loss; below the least gap none is sold."""
+    """What a little less of the gap costs, at every position; below the least gap none is for sale."""
     places, line = found.content["frontier"]["positions"], fair.frontier_
     assert places[0]["price"] is None
     assert "no policy of this kind has a smaller one" in make_view(found.content)["embedded"]["cells"][0]

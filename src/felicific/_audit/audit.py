@@ -207,9 +207,7 @@ def audit(
         simultaneous=bool(simultaneous),
         loss_name=problem.loss.name,
     )
-    decider = policy
-    if decider is None and engine is None and has_policy(decisions):
-        decider = last_step(decisions).policy_
+    decider = policy or beside.policy
     if decider is not None:
         found = replace(found, requirements=judged(found, decider, means, method))
     shown = all(part.test is None or part.test.verdict == "at most" for part in found.components)
@@ -235,7 +233,7 @@ class _Asked:
         loss = "error" if self.loss is None else self.loss
         about: Any = {"loss": loss, "gap": self.gap, "favourable": self.favourable}
         constraints = self.constraints
-        if policy is not None and not constraints:
+        if policy is not None and not constraints and any(one.aside for one in policy.components):
             own = resolve_happiness(self.happiness, decisions.tolist(), self.favourable)
             constraints = measuring(policy.components, own)
         found = Problem.of(decisions, self.happiness, constraints=constraints, **about)
@@ -343,9 +341,10 @@ def _by_decisions(
         array = as_decisions(decided_by(decisions, table, passed, by_odds=fair), len(rows))
     if fair:
         own, shares = without_policy(decisions, table)
-        known = Beside(None, shares[0], sum(shares[1:]), settings.policy_.basis.out_of_fold)
+        decider = settings.policy_
+        known = Beside(None, shares[0], sum(shares[1:]), decider.basis.out_of_fold, policy=decider)
     classes = find_classes(array, y, asked.classes)
-    problem = asked.problem(classes, labelled=y is not None, policy=settings.policy_ if fair else None)
+    problem = asked.problem(classes, labelled=y is not None, policy=known.policy)
     if X is None:
         problem.refuse_x()
     if fair and settings.key in column_names(table):  # a pipeline may make it later

@@ -31,7 +31,7 @@ from felicific._problem.criteria import CRITERIA
 from felicific._problem.happiness import Counted, Happiness
 from felicific._problem.problem import Problem
 from felicific._program.moments import Outcome
-from felicific._tables.memory import column_names, is_frame, take_column
+from felicific._tables.memory import all_columns, is_frame
 from felicific._typing import Floats
 from felicific.plots import labels, policy_steps
 
@@ -285,7 +285,8 @@ def _frontier(
     tau_today, tau_policy = tau_of(today, ray), tau_of(policy.outcome, ray)
     marked = _marked(points[0].tau, points[-1].tau, tau_today, tau_policy)
     # Where neighbours do not mix, between two that were solved for there is nothing to be said.
-    solved = None if line.mixes else line.tau.tolist()
+    mixes = line.mixes
+    solved = None if mixes else line.tau.tolist()
     marked = marked if solved is None else _nearest(marked, solved)
     taus = positions(list(marked.values()), max(points[-1].tau, tau_policy), solved)
     chosen = taus.index(marked["proposed policy"])
@@ -300,7 +301,7 @@ def _frontier(
     return {
         "ray": _numbers(ray),
         "tolerance": line.tolerance,
-        "mixes": line.mixes,
+        "mixes": mixes,
         "breakpoints": [{"tau": point.tau, **_outcome(point.outcome)} for point in points],
         "today": {"tau": tau_today, "fitted": _outcome(today), **_outcome(tried.today)},
         "positions": [
@@ -430,7 +431,7 @@ def fingerprint(tried: Tryout) -> str:
     if people.cluster is not None:
         columns.append(("cluster", people.cluster))
     if is_frame(table):
-        columns += [(f"x.{name}", take_column(table, name, "the report")) for name in column_names(table)]
+        columns += [(f"x.{name}", values) for name, values in all_columns(table, "the report")]
     else:
         columns.append(("x", table.toarray() if hasattr(table, "tocsr") else table))
     for name, values in columns:

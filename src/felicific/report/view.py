@@ -305,18 +305,15 @@ POINTS = {"today": "today", "unconstrained": "tuned, nothing asked for", "propos
 
 def _points(content: Content, names: Names) -> list[list[str]]:
     """Today, the best without requirements, and what is proposed: what is aimed at, the gaps, and who is changed."""
-    rows = []
-    for name, title in POINTS.items():
-        point = content.get("points", {}).get(name)
-        if point is None:
-            return []
-        changed = point["changed"]
-        moved = (
-            "not known" if changed is None else f"{percent(min(changed), 1)} to {percent(max(changed), 1)}"
-        )
-        gaps = [names.quantities[j](point["gaps"][j]) for j in names.own]
-        rows.append([title, names.goods([point["loss"]])[0], *gaps, moved])
-    return rows
+    points = [content.get("points", {}).get(name) for name in POINTS]
+    if None in points:
+        return []
+    changed = [point["changed"] for point in points]
+    ends = iter(SHARE.texts([end(one) for one in changed if one is not None for end in (min, max)]))
+    moved = ["not known" if one is None else f"{next(ends)} to {next(ends)}" for one in changed]
+    gaps = [names.quantities[j].texts([point["gaps"][j] for point in points]) for j in names.own]
+    columns = [[*POINTS.values()], names.goods([point["loss"] for point in points]), *gaps, moved]
+    return [list(row) for row in zip(*columns, strict=True)]
 
 
 def _losers(content: Content, names: Names) -> list[list[str]]:

@@ -287,7 +287,8 @@ def groups(
                 for way, part in zip(ways, parts, strict=False)
                 for group, mean in part.means.items()
             ]
-            charts.append(_means(rows, f"mean {measure(found.component)}", theme, width))
+            title = measure(found.component)
+            charts.append(_means(rows, title if found.component.tells_who else f"mean {title}", theme, width))
     if len(charts) == 1:
         return themed(charts[0], theme)
     return themed(
@@ -298,7 +299,9 @@ def groups(
 def alternatives(
     alternatives: Alternatives, *, component: str | None = None, theme: Theme = LIGHT, width: int = 480
 ) -> Chart:
-    """How every candidate changes the gap (across) and the loss (up), with intervals; today is where the lines cross.
+    """How every candidate changes the gap (across) and the loss (up), with intervals; today is a diamond.
+
+    Dashed are no change of the gap, and the loss that is allowed.
 
     Parameters
     ----------
@@ -336,6 +339,9 @@ def alternatives(
     layers = [
         values([{"gap": 0.0}]).mark_rule(**line).encode(x=x),
         values([{"loss": alternatives.slack}]).mark_rule(**line).encode(y=y),
+        values([{"gap": 0.0, "loss": 0.0}])
+        .mark_point(shape="diamond", filled=True, color=theme.ink, size=120, opacity=1)
+        .encode(x=x, y=y),
         rows.mark_rule(color=theme.accent, opacity=0.6).encode(x="gap low:Q", x2="gap high:Q", y=y),
         rows.mark_rule(color=theme.accent, opacity=0.6).encode(y="loss low:Q", y2="loss high:Q", x=x),
         rows.mark_point(size=90, opacity=1, stroke=theme.accent).encode(x=x, y=y, fill=filled),

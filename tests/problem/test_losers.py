@@ -549,6 +549,8 @@ def test_a_safe_fit_shows_it_on_people_held_out():
         assert all(words in str(fair.certificate_) for words in fair.certificate_.kept)
         assert max(fair.policy_.means["loses"].values()) < share
         assert fair._fitted.problem.kept == (asked,)
+        assert tuple(fair.policy_.reached) == fair.certificate_.kept
+        assert {one.upper for one in fair.policy_.basis.requirements} == {share}
         assert fair.certificate_.to_dict()["kept"] == [*fair.certificate_.kept]
     with pytest.raises(ConstraintError, match="can never be shown"):
         classifier(constraints=[Losers(0)], **settings).fit(table, table["y"])

@@ -143,13 +143,23 @@ class Fitted(ABC):
 
         ``fitted`` is what this one does to those it was fitted on, ``held_out`` what any policy does to others.
         """
-        shares = [share for one in asked.kept for share in one.shares(asked.components, self.policy.groups)]
+        shares, aimed = (
+            [share for one in problem.kept for share in one.shares(asked.components, self.policy.groups)]
+            for problem in (asked, self.problem)
+        )
         trial = Trial(method, confidence, asked.widths, fitted, tuple(shares))
         policy, certificate = certify(self.frontier, trial, held_out, self.finished)
         found = replace(self, problem=asked, certificate=certificate)._with(policy, self.frontier)
-        # What was asked for is the gap that was shown, not the one at this place of the frontier.
+        # What was asked for is what was shown, not the gap at this place of the frontier, nor fewer people who lose.
         gaps = gaps_asked(asked.requirements, asked.components)
-        stated = replace(found.policy, basis=replace(found.policy.basis, asked=gaps))
+        said = {one.words: other for one, other in zip(aimed, shares, strict=True)}
+        others = tuple(
+            replace(one, words=said[one.words].words, upper=said[one.words].at_most)
+            if one.words in said
+            else one
+            for one in found.policy.basis.requirements
+        )
+        stated = replace(found.policy, basis=replace(found.policy.basis, asked=gaps, requirements=others))
         fresh = replace(found, policy=stated)
         vars(fresh)["frontier"] = self.frontier
         return fresh

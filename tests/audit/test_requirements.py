@@ -207,6 +207,20 @@ def test_a_fraction_between_unions():
         assert other == pytest.approx(one, rel=1e-9)
 
 
+@pytest.mark.parametrize("between", [None, "sex"])
+def test_a_fraction_that_counts_nobody_cannot_be_told(between):
+    """Where nobody of a group is approved, there is no precision to compare."""
+    roles = {**ROLES, "sensitive_features": "sex", "happiness": "precision_parity", "favourable": 1}
+    asked = Gap("precision_parity", 0.5, between=between)
+    policy = solve(people(600, 1), constraints=[asked], random_state=0, **roles)
+    table = people(200, 2)
+    table["s"] = np.where(table["sex"] == "f", 0.01, table["s"])
+    for one in (table, pl.DataFrame(table).lazy()):
+        (row,) = audit(policy, one, **roles).requirements
+        assert row.verdict == "cannot be told"
+        assert "counted" in row.reached.note
+
+
 # ---------------------------------------------------------------------------------------------------------
 # A classifier, and what only requirements speak of
 

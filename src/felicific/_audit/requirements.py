@@ -68,8 +68,11 @@ class Judge:
         if gap is None:
             return RequirementAudit(words, component, "gap", _unknown(UNMEASURED), None)
         asked = Asked(words, 0, "gap", np.zeros((0, 0)), (), upper=width)
-        size = max(abs(mean.estimate) for mean in self.found[name].means.values())
-        return RequirementAudit(words, component, "gap", gap, asked.met(gap.estimate, size))
+        size = max(abs(mean.estimate) for mean in self.found[name].means.values() if mean.n)
+        met = (
+            asked.met(gap.estimate, size) if all(mean.n for mean in self.found[name].means.values()) else None
+        )
+        return RequirementAudit(words, component, "gap", gap, met)
 
     def _judged(self, asked: Asked) -> RequirementAudit:
         """A requirement that the policy remembers: the same people together, in the mix that they are in here."""

@@ -314,3 +314,38 @@ def test_without_labels_what_looks_at_them_cannot_be_told():
     other = people(300, 1)
     rows = audit(fair, other["s"][:, None], sensitive_features=other["sex"]).requirements
     assert [row.met is None for row in rows] == [False, True, True, False]
+
+
+def test_the_shell(tmp_path):
+    """A policy's file says what was asked, and an audit of other people in the shell whether they meet it."""
+    from typer.testing import CliRunner
+
+    from felicific.cli import app
+
+    asked = ["--proba", "s", "--label", "y", "--group", "sex", "--group", "race", "--happiness", "decision"]
+    for name, seed in (("a", 7), ("b", 1)):
+        frame(people(600, seed)).to_csv(tmp_path / f"{name}.csv", index=False)
+    target = str(tmp_path / "policy.json")
+    limits = ["--ratio", "0.8", "--between", "sex", "--losers", "0.02"]
+
+    def run(*arguments):
+        result = CliRunner().invoke(app, [*arguments])
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    said = run("fit", str(tmp_path / "a.csv"), *asked, *limits, "--out", target)
+    assert "gap of 'loses'" not in said
+    text = run("audit", str(tmp_path / "b.csv"), "--policy-file", target, *asked)
+    rows = json.loads(run("audit", str(tmp_path / "b.csv"), "--policy-file", target, *asked, "--json"))[
+        "requirements"
+    ]
+    table = people(600, 1)
+    odds = Policy.load(target).odds(table["s"], np.array(groups_of(table), dtype=object))
+    found = {row["what"]: row for row in rows}
+    lost = ((table["s"] > 0.5) * odds[:, 0]).mean()
+    means = [odds[table["sex"] == sex, 1].mean() for sex in ("f", "m")]
+    assert found["share"]["estimate"] == pytest.approx(lost, abs=1e-9)
+    assert found["share"]["verdict"] == ("met" if lost <= 0.02 else "not met")
+    assert found["smallest ratio"]["estimate"] == pytest.approx(min(means) / max(means), abs=1e-9)
+    for row in rows:
+        assert any(row["words"] in line and line.endswith(row["verdict"]) for line in text.splitlines())

@@ -32,6 +32,7 @@ RESULTS = {
     "_audit.result.Interval": "`audit(...).loss`, and every mean and gap of audits and comparisons",
     "_audit.result.GapTest": '`audit(..., gap=...)["name"].test`',
     "_audit.ratios.Ratios": "`audit(...).ratios`, `audit(...).ratios_between(...)`",
+    "_audit.result.RequirementAudit": "`audit(...).requirements`",
     "_audit.ratios.RatioAudit": '`audit(...).ratios["name"]`',
     "_audit.ratios.GroupRatio": '`audit(...).ratios["name"].rows`',
     "_audit.ratios.GroupMean": "`.unknown` and `.left_out` of these",

@@ -283,11 +283,12 @@ def groups(
             parts = [found] if after is None else [found, after[found.component.name]]
             rows = [
                 {"way": way, "group": group, "mean": mean.estimate, "low": mean.low, "high": mean.high}
-                | {"compared": group not in unknown}
+                | {"compared": found.gap is not None and group not in unknown}
                 for way, part in zip(ways, parts, strict=False)
                 for group, mean in part.means.items()
             ]
-            charts.append(_means(rows, f"mean {measure(found.component)}", theme, width))
+            title = measure(found.component)
+            charts.append(_means(rows, title if found.component.tells_who else f"mean {title}", theme, width))
     if len(charts) == 1:
         return themed(charts[0], theme)
     return themed(
@@ -298,7 +299,9 @@ def groups(
 def alternatives(
     alternatives: Alternatives, *, component: str | None = None, theme: Theme = LIGHT, width: int = 480
 ) -> Chart:
-    """How every candidate changes the gap (across) and the loss (up), with intervals; today is where the lines cross.
+    """How every candidate changes the gap (across) and the loss (up), with intervals; today is a diamond.
+
+    Dashed are no change of the gap, and the loss that is allowed.
 
     Parameters
     ----------
@@ -309,7 +312,7 @@ def alternatives(
     """
     import altair as alt
 
-    parts = [part.component for part in alternatives.today.components]
+    parts = [part.component for part in alternatives.today.components if part.gap is not None]
     names = [part.name for part in parts]
     if component is not None and component not in names:
         raise _no_component(component, names)
@@ -336,6 +339,9 @@ def alternatives(
     layers = [
         values([{"gap": 0.0}]).mark_rule(**line).encode(x=x),
         values([{"loss": alternatives.slack}]).mark_rule(**line).encode(y=y),
+        values([{"gap": 0.0, "loss": 0.0}])
+        .mark_point(shape="diamond", filled=True, color=theme.ink, size=120, opacity=1)
+        .encode(x=x, y=y),
         rows.mark_rule(color=theme.accent, opacity=0.6).encode(x="gap low:Q", x2="gap high:Q", y=y),
         rows.mark_rule(color=theme.accent, opacity=0.6).encode(y="loss low:Q", y2="loss high:Q", x=x),
         rows.mark_point(size=90, opacity=1, stroke=theme.accent).encode(x=x, y=y, fill=filled),
@@ -367,12 +373,11 @@ def _means(rows: Sequence[dict[str, Any]], title: str, theme: Theme, width: int)
     for way in ways:
         mine = [row for row in rows if row["way"] == way]
         compared = [row["mean"] for row in mine if row.get("compared", True)]
-        low, high = min(compared), max(compared)
         for row in mine:
             ends = {end: row[end] for end in ("low", "high") if row.get(end) is not None}
             shown = {"way": way_names[way], "group": names[row["group"]], "mean": row["mean"]}
             data.append({**shown, **{end: value for end, value in ends.items() if math.isfinite(value)}})
-        bands.append({"way": way_names[way], "from": low, "to": high})
+        bands += [{"way": way_names[way], "from": min(compared), "to": max(compared)}] if compared else []
     shown_groups = [names[group] for group in groups]
     x = alt.X("mean:Q", title=clean(title, 90), scale=alt.Scale(zero=False, padding=14, nice=False))
     x = x.axis(tickCount=6, gridDash=[1, 3])

@@ -152,7 +152,8 @@ def test_nothing_to_repair(loans):
         today = audit(loans.model, loans.new, loans.truth, gap=1e6 if nothing else 1.0, **ASKED)
         assert any("shown of people like these" in note for note in today.notes) == nothing
         remarks = compare(today, found).remarks
-        assert any(text.startswith("Nothing to repair: before, shown") for text in remarks) == nothing
+        said = "Nothing to repair: before, on these rows (shown of people like these with confidence 0.95), the gap of "
+        assert any(text.startswith(said) for text in remarks) == nothing
     assert not any("Nothing to repair" in text for text in fitted(loans, gap={}).policy_.sentences())
 
 

@@ -465,7 +465,10 @@ def test_the_price_of_losers_out_of_reach_and_of_nothing():
     assert tight.price_of_losers()[-1][1:] == (None, None)
     assert classifier(constraints=[Losers(0)], gap=0.3).fit(table, table["y"]).price_of_losers() == []
     individual = classifier(policy="individual").fit(table, table["y"])
-    assert individual.price_of_losers() == []
+    with pytest.raises(ConstraintError, match=r"individual policy .* Fit again with constraints"):
+        individual.price_of_losers()
+    others = people(300, seed=4)
+    assert individual.report(others, others["y"]).content["losers"] == []
 
 
 def test_the_report_says_what_it_costs():
@@ -478,6 +481,16 @@ def test_the_report_says_what_it_costs():
     assert "at most 6 % of the people get less than today" in page.to_html()
     assert "nobody" in page.to_html()
     none = classifier(constraints=[Losers(0)], gap=0.3).fit(table, table["y"]).report(others, others["y"])
+    found = page.to_dict()
+    assert [part["gap"] is None for part in found["after"]["components"]] == [False, True]
+    assert list(found["certificate"]["gaps"]) in ([], ["got"])
+    assert "loses" not in found["certificate"]["sentence"]
+    assert [row["component"] for row in found["after"]["requirements"]] == ["got", "loses"]
+    text = page.to_html()
+    assert "people who get less than today" in text
+    for wrong in ("gap of people", "gap in people", "gap found in people", ">loses", "mean people"):
+        assert wrong not in text
+    assert "<h1>Got by g</h1>" in text
     assert none.to_dict()["losers"] == []
     assert "Who would lose less" not in none.to_html()
 
@@ -536,6 +549,8 @@ def test_a_safe_fit_shows_it_on_people_held_out():
         assert all(words in str(fair.certificate_) for words in fair.certificate_.kept)
         assert max(fair.policy_.means["loses"].values()) < share
         assert fair._fitted.problem.kept == (asked,)
+        assert tuple(fair.policy_.reached) == fair.certificate_.kept
+        assert {one.upper for one in fair.policy_.basis.requirements} == {share}
         assert fair.certificate_.to_dict()["kept"] == [*fair.certificate_.kept]
     with pytest.raises(ConstraintError, match="can never be shown"):
         classifier(constraints=[Losers(0)], **settings).fit(table, table["y"])

@@ -1,6 +1,7 @@
 """The report: its numbers are the library's, its page is one file, hostile names stay text."""
 
 import io
+import itertools
 import json
 import re
 import subprocess
@@ -144,6 +145,51 @@ def test_the_positions_have_names_where_people_look(fair, found):
     assert places["half of today's gap"] == min(now / 2, last)
     assert places.get("today's gap") == (now if now < last else None)
     assert places["proposed policy"] == pytest.approx(0.5)
+
+
+def test_the_price_is_that_of_a_smaller_gap(fair, people, found):
+    """What a little less of the gap costs, at every position; below the least gap none is for sale."""
+    places, line = found.content["frontier"]["positions"], fair.frontier_
+    assert places[0]["price"] is None
+    assert "no policy of this kind has a smaller one" in make_view(found.content)["embedded"]["cells"][0]
+    for before, place in itertools.pairwise(places):
+        step = 1e-3 * (place["tau"] - before["tau"])
+        cost = line.at(tau=place["tau"] - step).loss - line.at(tau=place["tau"]).loss
+        assert place["price"] * step == pytest.approx(cost, rel=1e-6, abs=1e-12)
+    line = fitted(people, gap=0.5, change_cost=0.0).frontier_
+    assert (line.price_at(line.tau) > 0).all()
+    assert line.price_at([2 * line.tau[-1]]).tolist() == [0.0]
+
+
+def test_the_slider_stands_where_policies_were_solved_for(people):
+    """Where neighbours do not mix, a position is one that was solved for, with what was found there, or the policy."""
+    settings = {"happiness": "precision_parity", "favourable": 1, "gap": 0.013}
+    fair = fitted(people, **settings)
+    line = fair.frontier_
+    assert not line.mixes
+    places = fair.report(people.table("pandas"), people.y).content["frontier"]["positions"]
+    solved = dict(zip(line.tau.tolist(), line.loss.tolist(), strict=True))
+    for place in places:
+        if "proposed policy" in place["names"]:
+            assert place["fitted"]["loss"] == fair.loss_
+        else:
+            assert place["fitted"]["loss"] == solved[place["tau"]]
+    assert len(places) in (len(solved), len(solved) + 1)
+
+
+def test_people_of_no_known_group_are_not_compared():
+    """Their mean is shown, and the gap is that of an audit: without them."""
+    fair, x, y, group = many(3, 2)
+    group = np.where(np.arange(len(group)) % 3 == 1, None, group)
+    fair = FairClassifier(fair.estimator, happiness="statistical_parity", gap=0.1, missing_group="unknown",
+                          random_state=0).fit(x, y, sensitive_features=group)  # fmt: skip
+    content = fair.report(x, y, sensitive_features=group).content
+    found = audit(fair, x, y, sensitive_features=group)
+    assert content["after"]["unknown"] == ["unknown"]
+    for mine, theirs in zip(content["after"]["components"], found.components, strict=True):
+        assert mine["gap"]["estimate"] == pytest.approx(theirs.gap.estimate, abs=1e-12)
+        assert mine["gap"]["high"] == pytest.approx(theirs.gap.high, abs=1e-9)
+    assert content["policy"]["constraints"] == []
 
 
 @pytest.mark.parametrize(

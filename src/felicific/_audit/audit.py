@@ -20,7 +20,8 @@ from felicific._audit.decided import (
 from felicific._audit.engine import sum_persons
 from felicific._audit.methods import Measure, measure_component, measure_loss
 from felicific._audit.persons import Persons, known_groups, persons_of
-from felicific._audit.result import Audit, ComponentAudit, GapTest, Interval
+from felicific._audit.requirements import Judge
+from felicific._audit.result import Audit, ComponentAudit, GapTest, Interval, RequirementAudit
 from felicific._capabilities import remedy
 from felicific._people.checks import check_weights
 from felicific._people.columns import Columns
@@ -31,8 +32,9 @@ from felicific._people.weights import WeightKind, warn_repeated
 from felicific._people.worth import idle
 from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import Policy
-from felicific._problem.asked import default_gap
-from felicific._problem.happiness import Component, HappinessLike, written
+from felicific._problem.asked import check_constraints, default_gap
+from felicific._problem.happiness import Component, HappinessLike, resolve_happiness, written
+from felicific._problem.losers import measuring
 from felicific._problem.problem import Problem
 from felicific._problem.unions import Grouping
 from felicific._statistics.gaps import (
@@ -136,7 +138,8 @@ def audit(
     Returns
     -------
     Audit
-        Print it, or read ``.components``, ``.gaps``, ``.ratios``, ``.loss``, ``.to_dict()``, ``.to_frame()``.
+        Print it, or read ``.components``, ``.gaps``, ``.ratios``, ``.loss``, ``.to_dict()``, ``.to_frame()``; of a
+        policy with requirements, ``.requirements`` says of each whether these people meet it.
 
     Notes
     -----
@@ -204,6 +207,9 @@ def audit(
         simultaneous=bool(simultaneous),
         loss_name=problem.loss.name,
     )
+    decider = policy or beside.policy
+    if decider is not None:
+        found = replace(found, requirements=judged(found, decider, means, method))
     shown = all(part.test is None or part.test.verdict == "at most" for part in found.components)
     notes = [*([LOTTERY] if lottery else []), *found.notes, *beside.notes(persons, problem.widths, shown)]
     return replace(found, notes=tuple(notes))
@@ -220,13 +226,24 @@ class _Asked:
     favourable: Any
     classes: Any
 
-    def problem(self, decisions: Array) -> Problem:
-        """What is asked of these decisions."""
+    constraints: Any = ()
+
+    def problem(self, decisions: Array, *, labelled: bool, policy: Policy | None = None) -> Problem:
+        """What is asked of these decisions; a policy says what its requirements speak of besides."""
         loss = "error" if self.loss is None else self.loss
-        return Problem.of(decisions, self.happiness, loss=loss, gap=self.gap, favourable=self.favourable)
+        about: Any = {"loss": loss, "gap": self.gap, "favourable": self.favourable}
+        constraints = self.constraints
+        if policy is not None and not constraints and any(one.aside for one in policy.components):
+            own = resolve_happiness(self.happiness, decisions.tolist(), self.favourable)
+            constraints = measuring(policy.components, own)
+        found = Problem.of(decisions, self.happiness, constraints=constraints, **about)
+        return found if labelled else found.unlabelled
 
     def fill(self, settings: Any) -> None:
         """Take what was not said from a FairClassifier, which remembers the groups that ``fit`` named."""
+        if self.happiness is None:
+            listed = check_constraints(settings.constraints)
+            self.constraints = listed if self.gap is None else tuple(one.opened() for one in listed)
         for name in ("happiness", "sensitive_features", "loss", "favourable"):
             if getattr(self, name) is None:
                 setattr(self, name, getattr(settings, name + "_" * (name == "sensitive_features")))
@@ -268,7 +285,8 @@ def _on_engine(
         taken = np.array(distinct_labels(engine, str(columns.decided), weight, "the decisions"))
         labels = None if y is None else np.array(distinct_labels(engine, y, weight, "y"))
         classes = find_classes(taken, labels)
-    problem = asked.problem(classes_on(engine, columns, classes))
+    known = classes_on(engine, columns, classes)
+    problem = asked.problem(known, labelled=columns.y is not None, policy=policy)
     people = LazyPeople.of(engine, columns, problem)
     if policy is not None:
         people = replace(people, columns=people.columns.for_groups(policy.groups))
@@ -323,8 +341,10 @@ def _by_decisions(
         array = as_decisions(decided_by(decisions, table, passed, by_odds=fair), len(rows))
     if fair:
         own, shares = without_policy(decisions, table)
-        known = Beside(None, shares[0], sum(shares[1:]), settings.policy_.basis.out_of_fold)
-    problem = asked.problem(find_classes(array, y, asked.classes))
+        decider = settings.policy_
+        known = Beside(None, shares[0], sum(shares[1:]), decider.basis.out_of_fold, policy=decider)
+    classes = find_classes(array, y, asked.classes)
+    problem = asked.problem(classes, labelled=y is not None, policy=known.policy)
     if X is None:
         problem.refuse_x()
     if fair and settings.key in column_names(table):  # a pipeline may make it later
@@ -349,7 +369,9 @@ def _by_policy(policy: Policy, X: Table, columns: Columns, asked: _Asked) -> tup
     """People in memory, about whom a policy decides."""
     weight = columns.weights_in(X)
     classes = columns.classes_in(X, policy.classes.tolist(), weight)
-    problem, columns = asked.problem(classes), columns.for_groups(policy.groups)
+    labelled = columns.y is not None
+    problem = asked.problem(classes, labelled=labelled, policy=policy)
+    columns = columns.for_groups(policy.groups)
     people = People.of(X, problem, **columns.read(X, classes, weight))
     grouping = Grouping(attributes_of(X, columns.group, columns.columns_only), columns.missing_group)
     return policy.decided(people), problem, grouping
@@ -374,7 +396,8 @@ def measure(
     apart = alpha / (n_groups * n_components) if simultaneous else alpha
     together = alpha / n_components if simultaneous else alpha
     components = tuple(
-        _audit_component(persons, j, known, method, apart, together, allowed[j]) for j in range(n_components)
+        _set_aside(_audit_component(persons, j, known, method, apart, together, allowed[j]))
+        for j in range(n_components)
     )
     loss = measure_loss(persons, method)
     return Audit(
@@ -389,6 +412,25 @@ def measure(
         loss_name=loss_name,
         unknown=tuple(persons.groups[z] for z in range(n_groups) if z not in known),
     )
+
+
+def judged(
+    found: Audit, policy: Policy, today: Floats | None, method: str = "auto"
+) -> tuple[RequirementAudit, ...]:
+    """What was asked of a policy, and what the people of its audit make of it; ``today`` are means without it."""
+    alpha = 1.0 - found.confidence
+
+    def compare(persons: Persons, j: int, places: Codes) -> ComponentAudit:
+        return _audit_component(persons, j, places, method, alpha, alpha, math.inf)
+
+    return Judge(found, policy, today, method, compare).rows()
+
+
+def _set_aside(part: ComponentAudit) -> ComponentAudit:
+    """Of what only requirements speak of, group means alone, unless they ask for its gap."""
+    if not part.component.aside or part.test is not None:
+        return part
+    return replace(part, gap=None, bias=math.nan, corrected_gap=None)
 
 
 def _audit_component(
@@ -439,8 +481,9 @@ def _without_some(
     test = part.test
     if test is not None:
         test = replace(test, p_exceeds=1.0, verdict=_verdict(test.p_value, 1.0, together))
-    note = part.gap.note or "not of groups in which nobody is counted"
-    return replace(part, gap=replace(part.gap, note=note), test=test)
+    spread = part.gap
+    note = "not of groups in which nobody is counted"
+    return replace(part, gap=spread and replace(spread, note=spread.note or note), test=test)
 
 
 def _measured(

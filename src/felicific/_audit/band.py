@@ -22,8 +22,7 @@ from felicific._people.columns import Columns
 from felicific._people.people import People
 from felicific._people.weights import WeightKind
 from felicific._policy.policy import Policy
-from felicific._problem.happiness import Component
-from felicific._problem.losers import NAME
+from felicific._problem.happiness import LOSES, Component
 from felicific._problem.problem import Problem
 from felicific._statistics.gaps import spread_of
 from felicific._statistics.intervals import Limits, check_confidence
@@ -173,7 +172,7 @@ def band(
         raise DataError(f"There are {len(array)} scores for {n} rows.", "Pass one for every row.")
     policy = line.policies[0]
     problem = Problem.of(policy.classes, happiness, loss=loss, favourable=favourable)
-    if NAME in (component.name for component in line.components):
+    if LOSES in (component.name for component in line.components):
         problem = problem.with_losers
     if problem.components != line.components:
         raise DataError(

@@ -32,6 +32,8 @@ class Beside:
         Whether what it states of those rows is by predictions out of fold.
     today : bool
         Whether somebody said what is decided today.
+    policy : Policy, or None
+        That of a FairClassifier.
     """
 
     means: Floats | None = None
@@ -39,6 +41,7 @@ class Beside:
     recalibrated: float = 0.0
     out_of_fold: bool = False
     today: bool = False
+    policy: Policy | None = None
 
     def notes(self, persons: Persons, widths: list[float], shown: bool) -> list[str]:
         """What is to be said; whether every gap asked about is ``shown`` to be small enough says the audit."""

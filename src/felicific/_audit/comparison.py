@@ -43,15 +43,15 @@ class Change:
     component : Component
     means : dict of group to Interval
         Mean afterwards minus mean before, of the same people.
-    gap : Interval
-        Gap afterwards minus gap before.
+    gap : Interval or None
+        Gap afterwards minus gap before; None where the audits have none.
     before, after : dict
         Group means before and after.
     """
 
     component: Component
     means: dict[Any, Interval]
-    gap: Interval
+    gap: Interval | None
     before: dict[Any, float]
     after: dict[Any, float]
 
@@ -107,7 +107,7 @@ class Comparison:
                         | mean
                         for group, mean in zip(found.means, means_to_dict(found.means), strict=True)
                     ],
-                    "gap": interval_to_dict(found.gap),
+                    "gap": None if found.gap is None else interval_to_dict(found.gap),
                 }
                 for found in self.components
             ],
@@ -121,7 +121,7 @@ class Comparison:
         for found in self.components:
             name, unit = found.component.name, found.component.unit
             lines += [line_of(name, unit, "mean", str(group), mean) for group, mean in found.means.items()]
-            lines.append(line_of(name, unit, "gap", "", found.gap))
+            lines += [] if found.gap is None else [line_of(name, unit, "gap", "", found.gap)]
         if self.loss is not None:
             lines.append(line_of("loss", "", "loss", "", self.loss))
         return table_maker("auto")({name: np.array([line[name] for line in lines]) for name in lines[0]})
@@ -137,6 +137,7 @@ class Comparison:
                 [
                     row_of(str(name), interval, found.component)
                     for name, interval in [*found.means.items(), ("gap", found.gap)]
+                    if interval is not None
                 ],
             )
             for found in self.components
@@ -247,7 +248,8 @@ def _remarks(before: Audit, after: Audit, components: tuple[Change, ...], level:
     """Whether there was nothing to repair, and whether every group loses."""
     tests = [one.test or other.test for one, other in zip(before.components, after.components, strict=True)]
     asked = [math.inf if test is None else test.at_most for test in tests]
-    parts, gaps = before.components, np.array(list(before.gaps.values()))
+    parts = before.components
+    gaps = np.array([before.gaps.get(part.component.name, math.nan) for part in parts])
     shown = all(part.test is not None and part.test.verdict == "at most" for part in parts)
     what = [part.component for part in parts]
     found = nothing_to_repair(what, gaps, asked, f"before, {_known(shown, before.confidence)}")
@@ -263,9 +265,8 @@ def _remarks(before: Audit, after: Audit, components: tuple[Change, ...], level:
 
 
 def _known(shown: bool, confidence: float) -> str:
-    if shown:
-        return f"shown of people like these with confidence {confidence:.6g}"
-    return "on these rows and not shown of people like these"
+    sure = f"shown of people like these with confidence {confidence:.6g}"
+    return f"on these rows ({sure if shown else 'not shown of people like these'})"
 
 
 def _check_same(before: Audit, after: Audit) -> None:
@@ -333,7 +334,9 @@ def _change(paired: EachPerson, audits: tuple[Audit, Audit], j: int, known: Code
     return Change(
         component=component,
         means=dict(zip(paired.groups, means, strict=True)),
-        gap=Interval(
+        gap=None
+        if before.gap is None or after.gap is None
+        else Interval(
             after.gap.estimate - before.gap.estimate,
             max(low, -widest),
             min(high, widest),

@@ -199,8 +199,8 @@ def sum_persons(people: LazyPeople, policy: Policy | None = None) -> tuple[Summe
     refuse_identifiers(sums.groups, rows, total)
     sampling = columns.weight is not None and are_sampling(columns.weight_kind, sums.whole, total, rows)
     knows_loss = columns.y is not None or not problem.loss.looks_at_y
-    lots = tuple(drawn and bool(component.over) for component in problem.components)
-    loss = None
+    weighed = tuple(drawn and bool(component.over) for component in problem.components)
+    join, loss = partial(_sample_of_unions, sums, sampling, weighed), None
     if knows_loss:
         everyone = np.zeros(len(sums.groups), dtype=np.intp)
         loss = _sample(_joined(sums, everyone, 1), sampling, j + 1).take(j)
@@ -213,7 +213,7 @@ def sum_persons(people: LazyPeople, policy: Policy | None = None) -> tuple[Summe
         loss_rate=problem.loss.is_rate and not drawn,
         loss_bounds=problem.loss.bounds,
         sampling=sampling,
-        sample=_sample_of(sums, sampling, lots),
+        sample=_sample_of(sums, sampling, weighed),
         loss_sample=loss,
         rows=rows,
         sizes=sums.total,
@@ -222,7 +222,7 @@ def sum_persons(people: LazyPeople, policy: Policy | None = None) -> tuple[Summe
         clusters=None if sums.clusters is None else len(distinct_clusters(sums.clusters.names)[0]),
         counted=sums.weight[:, :j],
         largest=(sums.largest[:j], float(sums.largest[j]) if knows_loss else 0.0),
-        join=lambda place, count: _sample_of(_joined(sums, place, count), sampling, lots),
+        join=join,
         idle=idle_among(problem, sums.moved[:j]),
         grouping=Grouping(tuple(columns.group_names), columns.missing_group),
         least=sums.least[:j],
@@ -287,13 +287,21 @@ def _joined(part: _Part, place: Codes, count: int) -> _Part:
     return reduce(add, (found[union] for union in range(count)))
 
 
-def _sample_of(part: _Part, sampling: bool, lots: tuple[bool, ...]) -> Sample:
-    """The sample of all components; of those whose denominator is drawn by ``lots``, people count unequally."""
-    sample = _sample(part, sampling, len(lots) + 1).take(np.arange(len(lots)))
-    if not any(lots):
-        return sample
-    weighed = _sample(part, True, len(lots) + 1)
-    return side_by_side([(weighed if lot else sample).take(i) for i, lot in enumerate(lots)])
+def _sample_of(part: _Part, sampling: bool, weighed: tuple[bool, ...]) -> Sample:
+    """The sample of all components, without the loss; ``weighed`` are those that count people by a lottery."""
+    j = len(weighed)
+    sample = _sample(part, sampling, j + 1)
+    if not any(weighed):
+        return sample.take(np.arange(j))
+    shared = _sample(part, True, j + 1)
+    return side_by_side([(shared if drawn else sample).take(i) for i, drawn in enumerate(weighed)])
+
+
+def _sample_of_unions(
+    part: _Part, sampling: bool, weighed: tuple[bool, ...], place: Codes, count: int
+) -> Sample:
+    """The sample of unions of groups."""
+    return _sample_of(_joined(part, place, count), sampling, weighed)
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -210,9 +210,9 @@ class EachPerson:
             away = counted * (self.values[:, j] - mean[self.codes]) / part[self.codes]
         return mean[self.codes] + away, part
 
-    def joined(self, place: Codes, count: int) -> Sample:
-        """The same of so many unions of groups; ``place`` is the one that every group belongs to."""
-        return replace(self, groups=tuple(range(count)), codes=place[self.codes]).sample
+    def merged(self, place: Codes, names: tuple[Any, ...]) -> EachPerson:
+        """The same people by unions of groups; ``place`` is the one that every group belongs to."""
+        return replace(self, groups=names, codes=place[self.codes], grouping=UNGROUPED)
 
     @cached_property
     def loss_sample(self) -> Sample | None:
@@ -316,9 +316,18 @@ class SummedPersons:
         """Whether these are so many independent people of equal weight."""
         return self.clusters is None and not (self.sampling and self.weighted)
 
-    def joined(self, place: Codes, count: int) -> Sample:
-        """The sample of so many unions of groups; ``place`` is the one that every group belongs to."""
-        return self.join(place, count)
+    def merged(self, place: Codes, names: tuple[Any, ...]) -> SummedPersons:
+        """The same people by unions of groups; ``place`` is the one that every group belongs to."""
+        inside = np.eye(len(names))[:, place]
+        return replace(
+            self,
+            groups=names,
+            grouping=UNGROUPED,
+            sample=self.join(place, len(names)),
+            sizes=inside @ self.sizes,
+            seen=inside @ self.seen,
+            counted=inside @ self.counted,
+        )
 
     @property
     def means(self) -> Floats:

@@ -301,7 +301,8 @@ class _Compared:
         for number, union in enumerate(self.unions):
             place[list(union.members)] = number
         alike = len(self.unions) == len(persons.groups) and (place == np.arange(len(place))).all()
-        return persons.sample if alike else persons.joined(place, len(self.unions))
+        names = tuple(union.name for union in self.unions)
+        return persons.sample if alike else persons.merged(place, names).sample
 
 
 def find_ratios(found: Audit, between: Between, min_people: float) -> Ratios:
@@ -312,6 +313,8 @@ def find_ratios(found: Audit, between: Between, min_people: float) -> Ratios:
     shared = len(persons.components) if found.simultaneous else 1
     alpha = (1.0 - found.confidence) / shared
     for j, component in enumerate(persons.components):
+        if found.components[j].gap is None:
+            continue  # groups are not compared by it
         try:
             parts.append(_component(persons, j, sample, compared, alpha, found.simultaneous))
         except ConstraintError as error:

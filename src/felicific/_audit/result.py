@@ -95,8 +95,9 @@ class ComponentAudit:
         Name, unit and bounds.
     means : dict of group to Interval
         Mean happiness of every group.
-    gap : Interval
-        Largest mean minus smallest; ``n`` is that of the smallest group.
+    gap : Interval or None
+        Largest mean minus smallest; ``n`` is that of the smallest group. None of what only requirements speak of, such
+        as who loses, unless they ask for its gap.
     bias : float
         The gap that chance alone would show on average between groups that are in truth equal. The gap is
         overestimated by at most this on average; by less the further the groups are apart.
@@ -110,11 +111,65 @@ class ComponentAudit:
 
     component: Component
     means: dict[Any, Interval]
-    gap: Interval
+    gap: Interval | None
     bias: float
     test: GapTest | None = None
     corrected: dict[Any, Interval] = field(default_factory=dict)
     corrected_gap: Interval | None = None
+
+
+@dataclass(frozen=True)
+class RequirementAudit:
+    """Something that was asked of a policy, and what the people of an audit make of it.
+
+    Attributes
+    ----------
+    words : str
+        What was asked for.
+    component : Component
+        Of what.
+    measure : {"gap", "ratio", "mean"}
+        What is measured: largest mean minus smallest, smallest divided by largest, or a mean per person.
+    reached : Interval
+        What it is.
+    met : bool or None
+        Whether the estimate is what was asked for; None where that cannot be told, which a note explains.
+    """
+
+    words: str
+    component: Component
+    measure: str
+    reached: Interval
+    met: bool | None
+
+    @property
+    def verdict(self) -> str:
+        """In words: "met", "not met" or "cannot be told"."""
+        return "cannot be told" if self.met is None else "met" if self.met else "not met"
+
+    @property
+    def what(self) -> str:
+        """What is measured, in words."""
+        share = self.measure == "mean" and self.component.tells_who
+        return "share" if share else {"ratio": "smallest ratio"}.get(self.measure, self.measure)
+
+    def number(self, number: float, digits: int = 5) -> str:
+        """A number as it is written."""
+        if not math.isfinite(number):
+            return "unknown"
+        return written(number, digits) if self.measure == "ratio" else self.component.cell(number, digits)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as plain data that JSON can hold."""
+        what = {"words": self.words, "component": self.component.name, "measure": self.measure}
+        what |= {"what": self.what}
+        return what | {"verdict": self.verdict} | interval_to_dict(self.reached)
+
+    def row(self) -> tuple[str, ...]:
+        """For a table."""
+        reached, note = self.reached, f"; {self.reached.note}" if self.reached.note else ""
+        numbers = map(self.number, (reached.estimate, reached.low, reached.high))
+        return (short(self.words, 100), self.what, *numbers, self.verdict + note)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,6 +198,8 @@ class Audit:
         Groups of people whose group is missing, which are not compared.
     shown_ratios : tuple of Ratios
         Ratios that stand in every output; see :meth:`with_ratios`.
+    requirements : tuple of RequirementAudit
+        What was asked of the policy that is audited, if one is, and whether these people meet it.
 
     Examples
     --------
@@ -166,6 +223,7 @@ class Audit:
     loss_name: str = ""
     unknown: tuple[Any, ...] = ()
     shown_ratios: tuple[Ratios, ...] = ()
+    requirements: tuple[RequirementAudit, ...] = ()
 
     def __getitem__(self, name: str) -> ComponentAudit:
         for found in self.components:
@@ -176,7 +234,8 @@ class Audit:
     @property
     def gaps(self) -> dict[str, float]:
         """Gap of every component, in its unit."""
-        return {found.component.name: found.gap.estimate for found in self.components}
+        parts = self.components
+        return {found.component.name: found.gap.estimate for found in parts if found.gap is not None}
 
     @property
     def gap(self) -> float:
@@ -184,9 +243,9 @@ class Audit:
         own = measured([found.component for found in self.components])
         if len(own) != 1:
             raise ConstraintError(
-                f"There are {len(self.components)} components, so there is no single gap.", "Read .gaps."
+                f"There are {len(own)} components, so there is no single gap.", "Read .gaps."
             )
-        return self.components[own[0]].gap.estimate
+        return self.gaps[self.components[own[0]].component.name]
 
     @property
     def means(self) -> dict[str, dict[Any, float]]:
@@ -244,6 +303,7 @@ class Audit:
         """All of it as plain data that JSON can hold; an infinite limit is None."""
         shown = {"ratios": [ratios.to_dict() for ratios in self.shown_ratios]} if self.shown_ratios else {}
         unknown = {"unknown": plain_all(self.unknown)} if self.unknown else {}
+        asked = [row.to_dict() for row in self.requirements]
         return {
             "confidence": self.confidence,
             "simultaneous": self.simultaneous,
@@ -252,7 +312,7 @@ class Audit:
             "components": [_component_to_dict(found) for found in self.components],
             "loss": None if self.loss is None else interval_to_dict(self.loss),
             "notes": list(self.notes),
-        } | (unknown | shown)
+        } | (unknown | shown | ({"requirements": asked} if asked else {}))
 
     def plot(self, after: Audit | None = None, **options: Any) -> Any:
         """Group means with their intervals as an Altair chart, and those of another audit beside them.
@@ -267,7 +327,7 @@ class Audit:
         return page
 
     def _lines(self) -> list[dict[str, Any]]:
-        """One line per mean, corrected mean, gap and the loss."""
+        """One line per mean, corrected mean, gap, requirement and the loss."""
         lines = []
         for found in self.components:
             name, unit = found.component.name, found.component.unit
@@ -275,6 +335,8 @@ class Audit:
                 for group, interval in entries.items():
                     lines.append(line_of(name, unit, what, str(group), interval))
             test = found.test
+            if found.gap is None:
+                continue
             lines.append(
                 line_of(name, unit, "gap", "", found.gap)
                 | {"bias": found.bias}
@@ -289,12 +351,16 @@ class Audit:
                 lines.append(line_of(name, unit, "corrected gap", "", found.corrected_gap))
         for ratios in self.shown_ratios:
             lines += ratios.lines()
+        for row in self.requirements:
+            unit = "" if row.measure == "ratio" else row.component.unit
+            line = line_of(row.component.name, unit, f"required: {row.words}", "", row.reached)
+            lines.append(line | {"verdict": row.verdict})
         if self.loss is not None:
             lines.append(line_of("loss", "", "loss", "", self.loss))
         return lines
 
     def to_frame(self) -> Any:
-        """One row per group mean, gap, ratio that is shown, and the loss, as a pandas or Polars dataframe."""
+        """One row per mean, gap, ratio that is shown, requirement, and the loss, as a pandas or Polars dataframe."""
         lines = self._lines()
         empty: dict[str, Any] = dict.fromkeys(COLUMNS, "") | dict.fromkeys(
             ("bias", "at_most", "p_value", "p_exceeds"), math.nan
@@ -359,7 +425,7 @@ def _component_to_dict(found: ComponentAudit) -> dict[str, Any]:
         "bounds": None if found.component.bounds is None else list(found.component.bounds),
         "means": means_to_dict(found.means),
         "corrected": means_to_dict(found.corrected),
-        "gap": interval_to_dict(found.gap) | {"bias": plain(found.bias)},
+        "gap": None if found.gap is None else interval_to_dict(found.gap) | {"bias": plain(found.bias)},
         "corrected_gap": None if found.corrected_gap is None else interval_to_dict(found.corrected_gap),
         "test": None
         if test is None
@@ -418,12 +484,16 @@ def row_of(name: str, interval: Interval, component: Component) -> tuple[str, ..
 def _rows_of(found: ComponentAudit) -> list[tuple[str, ...]]:
     named = [(str(group), interval) for group, interval in found.means.items()]
     named += [(f"{group}, corrected", interval) for group, interval in found.corrected.items()]
-    named.append(("gap", found.gap))
+    named += [] if found.gap is None else [("gap", found.gap)]
     named += [] if found.corrected_gap is None else [("gap, corrected", found.corrected_gap)]
     return [row_of(name, interval, found.component) for name, interval in named]
 
 
 HEADER = ("group", "n", "mean", "low", "high", "method")
+ASKED, ASKED_HEADER = (
+    "What was asked of the policy, on these people",
+    ("asked", "is", "here", "low", "high", "verdict"),
+)
 
 
 def _remarks(found: ComponentAudit) -> list[str]:
@@ -455,7 +525,8 @@ def p_text(p_value: float) -> str:
 def titled(component: Component) -> str:
     """A component's name with its unit, unless the numbers say it."""
     unit = "" if component.in_currency else component.unit
-    return short(component.name, 80) + (f" ({unit})" if unit else "")
+    said = f": {component.title}" if component.tells_who else ""
+    return short(component.name + said, 80) + (f" ({unit})" if unit else "")
 
 
 def loss_line(loss: Interval, name: str) -> str:
@@ -491,6 +562,8 @@ def _text(found: Audit) -> list[str]:
         lines += [f"  {short(remark, 200)}" for remark in _remarks(part)]
     for ratios in found.shown_ratios:
         lines += ["", str(ratios)]
+    if found.requirements:
+        lines += ["", ASKED, *table_lines(ASKED_HEADER, [row.row() for row in found.requirements])]
     lines += [] if found.loss is None else ["", loss_line(found.loss, found.loss_name)]
     return [*lines, *([""] if found.notes else []), *(short(note, 400) for note in found.notes)]
 
@@ -515,6 +588,8 @@ def _html(found: Audit) -> str:
     for part in found.components:
         parts += [html_table(titled(part.component), HEADER, _rows_of(part)), html_lines(_remarks(part))]
     parts += [ratios._repr_html_() for ratios in found.shown_ratios]
+    if found.requirements:
+        parts.append(html_table(ASKED, ASKED_HEADER, [row.row() for row in found.requirements]))
     return "".join(
         [*parts, html_lines([] if found.loss is None else [loss_line(found.loss, found.loss_name)])]
     ) + html_lines(found.notes)

@@ -222,7 +222,7 @@ class _Search:
                         candidate.name,
                         policy,
                         after.gaps,
-                        {part.component.name: part.gap for part in change.components},
+                        {part.component.name: part.gap for part in change.components if part.gap is not None},
                         change.loss,
                         self.slack,
                     )
@@ -325,7 +325,8 @@ class _Search:
         high, alpha = math.inf, (1.0 - self.confidence) / 2.0
         if first.proba is not None:  # today's is one of these policies
             parts = measure(today, [math.inf] * len(gaps), confidence=1.0 - alpha).components
-            high = max(part.gap.high / width for part, width in zip(parts, widths.tolist(), strict=True))
+            known_gaps = ((part.gap, width) for part, width in zip(parts, widths.tolist(), strict=True))
+            high = max(gap.high / width for gap, width in known_gaps if gap is not None)
         ends = float(min(estimates)), max(0.0, min(lows)), high
         return Interval(*ends, float(today.counted.min()), "all policies of these scores at once", why)
 

@@ -14,6 +14,7 @@ from felicific._policy.basis import UNCHANGED
 from felicific._policy.cells import CellPolicy, solve_cells
 from felicific._policy.fit_individual import ground_of
 from felicific._policy.policy import Policy
+from felicific._problem.happiness import LOSES
 from felicific._problem.problem import Problem
 from felicific._program.changes import ChangeCost
 from felicific._program.evidence import Evidence
@@ -95,6 +96,12 @@ class FittedCells(Fitted):
             out_of_fold=self.policy.basis.out_of_fold,
             change_cost=self.policy.change_cost,
         )
+
+    @property
+    def losers_unknown(self) -> str:
+        """That nobody can lose what some people do not have."""
+        known = any(component.name == LOSES for component in self.compared.components)
+        return "" if known else "of what is measured, who gets less than today cannot be told"
 
     @cached_property
     def price_of_losers(self) -> list[LosersRow]:

@@ -100,6 +100,8 @@ def a_priori(policy: Policy, moments: Moments | None, loss: Loss, confidence: fl
     log = moments.signal.log_policies(len(policy.classes)) + union
     gaps, silent = {}, []
     for j, component in enumerate(policy.components):
+        if component.aside and component.name not in policy.basis.asked:
+            continue
         delta = np.sqrt(log / (2.0 * counted[:, j]))
         if component.over:
             silent.append(f"there is no distribution-free bound for a ratio yet, as {component.name!r} is")

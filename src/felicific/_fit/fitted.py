@@ -67,8 +67,13 @@ class Fitted(ABC):
         return None
 
     @property
+    def losers_unknown(self) -> str:
+        """Why it is not known what it costs that fewer people lose; empty where it is."""
+        return "an individual policy is no table of sums, from which that would be read"
+
+    @property
     def price_of_losers(self) -> list[LosersRow]:
-        """What it costs that fewer people lose; empty where sums do not tell, or nobody loses."""
+        """What it costs that fewer people lose; empty where nobody loses, or that is not known."""
         return []
 
     @cached_property
@@ -141,11 +146,16 @@ class Fitted(ABC):
         found = replace(self, problem=asked, certificate=certificate)._with(policy, self.frontier)
         # What was asked for is what was shown, not what is kept at this place of the frontier.
         gaps, basis = gaps_asked(asked.requirements, asked.components), found.policy.basis
-        said = {aim.words: told.words for aim, told in zip(aimed, shares, strict=True)}
-        both = zip(self.problem.comparisons, asked.comparisons, strict=True)
-        said |= {aim.words: told.words for aim, told in both}
-        kept = tuple(replace(one, words=said.get(one.words, one.words)) for one in basis.requirements)
-        prices = {said.get(name, name): price for name, price in found.policy.prices.items()}
+        said: dict[str, dict[str, Any]] = {
+            aim.words: {"words": told.words, "upper": told.at_most}
+            for aim, told in zip(aimed, shares, strict=True)
+        }
+        for aim, told in zip(self.problem.comparisons, asked.comparisons, strict=True):
+            said[aim.words] = {"words": told.words, **told.sides}
+        kept = tuple(replace(one, **said.get(one.words, {})) for one in basis.requirements)
+        prices = {
+            said.get(name, {"words": name})["words"]: price for name, price in found.policy.prices.items()
+        }
         basis = replace(basis, asked=gaps, requirements=kept)
         fresh = replace(found, policy=replace(found.policy, basis=basis, prices=prices))
         vars(fresh)["frontier"] = self.frontier

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from felicific._problem.losers import NAME, Losers
+from felicific._problem.happiness import LOSES
+from felicific._problem.losers import Losers
 from felicific._problem.rows import Requirement
 from felicific._program.moments import Moments, Outcome
 from felicific._program.solution import solve_program
@@ -47,9 +48,9 @@ def price_of_losers(
     ``sums`` count who loses: they were made with ``constraints=[Losers()]``.
     """
     names = [component.name for component in sums.components]
-    if NAME not in names:  # of what is measured nobody can lose
+    if LOSES not in names:  # of what is measured nobody can lose
         return []
-    j = names.index(NAME)
+    j = names.index(LOSES)
 
     def row(at_most: float, outcome: Outcome) -> LosersRow:
         shares = outcome.means[:, j].clip(min=0.0).tolist()

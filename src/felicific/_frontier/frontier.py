@@ -348,11 +348,14 @@ class Frontier:
         )
 
     def price_at(self, taus: Iterable[float]) -> Floats:
-        """Loss given up per unit of tau: the slope of the frontier, at a breakpoint that towards larger gaps."""
+        """Loss per unit of tau by which less is allowed: the slope of the loss, at a point that towards smaller gaps.
+
+        Of the loss alone, without what changed decisions cost. At the least gap it is infinite: nothing is for sale.
+        """
         if not self.mixes:
             return np.array([(self._line.solve or self._line.tighter)(tau).price for tau in taus])
-        left = np.searchsorted(self.tau, np.array(list(taus)), side="right") - 1
-        return np.asarray(self.prices[left, 0])
+        slopes = np.concatenate([[math.inf], -np.diff(self.loss) / np.diff(self.tau), [0.0]])
+        return np.asarray(slopes[np.searchsorted(self.tau, np.array(list(taus)), side="left")])
 
     @property
     def policies(self) -> list[Policy]:

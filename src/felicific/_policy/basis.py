@@ -112,12 +112,13 @@ class Basis:
                     "component": asked.j,
                     "over": asked.over,
                     "measure": asked.measure,
-                    "number": asked.number,
                     "names": plain(list(asked.names), "group"),
                     "shares": asked.shares.tolist(),
                     "left_out": [
                         [*plain([name], "group"), people] for name, people in asked.left_out.items()
                     ],
+                    "sides": [side if math.isfinite(side) else None for side in (asked.lower, asked.upper)],
+                    "today": asked.today,
                 }
                 for asked in self.requirements
             ],
@@ -161,8 +162,9 @@ def _asked(content: Any, shape: tuple[int, ...]) -> Asked:
     """Read a requirement, for means of this shape."""
     names = {"words", "component", "measure", "names", "shares", "left_out"}
     if isinstance(content, dict):
-        content = {"over": None, "number": None} | content
-    if not isinstance(content, dict) or set(content) != {*names, "over", "number"}:
+        content = {"over": None, "sides": [None, None], "today": False} | content
+    names |= {"over", "sides", "today"}
+    if not isinstance(content, dict) or set(content) != names or type(content["words"]) is not str:
         raise refused("a requirement lacks a part, or has one too many")
     if type(content["words"]) is not str:
         raise refused("a requirement has no words")
@@ -176,8 +178,14 @@ def _asked(content: Any, shape: tuple[int, ...]) -> Asked:
     left_out = {
         read_values([name], "group")[0]: read_number(people, "people") for name, people in content["left_out"]
     }
-    number = None if content["number"] is None else read_number(content["number"], "number asked for")
-    return Asked(content["words"], j, content["measure"], shares, whose, left_out, over, number)
+    sides, today = content["sides"], content["today"]
+    if type(sides) is not list or len(sides) != 2 or type(today) is not bool:
+        raise refused("a requirement does not say between which numbers it has to be")
+    lower, upper = (
+        endless if side is None else read_number(side, "side of a requirement")
+        for side, endless in zip(sides, (-math.inf, math.inf), strict=True)
+    )
+    return Asked(content["words"], j, content["measure"], shares, whose, left_out, over, lower, upper, today)
 
 
 #: Shares of an outcome that may not be known.

@@ -47,8 +47,8 @@ def _plain(policy: Policy, j: int) -> Asked:
     rows = known_groups(policy.groups, policy.attributes, policy.unknown)
     component = policy.components[j]
     over = [other.name for other in policy.components].index(component.over) if component.over else None
-    names, number = tuple(policy.groups[z] for z in rows), policy.basis.asked.get(component.name)
-    return Asked("", j, "gap", np.eye(len(policy.groups))[rows], names, {}, over, number)
+    names, width = tuple(policy.groups[z] for z in rows), policy.basis.asked.get(component.name, math.inf)
+    return Asked("", j, "gap", np.eye(len(policy.groups))[rows], names, {}, over, upper=width)
 
 
 def _comparisons(policy: Policy) -> list[Asked]:

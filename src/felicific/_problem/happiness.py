@@ -90,6 +90,10 @@ def is_rate(function: Any) -> bool:
     return test or isinstance(function, Decided | Correct | Labelled | Taken | Loses)
 
 
+#: What the component is called that counts who gets less than from today's decision, of anything; or, followed by its
+#: name, of something.
+LOSES = "loses"
+
 #: Units that stand before the number.
 CURRENCIES = "$€£¥₹"
 
@@ -145,12 +149,20 @@ class Component:
     @property
     def title(self) -> str:
         """The name as a reader says it: of a criterion, how people are decided about, and who they truly are."""
+        if self.tells_who:
+            what = self.name.removeprefix(LOSES).strip()
+            return f"people who get less{what and f' {what!r}'} than today"
         part = _PART.fullmatch(self.name.removeprefix(self.family))
         if part is None:
             named = self.name.removeprefix("counted by ").strip("'")
             return self.name.replace("_", " ").replace("'", "") if named in CRITERIA else self.name
         decision, label = (text and text.strip("'\"") for text in part.groups())
         return f"decided {decision}" + (f", truly {label}" if label else "")
+
+    @property
+    def tells_who(self) -> bool:
+        """Whether it counts who gets less than from today's decision."""
+        return self.aside and not self.wanted and self.name.partition(" ")[0] == LOSES
 
     def quantity(self, number: float) -> str:
         """Write a number of this component with its unit; of a share, which says so itself, the number alone."""

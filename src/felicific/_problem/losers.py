@@ -11,13 +11,10 @@ import numpy as np
 
 from felicific._problem.bound import MeanRow
 from felicific._problem.criteria import CRITERIA
-from felicific._problem.happiness import Component, Happiness, Loses, resolve_happiness, written
-from felicific._problem.requirements import constraint_name
+from felicific._problem.happiness import LOSES, Component, Happiness, Loses, resolve_happiness, written
+from felicific._problem.requirements import Gap, constraint_name
 from felicific._problem.rows import Asked, Requirement, Row, Share, Sums
 from felicific.exceptions import ConstraintError
-
-#: What the component is called that counts them.
-NAME = "loses"
 
 
 def can_be_lost(part: Happiness) -> bool:
@@ -95,7 +92,7 @@ class Losers(Requirement):
     @property
     def name(self) -> str:
         """What the component is called that counts who loses."""
-        return NAME if self.happiness is None else f"{NAME} {constraint_name(self.happiness)}"
+        return LOSES if self.happiness is None else f"{LOSES} {constraint_name(self.happiness)}"
 
     def speaks_of(self, own: tuple[Happiness, ...], decisions: list[Any], favourable: Any) -> Happiness:
         """Who gets less, of what people want among these components, or of the happiness that is named."""
@@ -133,7 +130,7 @@ class Losers(Requirement):
             weights = (counted / counted.sum())[None, :]
             if one.z is not None:
                 whose, weights = (sums.groups[one.z],), np.eye(len(sums.groups))[[one.z]]
-            said = Asked(one.words, one.j, "mean", weights, whose)
+            said = Asked(one.words, one.j, "mean", weights, whose, upper=one.at_most)
             rows.append(MeanRow(said, -math.inf, one.at_most - float(sums.origin[one.j])))
         return rows
 
@@ -175,3 +172,22 @@ class Losers(Requirement):
     def __str__(self) -> str:
         whom = "the people" if self.groups is None else f"group {', '.join(map(repr, self.groups))}"
         return self._words(whom)
+
+
+def measuring(components: Sequence[Component], own: Sequence[Happiness]) -> tuple[Requirement, ...]:
+    """Requirements that have what the requirements of a policy speak of measured, as far as its name says what it is.
+
+    ``components`` are those of the policy, ``own`` what is measured anyway: nobody loses by another happiness.
+    """
+    names = {str(part.name) for part in own}
+    if not names >= {one.name for one in components if not one.aside}:
+        return ()
+    known = {*names, *(part.family for part in own), *CRITERIA}
+    found: dict[str, Requirement] = {}
+    for one in components:
+        of = one.name.removeprefix(f"{LOSES} ")
+        if one.tells_who and (one.name == LOSES or of in known):
+            found[one.name] = Losers(happiness=None if one.name == LOSES else of)
+        elif one.aside and one.family in CRITERIA:
+            found[one.family] = Gap(one.family, math.inf)
+    return tuple(found.values())

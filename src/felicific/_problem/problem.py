@@ -20,8 +20,8 @@ from felicific._problem.asked import (
 )
 from felicific._problem.criteria import CRITERIA
 from felicific._problem.expressions import Expression
-from felicific._problem.happiness import Component, Happiness, resolve_happiness, with_counted
-from felicific._problem.losers import NAME, Losers, can_be_lost
+from felicific._problem.happiness import LOSES, Component, Happiness, resolve_happiness, with_counted
+from felicific._problem.losers import Losers, can_be_lost
 from felicific._problem.loss import Loss
 from felicific._problem.requirements import constraint_name
 from felicific._problem.rows import Comparison, Requirement
@@ -176,7 +176,7 @@ class Problem:
     def with_losers(self) -> Problem:
         """The same with who gets less than from today's decision, measured and not asked for; if anybody can."""
         own = tuple(happiness for happiness in self.happiness if happiness.name in self.closed)
-        if NAME in (happiness.name for happiness in self.happiness) or not any(map(can_be_lost, own)):
+        if LOSES in (happiness.name for happiness in self.happiness) or not any(map(can_be_lost, own)):
             return self
         return replace(
             self, happiness=(*self.happiness, Losers().speaks_of(own, self.decisions.tolist(), None))
@@ -187,6 +187,17 @@ class Problem:
         """The same for people without labels: only what does not look at them."""
         kept = tuple(happiness for happiness in self.happiness if not happiness.looks_at_y)
         return replace(self, happiness=kept)
+
+    @property
+    def unlabelled(self) -> Problem:
+        """The same for people without labels: what only requirements speak of is left out if it looks at them."""
+        out = {str(part.name) for part in self.happiness if part.looks_at_y} - {*self.closed}
+        if not out:
+            return self
+        kept = tuple(part for part in self.happiness if part.name not in out)
+        gaps = {name: width for name, width in (self.gaps or {}).items() if name not in out}
+        fresh = replace(self, happiness=kept, requirements=())
+        return fresh.with_gaps(gaps)
 
     @property
     def seeing(self) -> Problem:

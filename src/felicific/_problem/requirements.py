@@ -83,7 +83,9 @@ class Gap(Requirement):
             return []
         rows: list[Row] = []
         for part in self.comparisons(sums.components):
-            said = _compared(sums, part.j, part.words, "gap", self.between, self.min_people, self.at_most)
+            said = _compared(
+                sums, part.j, part.words, "gap", self.between, self.min_people, upper=self.at_most
+            )
             name = sums.components[part.j].name if self.is_plain_gap else None
             rows.append(
                 GapRow(said, self.at_most, name)
@@ -216,7 +218,7 @@ class Ratio(Requirement):
     def _row(self, sums: Sums, part: Comparison) -> Row:
         j, words = part.j, part.words
         component, origin = sums.components[j], float(sums.origin[j])
-        said = _compared(sums, j, words, "ratio", self.between, self.min_people, self.at_least)
+        said = _compared(sums, j, words, "ratio", self.between, self.min_people, lower=self.at_least)
         least = said.shares @ sums.least[:, j] + origin  # of a fraction, what is divided
         lowest = int(least.argmin())
         if least[lowest] < -1e-12 * (abs(origin) + np.abs(sums.least[:, j]).max()):
@@ -301,7 +303,16 @@ class Floor(Requirement):
                 level, note = float(self.at_least) - origin, ""
             least = component.quantity(level + origin)
             words = f"mean {component.name!r} of group {group!r} at least {least}{note}"
-            said = Asked(words, j, "mean", np.eye(len(sums.groups))[[z]], (group,), over=over_of(sums, j))
+            said = Asked(
+                words,
+                j,
+                "mean",
+                np.eye(len(sums.groups))[[z]],
+                (group,),
+                over=over_of(sums, j),
+                lower=level + origin,
+                today=self.at_least == "today",
+            )
             rows.append(mean_row(sums, said, level, math.inf))
         return rows
 
@@ -410,16 +421,10 @@ class Budget(Requirement):
             (counted / counted.sum())[None, :],
             ("all people together",),
             over=over,
+            lower=-math.inf if lower is None else lower / people,
+            upper=math.inf if upper is None else upper / people,
         )
-        return [
-            mean_row(
-                sums,
-                said,
-                -math.inf if lower is None else lower / people - origin,
-                math.inf if upper is None else upper / people - origin,
-                people,
-            )
-        ]
+        return [mean_row(sums, said, said.lower - origin, said.upper - origin, people)]
 
 
 def _positions(happiness: Any, components: tuple[Component, ...], what: str) -> list[int]:
@@ -450,14 +455,24 @@ def _check_compared(asked: Gap | Ratio) -> None:
 
 
 def _compared(
-    sums: Sums, j: int, words: str, measure: str, between: Between, min_people: float, number: float
+    sums: Sums,
+    j: int,
+    words: str,
+    measure: str,
+    between: Between,
+    min_people: float,
+    *,
+    lower: float = -math.inf,
+    upper: float = math.inf,
 ) -> Asked:
     """Whose means of a component are compared."""
     unions, left_out = compared(sums, between, min_people)
     over = over_of(sums, j)
     counted = sums.counted[:, j if over is None else over]
     shares = np.array([union.shares(counted) for union in unions])
-    return Asked(words, j, measure, shares, tuple(union.name for union in unions), left_out, over, number)
+    return Asked(
+        words, j, measure, shares, tuple(union.name for union in unions), left_out, over, lower, upper
+    )
 
 
 def _far(sums: Sums, j: int, *, most: bool) -> Floats:

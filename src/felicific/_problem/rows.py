@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -114,6 +115,9 @@ class Excess:
     on_ray: bool = False
 
 
+#: By what a requirement that is just met may seem not to be, relative to the means and to what was asked for.
+ROUNDING = 1e-9
+
 #: What is made of the means that a requirement speaks of, and compared with the number that was asked for.
 MEASURES: dict[str, Callable[[Floats], float]] = {
     "gap": lambda means: float(means.max() - means.min()),
@@ -142,8 +146,10 @@ class Asked:
         Who is not compared, and how many people they are.
     over : int, or None
         Of a fraction the position of its denominator; shares are then of all people, counted or not.
-    number : float, or None
-        The largest gap or the smallest ratio that was asked for, where people are compared.
+    lower, upper : float
+        Between which numbers it has to be; infinite both where that is not known.
+    today : bool
+        Whether the lower one is what today's decisions reach, so another number of other people.
     """
 
     words: str
@@ -153,11 +159,27 @@ class Asked:
     names: tuple[Any, ...]
     left_out: dict[Any, float] = field(default_factory=dict)
     over: int | None = None
-    number: float | None = None
+    lower: float = -math.inf
+    upper: float = math.inf
+    today: bool = False
+
+    @property
+    def number(self) -> float | None:
+        """The largest gap or the smallest ratio that was asked for, where people are compared."""
+        side = {"gap": self.upper, "ratio": self.lower}.get(self.measure, math.inf)
+        return side if math.isfinite(side) else None
 
     def opened(self) -> Asked:
         """Without its number, where a place on a frontier says what that is."""
-        return replace(self, words=self.words.rpartition(" at ")[0], number=None)
+        return replace(self, words=self.words.rpartition(" at ")[0], lower=-math.inf, upper=math.inf)
+
+    def met(self, number: float, size: float) -> bool | None:
+        """Whether a number meets it, but for the rounding of means of this size; None where that is not known."""
+        sides = [side for side in (self.lower, self.upper) if math.isfinite(side)]
+        if not sides or math.isnan(number):
+            return None
+        slack = ROUNDING * max(size, *map(abs, sides))
+        return self.lower - slack <= number <= self.upper + slack
 
     def weights(self, means: Floats) -> Floats:
         """How much of each group's mean really stands in each: of a fraction, by who is counted; 0 if nobody is."""
@@ -263,6 +285,11 @@ class Comparison:
     min_people: float
     words: str
     plain: bool = False
+
+    @property
+    def sides(self) -> dict[str, float]:
+        """Between which numbers that has to be."""
+        return {"upper": self.at_most} if self.ratio == 1.0 else {"lower": self.ratio}
 
     @property
     def reached(self) -> Callable[[Floats], float]:

@@ -67,7 +67,7 @@ from felicific._tables.groups import encode_groups, find_groups, named_columns, 
 from felicific._tables.memory import column_names, count_rows, is_frame, is_mapping, take_rows
 from felicific._tables.seen import SeenRows
 from felicific._typing import Array, Codes, Floats, GapLike, LossLike, RandomState, Table
-from felicific.exceptions import ClusterWarning, DataError, PolicyWarning
+from felicific.exceptions import ClusterWarning, ConstraintError, DataError, PolicyWarning
 
 if TYPE_CHECKING:
     from felicific.report.document import Report
@@ -643,10 +643,15 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         The first row is the policy itself, with the largest share of a group that loses by it; then the policies of
         least loss that meet the same requirements where at most half of that share of each group loses, a quarter, and
         nobody. Each has ``at_most``, ``loss`` and ``loses`` (by group) on the fitted people, the last two None where no
-        policy meets the requirements as well. Empty where nobody loses, and for individual policies. Ask for one of
-        them by ``constraints=[Losers(...)]``.
+        policy meets the requirements as well. Empty where nobody loses. Ask for one of them by
+        ``constraints=[Losers(...)]``. Individual policies have no such table, which is an error.
         """
         check_is_fitted(self, "policy_")
+        if self._fitted.losers_unknown:
+            raise ConstraintError(
+                f"What it costs that fewer people lose is not known: {self._fitted.losers_unknown}.",
+                "Fit again with constraints=[Losers(..., happiness=...)] and compare loss_; or use policy='score'.",
+            )
         return self._fitted.price_of_losers
 
     def frontier_on(
@@ -768,7 +773,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         make: Callable[..., Report] = import_module("felicific.report").choice_report
         said = Columns(today=today, cluster=cluster, weight_kind=weight_kind)
         tried = self._tryout(X, y, sensitive_features, sample_weight, said)
-        about["notes"], about["losers"] = self._note_fitted(X), self.price_of_losers()
+        about["notes"], about["losers"] = self._note_fitted(X), self._fitted.price_of_losers
         return make(tried, self.frontier_, self.policy_, **(about | options))
 
     def recalibrate(self, X_new: Table, *, sensitive_features: Any = None) -> Self:

@@ -313,6 +313,11 @@ def take_column(table: Table, name: Hashable, purpose: str) -> Array:
     return as_vector(column.toarray() if hasattr(column, "tocsr") else column, purpose)
 
 
+def all_columns(table: Table, purpose: str) -> list[tuple[Any, Array]]:
+    """Every column by its name, as :func:`take_column` takes it."""
+    return [(name, take_column(table, name, purpose)) for name in column_names(table)]
+
+
 def _exact_values(series: Any) -> Array:
     """A column as an array, as exactly as NumPy can."""
     import narwhals as nw

@@ -49,8 +49,9 @@ def fit(options: FitOptions) -> None:
         print(in_the_shell(sentence) if sentence.startswith((EVERY_GROUP_LOSES, "About ")) else sentence)
     name = result.policy.basis.loss_name
     print(f"Today the {loss_words(name)} is {loss_text(name, result.today.loss, 6)}.")
-    for j, component in enumerate(result.policy.components):
-        print(f"Today the gap of {component.name!r} is {component.quantity(float(result.today.gaps[j]))}.")
+    for component, gap in zip(result.policy.components, result.today.gaps.tolist(), strict=True):
+        if not component.aside:
+            print(f"Today the gap of {component.name!r} is {component.quantity(gap)}.")
     print("\n".join(result.policy.story()))
     if result.certificate is not None:
         print(result.certificate)

@@ -42,6 +42,8 @@ def choice(
     import altair as alt
 
     rows, today = content["rows"], content["today"]
+    # Between two that do not mix, the tighter one is the best that is known.
+    between = {} if content["mixes"] else {"interpolate": "step-after"}
     reach = max([today["allowed"], *(row["allowed"] for row in rows)]) or 1.0
     sides = [-0.015 * reach, 1.03 * reach]
     across = [width * (row["allowed"] - sides[0]) / (sides[1] - sides[0]) for row in rows]
@@ -56,7 +58,7 @@ def choice(
         y = alt.Y(f"{which}:Q", title=None, scale=alt.Scale(domain=ends, nice=False))
         form = "%" if which in content["percent"] else alt.Undefined
         y = y.axis(tickCount=4, domain=False, ticks=False, format=form)
-        layers = _panel(bases, rows, today, which, x, y, theme)
+        layers = _panel(bases, rows, today, which, x, y, theme, between)
         marker = place.mark_point(filled=True, color=theme.accent, size=150, opacity=1)
         layers.append(marker.encode(x=x, y=y).properties(name=name))
         title = content["titles"][which]
@@ -74,6 +76,7 @@ def _panel(
     x: Any,
     y: Any,
     theme: Theme,
+    between: dict[str, str],
 ) -> list[Chart]:
     """Band, line as fitted, line on these people, and today; ``bases`` are charts of the rows and of today."""
     import altair as alt
@@ -86,8 +89,8 @@ def _panel(
         layers.append(band.encode(x=x, y=low, y2=high))
     fitted = y.copy()
     fitted.shorthand = f"{which}_fitted:Q"
-    layers.append(base.mark_line(color=theme.muted, strokeDash=[2, 4]).encode(x=x, y=fitted))
-    line = base.mark_line(color=theme.accent, strokeWidth=2.5, strokeJoin="round")
+    layers.append(base.mark_line(color=theme.muted, strokeDash=[2, 4], **between).encode(x=x, y=fitted))
+    line = base.mark_line(color=theme.accent, strokeWidth=2.5, strokeJoin="round", **between)
     point = now.mark_point(shape="diamond", filled=True, color=theme.ink, size=120, opacity=1)
     text = now.encode(x=x, y=y, text=alt.Text("text:N"))
     left = today["allowed"] > 0.8 * max(row["allowed"] for row in rows)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from felicific._audit.audit import measure
+from felicific._audit.audit import judged, measure
 from felicific._audit.band import band_along
 from felicific._audit.comparison import Comparison, compare
 from felicific._audit.persons import EachPerson
@@ -28,10 +28,10 @@ from felicific._policy.expected import outlook
 from felicific._policy.policy import Policy, Wording
 from felicific._problem.change import EVERY_GROUP_LOSES, losing, remedy_of
 from felicific._problem.criteria import CRITERIA
-from felicific._problem.happiness import Counted, Happiness, measured
+from felicific._problem.happiness import Counted, Happiness
 from felicific._problem.problem import Problem
 from felicific._program.moments import Outcome
-from felicific._tables.memory import column_names, is_frame, take_column
+from felicific._tables.memory import all_columns, is_frame
 from felicific._typing import Floats
 from felicific.plots import labels, policy_steps
 
@@ -87,6 +87,7 @@ def describe_choice(
     odds = tried.odds(policy)
     persons = tried.measured(odds, drawn=policy.draws_lots)
     after = measure(persons, widths, **about)
+    after = replace(after, requirements=judged(after, policy, before.persons.means))
     proposed = _Proposed(policy, _sentences([policy], wording)[0], tried.tried(odds), persons)
     today, change = before.to_dict(), compare(before, after)
     return {
@@ -102,7 +103,10 @@ def describe_choice(
             {"name": group, "people": count}
             for group, count in zip(today["groups"], persons.sizes.tolist(), strict=True)
         ],
-        "components": [_component(happiness) for happiness in problem.happiness],
+        "components": [
+            _component(happiness) | {"title": component.title, "tells_who": component.tells_who}
+            for happiness, component in zip(problem.happiness, problem.components, strict=True)
+        ],
         "loss": line.loss_name,
         "today": today,
         "after": after.to_dict(),
@@ -140,7 +144,7 @@ def _remarks(change: Comparison) -> list[str]:
 
 def describe_audit(found: Audit, *, title: str | None = None, command: str | None = None) -> dict[str, Any]:
     """What a report says about an audit alone."""
-    counts, own = found.persons.sizes, measured([part.component for part in found.components])
+    counts = found.persons.sizes
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -158,9 +162,9 @@ def describe_audit(found: Audit, *, title: str | None = None, command: str | Non
                 "unit": part.component.unit,
                 "words": "",
                 "among": "",
-                "counts": j not in own,
+                "tells_who": part.component.tells_who,
             }
-            for j, part in enumerate(found.components)
+            for part in found.components
         ],
         "today": found.to_dict(),
         "ratios": [ratios.to_dict() for ratios in found.shown_ratios or (found.ratios,)],
@@ -184,15 +188,15 @@ def _component(happiness: Happiness) -> dict[str, Any]:
     """A component and what it means: the words of its function, as far as it has any."""
     return {
         "name": str(happiness.name),
-        "title": happiness.component.title,
         "unit": str(happiness.unit),
         "words": WHO_IS_COUNTED
         if isinstance(happiness, Counted)
         else _words(happiness.function, happiness.family),
-        "among": "" if happiness.among is None else _words(happiness.among, None) or "some of the people",
+        "among": ""
+        if happiness.among is None or happiness.family in CRITERIA
+        else _words(happiness.among, None) or "some of the people",
         "looks_at_y": happiness.looks_at_y,
         "bounds": None if happiness.bounds is None else list(happiness.bounds),
-        "counts": isinstance(happiness, Counted),
     }
 
 
@@ -210,10 +214,16 @@ def _words(function: Any, family: Any) -> str:
 
 def _policy(problem: Problem, policy: Policy, rules: list[str]) -> dict[str, Any]:
     gap = problem.gaps
+    # Where somebody is not compared, a policy remembers a gap of all others, which is said anyway.
+    said = {
+        f"gap of {c.name!r} at most {c.quantity(gap[c.name])}"
+        for c in policy.components
+        if gap and c.name in gap
+    }
     return {
         "kind": policy.kind,
         "gaps_allowed": None if gap is None else {str(name): plain(width) for name, width in gap.items()},
-        "constraints": [asked.words for asked in policy.basis.requirements],
+        "constraints": [asked.words for asked in policy.basis.requirements if asked.words not in said],
         "see_group": policy.see_group,
         "randomize": policy.randomize,
         "sentences": rules,
@@ -274,7 +284,11 @@ def _frontier(
     ray, points, today = line.ray, line.points, line.today
     tau_today, tau_policy = tau_of(today, ray), tau_of(policy.outcome, ray)
     marked = _marked(points[0].tau, points[-1].tau, tau_today, tau_policy)
-    taus = positions(list(marked.values()), max(points[-1].tau, tau_policy))
+    # Where neighbours do not mix, between two that were solved for there is nothing to be said.
+    mixes = line.mixes
+    solved = None if mixes else line.tau.tolist()
+    marked = marked if solved is None else _nearest(marked, solved)
+    taus = positions(list(marked.values()), max(points[-1].tau, tau_policy), solved)
     chosen = taus.index(marked["proposed policy"])
     others = [tau for i, tau in enumerate(taus) if i != chosen]
     places = [replace(place, randomize=policy.randomize) for place in line.along(others)]
@@ -283,10 +297,11 @@ def _frontier(
     tried_all.insert(chosen, proposed.tried)
     said.insert(chosen, proposed.rules)
     everywhere.insert(chosen, policy)
-    bounds, prices = _bounds(tried, line, proposed, taus, chosen, confidence), line.price_at(taus).tolist()
+    bounds, prices = _bounds(tried, line, proposed, taus, chosen, confidence), _numbers(line.price_at(taus))
     return {
         "ray": _numbers(ray),
         "tolerance": line.tolerance,
+        "mixes": mixes,
         "breakpoints": [{"tau": point.tau, **_outcome(point.outcome)} for point in points],
         "today": {"tau": tau_today, "fitted": _outcome(today), **_outcome(tried.today)},
         "positions": [
@@ -314,9 +329,18 @@ def _marked(least: float, most: float, tau_today: float, tau_policy: float) -> d
         "proposed policy": tau_policy,
     }
     marked |= {"least loss": most} | ({"today's gap": tau_today} if tau_today < most else {})
-    # What differs from the least gap by rounding alone is the least gap.
+    # What differs from an end by rounding alone is that end.
     rounding = 1e-9 * max(most, tau_policy)
-    return {name: least if tau <= least + rounding else tau for name, tau in marked.items()}
+    ends = {name: most if abs(tau - most) <= rounding else tau for name, tau in marked.items()}
+    return {name: least if tau <= least + rounding else tau for name, tau in ends.items()}
+
+
+def _nearest(marked: dict[str, float], solved: list[float]) -> dict[str, float]:
+    """Positions that have a name, but for the policy itself: the loosest solved one that keeps to each."""
+    return {
+        name: tau if name == "proposed policy" else max((at for at in solved if at <= tau), default=solved[0])
+        for name, tau in marked.items()
+    }
 
 
 def _bounds(
@@ -342,9 +366,15 @@ def _bounds(
     ]
 
 
-def positions(marked: list[float], reach: float) -> list[float]:
-    """Places for the slider: round numbers from the least gap to the largest, and those that have a name."""
+def positions(marked: list[float], reach: float, solved: list[float] | None = None) -> list[float]:
+    """Places for the slider: round numbers from the least gap to the largest, and those that have a name.
+
+    Or, in the place of round numbers, those that were ``solved`` for.
+    """
     low = min(marked)
+    if solved is not None:
+        near = 1e-9 * reach
+        return sorted({*(tau for tau in solved if min(abs(tau - m) for m in marked) > near), *marked})
     if reach <= low:
         return [low]
     step = round_step((reach - low) / POSITIONS)
@@ -401,7 +431,7 @@ def fingerprint(tried: Tryout) -> str:
     if people.cluster is not None:
         columns.append(("cluster", people.cluster))
     if is_frame(table):
-        columns += [(f"x.{name}", take_column(table, name, "the report")) for name in column_names(table)]
+        columns += [(f"x.{name}", values) for name, values in all_columns(table, "the report")]
     else:
         columns.append(("x", table.toarray() if hasattr(table, "tocsr") else table))
     for name, values in columns:

@@ -74,8 +74,9 @@ def embedded(data: Any) -> str:
 def _charts(content: dict[str, Any], view: dict[str, Any]) -> dict[str, Any]:
     """Inline pictures, which inherit the page's colours and fonts."""
     names, groups = view["names"], []
-    width = 640 if len(names.components) < 3 else 300
-    for j, component in enumerate(content["components"]):
+    width = 640 if len(names.own) < 3 else 300
+    for j in names.own:
+        component = content["components"][j]
         share = component["unit"] == "share"
         rows = [
             {

@@ -107,9 +107,8 @@ def _columns(content: Content, names: Names) -> dict[str, list[str]]:
         for j, (_, means) in enumerate(numbers):
             columns[f"mean-{z}-{j}"] = means[z]
         columns[f"flow-{z}"] = flow[z :: len(names.groups)]
-    said = zip(
-        columns["allowed"], columns["good"], names.gaps([place["gaps"] for place in places]), strict=True
-    )
+    gaps_of = [[place["gaps"][j] for j in names.own] for place in places]
+    said = zip(columns["allowed"], columns["good"], names.gaps(gaps_of), strict=True)
     aim = names.aim
     columns["say"] = [f"Allowed gap {allowed}: {aim} {good}, gap {gaps}." for allowed, good, gaps in said]
     return columns
@@ -137,16 +136,14 @@ def _numbers(content: Content, names: Names, j: int) -> tuple[dict[str, list[str
 def _prices(content: Content, names: Names) -> list[str]:
     """What closing a little more of the gap costs at every position."""
     axis, places = _axis(content), content["frontier"]["positions"]
-    prices = [place["price"] for place in places]
-    if not any(price > 0 for price in prices):
-        return ["nothing"] * len(places)
     if axis is None:
         size, what = 0.1, "tenth of the gaps"
     else:
         width = content["frontier"]["ray"][axis]
-        size = round_step(places[-1]["tau"] / 20)
+        size = round_step(places[-1]["tau"] / 20) if places[-1]["tau"] else 0.0
         what = f"{names.quantities[axis](size * width)} of gap"
-    return names.prices([price * size for price in prices], what)
+    prices = (place["price"] for place in places)
+    return names.prices([None if price is None else price * size for price in prices], what)
 
 
 def _table_rows(places: list[dict[str, Any]], cells: list[dict[str, str]]) -> list[dict[str, Any]]:
@@ -219,5 +216,6 @@ def _picture(content: Content, names: Names) -> dict[str, Any]:
         "rows": rows,
         "today": row(line["today"]["tau"], line["today"]),
         "titles": titles | {"good": names.aim},
+        "mixes": line["mixes"],
         "percent": (["good"] if names.accuracy else []) + (["allowed", "gap"] if shares else []),
     }

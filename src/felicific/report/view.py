@@ -26,7 +26,8 @@ def make_view(content: Content) -> dict[str, Any]:
     """Everything the template shows, as text."""
     names = Names.of(content)
     chosen = content["kind"] == "choice"
-    ways = [("today", content["today"])] + ([("under the policy", content["after"])] if chosen else [])
+    first = "today" if chosen else "as decided"
+    ways = [(first, content["today"])] + ([("under the policy", content["after"])] if chosen else [])
     view: dict[str, Any] = {
         "title": _title(content, names),
         "names": names,
@@ -36,7 +37,11 @@ def make_view(content: Content) -> dict[str, Any]:
         "about": _about(content, names),
         "measures": _measures(content, names),
         "people": list(zip(names.groups, counts([g["people"] for g in content["groups"]]), strict=True)),
-        "tables": [_means_table(content, ways, names, j) for j in range(len(names.components))],
+        "tables": [_means_table(content, ways, names, j) for j in names.own],
+        "asides": [
+            _means_table(content, ways, names, j) for j in range(len(names.components)) if j not in names.own
+        ],
+        "required": _required(content, names),
         "ratios": _ratios(content, names),
         "sure": _sure(ways, names),
         "caveats": _caveats(content, ways, names),
@@ -62,11 +67,9 @@ def make_view(content: Content) -> dict[str, Any]:
 def _title(content: Content, names: Names) -> str:
     if content["title"] is not None:
         return clean(content["title"], 120)
-    own = [not component["counts"] for component in content["components"]]
-    found = [name for name, asked in zip(names.components, own, strict=True) if asked]
+    found = [names.components[j] for j in names.own]
     what = found[0] if len(found) == 1 else listed(found) if len(found) < 4 else f"{len(found)} measures"
-    named = zip(content["components"], own, strict=True)
-    stems = {component["name"].split("(")[0] for component, asked in named if asked}
+    stems = {content["components"][j]["name"].split("(")[0] for j in names.own}
     if len(stems) == 1 and stems <= CRITERIA.keys():
         what = stems.pop().replace("_", " ")
     by = content.get("grouped_by")
@@ -99,7 +102,8 @@ def _about(content: Content, names: Names) -> list[str]:
         if 0 < len(wanted) <= 6:
             found.append(f"The proposed policy was asked for a gap of at most {listed(wanted)}.")
     if policy["constraints"]:
-        found.append(f"It must also meet: {'; '.join(clean(text, 200) for text in policy['constraints'])}.")
+        texts = (clean(_said(content, text), 200) for text in policy["constraints"])
+        found.append(f"It must also meet: {'; '.join(texts)}.")
     aim = "accuracy, the share of decisions that equal the true label" if names.accuracy else "a small loss"
     found.append(f"What the decision maker wants is {aim}.")
     return found
@@ -119,6 +123,7 @@ def _measures(content: Content, names: Names) -> list[dict[str, str]]:
             "among": clean(component["among"], 200) if component["among"] else "",
         }
         for name, component in zip(names.components, content["components"], strict=True)
+        if not component["tells_who"]
     ]
 
 
@@ -128,60 +133,66 @@ def _measures(content: Content, names: Names) -> list[dict[str, str]]:
 
 def _answers(content: Content, names: Names) -> list[dict[str, Any]]:
     today, chosen = content["today"], content["kind"] == "choice"
-    gaps = [part["gap"] for part in today["components"]]
-    several = len(gaps) > 1
+    several = len(names.own) > 1
 
     def each(numbers: list[str]) -> list[str]:
-        found = [f"{name}: {text}" for name, text in zip(names.components, numbers, strict=True)]
+        found = [f"{names.components[j]}: {text}" for j, text in zip(names.own, numbers, strict=True)]
         return found if several else numbers
 
     found = [
         {
-            "question": "What is the gap today?",
-            "answer": each(names.texts([gap["estimate"] for gap in gaps])),
+            "question": "What is the gap today?" if chosen else "What is the gap?",
+            "answer": each(
+                [names.quantities[j](today["components"][j]["gap"]["estimate"]) for j in names.own]
+            ),
             "detail": _between_whom(content, names) if not several else "",
         }
     ]
     if chosen:
         found += [_halving(content, names), _who(content, names)]
-    last = [part["gap"] for part in content["after" if chosen else "today"]["components"]]
-    shown = f", here {names.quantities[0](last[0]['estimate'])}" if chosen and not several else ""
-    which, sure = "under the proposed policy" if chosen else "today", percent(content["confidence"], 0)
+    last = [
+        (names.quantities[j], content["after" if chosen else "today"]["components"][j]["gap"])
+        for j in names.own
+    ]
+    shown = f", here {last[0][0](last[0][1]['estimate'])}" if chosen and not several else ""
+    which, sure = " under the proposed policy" if chosen else "", percent(content["confidence"], 0)
     found.append(
         {
             "question": "How sure are we?",
-            "answer": each(names.spans(last)),
-            "detail": f"The gap {which}{shown}, with {sure} confidence, on people like these.",
+            "answer": each([quantity.span(gap["low"], gap["high"]) for quantity, gap in last]),
+            "detail": f"The gap{which}{shown}, with {sure} confidence, on people like these.",
         }
     )
     return found
 
 
 def _between_whom(content: Content, names: Names) -> str:
-    means = content["today"]["components"][0]["means"]
+    own = names.own[0]
+    means = content["today"]["components"][own]["means"]
     compared = [z for z in range(len(means)) if means[z]["group"] not in content["today"].get("unknown", ())]
     order = sorted(compared, key=lambda z: means[z]["estimate"])
     far = (order[-1], order[0])
-    texts = names.quantities[0].texts([means[z]["estimate"] for z in far])
+    texts = names.quantities[own].texts([means[z]["estimate"] for z in far])
     ends = [f"{names.groups[z]} {text}" for z, text in zip(far, texts, strict=True)]
-    return f"Mean {names.components[0]}: {listed(ends)}."
+    return f"Mean {names.components[own]}: {listed(ends)}."
 
 
 def _halving(content: Content, names: Names) -> dict[str, Any]:
     line = content["frontier"]
     half = next(place for place in line["positions"] if "half of today's gap" in place["names"])
     before, after = line["today"]["loss"], half["loss"]
-    cost, now = after - before, line["today"]["gaps"]
+    cost, now = after - before, [line["today"]["gaps"][j] for j in names.own]
     size = points(cost) + " of accuracy" if names.accuracy else f"{cost:,.4g} per person"
-    gaps = names.texts(half["gaps"])
+    then = [half["gaps"][j] for j in names.own]
+    gaps = [names.quantities[j](gap) for j, gap in zip(names.own, then, strict=True)]
     what = "Right decisions" if names.accuracy else "Loss per person"
     good_before, good_after = names.goods([before, after])
     sizes = f"{what}: {good_before} today, {good_after}"
     detail, answer = f"{sizes} with half the gap.", size if cost > 0 else "Nothing"
-    if len(gaps) == 1 and half["gaps"][0] <= now[0] / 2 * 1.005:
+    if len(gaps) == 1 and then[0] <= now[0] / 2 * 1.005:
         detail += f" The gap on these people is then {gaps[0]}."
     elif len(gaps) == 1:
-        less = half["gaps"][0] < now[0]
+        less = then[0] < now[0]
         detail = f"{sizes} under the policy that halves the gap of the people it was fitted on. "
         detail += f"On these people, who are others, the gap is then {gaps[0]}, {'not half' if less else 'no smaller'}."
         answer = answer if less else "Here the gap does not shrink"
@@ -210,21 +221,37 @@ def _who(content: Content, names: Names) -> dict[str, Any]:
 
 
 def _means_table(content: Content, ways: list[Any], names: Names, j: int) -> dict[str, Any]:
-    """Means and intervals of one component: a row per group, and one for the gap."""
+    """Means and intervals of one component: a row per group, and one for the gap, if it has one."""
     quantity, change = names.quantities[j], content.get("change")
+    if content["components"][j]["tells_who"] and change is not None:
+        ways, change = ways[1:], None  # by today's decisions nobody loses
 
     def parts(found: dict[str, Any]) -> list[dict[str, Any]]:
-        return [*found["components"][j]["means"], found["components"][j]["gap"]]
+        gap = found["components"][j]["gap"]
+        return [*found["components"][j]["means"], *([] if gap is None else [gap])]
 
     columns = [quantity.numbers(parts(audit)) for _, audit in ways]
     if change is not None:
         columns.append(quantity.difference.numbers(parts(change), signed=True))
     rows = [
         {"name": name, "cells": list(cells)}
-        for name, cells in zip([*names.groups, "gap"], zip(*columns, strict=True), strict=True)
+        for name, cells in zip([*names.groups, "gap"], zip(*columns, strict=True), strict=False)
     ]
     heads = [way for way, _ in ways] + ([] if change is None else ["change"])
-    return {"name": names.components[j], "ways": heads, "rows": rows[:-1], "gap": rows[-1]}
+    n = len(names.groups)
+    return {"name": names.components[j], "j": j, "ways": heads, "rows": rows[:n], "gap": rows[n:]}
+
+
+def _required(content: Content, names: Names) -> list[list[str]]:
+    """What was asked for, what was found on these people, from where to where, and whether that meets it."""
+    found, places = [], {component["name"]: j for j, component in enumerate(content["components"])}
+    for row in content["after" if "after" in content else "today"].get("requirements", ()):
+        j = places.get(row["component"])
+        quantity = RATIO if row["measure"] == "ratio" or j is None else names.quantities[j]
+        numbers = [quantity(row["estimate"]), quantity.span(row["low"], row["high"])]
+        said = [clean(_said(content, text), 300) for text in (row["words"], row["note"])]
+        found.append([said[0], row["what"], *numbers, row["verdict"], said[1] if row["note"] else ""])
+    return found
 
 
 def _ratios(content: Content, names: Names) -> list[dict[str, Any]]:
@@ -278,18 +305,15 @@ POINTS = {"today": "today", "unconstrained": "tuned, nothing asked for", "propos
 
 def _points(content: Content, names: Names) -> list[list[str]]:
     """Today, the best without requirements, and what is proposed: what is aimed at, the gaps, and who is changed."""
-    rows = []
-    for name, title in POINTS.items():
-        point = content.get("points", {}).get(name)
-        if point is None:
-            return []
-        changed = point["changed"]
-        moved = (
-            "not known" if changed is None else f"{percent(min(changed), 1)} to {percent(max(changed), 1)}"
-        )
-        gaps = [q(gap) for q, gap in zip(names.quantities, point["gaps"], strict=True)]
-        rows.append([title, names.goods([point["loss"]])[0], *gaps, moved])
-    return rows
+    points = [content.get("points", {}).get(name) for name in POINTS]
+    if None in points:
+        return []
+    changed = [point["changed"] for point in points]
+    ends = iter(SHARE.texts([end(one) for one in changed if one is not None for end in (min, max)]))
+    moved = ["not known" if one is None else f"{next(ends)} to {next(ends)}" for one in changed]
+    gaps = [names.quantities[j].texts([point["gaps"][j] for point in points]) for j in names.own]
+    columns = [[*POINTS.values()], names.goods([point["loss"] for point in points]), *gaps, moved]
+    return [list(row) for row in zip(*columns, strict=True)]
 
 
 def _losers(content: Content, names: Names) -> list[list[str]]:
@@ -342,9 +366,10 @@ def _sure(ways: list[Any], names: Names) -> list[str]:
     for j, name in enumerate(names.components):
         parts = [audit["components"][j] for _, audit in ways]
         methods = sorted({mean["method"] for part in parts for mean in part["means"]})
-        gaps = sorted({part["gap"]["method"] for part in parts})
-        text = f"{name}: group means by {listed(methods)}, the gap by {listed(gaps)}."
-        bias = max((part["gap"]["bias"] or 0.0) for part in parts)
+        gaps = sorted({part["gap"]["method"] for part in parts if part["gap"] is not None})
+        text = f"{name}: group means by {listed(methods)}"
+        text += f", the gap by {listed(gaps)}." if gaps else "."
+        bias = max((part["gap"] or {}).get("bias") or 0.0 for part in parts)
         if bias:
             shown = names.quantities[j](bias)
             text += (
@@ -357,7 +382,8 @@ def _sure(ways: list[Any], names: Names) -> list[str]:
 def _grown(before: dict[str, Any], after: dict[str, Any], names: Names) -> list[str]:
     """Gaps that on these people are larger under the policy than today."""
     found = []
-    for j, (name, quantity) in enumerate(zip(names.components, names.quantities, strict=True)):
+    for j in names.own:
+        name, quantity = names.components[j], names.quantities[j]
         was, is_ = (audit["components"][j]["gap"]["estimate"] for audit in (before, after))
         if is_ <= was:
             continue

@@ -107,13 +107,14 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Names:
-    """How things are called and numbers are written in one report."""
+    """How things are called and numbers are written in one report; ``own`` are the components that have a gap."""
 
     groups: list[str]
     decisions: list[str]
     components: list[str]
     quantities: list[Quantity]
     accuracy: bool
+    own: list[int]
 
     @classmethod
     def of(cls, content: Content) -> Names:
@@ -122,7 +123,7 @@ class Names:
         for j, component in enumerate(content["components"]):
             parts = [content[when]["components"][j] for when in ("today", "after") if when in content]
             sizes = [abs(mean["estimate"] or 0.0) for part in parts for mean in part["means"]]
-            scale = max(part["gap"]["estimate"] or 0.0 for part in parts) or max(sizes)
+            scale = max((part["gap"] or {}).get("estimate") or 0.0 for part in parts) or max(sizes)
             scales[component["unit"]] = max(scale, scales.get(component["unit"], 0.0))
         written = {
             unit: Quantity.of(clean(unit, 28) if unit else "", scale) for unit, scale in scales.items()
@@ -133,6 +134,7 @@ class Names:
             labels([component["title"] for component in content["components"]]),
             [written[component["unit"]] for component in content["components"]],
             content.get("loss", "error") == "error",
+            [j for j, part in enumerate(content["today"]["components"]) if part["gap"] is not None],
         )
 
     @property
@@ -145,17 +147,9 @@ class Names:
         """What the decision maker wants."""
         return "accuracy" if self.accuracy else "loss per person"
 
-    def texts(self, numbers: Iterable[float | None]) -> list[str]:
-        """A number of every component, with its unit."""
-        return [quantity(number) for quantity, number in zip(self.quantities, numbers, strict=True)]
-
     def cells(self, numbers: Iterable[float | None]) -> list[str]:
         """A number of every component, for a table whose heading says the unit."""
         return [quantity.cell(number) for quantity, number in zip(self.quantities, numbers, strict=True)]
-
-    def spans(self, parts: Iterable[Content]) -> list[str]:
-        """From which number to which an estimate of every component leaves open."""
-        return [q.span(part["low"], part["high"]) for q, part in zip(self.quantities, parts, strict=True)]
 
     def goods(self, losses: Iterable[float]) -> list[str]:
         """Losses, or the accuracy if that is what is lost."""
@@ -172,10 +166,12 @@ class Names:
             return f"{points(cost)} {'less' if cost > 0 else 'more'} than today"
         return f"{abs(cost):,.4g} {'more' if cost > 0 else 'less'} than today"
 
-    def prices(self, costs: Iterable[float], what: str) -> list[str]:
-        """What closing a little more of the gap costs; ``what`` is that little."""
+    def prices(self, costs: Iterable[float | None], what: str) -> list[str]:
+        """What closing a little more of the gap costs; ``what`` is that little, None where no policy closes more."""
         return [
-            "nothing"
+            "no policy of this kind has a smaller one"
+            if cost is None
+            else "nothing"
             if cost <= 0
             else f"{points(cost)} of accuracy per {what}"
             if self.accuracy
@@ -184,8 +180,8 @@ class Names:
         ]
 
     def gaps(self, rows: Iterable[Sequence[float]], most: int = 3) -> list[str]:
-        """Gaps of the first components, with what they are gaps in; a text for every row of gaps."""
-        named = list(zip(self.quantities, self.components, strict=True))[:most]
+        """Gaps of the first components, with what they are gaps in; a text for every row of them."""
+        named = [(self.quantities[j], self.components[j]) for j in self.own[:most]]
         return [
             listed([f"{quantity(gap)} in {name}" for gap, (quantity, name) in zip(row, named, strict=False)])
             for row in rows

@@ -1,0 +1,133 @@
+"""What was asked of a policy, and whether it is met by what it does to the people of an audit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from felicific._audit.methods import measure_component
+from felicific._audit.persons import Persons, known_groups
+from felicific._audit.result import Audit, ComponentAudit, Interval, RequirementAudit
+from felicific._policy.policy import Policy
+from felicific._problem.rows import MEASURES, Asked
+from felicific._statistics.ratios import DELTA, SCORE, smallest_limits
+from felicific._typing import Codes, Floats
+
+#: One component of some people, of whom those at some places are compared.
+Compare = Callable[[Persons, int, Codes], ComponentAudit]
+
+UNMEASURED = "it was not measured: name it in happiness=, as it was when the policy was fitted"
+UNSAID = "the policy does not say how much was asked for"
+NOBODY = "none of these people are of the groups that it speaks of"
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Looks at every requirement of a policy on the people of an audit.
+
+    Attributes
+    ----------
+    found : Audit
+    policy : Policy
+        Which says what was asked for.
+    today : array of shape (groups, components), or None
+        Group means of today's decisions about these people.
+    method : str
+        How intervals are made.
+    compare : callable
+        How gaps are audited.
+    """
+
+    found: Audit
+    policy: Policy
+    today: Floats | None
+    method: str
+    compare: Compare
+
+    def rows(self) -> tuple[RequirementAudit, ...]:
+        """One for each requirement, the gaps of all groups first."""
+        said = self.policy.basis.requirements
+        words, rows = {asked.words for asked in said}, []
+        for name, width in self.policy.basis.asked.items():
+            row = self._gap(name, width)
+            rows += [] if row.words in words else [row]
+        return (*rows, *(self._judged(asked) for asked in said))
+
+    def _gap(self, name: str, width: float) -> RequirementAudit:
+        """A gap of all groups, which is audited anyway."""
+        component = next(one for one in self.policy.components if one.name == name)
+        words = f"gap of {name!r} at most {component.quantity(width)}"
+        persons, names = self.found.persons, [part.component.name for part in self.found.components]
+        gap = None
+        if name in names:  # of what is set aside, an audit that asks for other gaps has none
+            j = names.index(name)
+            gap = self.found.components[j].gap or self.compare(persons, j, known_groups(persons)).gap
+        if gap is None:
+            return RequirementAudit(words, component, "gap", _unknown(UNMEASURED), None)
+        asked = Asked(words, 0, "gap", np.zeros((0, 0)), (), upper=width)
+        size = max(abs(mean.estimate) for mean in self.found[name].means.values() if mean.n)
+        met = (
+            asked.met(gap.estimate, size) if all(mean.n for mean in self.found[name].means.values()) else None
+        )
+        return RequirementAudit(words, component, "gap", gap, met)
+
+    def _judged(self, asked: Asked) -> RequirementAudit:
+        """A requirement that the policy remembers: the same people together, in the mix that they are in here."""
+        persons, component = self.found.persons, self.policy.components[asked.j]
+        names = [one.name for one in persons.components]
+        if component.name not in names:
+            return RequirementAudit(asked.words, component, asked.measure, _unknown(UNMEASURED), None)
+        j, (place, held) = names.index(component.name), self._unions(asked)
+        if len(held) < (1 if asked.measure == "mean" else 2):
+            return RequirementAudit(asked.words, component, asked.measure, _unknown(NOBODY), None)
+        merged = persons.merged(place, tuple(range(int(place.max()) + 1)))
+        means = merged.means[held, j]
+        known = means[~np.isnan(means)]
+        number = MEASURES[asked.measure](known) if len(known) == len(held) else math.nan
+        reached = replace(self._interval(asked, merged, j, held), estimate=number)
+        if asked.today and self.today is not None:
+            level = float(self.today[place == held[0], j][0])
+            asked = replace(asked, lower=level)
+            reached = replace(reached, note=f"today's mean of these people is {component.quantity(level)}")
+        met = asked.met(number, float(np.abs(known).max(initial=0.0)))
+        if met is None and not reached.note:
+            reached = replace(reached, note=UNSAID if not math.isnan(number) else "nobody is counted")
+        return RequirementAudit(asked.words, component, asked.measure, reached, met)
+
+    def _unions(self, asked: Asked) -> tuple[Codes, Codes]:
+        """Of every group of these people which of the unions it belongs to, and those that somebody belongs to.
+
+        Who belongs to none, or was not compared, stands behind all others.
+        """
+        here = {group: z for z, group in enumerate(self.found.persons.groups)}
+        union = np.full(len(here), len(asked.shares))
+        for number, shares in enumerate(asked.shares):
+            for z in np.flatnonzero(shares > 0).tolist():
+                if self.policy.groups[z] in here:
+                    union[here[self.policy.groups[z]]] = number
+        present, place = np.unique(union, return_inverse=True)
+        return place, np.flatnonzero(present < len(asked.shares))
+
+    def _interval(self, asked: Asked, merged: Persons, j: int, held: Codes) -> Interval:
+        alpha = 1.0 - self.found.confidence
+        if asked.measure == "gap":
+            gap = self.compare(merged, j, held).gap
+            assert gap is not None, "a gap is what was asked for"
+            return gap
+        if asked.measure == "mean":
+            return measure_component(merged, j, self.method).only(held).intervals(alpha)[0]
+        rate, sample = bool(merged.rates[j]), merged.sample.take(j).only(held)
+        sample = replace(sample, mean=sample.mean + merged.origin[j])
+        ends = (0.0, 1.0)
+        if sample.mean.max() > 0.0 and sample.mean.min() >= 0.0:
+            low, high = smallest_limits(sample, alpha, rate=rate)
+            ends = float(low), float(high)
+        return Interval(math.nan, *ends, float(sample.n.min()), SCORE if rate else DELTA)
+
+
+def _unknown(note: str) -> Interval:
+    """Nothing is known."""
+    return Interval(math.nan, -math.inf, math.inf, 0.0, "none", note)

@@ -102,6 +102,38 @@ def test_people_without_a_group_have_a_name(table, capsys):
     assert call(f"fit some.csv {COMMON} --gap .05 --force", capsys)[0] == 1
 
 
+def test_every_command_takes_people_without_a_group(table, capsys):
+    """Fit, report, frontier, alternatives and audit name them; apply and an audit of a policy know their name from it.
+
+    Of people who all have a group, the same commands speak too.
+    """
+    said = f"{COMMON} --missing-group unknown"
+    for file, other in (("some.csv", "all.csv"), ("all.csv", "all.csv"), ("some.csv", "some.csv")):
+        for line in (
+            f"fit {file} {said} --gap .2 --force --seed 0",
+            f"report {file} {said} --gap .2 --test {other} --out report.html --force",
+            f"report {file} {said} --gap .2 --out report.json --force --seed 0",
+            f"frontier {file} {said}",
+            f"alternatives {file} {said.replace('--proba score', '--proba today=score')}",
+            f"apply policy.json {other} --proba score --group sex --group race --out decided.csv --force",
+            f"audit {other} --policy-file policy.json {said}",
+            f"audit {other} --policy-file policy.json {COMMON}",
+        ):
+            code, _, err = call(line, capsys)
+            assert code == 0, (line, err)
+    decided, written = pd.read_csv("decided.csv"), Policy.load("policy.json")
+    assert len(decided) == len(table)
+    assert any("unknown" in group for group in written.groups)
+    assert call(f"fit all.csv {COMMON} --gap .2 --force --seed 0", capsys)[0] == 0
+    for line in (
+        "apply policy.json some.csv --proba score --group sex --group race --out decided.csv --force",
+        f"audit some.csv --policy-file policy.json {said}",
+    ):
+        code, _, err = call(line, capsys)
+        assert code == 1
+        assert "fit again: with --missing-group unknown" in err
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -20,7 +20,7 @@ from felicific._audit.decided import (
 from felicific._audit.engine import sum_persons
 from felicific._audit.methods import Measure, measure_component, measure_loss
 from felicific._audit.persons import Persons, known_groups, persons_of
-from felicific._audit.result import Audit, ComponentAudit, GapTest, Interval
+from felicific._audit.result import NOBODY, Audit, ComponentAudit, GapTest, Interval
 from felicific._capabilities import remedy
 from felicific._people.checks import check_weights
 from felicific._people.columns import Columns
@@ -34,7 +34,6 @@ from felicific._policy.policy import Policy
 from felicific._problem.asked import default_gap
 from felicific._problem.happiness import Component, HappinessLike, written
 from felicific._problem.problem import Problem
-from felicific._problem.unions import Grouping
 from felicific._statistics.gaps import (
     chance_gap,
     limits_name,
@@ -123,7 +122,7 @@ def audit(
         then go by how much clusters vary.
     missing_group : str, optional
         What to call people whose group is missing, ``"unknown"`` say: they are counted and shown, and never compared.
-        By default a missing group is an error.
+        By default as a FairClassifier or a Policy that is audited calls them; else a missing group is an error.
     confidence : float, default=0.95
         With which every interval is to hold the truth.
     method : {"auto", "t", "hall", "exact", "bernstein", "betting"}
@@ -175,16 +174,18 @@ def audit(
     asked = _Asked(happiness, sensitive_features, loss, gap, favourable, classes)
     policy = decisions if isinstance(decisions, Policy) else None
     _check_scores(policy, columns)
+    if policy is not None:
+        columns = replace(columns, missing_group=policy.name_of_unknown(missing_group))
     engine, beside, lottery = find_engine(X), Beside(), False
     if engine is not None:
         persons, problem, means = _on_engine(engine, policy, decisions, columns, asked)
     else:
         with missing_first(X, columns):
             if policy is None:
-                people, problem, grouping, beside = _by_decisions(decisions, X, columns, asked)
+                people, problem, beside = _by_decisions(decisions, X, columns, asked)
             else:
-                people, problem, grouping = _by_policy(policy, X, columns, asked)
-            persons = persons_of(people, problem, grouping)
+                people, problem = _by_policy(policy, X, columns, asked)
+            persons = persons_of(people, problem)
             compared = policy is not None or people.today is not None
             means = means_without(people, problem) if compared else None
             drawn = people.odds is not None and bool(faces_lottery(people.odds).any())
@@ -278,7 +279,7 @@ def _on_engine(
 
 def _by_decisions(
     decisions: Any, X: Table, columns: Columns, asked: _Asked
-) -> tuple[People, Problem, Grouping, Beside]:
+) -> tuple[People, Problem, Beside]:
     """People in memory, about whom something is decided by a classifier or was by anything else."""
     decides = not isinstance(decisions, str) and hasattr(decisions, "predict")
     if decisions is None or not (decides or isinstance(decisions, str) or hasattr(decisions, "__len__")):
@@ -312,7 +313,7 @@ def _by_decisions(
     rows = np.arange(n) if weight is None or weight.all() else np.flatnonzero(weight)
     named, only, missing = asked.sensitive_features, fair and passed is None, columns.missing_group
     group = groups_of_present(table, named, weight, only, missing, fresh=True)
-    grouping = Grouping(attributes_of(table, named, only), missing)
+    attributes = attributes_of(table, named, only)
     passed = passed if passed is None or missing is None else group
     if len(rows) < n:
         # Weight 0 is the row absent: not even a model is asked about it.
@@ -340,19 +341,20 @@ def _by_decisions(
         weight_kind=columns.weight_kind,
         cluster=cluster,
         rows=rows,
+        attributes=attributes,
+        unknown=missing,
     )
     people = replace(people, drawn=settings.policy_.draws_lots) if fair else people
-    return people, problem, grouping, known
+    return people, problem, known
 
 
-def _by_policy(policy: Policy, X: Table, columns: Columns, asked: _Asked) -> tuple[People, Problem, Grouping]:
+def _by_policy(policy: Policy, X: Table, columns: Columns, asked: _Asked) -> tuple[People, Problem]:
     """People in memory, about whom a policy decides."""
     weight = columns.weights_in(X)
     classes = columns.classes_in(X, policy.classes.tolist(), weight)
     problem, columns = asked.problem(classes), columns.for_groups(policy.groups)
     people = People.of(X, problem, **columns.read(X, classes, weight))
-    grouping = Grouping(attributes_of(X, columns.group, columns.columns_only), columns.missing_group)
-    return policy.decided(people), problem, grouping
+    return policy.decided(people), problem
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -421,7 +423,7 @@ def _without_some(
 ) -> ComponentAudit:
     """One component, a fraction, in some groups of which nobody is counted: of these there is no number."""
     low, high = component.bounds or (-math.inf, math.inf)
-    none = Interval(math.nan, low, high, 0.0, "none", "nobody is counted, so there is no number")
+    none = replace(NOBODY, low=low, high=high)
     some, compared = tuple(groups[z] for z in held), np.flatnonzero(np.isin(held, known))
     if len(compared) > 1:
         part = _measured(component, some, found, compared, method, apart, together, allowed)

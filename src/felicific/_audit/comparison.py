@@ -11,6 +11,7 @@ import numpy as np
 from felicific._audit.methods import BETTING_ROWS, Measure, measure_component, measure_loss
 from felicific._audit.persons import EachPerson, known_groups
 from felicific._audit.result import (
+    NOBODY,
     Audit,
     Interval,
     html_lines,
@@ -19,6 +20,7 @@ from felicific._audit.result import (
     line_of,
     loss_change,
     means_to_dict,
+    plain,
     row_of,
     short,
     table_lines,
@@ -103,7 +105,11 @@ class Comparison:
                     "name": found.component.name,
                     "unit": found.component.unit,
                     "means": [
-                        {"group": mean["group"], "before": found.before[group], "after": found.after[group]}
+                        {
+                            "group": mean["group"],
+                            "before": plain(found.before[group]),
+                            "after": plain(found.after[group]),
+                        }
                         | mean
                         for group, mean in zip(found.means, means_to_dict(found.means), strict=True)
                     ],
@@ -255,7 +261,7 @@ def _remarks(before: Audit, after: Audit, components: tuple[Change, ...], level:
         groups = [repr(group) for group in change.means]
         was, is_ = (np.array([*means.values()])[:, None] for means in (change.before, change.after))
         # Every one of the intervals excludes 0, so no correction is needed for their number.
-        shown = all(mean.high < 0 for mean in change.means.values())
+        shown = not any(mean.high >= 0 for mean in change.means.values())  # of nobody, nothing is
         found += every_group_loses(
             [change.component], groups, was, is_, f"afterwards, {_known(shown, level)}"
         )
@@ -311,10 +317,11 @@ def _intervals(
             replace(interval, estimate=estimate, n=n, method=ADDED, note=note)
             for interval, note, estimate, n in zip(*columns, strict=True)
         ]
-    return [
+    sure = [
         Interval(0.0, 0.0, 0.0, interval.n, KNOWN_ZERO) if far == 0.0 else interval
         for interval, far in zip(made, reach.tolist(), strict=True)
     ]
+    return [NOBODY if n == 0 else one for one, n in zip(sure, found.sample.n.tolist(), strict=True)]
 
 
 def _change(paired: EachPerson, audits: tuple[Audit, Audit], j: int, known: Codes, alpha: float) -> Change:

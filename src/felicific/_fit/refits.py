@@ -38,8 +38,8 @@ def refitted_gaps(
     if len(found) < FEWEST or evidence is None:
         return None
     rows = known_groups(policy.groups, policy.attributes, policy.unknown)
-    error = np.sqrt(evidence.likely / evidence.people)
-    return named_gaps(policy, expected_range(found[:, rows], error[rows]), policy.outcome.gaps)
+    error = np.sqrt(evidence.likely[rows] / evidence.people[rows])
+    return named_gaps(policy, expected_range(found[:, rows], error), policy.outcome.gaps)
 
 
 def refitted_means(problem: Problem, people: People, policy: CellPolicy, moments: Moments) -> Floats:
@@ -50,7 +50,7 @@ def refitted_means(problem: Problem, people: People, policy: CellPolicy, moments
     for _ in range(REFITS):
         often = rng.poisson(1.0, int(units.max()) + 1)[units]
         again = sum_people(replace(people, weight=people.weights * often), problem, moments.signal)
-        if not (again.counted > 0).all():
+        if not (again.counted[again.known] > 0).all():
             continue
         try:
             solution = solve_program(

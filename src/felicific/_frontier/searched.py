@@ -118,7 +118,7 @@ class Steps:
     @property
     def tau_today(self) -> float:
         """Where today's decisions stand."""
-        return self._place(self.moments.today_value.sum(axis=1) / self.moments.counted)
+        return self._place(self.moments.today_value.sum(axis=1) / self.moments.divisor)
 
     def line(self, policy: Callable[[Floats, Outcome], Policy]) -> Line:
         """What a frontier is to know of it."""

@@ -155,7 +155,8 @@ class Asked:
     def means(self, means: Floats) -> Floats:
         """The means that it speaks of, from those of shape (groups, components); no number where nobody is counted."""
         if self.over is None:
-            return np.asarray(self.shares @ means[:, self.j])
+            held = self.shares.any(axis=0)  # of others there may be nobody, and no mean
+            return np.asarray(self.shares[:, held] @ means[held, self.j])
         counted = self.shares * means[:, self.over]
         total, held = counted @ np.nan_to_num(means[:, self.j]), counted.sum(axis=1)
         return np.where(held > 0, total / np.where(held > 0, held, 1.0), np.nan)

@@ -65,16 +65,17 @@ class Evidence:
             return [None] * len(tables)
         counted, mass, found = moments.counted, moments.mass.sum(axis=1), []
         # Weights that do not count people: as many as there are rows, as if they weighed alike.
-        scale = np.ones(len(mass)) if moments.counts else moments.rows / mass
+        scale = np.ones(len(mass)) if moments.counts else moments.rows / np.where(mass > 0, mass, 1.0)
         people, size, fractions = counted * scale[:, None], mass * scale, fractions_of(moments.components)
         for q in tables:
             mean, square = (
-                np.einsum("zsdj,zsd->zj", sums, q) / counted for sums in (moments.value, moments.square)
+                np.einsum("zsdj,zsd->zj", sums, q) / moments.divisor
+                for sums in (moments.value, moments.square)
             )
             held = people.copy()
             for j, k in fractions:
                 square[:, j], mean[:, j], share = _among_counted(mean, square, moments.origin, j, k)
-                held[:, j] = np.maximum(people[:, j] * share, 1.0)
+                held[:, j] = np.where(people[:, j] > 0, np.maximum(people[:, j] * share, 1.0), 0.0)
             found.append(cls(np.maximum(square - mean**2, 0.0), held, held, size))
         return found
 
@@ -104,10 +105,10 @@ class Evidence:
         ``known`` is of how many people the means are known; infinite where there is nothing to learn about them.
         ``among`` are the positions of the groups that are compared, by default all.
         """
-        number = self.number if known is None else known
-        error = np.sqrt(self.likely * (1.0 / number + 1.0 / people))
         rows = slice(None) if among is None else list(among)
-        return expected_range(means[rows], error[rows])
+        number = (self.number if known is None else known)[rows]
+        error = np.sqrt(self.likely[rows] * (1.0 / number + 1.0 / people[rows]))
+        return expected_range(means[rows], error)
 
     def to_json(self) -> dict[str, Any]:
         """As data."""
@@ -123,6 +124,8 @@ class Evidence:
             raise refused("it does not say how much values vary, and of how many people that is known")
         shapes = {name: shape[:1] if name == "size" else shape for name in names}
         found = cls(*(check_shape(name, read_numbers(content[name], name), shapes[name]) for name in names))
-        if (found.variance < 0).any() or any((getattr(found, name) <= 0).any() for name in names[1:]):
+        held = found.size != 0  # nobody has to be of unknown group
+        parts = (found.number[held], found.people[held], found.size[held])
+        if (found.variance < 0).any() or any((part <= 0).any() for part in parts):
             raise refused("a variance is negative, or a mean is known of nobody")
         return found

@@ -110,7 +110,7 @@ def _lines(line: Frontier) -> list[str]:
 
     last = len(line) - 1
     shown = sorted({round(i) for i in np.linspace(0, last, min(last + 1, 10))})
-    tiny = 1e-12 * np.abs(line.means).max(axis=(0, 1))
+    tiny = 1e-12 * np.nanmax(np.abs(line.means), axis=(0, 1))
     header = (
         "",
         loss_words(line.loss_name),

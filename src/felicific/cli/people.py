@@ -11,7 +11,7 @@ import numpy as np
 from felicific import Policy
 from felicific._people.columns import ordered_groups, stacked
 from felicific._policy.solve import check_inference
-from felicific._tables.groups import find_groups, resolve_groups
+from felicific._tables.groups import UNDECIDED, find_groups, resolve_groups
 from felicific._tables.memory import take_column
 from felicific._typing import Array, Table
 from felicific.cli.files import Source, open_source
@@ -212,7 +212,12 @@ class People:
         assert self.policy is not None, "only a policy has chances"
         if self.policy.see_group and not self.group:
             raise DataError("This policy looks at the group.", "Name its column(s) with --group.")
-        group = resolve_groups(rows, self.sensitive_features) if self.policy.see_group else None
+        group = None
+        if self.policy.see_group:
+            unknown = self.policy.name_of_unknown(self.missing_group)
+            group = resolve_groups(
+                rows, self.group, columns_only=True, missing_group=unknown, remedy=UNDECIDED
+            )
         self.policy.check_group_proba(self.group_proba)
         believed = None
         if self.group_proba is not None:
@@ -305,8 +310,9 @@ def _known_groups(roles: Roles, rule: Policy | None, source: Source) -> list[Any
         return []
     if rule is not None:
         return list(rule.groups)
-    held = source.select(roles.group or []).relation.distinct().to_arrow_table().drop_null()
-    return list(find_groups(resolve_groups(held, roles.group, columns_only=True)))
+    held, named = source.select(roles.group or []).relation.distinct().to_arrow_table(), roles.missing_group
+    held = held if named is not None else held.drop_null()
+    return list(find_groups(resolve_groups(held, roles.group, columns_only=True, missing_group=named)))
 
 
 def _by_type(value: Any) -> tuple[str, Any]:

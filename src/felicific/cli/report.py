@@ -55,7 +55,7 @@ def report(options: ReportOptions) -> None:
         people = People.find(options)
         rows = people.source.read(pandas=True)
         if options.test is None:
-            rows, others = halves(rows, people.group, options.seed, people.cluster)
+            rows, others = halves(rows, people.group, options.seed, people.cluster, people.missing_group)
         else:
             others = People.find(replace(options, file=options.test)).source.read(pandas=True)
         sure = {"confidence": options.confidence, "method": options.method} | people.seen(options)

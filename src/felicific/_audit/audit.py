@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -27,7 +29,7 @@ from felicific._people.columns import Columns
 from felicific._people.lazy import LazyPeople, classes_on, distinct_labels
 from felicific._people.missing import missing_first
 from felicific._people.people import People
-from felicific._people.weights import WeightKind, warn_repeated
+from felicific._people.weights import WeightKind, level_outside, warn_repeated
 from felicific._people.worth import idle
 from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import Policy
@@ -47,7 +49,7 @@ from felicific._tables.engine import Engine, find_engine
 from felicific._tables.groups import attributes_of, groups_of_present
 from felicific._tables.memory import column_names, count_rows, take_column, take_rows
 from felicific._typing import Array, Codes, Floats, GapLike, LossLike, Table, Truths
-from felicific.exceptions import DataError
+from felicific.exceptions import DataError, GroupWarning
 
 #: What ``method=`` may say.
 METHODS = ("auto", "t", "hall", "exact", "bernstein", "betting")
@@ -192,22 +194,54 @@ def audit(
             lottery = drawn and policy is None and not hasattr(decisions, "predict")
     known = () if policy is None else policy.groups
     problem.check_groups([*known, *(group for group in persons.groups if group not in known)])
-    for name in persons.idle:
-        raise idle(name, problem.decisions.tolist())
+    widths, spared = _judged(problem, persons.idle)
     if means is not None:
         beside = replace(beside, means=means) if policy is None else beside_policy(policy, persons, means)
         beside = replace(beside, today=today is not None)
     found = measure(
         persons,
-        problem.widths,
+        widths,
         confidence=confidence,
         method=method,
         simultaneous=bool(simultaneous),
         loss_name=problem.loss.name,
     )
     shown = all(part.test is None or part.test.verdict == "at most" for part in found.components)
-    notes = [*([LOTTERY] if lottery else []), *found.notes, *beside.notes(persons, problem.widths, shown)]
-    return replace(found, notes=tuple(notes))
+    alone = _alone(persons)
+    if alone:
+        widths = [math.inf] * len(widths)
+        warnings.warn(alone, GroupWarning, stacklevel=level_outside())
+    notes = [*([LOTTERY] if lottery else []), *([alone] if alone else []), *spared, *found.notes]
+    return replace(found, notes=(*notes, *beside.notes(persons, widths, shown)))
+
+
+def _judged(problem: Problem, idle_ones: Sequence[str]) -> tuple[list[float], list[str]]:
+    """Gaps to test, and what is said of happiness that never asks for the decision, of which none is tested.
+
+    One that asks for it, and is the same whatever is decided, is refused: the class was mistyped, or it means nothing.
+    """
+    widths, notes = list(problem.widths), []
+    for j, happiness in enumerate(problem.happiness):
+        if str(happiness.name) not in idle_ones:
+            continue
+        if "decision" in happiness.asks:
+            raise idle(str(happiness.name), problem.decisions.tolist())
+        widths[j] = math.inf
+        notes.append(
+            f"{happiness.name!r} does not ask for the decision, so no decision changes it: it is measured, and not "
+            "judged."
+        )
+    return widths, notes
+
+
+def _alone(persons: Persons) -> str:
+    """What is said where there is one group only."""
+    known = known_groups(persons)
+    if len(known) > 1:
+        return ""
+    besides = " besides the unknown" if len(persons.groups) > 1 else ""
+    only = f"There is one group only{besides}: {persons.groups[known[0]]!r}."
+    return f"{only} A gap is between groups, and there is none: pass rows of at least two."
 
 
 @dataclass
@@ -405,7 +439,7 @@ def _audit_component(
     everyone, component = measure_component(persons, j, method), persons.components[j]
     how = (method, apart, together, allowed)
     held = np.flatnonzero(everyone.sample.n > 0)
-    if len(held) == len(persons.groups):
+    if len(held) == len(persons.groups) and len(known) > 1:
         return _measured(component, persons.groups, everyone, known, *how)
     return _without_some(component, persons.groups, everyone.only(held), held, known, *how)
 
@@ -429,9 +463,8 @@ def _without_some(
         part = _measured(component, some, found, compared, method, apart, together, allowed)
     else:
         means = dict(zip(some, _with_unknown(found.intervals(apart), compared), strict=True))
-        gap = replace(
-            none, low=0.0, high=component.widest, note="fewer than two groups have somebody counted"
-        )
+        note = "one group only" if len(known) < 2 else "fewer than two groups have somebody counted"
+        gap = replace(none, low=0.0, high=component.widest, note=note)
         test = GapTest(allowed, 1.0, 1.0, "undecided") if math.isfinite(allowed) else None
         part = ComponentAudit(component, means if some else {}, gap, math.nan, test)
     part = replace(part, means={group: part.means.get(group, none) for group in groups})

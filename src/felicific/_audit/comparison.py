@@ -334,9 +334,9 @@ def _change(paired: EachPerson, audits: tuple[Audit, Audit], j: int, known: Code
     compared, changed = found.sample, with_changed(found.sample, reach)
     if len(known) < len(paired.groups):
         one, other, compared, changed = (part.only(known) for part in (one, other, compared, changed))
-    low, high = change_interval(one, other, changed, alpha)
     before, after = (audit.components[j] for audit in audits)
     widest = component.widest
+    low, high = (-widest, widest) if len(known) < 2 else change_interval(one, other, changed, alpha)
     return Change(
         component=component,
         means=dict(zip(paired.groups, means, strict=True)),
@@ -345,7 +345,7 @@ def _change(paired: EachPerson, audits: tuple[Audit, Audit], j: int, known: Code
             max(low, -widest),
             min(high, widest),
             float(compared.n.min()),
-            "all pairs of groups together, widened for skewness (large sample)",
+            "none" if len(known) < 2 else "all pairs of groups together, widened for skewness (large sample)",
         ),
         before={group: mean.estimate for group, mean in before.means.items()},
         after={group: mean.estimate for group, mean in after.means.items()},

@@ -45,12 +45,9 @@ def known_groups(persons: Persons) -> Codes:
 def check_persons(persons: Persons) -> None:
     """Refuse people among whom no gap can be measured, or whose values a computer cannot hold."""
     compared = known_groups(persons)
-    known = [persons.groups[z] for z in compared]
-    if len(known) < 2:
-        besides = " besides the unknown" if len(known) < len(persons.groups) else ""
+    if not len(compared):
         raise GroupError(
-            f"There is one group only{besides}: {known[0]!r}." if known else f"There is no group{besides}.",
-            "A gap is between groups: pass rows of at least two.",
+            "There is no group besides the unknown.", "Pass rows of people whose group is known."
         )
     for j, component in enumerate(persons.components):
         empty = compared[persons.counted[compared, j] == 0]  # nobody has to be of unknown group

@@ -313,10 +313,20 @@ def find_ratios(found: Audit, between: Between, min_people: float) -> Ratios:
     alpha = (1.0 - found.confidence) / shared
     for j, component in enumerate(persons.components):
         try:
+            _refuse_idle(persons, component)
             parts.append(_component(persons, j, sample, compared, alpha, found.simultaneous))
         except ConstraintError as error:
             refused[component.name] = error
     return Ratios(tuple(parts), refused, between, least, found.confidence)
+
+
+def _refuse_idle(persons: Persons, component: Component) -> None:
+    """Refuse a ratio of what no decision changes: it would be a verdict on nobody's decisions."""
+    if component.name in persons.idle:
+        raise ConstraintError(
+            f"No decision changes {component.name!r}, so its ratio says nothing of the decisions.",
+            "Ask for a ratio of what depends on the decision.",
+        )
 
 
 def _component(

@@ -46,6 +46,10 @@ class Sums(Protocol):
         """Weight of every group."""
 
     @property
+    def seen(self) -> Floats:
+        """How many people of every group were seen, whatever they weigh."""
+
+    @property
     def least(self) -> Floats:
         """The least mean that decisions can give every group, of shape (groups, components), as sums are."""
 

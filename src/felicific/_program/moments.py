@@ -202,6 +202,11 @@ class Moments:
         return np.asarray(self.mass.sum(axis=1))
 
     @property
+    def seen(self) -> Floats:
+        """How many people of every group were seen: their weight where that counts people, else their rows."""
+        return self.people if self.counts else self.rows.astype(np.float64)
+
+    @property
     def least(self) -> Floats:
         """The least mean that decisions can give every group, relative to the origin, of shape (groups, components)."""
         return np.asarray(self.value.min(axis=2).sum(axis=1) / self.divisor)

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import python_words
 from typer.models import OptionInfo
 
 from felicific import Happiness, Policy, audit, frontier, moments, solve
@@ -70,6 +71,7 @@ def felicific(capsys):
     def call(line, *more):
         code = run([*shlex.split(line), *more])
         captured = capsys.readouterr()
+        assert not python_words(captured.err), captured.err
         return code, captured.out, captured.err
 
     return call
@@ -289,9 +291,9 @@ def test_policies_without_the_group(folder, works, felicific, scores):
     }
     named |= {"proba": "score", "group_at_predict": False}
     ways = (
-        ("", {}),
+        (" --policy score", {}),
         (
-            f" --policy individual {believed}",
+            f" {believed}",
             {"policy": "individual", "group_proba": {"Female": "f", "Male": "m"}},
         ),
     )
@@ -684,10 +686,10 @@ MISTAKES = {
     f"{AUDIT} --method magic": (2, "'--method': 'magic' is not one of 'auto', 't', 'hall', 'exact',"),
     f"{AUDIT} --weight-kind sampled": (2, "'sampled' is not one of 'frequency', 'sampling'"),
     "reproduce nothing --out results": (2, "'nothing' is not one of 'synthetic', 'adult',"),
-    f"{FIT} --policy telepathy": (2, "not one of 'score', 'individual', 'label', 'soft-label'"),
+    f"{FIT} --policy telepathy": (2, "not one of 'auto', 'score', 'individual', 'label', 'soft-label'"),
     f"{FIT} --policy individual --no-group-at-predict": (
         1,
-        "--group-proba GROUP=COLUMN, or use --policy score",
+        "--group-proba GROUP=COLUMN; or use --policy score",
     ),
     f"{FIT} --group-proba Female=score --group-proba Male=score": (1, "with --no-group-at-predict."),
     f"{FIT} --no-group-at-predict --group-proba Female=score": (1, "Add --group-proba Male=COLUMN."),

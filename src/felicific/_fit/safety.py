@@ -61,7 +61,7 @@ def check_certifiable(gap: Any, problem: Problem, method: str, missing_group: st
     for asked in problem.kept:
         if asked.replaces_gap:
             raise ConstraintError(
-                f"confidence= is about gaps between all groups, and {asked!r} is asked for.",
+                f"confidence= is about gaps between all groups, and a {type(asked).__name__} is asked for.",
                 "Give gap= together with confidence=; or leave confidence out, and audit the policy on rows it has not "
                 "seen.",
             )

@@ -11,6 +11,9 @@ from felicific._problem.requirements import Gap, check_width
 from felicific._problem.rows import Requirement
 from felicific.exceptions import ConstraintError
 
+#: What may be required.
+FAMILY = "Gap(...), Ratio(...), Floor(...), Budget(...) or Losers(...)"
+
 
 def requirements_of(gap: Any, constraints: Any, components: tuple[Component, ...]) -> tuple[Requirement, ...]:
     """Every requirement as an object: one gap for each component that has one, then the constraints as they stand.
@@ -121,12 +124,10 @@ def check_constraints(constraints: Any) -> tuple[Requirement, ...]:
     if not isinstance(constraints, Iterable) or isinstance(constraints, str):
         raise ConstraintError(
             f"The constraints are {constraints!r}.",
-            "Pass a list of Gap(...), Ratio(...), Floor(...) or Budget(...).",
+            f"Pass a list of {FAMILY}.",
         )
     listed = tuple(constraints)
     for constraint in listed:
         if not isinstance(constraint, Requirement):
-            raise ConstraintError(
-                f"{constraint!r} is not a constraint.", "Use Gap(...), Ratio(...), Floor(...) or Budget(...)."
-            )
+            raise ConstraintError(f"{constraint!r} is not a constraint.", f"Use {FAMILY}.")
     return listed

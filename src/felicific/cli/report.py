@@ -59,7 +59,7 @@ def report(options: ReportOptions) -> None:
         else:
             others = People.find(replace(options, file=options.test)).source.read(pandas=True)
         sure = {"confidence": options.confidence, "method": options.method} | people.seen(options)
-        fair = classifier(people, rows, options.kind or "score", **sure, **people.task(options))
+        fair = classifier(people, rows, options.kind, **sure, **people.task(options))
         words: dict[str, Any] = {"command": command_line(), "model": None}
         if options.title is not None:
             words["title"] = options.title

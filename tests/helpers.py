@@ -15,7 +15,7 @@ def as_if_changed(sums):
 
 
 def python_words(text):
-    """What a reader of the shell cannot type: arguments of Python, such as ``gap=``, and requirements as it writes them.
+    """What a reader of the shell cannot type: arguments of Python, such as ``gap=``, and its requirements.
 
     An option may take NAME=VALUE itself, and what stands in quotes was named by the user.
     """

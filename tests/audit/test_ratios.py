@@ -252,7 +252,8 @@ def test_nobody_gets_anything():
     asked = {"happiness": "decision", "sensitive_features": "sex", "classes": [0, 1]}
     with pytest.raises(ConstraintError, match="0 in every group"):
         audit("no", rows, **asked).ratios["decision"]
-    part = audit("rare", rows, **asked).ratios["decision"]
+    money = asked | {"happiness": {"decision": lambda decision: 5.0 * decision}}
+    part = audit("rare", rows, **money).ratios["decision"]
     assert (part.rows[0].ratio, part.rows[0].low, part.rows[0].high) == (0.0, 0.0, math.inf)
     assert "reaches 0" in part.rows[0].note
     assert part.verdict == "undecided"

@@ -228,7 +228,7 @@ class _Search:
                         policy,
                         after.gaps,
                         {part.component.name: part.gap for part in change.components},
-                        change.loss,
+                        self._possible(change.loss),
                         self.slack,
                     )
                 )
@@ -308,6 +308,11 @@ class _Search:
         persons = replace(persons_of(decided, self.problem), loss_bounds=None)
         allowed = [math.inf] * len(self.problem.happiness)
         return measure(persons, allowed, confidence=self.confidence, loss_name=self.problem.loss.name)
+
+    def _possible(self, change: Interval) -> Interval:
+        """The change of the loss, no further than its bounds are apart."""
+        low, high = self.problem.loss.bounds or (-math.inf, math.inf)
+        return replace(change, low=max(change.low, low - high), high=min(change.high, high - low))
 
     # -----------------------------------------------------------------------------------------------------
     # What policies of these scores cannot reach

@@ -99,11 +99,12 @@ IN_THE_SHELL = {
     r"(use|leave) group_at_predict=True": "leave --no-group-at-predict out",
     r"audit\(\.\.\.\)": "felicific audit",
     r"Floor\((['\"])(.+?)\1, (?:at_least=)?['\"]today['\"]\)": r"--floor '\2=today'",
-    r"let the policy see more( \(another policy=\))?": "let the policy see more (--policy individual; if it does not see "
-    "the group, with --group-proba GROUP=COLUMN)",
+    r"let the policy see more( \(another policy=\))?": "let the policy see more (--policy individual; if it does not "
+    "see the group, with --group-proba GROUP=COLUMN)",
     r"Say what people want more of: Losers\(.*?\)": "Give a --happiness that people want more of",
     r"Losers\((\d[\d.]*)\)": r"--losers \1",
     r"Gap\(\.\.\., (min_people=\d+)\)": r"\1",
+    r"Read tau, loss, .* or move a Gap instead": "Leave --chart out, or --ratio",
     r"or several in a list": "or several, COLUMN,COLUMN",
     r"Use fewer cells \(Score\(cells=\.\.\.\)\) or ": "Use ",
     r" \([^()]* with Score\(monotone=False\)\)": "",

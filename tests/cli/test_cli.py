@@ -582,7 +582,7 @@ def test_fit_says_what_to_expect(folder, works):
     found = json.loads(works(f"{FIT} --gap 200 --json --force"))
     assert found["expected_gaps"] == Policy.load("policy.json").expected_gaps()
     said = in_the_shell("Every group loses: ... Add Floor('a b', 'today') or let the policy see more.")
-    assert said.endswith("Add --floor 'a b=today' or let the policy see more.")
+    assert "Add --floor 'a b=today' or let the policy see more (--policy individual;" in said
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -594,7 +594,7 @@ FRONTIER, REPORT = FIT.replace("fit", "frontier", 1).replace(" --seed 0", ""), F
 #: What no decision changes, and what no decision is.
 IDLE = {
     "(decision == 3) * loan": "3 is no decision; the classes are [0, 1]",
-    "loan * 2": "No decision changes the happiness",
+    "loan * 2 + 0 * decision": "No decision changes the happiness",
     'decision * (group == "x")': "'x' is no group",
 }
 
@@ -800,7 +800,7 @@ def test_ratios_are_those_of_the_library(applicants, works):
         ("--group sex --between sex", "Add --ratios"),
         ("--group sex --ratios --between race", "attributes of the groups are 'sex'"),
         ("--group race --ratios --min-people 500", "leaves 0 of 3"),
-        ("--group sex --ratios --missing-group ''", "missing_group"),
+        ("--group sex --ratios --missing-group ''", "--missing-group is ''"),
         ("--group sex --ratios --happiness 'decision - 1'", "--name"),
     ],
 )

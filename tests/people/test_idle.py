@@ -234,7 +234,7 @@ TYPOS = {
 def test_what_can_never_be_equal_is_refused_at_every_door(text, tmp_path, refuses):
     """With what was written, what there is, and where it stands; in the loss too."""
     columns = make_columns()
-    for asked in (Asked(text, {}), Asked("decision", {"loss": f"1 + ({text})"})):
+    for asked in (Asked(text, {}, gap=0.5), Asked("decision", {"loss": f"1 + ({text})"}, gap=0.5)):
         doors = table_doors(columns, asked, tmp_path) | fit_doors(columns, asked, KINDS, sees=(True,))
         for door in doors.values():
             with refuses(ExpressionError, *TYPOS[text]) as caught:

@@ -12,3 +12,12 @@ def name_of(value):
 def as_if_changed(sums):
     """Moments of happiness that decisions change for somebody, whatever these people say: idle ones are refused."""
     return replace(sums, changed=(True,) * len(sums.components))
+
+
+def python_words(text):
+    """What a reader of the shell cannot type: arguments of Python, such as ``gap=``, and its requirements.
+
+    An option may take NAME=VALUE itself, and what stands in quotes was named by the user.
+    """
+    typed = re.sub(r"--[\w-]+ ('[^']*'|\S+)|(?<![\w=])'[^']*'|(?<![\w=])\"[^\"]*\"", "", text)
+    return re.findall(r"\b[a-z_]+=(?!=)|\b(?:Gap|Ratio|Floor|Budget|Losers|Score)\(|\bfair\.", typed)

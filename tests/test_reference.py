@@ -163,7 +163,7 @@ HAD = {
     ),
     ("blind", "engine"): lambda: solve(lazy(), **ROLES, gap=5.0, group_at_predict=False),
     ("blind", "sites"): lambda: solve(moments(people(), **ROLES), gap=5.0, group_at_predict=False),
-    ("blind", "shell"): lambda: shell("fit", *FIT, "--gap", "9", "--no-group-at-predict"),
+    ("blind", "shell"): lambda: shell("fit", *FIT, "--gap", "9", "--policy", "score", "--no-group-at-predict"),
     ("blind", "report"): lambda: reported(fitted(gap=9.0, group_at_predict=False)),
     ("blind individual", "memory"): lambda: fitted(policy="individual", gap=9.0, group_at_predict=False),
     ("blind individual", "files"): lambda: read_back(

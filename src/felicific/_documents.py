@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from felicific._typing import Floats
+from felicific._typing import Floats, Truths
 from felicific.exceptions import DataError, PolicyFileError
 
 FORMAT = "felicific policy"
@@ -133,13 +133,11 @@ def read_means(values: Any, name: str) -> Floats:
     return means
 
 
-def check_means(
-    name: str, means: Floats, shape: tuple[int, ...], fractions: Sequence[int] | None = None
-) -> Floats:
-    """Refuse means of another shape, or not finite; only of fractions (None: of any) there may be no number."""
+def check_means(name: str, means: Floats, shape: tuple[int, ...], free: Truths | None = None) -> Floats:
+    """Refuse means of another shape, or not finite; there may be no number where that is ``free`` (None: anywhere)."""
     gone = np.isnan(means)
-    if fractions is not None and means.ndim == 2:
-        gone[:, [j for j in range(means.shape[1]) if j not in fractions]] = False
+    if free is not None and means.shape == free.shape:
+        gone &= free
     check_shape(name, np.where(gone, 0.0, means), shape)
     return means
 

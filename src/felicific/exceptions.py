@@ -135,6 +135,10 @@ class EngineError(FelicificError):
     """What computes on a table that is not in memory failed: a worker died, a file is cut, a query cannot run."""
 
 
+class GroupWarning(UserWarning):
+    """Everybody who is audited is of one group: there is nobody to compare them with."""
+
+
 class LotteryWarning(UserWarning):
     """A lottery cannot do what it is for: too few people can be told apart, or anybody can compute the lots."""
 

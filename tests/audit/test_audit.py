@@ -10,7 +10,7 @@ from scipy import stats
 
 from felicific import FairClassifier, Happiness, audit, compare
 from felicific._problem.happiness import written
-from felicific.exceptions import DataError, FittedRowsWarning, GroupError, HappinessError
+from felicific.exceptions import DataError, FittedRowsWarning, HappinessError
 
 HOSTILE = "</td><script>alert(1)</script>\n\x1b[31m\"'&" + "x" * 10_000
 
@@ -322,8 +322,6 @@ def test_bad_input(people, decided):
         audit(
             decided, table, people.y, sensitive_features="group", happiness=Happiness(funding, bounds=(0, 40))
         )
-    with refused(GroupError, "one group only"):
-        audit(decided, table, people.y, happiness=funding, sensitive_features=np.zeros(400))
     with refused(HappinessError, "method='betting'", "range", remedy="bounds"):
         audit(decided, table, people.y, method="betting", **asked)
     with refused(HappinessError, "not declared to be 0 or 1"):

@@ -6,11 +6,26 @@ import numpy as np
 import pytest
 from conftest import refused
 from functions import as_duckdb, as_lazy
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import examples
 
 from felicific import Happiness, audit, compare, moments, solve
 from felicific._problem.expressions import Expression
-from felicific._problem.happiness import function_from_json, function_to_json
+from felicific._problem.happiness import function_from_json, function_to_json, resolve_happiness
 from felicific.exceptions import HappinessError
+
+#: Expressions of decisions, comparisons and numbers.
+BINARY = st.recursive(
+    st.sampled_from(["decision", "today", "0", "1", "2", "(loan > 0)", "loan", "(decision == 1)"]),
+    lambda part: st.builds(
+        lambda form, a, b: form.format(a, b),
+        st.sampled_from(["({} * {})", "(1 - {1})", "({} + {})", "({} if loan > 0 else {})", "({} - {})"]),
+        part,
+        part,
+    ),
+    max_leaves=4,
+).filter(lambda text: "decision" in text)
 
 
 def funding(decision, x):
@@ -67,16 +82,28 @@ def test_nothing_is_said_of_chance_where_nothing_varies(nobody):
         ("decision in (1,)", True),
         (Happiness(lambda decision: decision == 1, rate=True), True),
         (Happiness("decision", rate=True), True),
-        ("decision", False),
-        ("1 * decision", False),
-        ("(decision == 1) * 1", False),
+        ("decision", True),
+        ("1 - decision", True),
+        ("1 * decision", True),
+        ("(decision == 1) * 1", True),
+        ("decision * (loan > 2000)", True),
+        ("decision if loan > 2000 else 1 - decision", True),
+        (Happiness("decision", name="approved", unit="share"), True),
+        (Happiness("decision", rate=False), False),
+        ("2 * decision", False),
+        ("decision + (loan > 2000)", False),
+        ("decision - 1", False),
+        ("decision * loan", False),
         ("(decision == 1) if loan > 2000 else 2", False),
         (Happiness(lambda decision: decision == 1), False),
         (Happiness(lambda decision: decision == 1, unit="share"), False),
     ],
 )
 def test_who_is_a_rate(nobody, happiness, exact):
-    """Criteria, comparisons joined by and, or, not, and what is said to be one; in memory and on an engine."""
+    """Criteria, comparisons joined by and, or, not, decisions of 0 and 1, products of such, and what is said to be one.
+
+    In memory and on an engine.
+    """
     for table in (nobody, as_lazy(nobody)):
         found = audit("approved", table, happiness=happiness, **ASKED).components[-1]
         assert all(("exact" in mean.method) == exact for mean in found.means.values())
@@ -86,10 +113,44 @@ def test_who_is_a_rate(nobody, happiness, exact):
 def test_what_looks_like_a_rate_is_asked_about(nobody):
     """Values that are all 0 or 1 and not declared get a hint; others and declared ones do not."""
     table = nobody | {"approved": np.tile([0, 1, 1], 20)}
-    for happiness, hint in (("decision", True), ("decision == 1", False), ("decision * loan", False)):
+    for happiness, hint in (
+        (lambda decision: decision, True),
+        ("decision", False),
+        ("decision * loan", False),
+    ):
         for lay in (dict, as_lazy):
             found = audit("approved", lay(table), happiness=happiness, **ASKED)
             assert any("all 0 or 1 here" in note for note in found.notes) == hint
+
+
+@examples(60)
+@given(text=BINARY, classes=st.sampled_from([(0, 1), (False, True), (1, 2), (0, 1, 2)]))
+def test_what_is_a_rate_by_itself_is_one_for_everybody(text, classes):
+    """Where an expression is a rate by itself, no people and no decision make it anything but 0 or 1."""
+    happiness = resolve_happiness(text, classes)[0]
+    x = {"loan": np.array([-3.0, 0.0, 0.5, 7.0])}
+    values = [
+        np.broadcast_to(
+            happiness.function(**{name: value for name, value in given if name in happiness.asks}), 4
+        )
+        for decision in classes
+        for today in classes
+        for given in [[("decision", decision), ("today", today), ("x", x)]]
+    ]
+    if happiness.rate:
+        assert set(np.unique(values)) <= {0.0, 1.0}
+
+
+def test_a_group_that_gets_nothing_has_a_ratio_with_an_end(nobody):
+    """Of decisions of 0 and 1 ratios have score intervals; other classes are numbers of which more is possible."""
+    table = nobody | {"approved": np.repeat([0, 1], 30)}
+    part = audit("approved", table, happiness="decision", **ASKED).ratios["decision"]
+    assert part.smallest.estimate == 0.0
+    assert 0.0 < part.smallest.high < 0.5
+    assert part.verdict == "less"
+    asked = {"sensitive_features": "sex", "happiness": "decision"}
+    other = audit("approved", table | {"approved": table["approved"] + 1}, classes=[1, 2], **asked)
+    assert other.components[0].component.bounds is None
 
 
 def test_other_values_of_a_rate_are_refused(nobody):

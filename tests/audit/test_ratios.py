@@ -13,7 +13,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from felicific import FairClassifier, Happiness, audit, compare, solve
 from felicific._statistics.ratios import limits_to_highest, smallest_limits
-from felicific.exceptions import ConstraintError, DataError, GroupError
+from felicific.exceptions import ConstraintError, DataError, GroupError, GroupWarning
 
 HAPPINESS = [
     Happiness(lambda decision: decision == 2, name="best", rate=True),
@@ -252,7 +252,8 @@ def test_nobody_gets_anything():
     asked = {"happiness": "decision", "sensitive_features": "sex", "classes": [0, 1]}
     with pytest.raises(ConstraintError, match="0 in every group"):
         audit("no", rows, **asked).ratios["decision"]
-    part = audit("rare", rows, **asked).ratios["decision"]
+    money = asked | {"happiness": {"decision": lambda decision: 5.0 * decision}}
+    part = audit("rare", rows, **money).ratios["decision"]
     assert (part.rows[0].ratio, part.rows[0].low, part.rows[0].high) == (0.0, 0.0, math.inf)
     assert "reaches 0" in part.rows[0].note
     assert part.verdict == "undecided"
@@ -276,10 +277,15 @@ def test_what_cannot_be_compared_is_refused(table, options, error, words):
 
 
 def test_one_group_besides_the_unknown(table):
-    """An audit is between groups, and the unknown is none."""
+    """A gap is between groups, and the unknown is none: that is said, and nothing is compared."""
     rows = as_pandas(table).assign(only=["x", None] * 1500)
-    with pytest.raises(GroupError, match="besides the unknown"):
-        measured(rows, "only", missing_group="unknown")
+    with pytest.warns(GroupWarning, match="one group only besides the unknown: 'x'"):
+        alone = measured(rows, "only", missing_group="unknown")
+    assert all(math.isnan(gap) for gap in alone.gaps.values())
+    with pytest.raises(GroupError, match="one group only"):
+        _ = alone.ratios
+    with pytest.raises(GroupError, match="no group besides the unknown"):
+        measured(rows.assign(only=None), "only", missing_group="unknown")
     both = measured(rows.assign(two=["x", "y", None] * 1000), ("only", "two"), missing_group="unknown")
     with pytest.raises(GroupError, match="one group only"):
         both.ratios_between("only")

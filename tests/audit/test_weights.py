@@ -324,7 +324,8 @@ def test_rates_of_weighted_rows_and_clusters_are_never_certain():
 
 def test_no_exact_interval_is_offered_where_there_is_none(decided, crowd):
     """Values that look like a rate get a hint, unless weights or clusters leave no exact interval to be had."""
-    asked = {"happiness": {"yes": "decision"}, "sensitive_features": crowd["group"], "classes": [0, 1]}
+    happiness = {"yes": lambda decision: decision}
+    asked = {"happiness": happiness, "sensitive_features": crowd["group"], "classes": [0, 1]}
     plain = audit(decided, None, crowd.y, **asked)
     clustered = audit(decided, None, crowd.y, **asked, cluster=np.arange(400))
     assert ["rate=True" in " ".join(found.notes) for found in (plain, clustered)] == [True, False]

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import python_words
 from typer.models import OptionInfo
 
 from felicific import Happiness, Policy, audit, frontier, moments, solve
@@ -70,6 +71,7 @@ def felicific(capsys):
     def call(line, *more):
         code = run([*shlex.split(line), *more])
         captured = capsys.readouterr()
+        assert not python_words(captured.err), captured.err
         return code, captured.out, captured.err
 
     return call
@@ -289,9 +291,9 @@ def test_policies_without_the_group(folder, works, felicific, scores):
     }
     named |= {"proba": "score", "group_at_predict": False}
     ways = (
-        ("", {}),
+        (" --policy score", {}),
         (
-            f" --policy individual {believed}",
+            f" {believed}",
             {"policy": "individual", "group_proba": {"Female": "f", "Male": "m"}},
         ),
     )
@@ -580,7 +582,7 @@ def test_fit_says_what_to_expect(folder, works):
     found = json.loads(works(f"{FIT} --gap 200 --json --force"))
     assert found["expected_gaps"] == Policy.load("policy.json").expected_gaps()
     said = in_the_shell("Every group loses: ... Add Floor('a b', 'today') or let the policy see more.")
-    assert said.endswith("Add --floor 'a b=today' or let the policy see more.")
+    assert "Add --floor 'a b=today' or let the policy see more (--policy individual;" in said
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -592,7 +594,7 @@ FRONTIER, REPORT = FIT.replace("fit", "frontier", 1).replace(" --seed 0", ""), F
 #: What no decision changes, and what no decision is.
 IDLE = {
     "(decision == 3) * loan": "3 is no decision; the classes are [0, 1]",
-    "loan * 2": "No decision changes the happiness",
+    "loan * 2 + 0 * decision": "No decision changes the happiness",
     'decision * (group == "x")': "'x' is no group",
 }
 
@@ -684,10 +686,10 @@ MISTAKES = {
     f"{AUDIT} --method magic": (2, "'--method': 'magic' is not one of 'auto', 't', 'hall', 'exact',"),
     f"{AUDIT} --weight-kind sampled": (2, "'sampled' is not one of 'frequency', 'sampling'"),
     "reproduce nothing --out results": (2, "'nothing' is not one of 'synthetic', 'adult',"),
-    f"{FIT} --policy telepathy": (2, "not one of 'score', 'individual', 'label', 'soft-label'"),
+    f"{FIT} --policy telepathy": (2, "not one of 'auto', 'score', 'individual', 'label', 'soft-label'"),
     f"{FIT} --policy individual --no-group-at-predict": (
         1,
-        "--group-proba GROUP=COLUMN, or use --policy score",
+        "--group-proba GROUP=COLUMN; or use --policy score",
     ),
     f"{FIT} --group-proba Female=score --group-proba Male=score": (1, "with --no-group-at-predict."),
     f"{FIT} --no-group-at-predict --group-proba Female=score": (1, "Add --group-proba Male=COLUMN."),
@@ -798,7 +800,7 @@ def test_ratios_are_those_of_the_library(applicants, works):
         ("--group sex --between sex", "Add --ratios"),
         ("--group sex --ratios --between race", "attributes of the groups are 'sex'"),
         ("--group race --ratios --min-people 500", "leaves 0 of 3"),
-        ("--group sex --ratios --missing-group ''", "missing_group"),
+        ("--group sex --ratios --missing-group ''", "--missing-group is ''"),
         ("--group sex --ratios --happiness 'decision - 1'", "--name"),
     ],
 )

@@ -5,11 +5,16 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from helpers import python_words
 
 from felicific import Gap, Policy, Ratio, frontier, moments, solve
 from felicific.cli import run
 
-pytestmark = pytest.mark.filterwarnings("ignore:The salt of this policy comes from a seed")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:The salt of this policy comes from a seed"),
+    pytest.mark.filterwarnings("always::felicific.exceptions.FittedRowsWarning"),
+    pytest.mark.filterwarnings("always::felicific.exceptions.PolicyWarning"),
+]
 
 COMMON = "--proba score --label repaid --group sex --group race --happiness decision"
 ROLES = {
@@ -40,6 +45,7 @@ def call(line, capsys):
     """Run a command; return exit code, output and messages."""
     code = run(line.split())
     found = capsys.readouterr()
+    assert not python_words(found.err), found.err
     return code, found.out, found.err
 
 
@@ -102,23 +108,137 @@ def test_people_without_a_group_have_a_name(table, capsys):
     assert call(f"fit some.csv {COMMON} --gap .05 --force", capsys)[0] == 1
 
 
+def test_every_command_takes_people_without_a_group(table, capsys):
+    """Fit, report, frontier, alternatives and audit name them; apply and an audit of a policy know their name from it.
+
+    Of people who all have a group, the same commands speak too.
+    """
+    said = f"{COMMON} --missing-group unknown"
+    for file, other in (("some.csv", "all.csv"), ("all.csv", "all.csv"), ("some.csv", "some.csv")):
+        for line in (
+            f"fit {file} {said} --gap .2 --force --seed 0",
+            f"report {file} {said} --gap .2 --test {other} --out report.html --force",
+            f"report {file} {said} --gap .2 --out report.json --force --seed 0",
+            f"frontier {file} {said}",
+            f"alternatives {file} {said.replace('--proba score', '--proba today=score')}",
+            f"apply policy.json {other} --proba score --group sex --group race --out decided.csv --force",
+            f"audit {other} --policy-file policy.json {said}",
+            f"audit {other} --policy-file policy.json {COMMON}",
+        ):
+            code, _, err = call(line, capsys)
+            assert code == 0, (line, err)
+    decided, written = pd.read_csv("decided.csv"), Policy.load("policy.json")
+    assert len(decided) == len(table)
+    assert any("unknown" in group for group in written.groups)
+    assert call(f"fit all.csv {COMMON} --gap .2 --force --seed 0", capsys)[0] == 0
+    for line in (
+        "apply policy.json some.csv --proba score --group sex --group race --out decided.csv --force",
+        f"audit some.csv --policy-file policy.json {said}",
+    ):
+        code, _, err = call(line, capsys)
+        assert code == 1
+        assert "fit again: with --missing-group unknown" in err
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
         ("--ratio 8", "at most 1"),
         ("--ratio four", "no number"),
         ("--ratio .8 --between age", "between is 'age'"),
-        ("--ratio .8 --min-people 1000", "smaller min_people"),
-        ("--ratio .8 --min-people -1", "min_people is -1"),
+        ("--ratio .8 --min-people 1000", "smaller --min-people"),
+        ("--ratio .8 --min-people -1", "--min-people is -1"),
         ("--ratio loan=.8", "no component"),
         ("--ratio 1 --confidence .9", "can never be shown"),
+        ("--ratio .8 --between sex,sex", "Name each attribute once"),
+        ("--losers 0 --gap .1 --confidence .9", "such as --losers 0.01"),
+        ("--gap .1 --missing-group f", "--missing-group is 'f'"),
+        ("--gap 7", "five percentage points"),
+        ("--gap .1 --change-cost -1", "--change-cost is -1"),
+        ("--gap .1 --change-cost cheap", "--change-cost"),
+        ("--gap .1 --no-group-at-predict", "--group-proba GROUP=COLUMN; or use --policy score"),
+        ("--gap .1 --policy label --no-group-at-predict --group-proba f=score", "--group-proba"),
+        ("--floor .9 --budget .1", "Relax or drop"),
     ],
 )
 def test_what_cannot_be_asked_is_said(table, capsys, options, words):
-    """One message, no file."""
-    code, _, err = call(f"fit all.csv {COMMON} {options} --out none.json", capsys)
-    assert code == 1
+    """One message in the words of the shell, no file."""
+    file = "some.csv" if "--missing" in options else "all.csv"
+    code, _, err = call(f"fit {file} {COMMON} {options} --out none.json", capsys)
+    assert code in (1, 3)
     assert words in err
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("fit some.csv --gap .1", "--missing-group unknown"),
+        ("audit some.csv --decision repaid", "--missing-group unknown"),
+        ("report some.csv --gap .1", "--missing-group unknown"),
+        ("alternatives some.csv", "--missing-group unknown"),
+        ("audit all.csv --decision repaid --ratios --between age", "or several, COLUMN,COLUMN"),
+        ("audit all.csv --decision repaid --ratios --min-people 1000", "--min-people 1000 leaves 0"),
+        ("audit all.csv --decision repaid --method betting --unit $", "--bounds LOW,HIGH"),
+        ("alternatives all.csv --loss-slack 7", "--loss-slack is 7.0"),
+        ("frontier all.csv --confidence .9", "No such option"),
+    ],
+)
+def test_remedies_can_be_typed(table, capsys, line, words):
+    """What to do is said in options of the shell, whichever command it is."""
+    roles = COMMON.replace("--happiness decision", "--happiness score*decision")
+    if line.startswith("alternatives"):
+        roles = COMMON.replace("--proba score", "--proba today=score")
+    if line.startswith("audit"):
+        roles = roles.replace("--proba score ", "")
+    code, _, err = call(f"{line} {roles}", capsys)
+    assert code in (1, 2)
+    assert words in err
+
+
+def test_the_kind_of_policy_is_chosen_as_in_python(table, capsys):
+    """Score for two classes and a seen group, individual without the group; it is printed, and stands in the report."""
+    believed = "--no-group-at-predict " + " ".join(f"--group-proba {sex}=p_{sex}" for sex in "fm")
+    table.assign(p_f=0.4, p_m=0.6).to_csv("all.csv", index=False)
+    common = COMMON.replace(" --group race", "")
+    for options, kind, why in (
+        ("", "score", "there are two classes and the group is seen"),
+        ("--policy auto", "score", "there are two classes and the group is seen"),
+        (believed, "individual", "the group is not seen"),
+        (f"{believed} --policy auto", "individual", "the group is not seen"),
+        ("--policy individual", "individual", None),
+    ):
+        code, out, err = call(f"fit all.csv {common} {options} --gap .1 --force --seed 0", capsys)
+        assert code == 0, err
+        assert (f"Policy: {kind}, chosen because {why}." in out) == (why is not None)
+        assert Policy.load("policy.json").kind == kind
+        said = json.loads(call(f"fit all.csv {common} {options} --gap .1 --force --seed 0 --json", capsys)[1])
+        assert (said["kind"], said["chosen"]) == (kind, why)
+    assert call(f"report all.csv {common} {believed} --gap .1 --seed 0 --out report.json", capsys)[0] == 0
+    with open("report.json") as file:
+        assert json.load(file)["policy"]["chosen"] == "the group is not seen"
+    code, out, err = call(f"frontier all.csv {common} {believed}", capsys)
+    assert code == 0, err
+    labels = common.replace("--proba score", "--predicted repaid")
+    assert (
+        "chosen because the model has no predict_proba"
+        in call(f"fit all.csv {labels} --gap .1 --force", capsys)[1]
+    )
+
+
+def test_what_every_group_loses_is_said_in_the_words_of_the_shell(table, capsys):
+    """Of a blind policy by score, which may take from everybody: by fit and by audit."""
+    score = np.round(table["score"] ** 3, 2)
+    repaid = (np.random.default_rng(1).random(len(table)) < score).astype(int)
+    table.assign(score=score, repaid=repaid).to_csv("all.csv", index=False)
+    common = COMMON.replace(" --group race", "")
+    blind = f"fit all.csv {common} --policy score --no-group-at-predict --gap .001 --change-cost 0 --force --seed 0"
+    _, out, _ = call(blind, capsys)
+    _, audited, _ = call(f"audit all.csv --policy-file policy.json {common}", capsys)
+    for text in (out, audited):
+        assert "Every group loses" in text
+        assert "Add --floor 'decision=today'" in text
+        assert "--policy individual; if it does not see the group, with --group-proba GROUP=COLUMN" in text
+        assert not python_words(text)
 
 
 def test_the_report_names_what_was_asked(table, capsys):

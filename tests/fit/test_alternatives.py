@@ -505,3 +505,17 @@ def test_no_alternative_of_a_fraction():
     """Its gap is no straight line between policies, so the one program does not find the least."""
     with pytest.raises(ConstraintError, match="who is counted depends on the decision"):
         search(make_people(), happiness="precision_parity")
+
+
+@pytest.mark.parametrize("happiness", ["decision", "statistical_parity"])
+def test_changes_are_no_larger_than_they_can_be(happiness):
+    """Of twelve people hardly anything is known: a rate's gap changes by at most 1, and so does an error rate."""
+    rng = np.random.default_rng(1)
+    score = np.round(rng.random(12), 2)
+    found = alternatives(
+        {"today": score}, {"sex": ["f", "m"] * 6}, (rng.random(12) < score).astype(int), happiness=happiness,
+        sensitive_features="sex", confidence=0.999,
+    )  # fmt: skip
+    for row in found.rows:
+        for change in (*row.gap_changes.values(), row.loss_change):
+            assert -1.0 <= change.low <= change.high <= 1.0

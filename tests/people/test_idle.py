@@ -1,24 +1,30 @@
 """Idle happiness, which no decision changes for anybody, and text that is no class or group: refused at every door."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from doors import KINDS, PLACES, Asked, fit_doors, fitted_doors, make_columns, rows_of, table_doors
 from hypothesis import given
 from hypothesis import strategies as st
 from naive import LAZY, MEMORY
+from sklearn.frozen import FrozenEstimator
 from strategies import examples, small_ints
 
 from felicific import (
+    FairClassifier,
     Floor,
+    Gap,
     Happiness,
     Moments,
+    Ratio,
     Scorer,
     audit,
     frontier,
     moments,
     solve,
 )
-from felicific.exceptions import ExpressionError, HappinessError
+from felicific.cli.model import ColumnModel
+from felicific.exceptions import ExpressionError, GroupError, GroupWarning, HappinessError
 
 NAMED = {"proba": {0: "p0", 1: "p1"}, "y": "y", "sensitive_features": "g"}
 
@@ -47,9 +53,89 @@ def test_what_no_decision_changes_is_refused_at_every_door(what, tmp_path, refus
     doors["floor"] = lambda: solve(
         columns, **NAMED, happiness="decision", constraints=[Floor(Happiness("amount * 2"), at_least=0.0)]
     )
-    for door in doors.values():
+    for name, door in doors.items():
+        if what == "expression" and name.startswith("audit"):
+            assert "does not ask for the decision" in " ".join(door().notes)
+            continue
         with refuses(HappinessError, "No decision changes the happiness", "[0, 1]", remedy="decision == 1"):
             door()
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_what_never_asks_for_the_decision_is_measured_and_not_judged(name, tmp_path):
+    """Means and gap by hand, a note, no test, no ratio; of another happiness beside it there is a verdict."""
+    columns = make_columns()
+    table = MEMORY[name](columns) if name in MEMORY else LAZY[name](columns, tmp_path)
+    happiness = {"wealth": "amount * 2", "given": "decision * amount"}
+    asked = {"y": "y", "sensitive_features": "g", "happiness": happiness, "gap": 0.5, "method": "t"}
+    found = audit("d", table, **asked)
+    means = [2 * np.mean(columns["amount"][columns["g"] == group]) for group in ("a", "b")]
+    assert list(found.means["wealth"].values()) == pytest.approx(means)
+    assert found.gaps["wealth"] == pytest.approx(abs(means[0] - means[1]))
+    assert found["wealth"].test is None
+    assert found["given"].test is not None
+    assert sum("'wealth' does not ask for the decision" in note for note in found.notes) == 1
+    assert list(found.ratios) == ["given"]
+    assert "No decision changes 'wealth'" in str(found.ratios.refused["wealth"])
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_one_group_alone_is_measured_with_a_warning(name, tmp_path):
+    """Its mean and loss are by hand, and there is no gap, no verdict and nothing to repair."""
+    columns = make_columns() | {"g": np.full(90, "a")}
+    table = MEMORY[name](columns) if name in MEMORY else LAZY[name](columns, tmp_path)
+    asked = {
+        "y": "y",
+        "sensitive_features": "g",
+        "happiness": "decision * amount",
+        "gap": 99.0,
+        "method": "t",
+    }
+    with pytest.warns(GroupWarning, match="one group only: 'a'"):
+        found = audit("d", table, **asked)
+    assert found.means["decision * amount"] == pytest.approx({"a": np.mean(columns["d"] * columns["amount"])})
+    part = found["decision * amount"]
+    assert np.isnan(found.gap)
+    assert (part.gap.low, part.gap.high, part.gap.note) == (0.0, np.inf, "one group only")
+    assert part.test.verdict == "undecided"
+    assert "one group only" in str(found)
+    assert "Nothing to repair" not in str(found)
+    assert found.to_dict()["components"][0]["gap"]["estimate"] is None
+    assert "one group only" in found.to_html()
+
+
+def test_a_group_of_one_person_is_refused_where_it_would_be_compared():
+    """By every requirement that compares groups; not where few people are left out, or nothing is compared."""
+    table = {
+        "g": ["a", "b"] * 20 + ["c"],
+        "y": [0, 1, 1, 0] * 10 + [1],
+        "s": [0.25, 0.5, 0.75, 0.625] * 10 + [0.875],
+    }
+    table["r"] = [1 - score for score in table["s"]]
+    asked = {"proba": "s", "y": "y", "sensitive_features": "g", "happiness": "decision"}
+    sums = moments(table, **asked)
+    fair = FairClassifier(
+        FrozenEstimator(ColumnModel([0, 1], {0: "r", 1: "s"})), happiness="decision", sensitive_features="g"
+    )
+    for door in (
+        lambda: solve(sums),
+        lambda: solve(table, policy="individual", **asked),
+        lambda: solve(sums, constraints=[Ratio("decision", 0.8)]),
+        lambda: len(frontier(sums)),
+        lambda: fair.fit(pd.DataFrame(table), table["y"]),
+    ):
+        with pytest.raises(GroupError, match=r"The group 'c' is one person.*min_people=2"):
+            door()
+    for fine in (
+        {"constraints": [Gap("decision", 0.1, min_people=2)]},
+        {"gap": {}, "constraints": [Floor("decision", 0.1)]},
+    ):
+        assert solve(sums, **fine).groups == ("a", "b", "c")
+    twice = moments(table, sample_weight=np.where(np.array(table["g"]) == "c", 2, 1), **asked)
+    assert solve(twice).gap <= 1e-9
+    weighed = np.where(np.array(table["g"]) == "c", 2.5, 1)
+    with pytest.raises(GroupError, match="'c' is one person"):
+        solve(moments(table, sample_weight=weighed, weight_kind="sampling", **asked))
 
 
 @pytest.mark.parametrize("name", PLACES)
@@ -148,7 +234,7 @@ TYPOS = {
 def test_what_can_never_be_equal_is_refused_at_every_door(text, tmp_path, refuses):
     """With what was written, what there is, and where it stands; in the loss too."""
     columns = make_columns()
-    for asked in (Asked(text, {}), Asked("decision", {"loss": f"1 + ({text})"})):
+    for asked in (Asked(text, {}, gap=0.5), Asked("decision", {"loss": f"1 + ({text})"}, gap=0.5)):
         doors = table_doors(columns, asked, tmp_path) | fit_doors(columns, asked, KINDS, sees=(True,))
         for door in doors.values():
             with refuses(ExpressionError, *TYPOS[text]) as caught:

@@ -735,14 +735,15 @@ def test_a_ratio_of_what_can_be_negative_is_refused():
         solve(moments(table, **roles), constraints=[Ratio("paid", 0.8)])
 
 
-def test_a_group_of_one_is_compared_unless_it_is_too_small():
-    """One person is a group; min_people=2 leaves it out."""
+def test_a_group_of_one_is_refused_unless_it_is_left_out():
+    """One person is no group to compare, in one attribute of several either; min_people=2 leaves it out."""
     table = people(1, races=("a", "b"))
     table["race"] = table["race"].copy()
     table["race"][0] = "z"
     sums = moments(table, **ROLES)
     asked = Gap("paid", 0.0, between="race")
-    assert solve(sums, constraints=[asked]).reached
+    with pytest.raises(GroupError, match="'z' is one person"):
+        solve(sums, constraints=[asked])
     policy = solve(sums, constraints=[replace(asked, min_people=2)])
     assert list(policy.not_constrained.values()) == [{"z": 1.0}]
 

@@ -717,6 +717,7 @@ def test_the_least_gap_can_be_asked_for_when_groups_are_far_apart(seed):
         y=label,
         predicted=predicted,
         sensitive_features=group,
+        sample_weight=np.full(n, 2),  # a group of one person is refused
         classes=[0, 1],
         happiness={"eta": lambda decision, x: x["eta"][:, decision]},
     )

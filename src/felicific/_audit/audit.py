@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -21,14 +23,14 @@ from felicific._audit.engine import sum_persons
 from felicific._audit.methods import Measure, measure_component, measure_loss
 from felicific._audit.persons import Persons, known_groups, persons_of
 from felicific._audit.requirements import Judge
-from felicific._audit.result import Audit, ComponentAudit, GapTest, Interval, RequirementAudit
+from felicific._audit.result import NOBODY, Audit, ComponentAudit, GapTest, Interval, RequirementAudit
 from felicific._capabilities import remedy
 from felicific._people.checks import check_weights
 from felicific._people.columns import Columns
 from felicific._people.lazy import LazyPeople, classes_on, distinct_labels
 from felicific._people.missing import missing_first
 from felicific._people.people import People
-from felicific._people.weights import WeightKind, warn_repeated
+from felicific._people.weights import WeightKind, level_outside, warn_repeated
 from felicific._people.worth import idle
 from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import Policy
@@ -36,7 +38,6 @@ from felicific._problem.asked import check_constraints, default_gap
 from felicific._problem.happiness import Component, HappinessLike, resolve_happiness, written
 from felicific._problem.losers import measuring
 from felicific._problem.problem import Problem
-from felicific._problem.unions import Grouping
 from felicific._statistics.gaps import (
     chance_gap,
     limits_name,
@@ -50,7 +51,7 @@ from felicific._tables.engine import Engine, find_engine
 from felicific._tables.groups import attributes_of, groups_of_present
 from felicific._tables.memory import column_names, count_rows, take_column, take_rows
 from felicific._typing import Array, Codes, Floats, GapLike, LossLike, Table, Truths
-from felicific.exceptions import DataError
+from felicific.exceptions import DataError, GroupWarning
 
 #: What ``method=`` may say.
 METHODS = ("auto", "t", "hall", "exact", "bernstein", "betting")
@@ -125,7 +126,7 @@ def audit(
         then go by how much clusters vary.
     missing_group : str, optional
         What to call people whose group is missing, ``"unknown"`` say: they are counted and shown, and never compared.
-        By default a missing group is an error.
+        By default as a FairClassifier or a Policy that is audited calls them; else a missing group is an error.
     confidence : float, default=0.95
         With which every interval is to hold the truth.
     method : {"auto", "t", "hall", "exact", "bernstein", "betting"}
@@ -178,30 +179,31 @@ def audit(
     asked = _Asked(happiness, sensitive_features, loss, gap, favourable, classes)
     policy = decisions if isinstance(decisions, Policy) else None
     _check_scores(policy, columns)
+    if policy is not None:
+        columns = replace(columns, missing_group=policy.name_of_unknown(missing_group))
     engine, beside, lottery = find_engine(X), Beside(), False
     if engine is not None:
         persons, problem, means = _on_engine(engine, policy, decisions, columns, asked)
     else:
         with missing_first(X, columns):
             if policy is None:
-                people, problem, grouping, beside = _by_decisions(decisions, X, columns, asked)
+                people, problem, beside = _by_decisions(decisions, X, columns, asked)
             else:
-                people, problem, grouping = _by_policy(policy, X, columns, asked)
-            persons = persons_of(people, problem, grouping)
+                people, problem = _by_policy(policy, X, columns, asked)
+            persons = persons_of(people, problem)
             compared = policy is not None or people.today is not None
             means = means_without(people, problem) if compared else None
             drawn = people.odds is not None and bool(faces_lottery(people.odds).any())
             lottery = drawn and policy is None and not hasattr(decisions, "predict")
     known = () if policy is None else policy.groups
     problem.check_groups([*known, *(group for group in persons.groups if group not in known)])
-    for name in persons.idle:
-        raise idle(name, problem.decisions.tolist())
+    widths, spared = _judged(problem, persons.idle)
     if means is not None:
         beside = replace(beside, means=means) if policy is None else beside_policy(policy, persons, means)
         beside = replace(beside, today=today is not None)
     found = measure(
         persons,
-        problem.widths,
+        widths,
         confidence=confidence,
         method=method,
         simultaneous=bool(simultaneous),
@@ -211,8 +213,41 @@ def audit(
     if decider is not None:
         found = replace(found, requirements=judged(found, decider, means, method))
     shown = all(part.test is None or part.test.verdict == "at most" for part in found.components)
-    notes = [*([LOTTERY] if lottery else []), *found.notes, *beside.notes(persons, problem.widths, shown)]
-    return replace(found, notes=tuple(notes))
+    alone = _alone(persons)
+    if alone:
+        widths = [math.inf] * len(widths)
+        warnings.warn(alone, GroupWarning, stacklevel=level_outside())
+    notes = [*([LOTTERY] if lottery else []), *([alone] if alone else []), *spared, *found.notes]
+    return replace(found, notes=(*notes, *beside.notes(persons, widths, shown)))
+
+
+def _judged(problem: Problem, idle_ones: Sequence[str]) -> tuple[list[float], list[str]]:
+    """Gaps to test, and what is said of happiness that never asks for the decision, of which none is tested.
+
+    One that asks for it, and is the same whatever is decided, is refused: the class was mistyped, or it means nothing.
+    """
+    widths, notes = list(problem.widths), []
+    for j, happiness in enumerate(problem.happiness):
+        if str(happiness.name) not in idle_ones:
+            continue
+        if "decision" in happiness.asks:
+            raise idle(str(happiness.name), problem.decisions.tolist())
+        widths[j] = math.inf
+        notes.append(
+            f"{happiness.name!r} does not ask for the decision, so no decision changes it: it is measured, and not "
+            "judged."
+        )
+    return widths, notes
+
+
+def _alone(persons: Persons) -> str:
+    """What is said where there is one group only."""
+    known = known_groups(persons)
+    if len(known) > 1:
+        return ""
+    besides = " besides the unknown" if len(persons.groups) > 1 else ""
+    only = f"There is one group only{besides}: {persons.groups[known[0]]!r}."
+    return f"{only} A gap is between groups, and there is none: pass rows of at least two."
 
 
 @dataclass
@@ -296,7 +331,7 @@ def _on_engine(
 
 def _by_decisions(
     decisions: Any, X: Table, columns: Columns, asked: _Asked
-) -> tuple[People, Problem, Grouping, Beside]:
+) -> tuple[People, Problem, Beside]:
     """People in memory, about whom something is decided by a classifier or was by anything else."""
     decides = not isinstance(decisions, str) and hasattr(decisions, "predict")
     if decisions is None or not (decides or isinstance(decisions, str) or hasattr(decisions, "__len__")):
@@ -330,7 +365,7 @@ def _by_decisions(
     rows = np.arange(n) if weight is None or weight.all() else np.flatnonzero(weight)
     named, only, missing = asked.sensitive_features, fair and passed is None, columns.missing_group
     group = groups_of_present(table, named, weight, only, missing, fresh=True)
-    grouping = Grouping(attributes_of(table, named, only), missing)
+    attributes = attributes_of(table, named, only)
     passed = passed if passed is None or missing is None else group
     if len(rows) < n:
         # Weight 0 is the row absent: not even a model is asked about it.
@@ -360,12 +395,14 @@ def _by_decisions(
         weight_kind=columns.weight_kind,
         cluster=cluster,
         rows=rows,
+        attributes=attributes,
+        unknown=missing,
     )
     people = replace(people, drawn=settings.policy_.draws_lots) if fair else people
-    return people, problem, grouping, known
+    return people, problem, known
 
 
-def _by_policy(policy: Policy, X: Table, columns: Columns, asked: _Asked) -> tuple[People, Problem, Grouping]:
+def _by_policy(policy: Policy, X: Table, columns: Columns, asked: _Asked) -> tuple[People, Problem]:
     """People in memory, about whom a policy decides."""
     weight = columns.weights_in(X)
     classes = columns.classes_in(X, policy.classes.tolist(), weight)
@@ -373,8 +410,7 @@ def _by_policy(policy: Policy, X: Table, columns: Columns, asked: _Asked) -> tup
     problem = asked.problem(classes, labelled=labelled, policy=policy)
     columns = columns.for_groups(policy.groups)
     people = People.of(X, problem, **columns.read(X, classes, weight))
-    grouping = Grouping(attributes_of(X, columns.group, columns.columns_only), columns.missing_group)
-    return policy.decided(people), problem, grouping
+    return policy.decided(people), problem
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -445,7 +481,7 @@ def _audit_component(
     everyone, component = measure_component(persons, j, method), persons.components[j]
     how = (method, apart, together, allowed)
     held = np.flatnonzero(everyone.sample.n > 0)
-    if len(held) == len(persons.groups):
+    if len(held) == len(persons.groups) and len(known) > 1:
         return _measured(component, persons.groups, everyone, known, *how)
     return _without_some(component, persons.groups, everyone.only(held), held, known, *how)
 
@@ -463,15 +499,14 @@ def _without_some(
 ) -> ComponentAudit:
     """One component, a fraction, in some groups of which nobody is counted: of these there is no number."""
     low, high = component.bounds or (-math.inf, math.inf)
-    none = Interval(math.nan, low, high, 0.0, "none", "nobody is counted, so there is no number")
+    none = replace(NOBODY, low=low, high=high)
     some, compared = tuple(groups[z] for z in held), np.flatnonzero(np.isin(held, known))
     if len(compared) > 1:
         part = _measured(component, some, found, compared, method, apart, together, allowed)
     else:
         means = dict(zip(some, _with_unknown(found.intervals(apart), compared), strict=True))
-        gap = replace(
-            none, low=0.0, high=component.widest, note="fewer than two groups have somebody counted"
-        )
+        note = "one group only" if len(known) < 2 else "fewer than two groups have somebody counted"
+        gap = replace(none, low=0.0, high=component.widest, note=note)
         test = GapTest(allowed, 1.0, 1.0, "undecided") if math.isfinite(allowed) else None
         part = ComponentAudit(component, means if some else {}, gap, math.nan, test)
     part = replace(part, means={group: part.means.get(group, none) for group in groups})

@@ -24,6 +24,7 @@ from felicific._people.weights import WeightKind
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import LOSES, Component
 from felicific._problem.problem import Problem
+from felicific._problem.unions import known_groups
 from felicific._statistics.gaps import spread_of
 from felicific._statistics.intervals import Limits, check_confidence
 from felicific._tables.groups import groups_of_present
@@ -49,6 +50,8 @@ class Band:
         Likewise for the mean loss.
     confidence : float
         With which everything holds together.
+    known : sequence of int, or None
+        Positions of the groups that gaps are between; None for all.
     """
 
     components: tuple[Component, ...]
@@ -61,6 +64,7 @@ class Band:
     loss_low: Floats
     loss_high: Floats
     confidence: float
+    known: Sequence[int] | None = None
 
     def limits(self, tau: float) -> Limits:
         """Limits of the group means at a position, of shape (groups, components)."""
@@ -68,7 +72,7 @@ class Band:
 
     def gaps(self, tau: float) -> dict[str, tuple[float, float]]:
         """Least and largest gap of every component that the band leaves open at a position."""
-        low, high = self.limits(tau)
+        low, high = (numbers[self._compared] for numbers in self.limits(tau))
         spreads = (spread_of((low[:, j], high[:, j])) for j in range(len(self.components)))
         names = (component.name for component in self.components)
         return {name: (float(a), float(b)) for name, (a, b) in zip(names, spreads, strict=True)}
@@ -83,8 +87,13 @@ class Band:
             np.array([self._at(numbers, tau) for tau in taus])
             for numbers in (self.low, self.high, self.loss_low, self.loss_high)
         )
-        gaps = spread_of((low.swapaxes(1, 2), high.swapaxes(1, 2)))
+        low, high = (numbers[:, self._compared].swapaxes(1, 2) for numbers in (low, high))
+        gaps = spread_of((low, high))
         return np.stack(gaps, axis=-1), np.stack([loss_low, loss_high], axis=-1)
+
+    @property
+    def _compared(self) -> Any:
+        return slice(None) if self.known is None else list(self.known)
 
     def _at(self, numbers: Floats, tau: float) -> Floats:
         if not self.tau[0] - 1e-9 <= tau <= self.tau[-1] + 1e-9:
@@ -188,13 +197,15 @@ def band(
     people = People.of(
         table,
         problem,
-        group=groups_of_present(table, sensitive_features, weight),
+        group=groups_of_present(table, sensitive_features, weight, missing_group=policy.unknown),
         y=y,
         weight=weight,
         weight_kind=said.weight_kind,
         cluster=said.column(table, "cluster"),
         group_proba=said.group_chances(table),
         groups=line.groups,
+        attributes=policy.attributes,
+        unknown=policy.unknown,
         **scored,
     ).with_scores
 
@@ -236,4 +247,7 @@ def band_along(
     tail = alpha / (2.0 * statements)
     known = [cautious_limits(part, tail) for part in ways]
     means, low, high, loss, loss_low, loss_high = (np.concatenate(part) for part in zip(*known, strict=True))
-    return Band(line.components, line.groups, tau, means, low, high, loss, loss_low, loss_high, confidence)
+    one = line.policies[0]
+    compared = known_groups(one.groups, one.attributes, one.unknown)
+    limits = means, low, high, loss, loss_low, loss_high
+    return Band(line.components, line.groups, tau, *limits, confidence, compared)

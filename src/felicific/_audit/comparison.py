@@ -11,6 +11,7 @@ import numpy as np
 from felicific._audit.methods import BETTING_ROWS, Measure, measure_component, measure_loss
 from felicific._audit.persons import EachPerson, known_groups
 from felicific._audit.result import (
+    NOBODY,
     Audit,
     Interval,
     html_lines,
@@ -19,6 +20,7 @@ from felicific._audit.result import (
     line_of,
     loss_change,
     means_to_dict,
+    plain,
     row_of,
     short,
     table_lines,
@@ -103,7 +105,11 @@ class Comparison:
                     "name": found.component.name,
                     "unit": found.component.unit,
                     "means": [
-                        {"group": mean["group"], "before": found.before[group], "after": found.after[group]}
+                        {
+                            "group": mean["group"],
+                            "before": plain(found.before[group]),
+                            "after": plain(found.after[group]),
+                        }
                         | mean
                         for group, mean in zip(found.means, means_to_dict(found.means), strict=True)
                     ],
@@ -188,7 +194,7 @@ def compare(before: Audit, after: Audit, *, confidence: float | None = None) -> 
     >>> asked = {"happiness": "decision", "sensitive_features": "sex", "classes": [0, 1]}
     >>> change = compare(audit("before", people, **asked), audit("after", people, **asked))
     >>> women = change["decision"].means["f"]
-    >>> women.estimate, women.low > 0.3
+    >>> women.estimate, women.low > 0.2
     (0.5, True)
     """
     for name, given in (("before", before), ("after", after)):
@@ -257,7 +263,7 @@ def _remarks(before: Audit, after: Audit, components: tuple[Change, ...], level:
         groups = [repr(group) for group in change.means]
         was, is_ = (np.array([*means.values()])[:, None] for means in (change.before, change.after))
         # Every one of the intervals excludes 0, so no correction is needed for their number.
-        shown = all(mean.high < 0 for mean in change.means.values())
+        shown = not any(mean.high >= 0 for mean in change.means.values())  # of nobody, nothing is
         found += every_group_loses(
             [change.component], groups, was, is_, f"afterwards, {_known(shown, level)}"
         )
@@ -312,10 +318,11 @@ def _intervals(
             replace(interval, estimate=estimate, n=n, method=ADDED, note=note)
             for interval, note, estimate, n in zip(*columns, strict=True)
         ]
-    return [
+    sure = [
         Interval(0.0, 0.0, 0.0, interval.n, KNOWN_ZERO) if far == 0.0 else interval
         for interval, far in zip(made, reach.tolist(), strict=True)
     ]
+    return [NOBODY if n == 0 else one for one, n in zip(sure, found.sample.n.tolist(), strict=True)]
 
 
 def _change(paired: EachPerson, audits: tuple[Audit, Audit], j: int, known: Codes, alpha: float) -> Change:
@@ -328,9 +335,9 @@ def _change(paired: EachPerson, audits: tuple[Audit, Audit], j: int, known: Code
     compared, changed = found.sample, with_changed(found.sample, reach)
     if len(known) < len(paired.groups):
         one, other, compared, changed = (part.only(known) for part in (one, other, compared, changed))
-    low, high = change_interval(one, other, changed, alpha)
     before, after = (audit.components[j] for audit in audits)
     widest = component.widest
+    low, high = (-widest, widest) if len(known) < 2 else change_interval(one, other, changed, alpha)
     return Change(
         component=component,
         means=dict(zip(paired.groups, means, strict=True)),
@@ -341,7 +348,7 @@ def _change(paired: EachPerson, audits: tuple[Audit, Audit], j: int, known: Code
             max(low, -widest),
             min(high, widest),
             float(compared.n.min()),
-            "all pairs of groups together, widened for skewness (large sample)",
+            "none" if len(known) < 2 else "all pairs of groups together, widened for skewness (large sample)",
         ),
         before={group: mean.estimate for group, mean in before.means.items()},
         after={group: mean.estimate for group, mean in after.means.items()},

@@ -44,15 +44,13 @@ def known_groups(persons: Persons) -> Codes:
 
 def check_persons(persons: Persons) -> None:
     """Refuse people among whom no gap can be measured, or whose values a computer cannot hold."""
-    known = [persons.groups[z] for z in known_groups(persons)]
-    if len(known) < 2:
-        besides = " besides the unknown" if len(known) < len(persons.groups) else ""
+    compared = known_groups(persons)
+    if not len(compared):
         raise GroupError(
-            f"There is one group only{besides}: {known[0]!r}." if known else f"There is no group{besides}.",
-            "A gap is between groups: pass rows of at least two.",
+            "There is no group besides the unknown.", "Pass rows of people whose group is known."
         )
     for j, component in enumerate(persons.components):
-        empty = np.flatnonzero(persons.counted[:, j] == 0)
+        empty = compared[persons.counted[compared, j] == 0]  # nobody has to be of unknown group
         if len(empty) and not component.over:  # of a fraction it is what was decided, and is said
             raise HappinessError(
                 f"Nobody of the group {persons.groups[empty[0]]!r} is counted by {component.name!r}.",
@@ -372,7 +370,7 @@ def regrouped(persons: Persons, unions: Sequence[Union]) -> EachPerson:
     return replace(persons, groups=names, codes=codes[rows], grouping=UNGROUPED, **kept)
 
 
-def persons_of(people: People, problem: Problem, grouping: Grouping = UNGROUPED) -> EachPerson:
+def persons_of(people: People, problem: Problem) -> EachPerson:
     """What the odds of the decisions about some people do to each of them, batch by batch."""
     odds, sampling = people.odds, people.sampling
     assert odds is not None, "something was decided about these people"
@@ -414,7 +412,7 @@ def persons_of(people: People, problem: Problem, grouping: Grouping = UNGROUPED)
         reach=memory.reach,
         checksum=checksum,
         idle=idle_among(problem, memory.moved),
-        grouping=grouping,
+        grouping=Grouping(people.attributes, people.unknown),
         least=memory.least,
         share=share,
         lots=share is not None,

@@ -316,10 +316,20 @@ def find_ratios(found: Audit, between: Between, min_people: float) -> Ratios:
         if found.components[j].gap is None:
             continue  # groups are not compared by it
         try:
+            _refuse_idle(persons, component)
             parts.append(_component(persons, j, sample, compared, alpha, found.simultaneous))
         except ConstraintError as error:
             refused[component.name] = error
     return Ratios(tuple(parts), refused, between, least, found.confidence)
+
+
+def _refuse_idle(persons: Persons, component: Component) -> None:
+    """Refuse a ratio of what no decision changes: it would be a verdict on nobody's decisions."""
+    if component.name in persons.idle:
+        raise ConstraintError(
+            f"No decision changes {component.name!r}, so its ratio says nothing of the decisions.",
+            "Ask for a ratio of what depends on the decision.",
+        )
 
 
 def _component(

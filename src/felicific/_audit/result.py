@@ -52,6 +52,10 @@ class Interval:
         object.__setattr__(self, "method", method_words(self.method, self.n))
 
 
+#: What is known of a mean of nobody.
+NOBODY = Interval(math.nan, math.nan, math.nan, 0.0, "none", "nobody is counted, so there is no number")
+
+
 def make_intervals(
     estimates: Floats, low: Floats, high: Floats, n: Floats, method: str, notes: Sequence[str]
 ) -> list[Interval]:

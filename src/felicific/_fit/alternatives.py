@@ -16,7 +16,7 @@ most that plus :math:`\Delta_L`, and a gap of at least its empirical one less :m
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +25,7 @@ import numpy as np
 from felicific._audit.audit import measure
 from felicific._audit.comparison import compare
 from felicific._audit.persons import EachPerson, persons_of
+from felicific._audit.persons import known_groups as known_groups_of
 from felicific._audit.result import Audit, Interval
 from felicific._capabilities import remedy
 from felicific._fit.candidates import Candidate, check_candidates, classes_of, read_candidate
@@ -40,6 +41,7 @@ from felicific._policy.lottery import make_salt
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.problem import Problem
+from felicific._problem.unions import known_groups
 from felicific._program.moments import Moments
 from felicific._program.signals import Score
 from felicific._program.summing import sum_whole
@@ -67,6 +69,7 @@ def alternatives(
     sample_weight: Any = None,
     weight_kind: WeightKind = None,
     cluster: Any = None,
+    missing_group: str | None = None,
     group_at_predict: bool = True,
     confidence: float = 0.95,
 ) -> Alternatives:
@@ -82,7 +85,7 @@ def alternatives(
         The people, in memory. May be left out when nothing looks at it.
     y : array of shape (n,) or column of X
         Labels.
-    happiness, sensitive_features, loss, favourable, sample_weight, weight_kind, cluster :
+    happiness, sensitive_features, loss, favourable, sample_weight, weight_kind, cluster, missing_group :
         As for :func:`felicific.audit`.
     loss_slack : number, default=0.0
         By how much the loss per person may exceed today's, in the unit of the loss.
@@ -118,7 +121,8 @@ def alternatives(
     """
     level = check_confidence(confidence)
     named = check_candidates(candidates)
-    columns = Columns(sensitive_features, y, weight=sample_weight, cluster=cluster, weight_kind=weight_kind)
+    said: dict[str, Any] = {"cluster": cluster, "weight_kind": weight_kind, "missing_group": missing_group}
+    columns = Columns(sensitive_features, y, weight=sample_weight, **said)
     if find_engine(X) is not None:
         raise DataError(
             "Alternatives are judged person by person, and the table is not in memory.",
@@ -159,9 +163,10 @@ def _people(
     if X is None:
         problem.refuse_x()
     people = People.of(table, problem, **columns.read(table, classes, weight))
-    if len(people.groups) < 2:
+    known = known_groups(people.groups, people.attributes, people.unknown)
+    if len(known) < 2:
         raise GroupError(
-            f"There is one group only: {people.groups[0]!r}.",
+            f"There is one group only: {people.groups[known[0]]!r}." if known else "There is no group.",
             "A gap is between groups: pass rows of at least two.",
         )
     problem.check_groups(people.groups)
@@ -223,7 +228,7 @@ class _Search:
                         policy,
                         after.gaps,
                         {part.component.name: part.gap for part in change.components if part.gap is not None},
-                        change.loss,
+                        self._possible(change.loss),
                         self.slack,
                     )
                 )
@@ -304,6 +309,11 @@ class _Search:
         allowed = [math.inf] * len(self.problem.happiness)
         return measure(persons, allowed, confidence=self.confidence, loss_name=self.problem.loss.name)
 
+    def _possible(self, change: Interval) -> Interval:
+        """The change of the loss, no further than its bounds are apart."""
+        low, high = self.problem.loss.bounds or (-math.inf, math.inf)
+        return replace(change, low=max(change.low, low - high), high=min(change.high, high - low))
+
     # -----------------------------------------------------------------------------------------------------
     # What policies of these scores cannot reach
 
@@ -328,7 +338,8 @@ class _Search:
             known_gaps = ((part.gap, width) for part, width in zip(parts, widths.tolist(), strict=True))
             high = max(gap.high / width for gap, width in known_gaps if gap is not None)
         ends = float(min(estimates)), max(0.0, min(lows)), high
-        return Interval(*ends, float(today.counted.min()), "all policies of these scores at once", why)
+        n = float(today.counted[known_groups_of(today)].min())
+        return Interval(*ends, n, "all policies of these scores at once", why)
 
     def _least(self, joined: Moments, widths: Floats, most: float) -> float:
         """Least gap at a loss; infinite where no policy has so little."""
@@ -352,12 +363,13 @@ class _Search:
         sizes, total = today.sizes, today.sizes.sum()
         delta = float(sizes @ np.sqrt(log / (2.0 * sizes)) / total) + math.sqrt(union / (2.0 * total))
         spans = np.array([bounds[1] - bounds[0] for bounds in parts if bounds is not None])
-        apart = np.sort(spans * np.sqrt(log / (2.0 * today.sample.n)), axis=0)[-2:].sum(axis=0)
+        n = today.sample.n[known_groups_of(today)]
+        apart = np.sort(spans * np.sqrt(log / (2.0 * n)), axis=0)[-2:].sum(axis=0)
         return (loss[1] - loss[0]) * delta, float((apart / widths).max()), ""
 
 
 def _gaps(persons: EachPerson) -> Floats:
-    mean = persons.sample.mean
+    mean = persons.sample.mean[known_groups_of(persons)]
     return np.asarray(mean.max(axis=0) - mean.min(axis=0))
 
 
@@ -372,17 +384,16 @@ def halves(people: People, first: Candidate) -> tuple[tuple[People, Codes], tupl
     assert people.labels is not None, "there are labels"
     keys = [*score.T, people.labels, people.codes, row_hashes(people.x, column_names(people.x))]
     together = people.cluster is None and not people.sampling
+    needed = known_groups(people.groups, people.attributes, people.unknown)
     order = np.lexsort(keys if together else [people.weights, *keys])
     weight, codes = people.weights[order], people.codes[order]
     try:
         if together:
-            held = _held_alike(codes, people.groups, weight, [key[order] for key in keys])
+            held = _held_alike(codes, people.groups, weight, [key[order] for key in keys], needed)
         else:
             cluster = None if people.cluster is None else number_clusters(people.cluster[order])
-            parts = split(
-                codes, people.groups, weight, SALT, sampling=people.sampling, cluster=cluster, share=JUDGES
-            )
-            held = parts[1]
+            how: dict[str, Any] = {"sampling": people.sampling, "cluster": cluster, "share": JUDGES}
+            held = split(codes, people.groups, weight, SALT, needed=needed, **how)[1]
     except CertificateError as error:
         raise GroupError(error.problem, "Pass more rows of it, or merge it with another group.") from error
     judges = np.empty(len(people))
@@ -390,7 +401,9 @@ def halves(people: People, first: Candidate) -> tuple[tuple[People, Codes], tupl
     return _part(people, people.weights - judges), _part(people, judges)
 
 
-def _held_alike(codes: Codes, groups: tuple[Any, ...], weight: Floats, keys: list[Array]) -> Floats:
+def _held_alike(
+    codes: Codes, groups: tuple[Any, ...], weight: Floats, keys: list[Array], needed: Sequence[int]
+) -> Floats:
     """How many people of every row judge, in an order in which equal rows are neighbours: these are drawn as one row.
 
     So a row of frequency 2 is the row twice.
@@ -399,7 +412,7 @@ def _held_alike(codes: Codes, groups: tuple[Any, ...], weight: Floats, keys: lis
     start, place = np.flatnonzero(new), np.cumsum(new) - 1
     before = np.cumsum(weight) - weight
     count = np.bincount(place, weight).astype(np.float64)
-    held = split(codes[start], groups, count, SALT, share=JUDGES)[1]
+    held = split(codes[start], groups, count, SALT, share=JUDGES, needed=needed)[1]
     return np.asarray(np.clip(held[place] - (before - before[start][place]), 0.0, weight))
 
 

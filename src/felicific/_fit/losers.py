@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from felicific._problem.happiness import LOSES
 from felicific._problem.losers import Losers
 from felicific._problem.rows import Requirement
@@ -57,7 +59,7 @@ def price_of_losers(
         return LosersRow(at_most, outcome.loss, dict(zip(sums.groups, shares, strict=True)))
 
     own = sums.evaluate(q)
-    most = float(own.means[:, j].max())
+    most = float(np.nanmax(own.means[:, j]))
     if most <= 1e-9:
         return []
     found = [row(most, own)]

@@ -17,7 +17,7 @@ bounds no test can: it is by large samples, and what it shows is said to be.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Any
@@ -117,24 +117,27 @@ def split(
     sampling: bool = False,
     cluster: Codes | None = None,
     share: float = HELD_OUT,
+    needed: Sequence[int] | None = None,
 ) -> tuple[Floats, Floats]:
     """How many people of every row are fitted on, and how many held out: the same share of each group, by lot.
 
     A row of frequency 5 is five people, who may come to lie on both sides. With ``sampling`` weights a row is one
-    person; with a ``cluster`` for every row, whole clusters are held out.
+    person; with a ``cluster`` for every row, whole clusters are held out. Both sides need people of every group, or of
+    those that are ``needed``.
     """
     rng = np.random.default_rng(int(salt[-32:], 16))
     people = np.ones(len(codes)) if weight is None else weight
+    needed = range(len(groups)) if needed is None else needed
     if sampling or cluster is not None:
         units = np.arange(len(codes)) if cluster is None else cluster
-        held = np.where(_held_units(units, codes, groups, people, rng, share)[units], people, 0.0)
+        held = np.where(_held_units(units, codes, groups, people, rng, share, needed)[units], people, 0.0)
         return people - held, held
     held = np.zeros(len(codes))
     for z, group in enumerate(groups):
         rows = np.flatnonzero(codes == z)
         count = people[rows].astype(np.int64)
         out = int(count.sum() * share)
-        if out < 2:
+        if out < 2 and z in needed:
             raise CertificateError(
                 f"The group {group!r} has {count.sum()} people, of whom {share:.0%} are to be held out.",
                 "Pass more rows of it, merge it with another, or leave confidence out.",
@@ -153,6 +156,7 @@ def _held_units(
     people: Floats,
     rng: np.random.Generator,
     share: float,
+    needed: Sequence[int],
 ) -> Truths:
     """Which units are held out: of those that belong to a group more than to others the same share, by lot."""
     size = np.zeros((int(units.max()) + 1, len(groups)))
@@ -163,7 +167,7 @@ def _held_units(
         held[rng.choice(mine, int(len(mine) * share), replace=False)] = True
     for z, group in enumerate(groups):
         out, left = (int(np.count_nonzero(size[rows, z])) for rows in (held, ~held))
-        if out < 2 or left < 1:
+        if z in needed and (out < 2 or left < 1):
             raise CertificateError(
                 f"The group {group!r} has {out + left} clusters or weighted rows, of which a part is to be held out.",
                 "Pass more rows of it, merge it with another, or leave confidence out.",
@@ -252,7 +256,11 @@ class Trial:
         """Those held out, and those fitted on, as they are compared: large enough are both together."""
         grouping = persons.grouping
         sizes = _Sizes(
-            persons.groups, grouping.attributes, grouping.missing, persons.sizes + self.fitted.sizes
+            persons.groups,
+            grouping.attributes,
+            grouping.missing,
+            persons.sizes + self.fitted.sizes,
+            persons.seen + self.fitted.seen,
         )
         unions, _ = compared(sizes, claim.between, claim.min_people)
         return regrouped(persons, unions), regrouped(self.fitted, unions)
@@ -361,6 +369,7 @@ class _Sizes:
     attributes: tuple[Attribute, ...]
     unknown: str | None
     people: Floats
+    seen: Floats
 
 
 def certify(

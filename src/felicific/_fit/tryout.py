@@ -129,7 +129,7 @@ class Tryout:
     def _result(self, odds: Floats) -> tuple[float, Floats, Floats]:
         """Loss, group means and gaps."""
         (ledger, origin), weight = self._ledger, self._weights
-        relative = self._per_group(self._values(odds)) / self._counted
+        relative = self._per_group(self._values(odds)) / np.where(self._counted > 0, self._counted, np.nan)
         if self._fractions:
             relative = divided(relative, origin, self._fractions)
         loss = float(weight @ np.einsum("id,id->i", odds, ledger.cost) / weight.sum())
@@ -216,7 +216,7 @@ class Tryout:
         ledger, weight = self._ledger[0], self._weights
         reach = np.zeros((self._counted.shape[0] + 1, self._counted.shape[1] + 1))
         far = np.ptp(ledger.value[:, :, 0], axis=1) * ledger.among[:, 0]
-        reach[:-1, :-1] = self._per_group(far**2) / self._counted
+        reach[:-1, :-1] = self._per_group(far**2) / np.where(self._counted > 0, self._counted, 1.0)
         reach[-1, -1] = np.average(np.ptp(ledger.cost, axis=1) ** 2, weights=weight)
         return reach
 

@@ -247,7 +247,7 @@ def point_of(program: Program, q: Floats, place: Callable[[Floats], float] | Non
 
 def today_at(program: Program) -> float:
     """How far along the ray today's decisions are."""
-    return _placed(program)(program.moments.today_value.sum(axis=1) / program.counted)
+    return _placed(program)(program.moments.today_value.sum(axis=1) / program.moments.divisor)
 
 
 def _placed(program: Program) -> Callable[[Floats], float]:

@@ -160,7 +160,7 @@ class Steps:
         if self._limit:
             reached = [asked.reached(self.moments.today.means) for asked in asked_of(self.rows[0])]
             return max(reached) if self._limit == "at most" else min(reached)
-        return self._place(self.moments.today_value.sum(axis=1) / self.moments.counted)
+        return self._place(self.moments.today_value.sum(axis=1) / self.moments.divisor)
 
     def line(self, policy: Callable[[Floats, Outcome], Policy]) -> Line:
         """What a frontier is to know of it."""

@@ -12,7 +12,7 @@ from felicific._people.columns import ordered_columns, ordered_groups, stacked
 from felicific._policy.sql import SEVERAL, Names
 from felicific._tables.dialect import Dialect, kinds_alike
 from felicific._tables.engine import Decisions, Engine, find_engine
-from felicific._tables.groups import resolve_groups
+from felicific._tables.groups import UNDECIDED, resolve_groups
 from felicific._tables.memory import add_column, column_names, refuse_missing_columns, take_column
 from felicific._typing import Array, Table
 from felicific.exceptions import DataError, GroupError
@@ -123,7 +123,9 @@ class _PolicyDecisions(Decisions):
         group = None
         if policy.see_group:
             named = list(roles.group)
-            group = resolve_groups(rows, named, columns_only=True, missing_group=policy.unknown)
+            group = resolve_groups(
+                rows, named, columns_only=True, missing_group=policy.unknown, remedy=UNDECIDED
+            )
         chances = None if roles.group_proba is None else stacked(rows, roles.group_proba)
         if not policy.randomize:
             return np.asarray(policy.classes[policy.odds(scores, group, rows, chances).argmax(axis=1)])

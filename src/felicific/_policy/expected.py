@@ -96,7 +96,8 @@ def _more(policy: Policy, evidence: Evidence, people: People) -> Floats:
     if missing:
         raise GroupError(f"Of the group {missing[0]!r} no number of people is given.", "Give one for each.")
     numbers = np.array([float(given[group]) for group in groups])
-    return np.asarray(numbers / (evidence.size if isinstance(people, Mapping) else evidence.size.sum()))
+    sizes = evidence.size if isinstance(people, Mapping) else evidence.size.sum()
+    return np.asarray(numbers / np.where(sizes > 0, sizes, 1.0))
 
 
 def outlook(policy: Policy) -> str:
@@ -133,7 +134,7 @@ def gaps_in_words(policy: Policy, gaps: Mapping[str, float], digits: int = 6) ->
 
 def _about(policy: Policy, j: int, gap: float, digits: int = 2) -> str:
     """A gap with so many digits, and its unit; what is left of an exact zero after rounding is zero."""
-    negligible = gap <= 1e-12 * np.abs(policy.outcome.means[:, j]).max()
+    negligible = gap <= 1e-12 * np.nanmax(np.abs(policy.outcome.means[:, j]))
     return policy.components[j].quantity(0.0 if negligible else float(f"{gap:.{digits}g}"))
 
 

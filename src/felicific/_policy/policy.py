@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import warnings
@@ -50,11 +51,11 @@ from felicific._policy.sql import Names
 from felicific._problem.change import EVERY_GROUP_LOSES, cost_of_changes, three_points
 from felicific._problem.happiness import Component, fractions_of, measured, read_component
 from felicific._problem.loss import is_accuracy, loss_text, loss_words
-from felicific._problem.unions import Attribute, read_attributes
+from felicific._problem.unions import Attribute, known_groups, read_attributes
 from felicific._program.moments import Outcome
 from felicific._tables.dialect import Dialect
 from felicific._tables.engine import Engine, dialect_of, find_engine
-from felicific._tables.groups import encode_groups, without_null
+from felicific._tables.groups import UNDECIDED, encode_groups, without_null
 from felicific._tables.memory import as_vector
 from felicific._typing import Array, Codes, Floats, ProbaColumns, Table
 from felicific.exceptions import ConstraintError, DataError, GroupError, LotteryWarning, PolicyFileError
@@ -398,12 +399,23 @@ class Policy(ABC):
                     f"There are {len(vector)} groups for {len(array)} scores.",
                     "Pass one group for every row.",
                 )
-            known = vector if self.unknown is None else without_null(vector, self.unknown)
-            codes = encode_groups(known, self.groups)
+            codes = encode_groups(without_null(vector, self.unknown, UNDECIDED), self.groups)
         self.check_group_proba(group_proba)
         if isinstance(group_proba, Mapping):
             group_proba = np.column_stack(ordered_groups(group_proba, self.groups))
         return self.rounded(self._mixed(array, codes, x, group_proba))
+
+    def name_of_unknown(self, given: str | None) -> str | None:
+        """What people are called whose group is missing; if it sees the group, ``given`` has to be that name."""
+        if given is not None and self.see_group and given != self.unknown:
+            called = "knows none" if self.unknown is None else f"calls them {self.unknown!r}"
+            raise GroupError(
+                f"missing_group is {given!r}, of people whose group is missing, and this policy {called}.",
+                UNDECIDED
+                if self.unknown is None
+                else f"Say missing_group={self.unknown!r}, or leave it out.",
+            )
+        return self.unknown if given is None else given
 
     def check_group_proba(self, given: Any) -> None:
         """Insist on the probabilities of the groups where the policy decides by them, and nowhere else."""
@@ -531,11 +543,11 @@ class Policy(ABC):
         found = [f"{whom.capitalize()}, the {what} is {loss_text(self.basis.loss_name, self.loss, 6)}."]
         for j, component in enumerate(self.components):
             means = ", ".join(
-                f"{component.quantity(self.outcome.means[z, j])} in group {group!r}"
-                for z, group in enumerate(self.groups)
+                f"{'of nobody' if math.isnan(mean) else component.quantity(mean)} in group {group!r}"
+                for group, mean in zip(self.groups, self.outcome.means[:, j].tolist(), strict=True)
             )
             # What is left of an exact zero after rounding is zero to a reader.
-            negligible = self.outcome.gaps[j] <= 1e-12 * np.abs(self.outcome.means[:, j]).max()
+            negligible = self.outcome.gaps[j] <= 1e-12 * np.nanmax(np.abs(self.outcome.means[:, j]))
             gap = component.quantity(0.0 if negligible else float(self.outcome.gaps[j]))
             mean = "Expected mean" if self.expected else "Mean"
             ending = "" if component.aside else f": a gap of {gap}"
@@ -643,10 +655,14 @@ class Policy(ABC):
         g, k, j = len(self.groups), len(self.classes), len(self.components)
         names = [component.name for component in self.components]
         check_distinct(classes=self.classes.tolist(), groups=self.groups, components=names)
-        fractions = [i for i, _ in fractions_of(self.components)]
-        check_means("means", self.outcome.means, (g, j), fractions)
+        if self.unknown is not None and type(self.unknown) is not str:
+            raise refused(f"those whose group is missing are called {self.unknown!r}")
+        free = np.ones((g, j), dtype=bool)  # where nobody may be counted: of unknown group, or by a fraction
+        free[known_groups(self.groups, self.attributes, self.unknown)] = False
+        free[:, [i for i, _ in fractions_of(self.components)]] = True
+        check_means("means", self.outcome.means, (g, j), free)
         if self.basis.today is not None:
-            check_means("means of today", self.basis.today.means, (g, j), fractions)
+            check_means("means of today", self.basis.today.means, (g, j), free)
         check_shape("gaps", self.outcome.gaps, (j,))
         check_shares(self.outcome, (g, j))
         if (self.outcome.gaps < 0).any():
@@ -655,8 +671,6 @@ class Policy(ABC):
             raise refused("its salt is not 32 hexadecimal digits")
         if k < 2:
             raise refused("it has fewer than two classes")
-        if self.unknown is not None and type(self.unknown) is not str:
-            raise refused(f"those whose group is missing are called {self.unknown!r}")
         if not all(isinstance(flag, bool) for flag in (self.randomize, self.see_group, self.expected)):
             raise refused("randomize, see_group or expected is neither true nor false")
 

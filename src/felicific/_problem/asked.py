@@ -11,8 +11,8 @@ from felicific._problem.requirements import Gap, check_width
 from felicific._problem.rows import Requirement
 from felicific.exceptions import ConstraintError
 
-#: What ``constraints=`` takes.
-KINDS = "Gap(...), Ratio(...), Floor(...), Budget(...) or Losers(...)"
+#: What may be required.
+FAMILY = "Gap(...), Ratio(...), Floor(...), Budget(...) or Losers(...)"
 
 
 def requirements_of(gap: Any, constraints: Any, components: tuple[Component, ...]) -> tuple[Requirement, ...]:
@@ -124,10 +124,10 @@ def check_constraints(constraints: Any) -> tuple[Requirement, ...]:
     if not isinstance(constraints, Iterable) or isinstance(constraints, str):
         raise ConstraintError(
             f"The constraints are {constraints!r}.",
-            f"Pass a list of {KINDS}.",
+            f"Pass a list of {FAMILY}.",
         )
     listed = tuple(constraints)
     for constraint in listed:
         if not isinstance(constraint, Requirement):
-            raise ConstraintError(f"{constraint!r} is not a constraint.", f"Use {KINDS}.")
+            raise ConstraintError(f"{constraint!r} is not a constraint.", f"Use {FAMILY}.")
     return listed

@@ -30,8 +30,16 @@ NEGLIGIBLE, ROUNDING = 1e-5, 1e-9
 
 def losing(component: Component, before: Floats, after: Floats) -> bool:
     """Whether the mean falls in every group, of something that people want more of."""
-    fall = before - after
-    return component.wanted and bool((fall > NEGLIGIBLE * np.abs([before, after]).max()).all())
+    fall, least = _change(after, before)
+    return component.wanted and bool((fall > least).all())
+
+
+def _change(before: Floats, after: Floats) -> tuple[Floats, float]:
+    """How much more every group gets of which there is somebody, and what of that is not worth a word."""
+    held = ~np.isnan(before + after)
+    return after[held] - before[held], NEGLIGIBLE * float(
+        np.abs([before[held], after[held]]).max(initial=0.0)
+    )
 
 
 def remedy_of(component: Component) -> str:
@@ -41,8 +49,7 @@ def remedy_of(component: Component) -> str:
 
 def only_takes(component: Component, before: Floats, after: Floats) -> bool:
     """Whether no group's mean rises and that of some falls, of something that people want more of."""
-    change = after - before
-    least = NEGLIGIBLE * np.abs([before, after]).max()
+    change, least = _change(before, after)
     return component.wanted and bool((change <= least).all() and (change < -least).any())
 
 
@@ -61,8 +68,10 @@ def every_group_loses(
     compared with what. If it is ``by_policy``, there is something to do about it.
     """
     found = []
+    every = groups
     for j, component in enumerate(components):
-        was, is_ = before[:, j], after[:, j]
+        held = np.flatnonzero(~np.isnan(before[:, j] + after[:, j]))  # of nobody there is no mean
+        groups, was, is_ = [every[z] for z in held.tolist()], before[held, j], after[held, j]
         if only_takes(component, was, is_) and not losing(component, was, is_):
             found.append(_taking(component, groups, was, is_, where) + f" {remedy_of(component)}" * by_policy)
         if not losing(component, was, is_):
@@ -168,7 +177,8 @@ def _changed(point: Reached, groups: Sequence[str]) -> str:
     """How many decisions are not today's, group by group."""
     if point.changed is None:
         return ""
-    shares = point.changed.tolist()
+    held = np.flatnonzero(~np.isnan(point.changed))
+    groups, shares = [groups[z] for z in held.tolist()], point.changed[held].tolist()
     where = f"{min(shares):.2%} to {max(shares):.2%} of the {len(groups)} groups"
     if len(groups) <= GROUPS:
         where = ", ".join(
@@ -183,10 +193,11 @@ def who_gains(components: Sequence[Component], groups: Sequence[str], point: Rea
     for j, component in enumerate(components):
         if not component.wanted:
             continue
-        if point.gains is None or point.loses is None or np.isnan(point.gains[:, j]).any():
+        if point.gains is None or point.loses is None or np.isnan(point.gains[:, j]).all():
             found.append(f"Who gains and who loses {component.name!r} is not known.")
             continue
-        each = list(zip(groups, point.gains[:, j].tolist(), point.loses[:, j].tolist(), strict=True))
+        shares = zip(groups, point.gains[:, j].tolist(), point.loses[:, j].tolist(), strict=True)
+        each = [one for one in shares if not math.isnan(one[1])]
         which = ""
         if len(each) > GROUPS:
             which = f", of {len(each)} groups those {GROUPS} of whom most lose"

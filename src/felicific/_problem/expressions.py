@@ -116,7 +116,11 @@ class Expression:
     @property
     def is_test(self) -> bool:
         """Whether it is made of comparisons, joined by and, or, not: whatever the columns hold, it is 0 or 1."""
-        return _is_test(_read(self.text).body)
+        return self.is_binary()
+
+    def is_binary(self, *names: str) -> bool:
+        """Whether it can be nothing but 0 or 1, where some of its arguments are nothing else."""
+        return _is_binary(_read(self.text).body, names)
 
     @property
     def __signature__(self) -> inspect.Signature:
@@ -130,13 +134,21 @@ class Expression:
         return float(found) if isinstance(found, _NUMBERS) else found
 
 
-def _is_test(node: ast.expr) -> bool:
-    if isinstance(node, ast.IfExp):
-        return _is_test(node.body) and _is_test(node.orelse)
-    if isinstance(node, ast.Constant):
-        return node.value in (0, 1)
-    negated = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
-    return negated or isinstance(node, ast.Compare | ast.BoolOp)
+def _is_binary(node: ast.expr, names: Sequence[str]) -> bool:
+    match node:
+        case ast.IfExp():
+            return _is_binary(node.body, names) and _is_binary(node.orelse, names)
+        case ast.Constant():
+            return node.value in (0, 1)
+        case ast.Name():
+            return node.id in names
+        case ast.BinOp(op=ast.Mult()):
+            return _is_binary(node.left, names) and _is_binary(node.right, names)
+        case ast.BinOp(op=ast.Sub(), left=ast.Constant(value=1)):
+            return _is_binary(node.right, names)
+        case ast.UnaryOp(op=ast.Not()) | ast.Compare() | ast.BoolOp():
+            return True
+    return False
 
 
 def is_name(text: str) -> bool:

@@ -226,8 +226,9 @@ class Happiness:
         The range that the values are known to lie in.
     rate : bool, optional
         Whether every value is 0 or 1, now and of anybody: other values are then refused, and intervals are exact. By
-        default it is so for criteria and for expressions that are comparisons (joined by and, or, not); never because
-        the rows at hand happen to hold nothing else.
+        default it is so for criteria and for expressions that can be nothing else: comparisons (joined by and, or,
+        not), the decision where the classes are 0 and 1, and products of such; never because the rows at hand happen to
+        hold nothing else.
     family : str, optional
         The name under which a gap may be set for several components at once.
 
@@ -262,7 +263,7 @@ class Happiness:
             asked |= arguments_of(self.among, f"`among` of the happiness {name!r}", ARGUMENTS)
         if self.rate not in (None, True, False):
             raise HappinessError(f"rate is {self.rate!r} of the happiness {name!r}.", "Say True or False.")
-        rate = is_rate(self.function) if self.rate is None else bool(self.rate)
+        rate = (is_rate(self.function) or None) if self.rate is None else bool(self.rate)
         if self.bounds is not None:
             object.__setattr__(self, "bounds", _range(self.bounds, name))
         if rate:
@@ -276,6 +277,13 @@ class Happiness:
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "unit", self.unit if self.unit is not None else "")
         object.__setattr__(self, "family", self.family if self.family is not None else name)
+
+    def known(self, decisions: Sequence[Any]) -> Happiness:
+        """With what the classes tell: where these are 0 and 1, an expression of them may be a rate."""
+        function = self.function
+        if self.rate is not None or not isinstance(function, Expression) or set(decisions) != {0, 1}:
+            return self
+        return replace(self, rate=True, bounds=SHARE) if function.is_binary("decision", "today") else self
 
     @property
     def asks(self) -> frozenset[str]:
@@ -473,7 +481,7 @@ def resolve_happiness(
             else f"Two happiness components are both called {repeated!r}.",
             "Pass at least one function." if repeated is None else "Name them: {'name': function, ...}.",
         )
-    return tuple(components)
+    return tuple(component.known(decisions) for component in components)
 
 
 def _rate(name: str, part: Part) -> Happiness:

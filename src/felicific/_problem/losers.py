@@ -128,6 +128,8 @@ class Losers(Requirement):
         for one in self.shares(sums.components, sums.groups):
             whose, counted = ("all people together",), sums.counted[:, one.j]
             weights = (counted / counted.sum())[None, :]
+            if one.z is not None and counted[one.z] <= 0:
+                continue  # nobody is of unknown group; any other group has somebody
             if one.z is not None:
                 whose, weights = (sums.groups[one.z],), np.eye(len(sums.groups))[[one.z]]
             said = Asked(one.words, one.j, "mean", weights, whose, upper=one.at_most)

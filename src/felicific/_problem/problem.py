@@ -261,7 +261,7 @@ def _constrained(
                     f"A constraint and a component are both called {other.name!r} and differ.",
                     "Give one another name.",
                 )
-        extra |= {} if same else {name: named}
+        extra |= {} if same else {name: named.known(classes)}
     return tuple(extra.values())
 
 

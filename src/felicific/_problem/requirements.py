@@ -296,6 +296,8 @@ class Floor(Requirement):
                     f"The groups are {', '.join(map(repr, sums.groups))}.",
                 )
             z = sums.groups.index(group)
+            if sums.counted[z, j] <= 0:
+                continue  # nobody is of unknown group; any other group has somebody
             if self.at_least == "today":
                 level, note = today_mean(sums, z, j), " (today's)"
             else:

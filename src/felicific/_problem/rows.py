@@ -47,6 +47,10 @@ class Sums(Protocol):
         """Weight of every group."""
 
     @property
+    def seen(self) -> Floats:
+        """How many people of every group were seen, whatever they weigh."""
+
+    @property
     def least(self) -> Floats:
         """The least mean that decisions can give every group, of shape (groups, components), as sums are."""
 
@@ -185,14 +189,15 @@ class Asked:
         """How much of each group's mean really stands in each: of a fraction, by who is counted; 0 if nobody is."""
         if self.over is None:
             return self.shares
-        counted = self.shares * means[:, self.over]
+        counted = self.shares * np.nan_to_num(means[:, self.over])
         held = counted.sum(axis=1, keepdims=True)
         return np.asarray(np.where(held > 0, counted / np.where(held > 0, held, 1.0), 0.0))
 
     def means(self, means: Floats) -> Floats:
         """The means that it speaks of, from those of shape (groups, components); no number where nobody is counted."""
         if self.over is None:
-            return np.asarray(self.shares @ means[:, self.j])
+            held = self.shares.any(axis=0)  # of others there may be nobody, and no mean
+            return np.asarray(self.shares[:, held] @ means[held, self.j])
         weights = self.weights(means)
         return np.where(weights.any(axis=1), weights @ np.nan_to_num(means[:, self.j]), np.nan)
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from felicific._typing import Floats, Truths
-from felicific.exceptions import ConstraintError
+from felicific.exceptions import ConstraintError, GroupError
 
 #: An attribute of people that groups are made of: a column's name, or its position where there is none.
 Attribute: TypeAlias = str | int
@@ -121,6 +121,8 @@ class Grouped(Protocol):
     def unknown(self) -> str | None: ...
     @property
     def people(self) -> Floats: ...
+    @property
+    def seen(self) -> Floats: ...
 
 
 def compared(sums: Grouped, between: Between, min_people: float) -> tuple[list[Union], dict[Any, float]]:
@@ -130,6 +132,8 @@ def compared(sums: Grouped, between: Between, min_people: float) -> tuple[list[U
     ------
     ConstraintError
         When fewer than two are left, or there is no such attribute.
+    GroupError
+        When one of them is a single person.
     """
     grouping = Grouping(sums.attributes, sums.unknown)
     unions = grouping.unions(sums.groups, between)
@@ -144,6 +148,13 @@ def compared(sums: Grouped, between: Between, min_people: float) -> tuple[list[U
             else f"Everybody is of {unions[0].name!r}, so there is nobody to compare.",
             "Give a smaller min_people, name other attributes in between=, or pass more people of the others.",
         )
+    for union in kept:
+        if sums.seen[list(union.members)].sum() == 1:
+            raise GroupError(
+                f"The group {union.name!r} is one person, whose decision would be the mean of a group.",
+                "Pass more people of it, merge it with another group, name them as of no known group "
+                "(missing_group='unknown'), or leave small groups out: Gap(..., min_people=2).",
+            )
     left_out = {
         union.name: float(sums.people[list(union.members)].sum()) for union in unions if union not in kept
     }

@@ -61,7 +61,7 @@ def cost_by_sums(
 
 def met_today(moments: Moments, requirements: Sequence[Requirement]) -> bool:
     """Whether today's decisions meet all that is asked, on the people of these sums."""
-    means = moments.today_value.sum(axis=1) / moments.counted
+    means = moments.today_value.sum(axis=1) / moments.divisor
     return all(row.met(means[:, means_at(row)], 0.0) for row in rows_of(requirements, moments))
 
 

@@ -73,16 +73,17 @@ class Evidence:
             return [None] * len(tables)
         counted, mass, found = moments.counted, moments.mass.sum(axis=1), []
         # Weights that do not count people: as many as there are rows, as if they weighed alike.
-        scale = np.ones(len(mass)) if moments.counts else moments.rows / mass
+        scale = np.ones(len(mass)) if moments.counts else moments.rows / np.where(mass > 0, mass, 1.0)
         people, size, fractions = counted * scale[:, None], mass * scale, fractions_of(moments.components)
         for q in tables:
             mean, square = (
-                np.einsum("zsdj,zsd->zj", sums, q) / counted for sums in (moments.value, moments.square)
+                np.einsum("zsdj,zsd->zj", sums, q) / moments.divisor
+                for sums in (moments.value, moments.square)
             )
             held = people.copy()
             for j, k in fractions:
                 square[:, j], mean[:, j], share = _among_counted(mean, square, moments.origin, j, k)
-                held[:, j] = np.maximum(people[:, j] * share, 1.0)
+                held[:, j] = np.where(people[:, j] > 0, np.maximum(people[:, j] * share, 1.0), 0.0)
             found.append(cls(np.maximum(square - mean**2, 0.0), held, held, size))
         return found
 
@@ -109,7 +110,7 @@ class Evidence:
         apart = np.nan_to_num(means[:, j]) - centre[:, None]
         variance = (weights * (self.variance[:, j] + apart**2)).sum(axis=1)[:, None]
         known, new = (
-            ((weights**2) @ (1.0 / numbers))[:, None]
+            ((weights**2) @ np.divide(1.0, numbers, out=np.zeros_like(numbers), where=numbers > 0))[:, None]
             for numbers in (self.number[:, j], self.people[:, j] * more)
         )
         likely = pooled_variance(variance, 1.0 / known)
@@ -131,10 +132,12 @@ class Evidence:
         if not isinstance(content, dict) or set(content) != set(NUMBERS):
             raise refused("it does not say how much values vary, and of how many people that is known")
         shapes = {name: shape[:1] if name == "size" else shape for name in NUMBERS}
-        found = [check_shape(name, read_numbers(content[name], name), shapes[name]) for name in NUMBERS]
-        if (found[0] < 0).any() or any((numbers <= 0).any() for numbers in found[1:]):
+        found = cls(*(check_shape(name, read_numbers(content[name], name), shapes[name]) for name in NUMBERS))
+        held = found.size != 0  # nobody has to be of unknown group
+        parts = (found.number[held], found.people[held], found.size[held])
+        if (found.variance < 0).any() or any((part <= 0).any() for part in parts):
             raise refused("a variance is negative, or a mean is known of nobody")
-        return cls(*found)
+        return found
 
 
 def _compared(asked: Asked, means: Floats, more: Floats) -> tuple[Floats, Floats]:

@@ -120,6 +120,11 @@ class Columns:
         """Weight of who is counted."""
         return self.totals[f"{self.name} counted"]
 
+    @property
+    def divisor(self) -> Floats:
+        """The same, and 1 where nobody is counted."""
+        return np.where(self.counted > 0, self.counted, 1.0)
+
     def add(self, sums: Sums) -> None:
         """Take in one more deterministic policy."""
         self.loss.append(sums[f"{self.name} loss"])
@@ -170,7 +175,7 @@ class _Master(Moments):
     @property
     def least(self) -> Floats:
         """The least mean that decisions can give every group."""
-        return np.asarray(self.lowest / self.counted)
+        return np.asarray(self.lowest / self.divisor)
 
 
 @dataclass(frozen=True)
@@ -253,7 +258,8 @@ class Generator:
     def changes(self) -> Floats:
         """What each column of the master changes, at most 1."""
         found = np.array(self.changed).T
-        found = found if self.crowd.see_group else found.sum(axis=0, keepdims=True)
+        held = self.expected.totals["mass"] > 0
+        found = found[held] if self.crowd.see_group else found.sum(axis=0, keepdims=True)
         largest = found.max()
         return np.asarray((found / (largest if largest > 0 else 1.0)).ravel())
 
@@ -289,7 +295,7 @@ class Generator:
 
     def reduced(self, columns: Columns, alpha: float, worth: Floats) -> float:
         """How much the newest column improves on the mixture, in units of the master's objective."""
-        happy = np.einsum("mzj,zj->mz", np.array(columns.value), worth / columns.counted)
+        happy = np.einsum("mzj,zj->mz", np.array(columns.value), worth / columns.divisor)
         losses = np.array(columns.loss) + self.crowd.change_cost * np.array(columns.changed)
         scores = alpha / self.total * losses - happy
         if not self.crowd.see_group:
@@ -298,7 +304,7 @@ class Generator:
 
     def kappa_of(self, columns: Columns, worth: Floats) -> Floats:
         """Weights of happiness in a person's choice that belong to these multipliers."""
-        return np.asarray(worth * self.total / columns.counted)
+        return np.asarray(worth * self.total / columns.divisor)
 
     def reach(self, columns: Columns) -> list[Row]:
         """Phase 1: add columns until some mixture meets every requirement; the loss has no say.

@@ -73,9 +73,8 @@ class Program:
         """What is minimised: the loss, with what changed decisions cost."""
         if not self.change_cost or outcome.changed is None:
             return outcome.loss
-        return outcome.loss + self.change_cost * float(outcome.changed @ self.moments.mass.sum(axis=1)) / (
-            self.moments.total
-        )
+        changed = np.nan_to_num(outcome.changed) @ self.moments.people  # of nobody, no share is known
+        return outcome.loss + self.change_cost * float(changed) / self.moments.total
 
     @property
     def n_cells(self) -> int:
@@ -145,7 +144,7 @@ def build(
     cost_scale = float(regret.max())
     reference = loss.argmin(axis=2)[block]
     base = np.take_along_axis(moments.value, reference[:, :, None, None], axis=2)
-    counted = moments.counted
+    counted = moments.divisor
     coefficients = (moments.value - base) / counted[:, None, None, :]
     if scales is None:
         scales = np.abs(coefficients).max(axis=(0, 1, 2), initial=0.0)
@@ -182,7 +181,7 @@ def changed_by(moments: Moments) -> Floats:
 
 def rounding_of(moments: Moments) -> Floats:
     """Differences between group means that may be nothing but rounding, by component."""
-    size = np.abs(moments.value).max(axis=2).sum(axis=1) / moments.counted
+    size = np.abs(moments.value).max(axis=2).sum(axis=1) / moments.divisor
     return np.asarray(ROUNDING * size.max(axis=0))
 
 

@@ -220,6 +220,11 @@ class Moments:
         """Weight inside ``among``, of shape (groups, components)."""
         return np.asarray(self.among.sum(axis=1))
 
+    @property
+    def divisor(self) -> Floats:
+        """What sums are divided by for means: 1 where nobody is counted, whose mean is then the origin."""
+        return np.where(self.counted > 0, self.counted, 1.0)
+
     @cached_property
     def known(self) -> list[int]:
         """Positions of the groups of which nothing is missing."""
@@ -231,9 +236,14 @@ class Moments:
         return np.asarray(self.mass.sum(axis=1))
 
     @property
+    def seen(self) -> Floats:
+        """How many people of every group were seen: their weight where that counts people, else their rows."""
+        return self.people if self.counts else self.rows.astype(np.float64)
+
+    @property
     def least(self) -> Floats:
         """The least mean that decisions can give every group, relative to the origin, of shape (groups, components)."""
-        return np.asarray(self.value.min(axis=2).sum(axis=1) / self.counted)
+        return np.asarray(self.value.min(axis=2).sum(axis=1) / self.divisor)
 
     @property
     def most(self) -> Floats:
@@ -290,14 +300,18 @@ class Moments:
         )
 
     def check_complete(self) -> None:
-        """Raise unless there are two groups, each with people, inside every component's ``among`` too."""
+        """Raise unless there are two groups, each with people, inside every component's ``among`` too.
+
+        Nobody has to be of unknown group.
+        """
         known = [self.groups[z] for z in self.known]
         if len(known) < 2:
             raise GroupError(
                 f"There is one group only: {known[0]!r}." if known else "There is no group.",
                 "A gap is between groups: pass rows of at least two.",
             )
-        for z, group in enumerate(self.groups):
+        for z in self.known:
+            group = self.groups[z]
             if self.mass[z].sum() <= 0:
                 raise GroupError(f"The group {group!r} is empty.", "Leave it out, or add rows that hold it.")
             for j, component in enumerate(self.components):
@@ -314,7 +328,7 @@ class Moments:
 
     def _shares(self, q: Floats | None) -> dict[str, Any]:
         """Shares of every group whom a policy, or None for today's decisions, changes, or gives more or less."""
-        people = self.mass.sum(axis=1)
+        people = np.where(self.people > 0, self.people, np.nan)
         found: dict[str, Any] = {}
         if self.today_mass is not None:
             moved = 0.0 if q is None else np.einsum("zsd,zsd->z", self.mass[:, :, None] - self.today_mass, q)
@@ -338,7 +352,7 @@ class Moments:
 
     def linear_means(self, q: Floats) -> Floats:
         """The same with the numerators of fractions, not yet divided: all that is linear in ``q``."""
-        return np.asarray(np.einsum("zsdj,zsd->zj", self.value, q) / self.counted)
+        return np.asarray(np.einsum("zsdj,zsd->zj", self.value, q) / self.divisor)
 
     @cached_property
     def _fractions(self) -> list[tuple[int, int]]:
@@ -353,7 +367,7 @@ class Moments:
     @property
     def today(self) -> Outcome:
         """What the model's own decisions do."""
-        means = divided(self.today_value.sum(axis=1) / self.counted, self.origin, self._fractions)
+        means = divided(self.today_value.sum(axis=1) / self.divisor, self.origin, self._fractions)
         return replace(self._outcome(float(self.today_loss.sum()), means), **self._shares(None))
 
     def joined(self) -> Moments:
@@ -504,7 +518,8 @@ class Moments:
 
     def _outcome(self, loss: float, relative: Floats) -> Outcome:
         gaps = gaps_of(relative[self.known or slice(None)])
-        return Outcome(loss / self.total, relative + self.origin, gaps)
+        means = np.where(self.counted > 0, relative + self.origin, np.nan)
+        return Outcome(loss / self.total, means, gaps)
 
 
 #: What moments that add agree on.

@@ -136,7 +136,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         rounded decisions, and the gap asked for may be exceeded.
     missing_group : str, optional
         What to call people whose group is missing: ``"unknown"``, say. They are counted and shown, and never compared
-        with others. By default a missing group is an error.
+        with others; later nobody has to be one. By default a missing group is an error.
     group_at_predict : bool, default=True
         False when the group is known at fit only: the policy then decides without it; an individual policy infers
         it from x (``group_proba``). ``cost_of_blindness_`` says what that costs.

@@ -23,6 +23,16 @@ from felicific._tables.memory import (
 )
 from felicific.exceptions import GroupError
 
+#: What to do about missing groups: of people who are fitted or audited, and of those about whom a policy decides.
+UNNAMED = (
+    "Fill it in, leave the rows out, or give those people a group of their own: missing_group='unknown', said already "
+    "where a policy is fitted that sees the group."
+)
+UNDECIDED = (
+    "Fill it in, or fit again: with missing_group='unknown' on people some of whom have no group, or with "
+    "group_at_predict=False, so that nobody's group is needed."
+)
+
 
 def resolve_groups(
     table: Table,
@@ -31,12 +41,14 @@ def resolve_groups(
     rows: NDArray[np.intp] | None = None,
     columns_only: bool = False,
     missing_group: str | None = None,
+    remedy: str = UNNAMED,
 ) -> Array:
     """One group per row of ``table``, or per each of some ``rows`` of it.
 
     ``sensitive_features`` is a column of the table, a list of columns (their intersections are the groups),
     a callable of the table, or the values themselves: an array, a series, or a table of several columns. With
-    ``columns_only`` a list names columns, whatever its length. What is missing is called ``missing_group``, or refused.
+    ``columns_only`` a list names columns, whatever its length. What is missing is called ``missing_group``, or
+    refused with a ``remedy``.
     """
     columns = [column for _, column in _group_columns(table, sensitive_features, columns_only)]
     if not columns:
@@ -49,7 +61,7 @@ def resolve_groups(
             )
     if rows is not None:
         columns = [column[rows] for column in columns]
-    return name_groups([without_null(column, missing_group) for column in columns])
+    return name_groups([without_null(column, missing_group, remedy) for column in columns])
 
 
 def attributes_of(table: Table, sensitive_features: Any, columns_only: bool = False) -> tuple[Any, ...]:
@@ -102,7 +114,12 @@ def groups_of_present(
         parts = _group_columns(table, sensitive_features, columns_only)
         refuse_taken((column for _, column in parts), missing_group)
     resolve = partial(
-        resolve_groups, table, sensitive_features, columns_only=columns_only, missing_group=missing_group
+        resolve_groups,
+        table,
+        sensitive_features,
+        columns_only=columns_only,
+        missing_group=missing_group,
+        remedy=UNNAMED if fresh else UNDECIDED,
     )
     if weight is None or weight.all():
         return resolve()
@@ -150,7 +167,7 @@ def refuse_taken(columns: Iterable[Array], missing_group: str | None) -> None:
             )
 
 
-def without_null(column: Array, missing_group: str | None) -> Array:
+def without_null(column: Array, missing_group: str | None, remedy: str = UNNAMED) -> Array:
     """A column whose missing values have a name."""
     missing = null_rows(column)
     if not len(missing):
@@ -158,7 +175,7 @@ def without_null(column: Array, missing_group: str | None) -> Array:
     if missing_group is None:
         raise GroupError(
             f"The group is missing in {len(missing)} of {len(column)} rows, first in row {missing[0]}.",
-            "Fill it in, give those people a group of their own (missing_group='unknown'), or leave the rows out.",
+            remedy,
         )
     filled = column.astype(object)
     filled[missing] = missing_group

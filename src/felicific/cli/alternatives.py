@@ -70,6 +70,7 @@ def alternatives(options: AlternativesOptions) -> None:
     --happiness decision
     """
     from felicific._files import write_whole
+    from felicific.cli import in_the_shell
     from felicific.cli.outputs import check_target, print_json, working
 
     for path, kinds in (
@@ -93,7 +94,7 @@ def alternatives(options: AlternativesOptions) -> None:
     if options.as_json:
         print_json(result.to_dict())
         return
-    print(result)
+    print(in_the_shell(str(result)))
     for path in written:
         if path is not None:
             print(f"Written to {path}.")
@@ -131,6 +132,7 @@ def _search(options: AlternativesOptions) -> Alternatives:
         sample_weight=people.weight,
         weight_kind=people.weight_kind,
         cluster=people.cluster,
+        missing_group=people.missing_group,
         confidence=options.confidence,
     )
 

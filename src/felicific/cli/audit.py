@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -113,6 +113,7 @@ def audit(options: AuditOptions) -> None:
     Example: felicific audit loans.csv --decision approved --group sex --happiness "decision * loan" --unit $
     """
     from felicific._files import write_whole
+    from felicific.cli import in_the_shell
     from felicific.cli.inputs import read_between
     from felicific.cli.outputs import check_target, print_json, working
     from felicific.exceptions import DataError
@@ -128,6 +129,7 @@ def audit(options: AuditOptions) -> None:
         if options.ratios:
             asked = [read_between(text, options.group or []) for text in options.between or ()]
             result = result.with_ratios(*asked, min_people=options.min_people)
+    result = replace(result, notes=tuple(in_the_shell(note) for note in result.notes))
     if out is not None:
         write_whole(out, _as_file(result, out.suffix.lower()))
     print_json(result.to_dict()) if options.as_json else print(result)

@@ -32,7 +32,6 @@ def fit(options: FitOptions) -> None:
     Example: felicific fit scores.csv --proba score --label repaid --group sex --happiness "decision * loan" --gap 500
     --confidence 0.95
     """
-    from felicific._problem.change import EVERY_GROUP_LOSES
     from felicific._problem.loss import loss_text, loss_words
     from felicific.cli import in_the_shell
     from felicific.cli.outputs import check_target, print_json, working
@@ -45,8 +44,10 @@ def fit(options: FitOptions) -> None:
     if options.as_json:
         print_json(_summary(result, options.out))
         return
+    if result.chosen is not None:
+        print(f"Policy: {result.policy.kind}, chosen because {result.chosen}.")
     for sentence in result.policy.sentences(digits=4):
-        print(in_the_shell(sentence) if sentence.startswith((EVERY_GROUP_LOSES, "About ")) else sentence)
+        print(in_the_shell(sentence))
     name = result.policy.basis.loss_name
     print(f"Today the {loss_words(name)} is {loss_text(name, result.today.loss, 6)}.")
     for component, gap in zip(result.policy.components, result.today.gaps.tolist(), strict=True):
@@ -59,11 +60,12 @@ def fit(options: FitOptions) -> None:
 
 
 class _Result(NamedTuple):
-    """A policy, what is decided without it, and what can be promised of it."""
+    """A policy, what is decided without it, what can be promised of it, and why it is of its kind if nobody said so."""
 
     policy: Policy
     today: Outcome
     certificate: Certificate | None = None
+    chosen: str | None = None
 
 
 def _fitted(people: People, options: FitOptions) -> _Result:
@@ -71,25 +73,25 @@ def _fitted(people: People, options: FitOptions) -> _Result:
     from felicific._fit.safety import check_method
 
     check_method(options.method, options.confidence)
-    task, seen = people.task(options), people.seen(options)
-    if options.kind != "individual" and options.confidence is None:
+    task, seen, (kind, chosen) = people.task(options), people.seen(options), people.kind(options)
+    if kind != "individual" and options.confidence is None:
         from felicific._policy.solve import solve
 
         auto = task["change_cost"] == "auto"
-        moments = sums(people, options.kind, task["constraints"], looks_for_cost=auto)
-        return _Result(solve(moments, group_at_predict=not options.blind, **task), moments.today)
+        moments = sums(people, kind, task["constraints"], looks_for_cost=auto)
+        policy = solve(moments, group_at_predict=not options.blind, **task)
+        return _Result(policy, moments.today, chosen=chosen)
     from felicific.cli.model import classifier
 
     rows = people.source.read(pandas=True)
-    kind, sure = people.kind(options.kind), {"confidence": options.confidence, "method": options.method}
+    sure = {"confidence": options.confidence, "method": options.method}
     fair = classifier(people, rows, kind, **sure, **seen, **task)
-    return _Result(
-        fair.policy_, fair.frontier_.today, None if options.confidence is None else fair.certificate_
-    )
+    shown = None if options.confidence is None else fair.certificate_
+    return _Result(fair.policy_, fair.frontier_.today, shown, chosen)
 
 
 def sums(
-    people: People, kind: PolicyKind | None, constraints: list[Any], *, looks_for_cost: bool = False
+    people: People, kind: PolicyKind, constraints: list[Any], *, looks_for_cost: bool = False
 ) -> Moments:
     """The moments of all rows, with what requirements speak of, in folds where the cost of changes is found on them."""
     from felicific._people.folds import FOLDS
@@ -123,6 +125,7 @@ def sums(
 
 def _summary(result: _Result, out: Path) -> dict[str, Any]:
     from felicific._policy.basis import SHARES, write_outcome
+    from felicific.cli import in_the_shell
 
     policy = result.policy
     names = [component.name for component in policy.components]
@@ -146,7 +149,9 @@ def _summary(result: _Result, out: Path) -> dict[str, Any]:
 
     return {
         "policy": str(out),
-        "sentences": policy.sentences(),
+        "kind": policy.kind,
+        "chosen": result.chosen,
+        "sentences": [in_the_shell(sentence) for sentence in policy.sentences()],
         "fitted": outcome(policy.outcome),
         "expected_gaps": policy.expected_gaps(),
         "today": outcome(result.today),

@@ -65,15 +65,16 @@ def _trace(people: People, options: FrontierOptions) -> Frontier:
 
     _, constraints = read_asked(options, people.happiness, None)
     seen = people.seen(options)
-    if options.kind == "individual":
+    kind, _ = people.kind(options)
+    if kind == "individual":
         people.check_signal()
         asked = ("proba", "predicted", "sensitive_features", "happiness", "loss", "classes", "favourable")
         named = {name: getattr(people, name) for name in (*asked, "missing_group")}
         named |= {"y": people.label, "today": people.today, "sample_weight": people.weight}
-        return trace(people.rows(), policy=options.kind, constraints=constraints, **named, **seen)
+        return trace(people.rows(), policy=kind, constraints=constraints, **named, **seen)
     from felicific.cli.fit import sums
 
-    summed = sums(people, options.kind, constraints)
+    summed = sums(people, kind, constraints)
     return trace(summed, constraints=constraints, group_at_predict=not options.blind)
 
 
@@ -110,7 +111,7 @@ def _lines(line: Frontier) -> list[str]:
 
     last = len(line) - 1
     shown = sorted({round(i) for i in np.linspace(0, last, min(last + 1, 10))})
-    tiny = 1e-12 * np.abs(line.means).max(axis=(0, 1))
+    tiny = 1e-12 * np.nanmax(np.abs(line.means), axis=(0, 1))
     header = (
         "",
         loss_words(line.loss_name),

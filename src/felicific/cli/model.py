@@ -75,16 +75,21 @@ def classifier(people: People, rows: Table, kind: PolicyKind, **settings: Any) -
 
 
 def halves(
-    rows: Table, group: list[str], seed: int | None, cluster: str | None = None
+    rows: Table,
+    group: list[str],
+    seed: int | None,
+    cluster: str | None = None,
+    missing_group: str | None = None,
 ) -> tuple[Table, Table]:
     """Two random halves with the same mix of groups; no cluster is in both."""
-    refuse_identifiers(find_groups(resolve_groups(rows, group)), len(rows))
+    found = resolve_groups(rows, group, columns_only=True, missing_group=missing_group)
+    refuse_identifiers(find_groups(found), len(rows))
     if cluster is not None:
         by_lot = GroupShuffleSplit(1, test_size=0.5, random_state=seed)
         first, second = next(by_lot.split(rows, groups=rows[cluster]))
         return rows.iloc[first], rows.iloc[second]
     try:
-        first, second = train_test_split(rows, test_size=0.5, random_state=seed, stratify=rows[group])
+        first, second = train_test_split(rows, test_size=0.5, random_state=seed, stratify=found)
     except ValueError as error:
         raise DataError(
             f"The file cannot be halved with people of every group in both halves: {error}",

@@ -27,7 +27,7 @@ import typer
 PEOPLE, MEASURED, ASKED, OUTPUT = "The people", "What is measured", "What is asked", "Output"
 PANELS = (PEOPLE, MEASURED, ASKED, OUTPUT)
 
-PolicyKind = Literal["score", "individual", "label", "soft-label"]
+PolicyKind = Literal["auto", "score", "individual", "label", "soft-label"]
 Method = Literal["auto", "t", "hall", "exact", "bernstein", "betting"]
 Test = Literal["auto", "t", "betting"]
 WeightKind = Literal["frequency", "sampling"]
@@ -249,15 +249,15 @@ class Traced(Measured):
         ),
     ] = None
     kind: Annotated[
-        PolicyKind | None,
+        PolicyKind,
         typer.Option(
             "--policy",
             metavar="KIND",
-            help="What the policy sees besides the group: score, individual, label or soft-label. Default: score, "
-            "or label where there are no probabilities.",
+            help="What the policy sees besides the group: score, individual, label or soft-label. auto: score for two "
+            "classes and a group that is seen, else individual; label where there are no probabilities.",
             rich_help_panel=ASKED,
         ),
-    ] = None
+    ] = "auto"
     blind: Annotated[
         bool,
         typer.Option(

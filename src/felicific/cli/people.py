@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from felicific import Policy
 from felicific._people.columns import ordered_groups, stacked
 from felicific._policy.solve import check_inference
-from felicific._tables.groups import find_groups, resolve_groups
+from felicific._program.signal_names import choose_policy
+from felicific._tables.groups import UNDECIDED, find_groups, resolve_groups
 from felicific._tables.memory import take_column
 from felicific._typing import Array, Table
 from felicific.cli.files import Source, open_source
@@ -135,11 +136,12 @@ class People:
 
     def seen(self, options: Traced) -> dict[str, Any]:
         """Whether the policy sees the group, or how it infers the group, as FairClassifier takes it."""
-        sees_x, see_group = options.kind == "individual", not options.blind
+        sees_x, see_group = self.kind(options)[0] == "individual", not options.blind
         if sees_x and not see_group and self.group_proba is None:
             raise DataError(
                 "An individual policy that decides without the group infers it, and nobody said how likely each is.",
-                "Name a column for every group, --group-proba GROUP=COLUMN, or use --policy score.",
+                "Name a column for every group, --group-proba GROUP=COLUMN; or use --policy score, which needs none "
+                "and may take from every group.",
             )
         check_inference(self.group_proba, sees_x=sees_x, group_at_predict=see_group)
         return {"group_at_predict": see_group, "group_proba": self.group_proba}
@@ -158,9 +160,13 @@ class People:
         """All rows, in memory."""
         return self.source.read(pandas=self.pandas)
 
-    def kind(self, asked: PolicyKind | None) -> PolicyKind:
-        """What the policy will see: what is asked for, or the score, or the label where there is no score."""
-        return asked or ("label" if self.proba is None else "score")
+    def kind(self, options: Traced) -> tuple[PolicyKind, str | None]:
+        """What the policy will see, and why if that was left to the library."""
+        if options.kind != "auto":
+            return options.kind, None
+        scored, classes = self.proba is not None, len(self.classes or ())
+        chosen, why = choose_policy(classes, see_group=not options.blind, scored=scored)
+        return cast("PolicyKind", chosen.kind), why
 
     def scores(self, rows: Table) -> Array:
         """What the policy, or the model, says about some rows: probabilities, or labels where there are none."""
@@ -212,7 +218,12 @@ class People:
         assert self.policy is not None, "only a policy has chances"
         if self.policy.see_group and not self.group:
             raise DataError("This policy looks at the group.", "Name its column(s) with --group.")
-        group = resolve_groups(rows, self.sensitive_features) if self.policy.see_group else None
+        group = None
+        if self.policy.see_group:
+            unknown = self.policy.name_of_unknown(self.missing_group)
+            group = resolve_groups(
+                rows, self.group, columns_only=True, missing_group=unknown, remedy=UNDECIDED
+            )
         self.policy.check_group_proba(self.group_proba)
         believed = None
         if self.group_proba is not None:
@@ -305,8 +316,9 @@ def _known_groups(roles: Roles, rule: Policy | None, source: Source) -> list[Any
         return []
     if rule is not None:
         return list(rule.groups)
-    held = source.select(roles.group or []).relation.distinct().to_arrow_table().drop_null()
-    return list(find_groups(resolve_groups(held, roles.group, columns_only=True)))
+    held, named = source.select(roles.group or []).relation.distinct().to_arrow_table(), roles.missing_group
+    held = held if named is not None else held.drop_null()
+    return list(find_groups(resolve_groups(held, roles.group, columns_only=True, missing_group=named)))
 
 
 def _by_type(value: Any) -> tuple[str, Any]:

@@ -55,11 +55,11 @@ def report(options: ReportOptions) -> None:
         people = People.find(options)
         rows = people.source.read(pandas=True)
         if options.test is None:
-            rows, others = halves(rows, people.group, options.seed, people.cluster)
+            rows, others = halves(rows, people.group, options.seed, people.cluster, people.missing_group)
         else:
             others = People.find(replace(options, file=options.test)).source.read(pandas=True)
         sure = {"confidence": options.confidence, "method": options.method} | people.seen(options)
-        fair = classifier(people, rows, options.kind or "score", **sure, **people.task(options))
+        fair = classifier(people, rows, options.kind, **sure, **people.task(options))
         words: dict[str, Any] = {"command": command_line(), "model": None}
         if options.title is not None:
             words["title"] = options.title

@@ -167,13 +167,18 @@ def describe_audit(found: Audit, *, title: str | None = None, command: str | Non
             for part in found.components
         ],
         "today": found.to_dict(),
-        "ratios": [ratios.to_dict() for ratios in found.shown_ratios or (found.ratios,)],
+        "ratios": [ratios.to_dict() for ratios in found.shown_ratios or _ratios(found)],
         "reproduce": {
             "versions": versions(),
             "fingerprint": found.persons.fingerprint or NO_FINGERPRINT,
             "command": command,
         },
     }
+
+
+def _ratios(found: Audit) -> list[Any]:
+    """Those of all groups, if there are two that can be compared."""
+    return [found.ratios] if len(found.groups) - len(found.unknown) > 1 else []
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -422,7 +422,7 @@ def test_overflow_is_refused_by_name_at_every_door(tmp_path, refuses, everybody)
 def test_losses_that_overflow_are_refused_at_every_door(tmp_path, refuses):
     """So are losses."""
     good = make_columns()
-    asked = Asked(Happiness("decision", name="d"), {"loss": money})
+    asked = Asked(Happiness("decision", name="d"), {"loss": money}, gap=0.5)
     one = with_amount(good, 37, 1e301)
     doors = table_doors(one, asked, tmp_path, SOME) | fit_doors(one, asked)
     refused_at(doors, refuses, DataError, "The loss is so large")

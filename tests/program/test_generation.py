@@ -326,7 +326,7 @@ def accuracy_ledgers(p, y, group):
     ones = np.ones((n, 1, 1))
     component = Component("accuracy", "", "accuracy", looks_at_y=True, bounds=None)
     crowd = Crowd(
-        np.arange(2), (0, 1), (component,), np.zeros(1), np.ones(n), group, expected.argmax(axis=1), True
+        np.arange(2), (0, 1), (component,), np.zeros(1), np.full(n, 2.0), group, expected.argmax(axis=1), True
     )
     return (
         crowd,

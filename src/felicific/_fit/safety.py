@@ -77,8 +77,9 @@ def check_certifiable(gap: Any, problem: Problem, method: str) -> None:
                 "bias).",
             )
         if not asked.provable:
+            said = next((part.words for part in asked.comparisons(problem.components)), str(asked))
             raise ConstraintError(
-                f"That {asked} can never be shown, with any number of rows.",
+                f"That {said} can never be shown, with any number of rows.",
                 "Allow a little with confidence=, such as Losers(0.01), Ratio(..., 0.95) or Gap(..., 0.02).",
             )
     for part in problem.comparisons:

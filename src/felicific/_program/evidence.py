@@ -75,10 +75,10 @@ class Evidence:
         # Weights that do not count people: as many as there are rows, as if they weighed alike.
         scale = np.ones(len(mass)) if moments.counts else moments.rows / np.where(mass > 0, mass, 1.0)
         people, size, fractions = counted * scale[:, None], mass * scale, fractions_of(moments.components)
+        divisor = moments.divisor
         for q in tables:
             mean, square = (
-                np.einsum("zsdj,zsd->zj", sums, q) / moments.divisor
-                for sums in (moments.value, moments.square)
+                np.einsum("zsdj,zsd->zj", sums, q) / divisor for sums in (moments.value, moments.square)
             )
             held = people.copy()
             for j, k in fractions:

@@ -238,7 +238,8 @@ class Moments:
     @property
     def seen(self) -> Floats:
         """How many people of every group were seen: their weight where that counts people, else their rows."""
-        return self.people if self.counts else self.rows.astype(np.float64)
+        rows = self.rows.astype(np.float64)
+        return np.maximum(rows, self.people) if self.counts else rows
 
     @property
     def least(self) -> Floats:

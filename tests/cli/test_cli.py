@@ -19,9 +19,9 @@ from helpers import python_words
 from typer.models import OptionInfo
 
 from felicific import Happiness, Policy, audit, frontier, moments, solve
-from felicific.cli import app, in_the_shell, run
 from felicific.cli.model import halves
 from felicific.cli.options import PANELS
+from felicific.cli.words import app, in_the_shell, run
 from felicific.exceptions import FittedRowsWarning
 
 #: Policies of tests are saved with the salt of a seed, so that their lots are the same again.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ class Line:
     solve: Callable[[float], Point] | None = None
     limit: str = ""
 
-    @property
+    @cached_property
     def sign(self) -> float:
         """1 where larger positions are looser, -1 where they are tighter."""
         return -1.0 if self.limit == "at least" else 1.0

@@ -100,7 +100,7 @@ class Worth:
     problem: Problem
     batch: Batch
 
-    @property
+    @cached_property
     def knows_cost(self) -> bool:
         """Whether the loss can be known: it does not look at labels, or there are some."""
         return self.batch.labels is not None or not self.problem.loss.looks_at_y

@@ -19,8 +19,8 @@ from felicific._tables.memory import (
     cast_whole,
     column_names,
     is_frame,
+    largest_whole,
     take_column,
-    whole_extremes,
 )
 from felicific._typing import Floats
 from felicific.exceptions import HappinessError
@@ -38,7 +38,7 @@ Arguments = dict[str, Any]
 def may_wrap(tables: dict[str, Table]) -> frozenset[str]:
     """Which arrays or tables hold whole numbers so large that arithmetic on them could wrap around."""
     given = {name: table for name, table in tables.items() if table is not None}
-    return frozenset(name for name, table in given.items() if max(whole_extremes(table), default=0) >= SMALL)
+    return frozenset(name for name, largest in largest_whole(given).items() if largest >= SMALL)
 
 
 def unwrapped(call: Callable[[Arguments], Floats], given: Arguments, numbers: Floats, case: str) -> Floats:

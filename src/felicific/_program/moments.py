@@ -220,7 +220,7 @@ class Moments:
         """Weight inside ``among``, of shape (groups, components)."""
         return np.asarray(self.among.sum(axis=1))
 
-    @property
+    @cached_property
     def divisor(self) -> Floats:
         """What sums are divided by for means: 1 where nobody is counted, whose mean is then the origin."""
         return np.where(self.counted > 0, self.counted, 1.0)
@@ -230,12 +230,12 @@ class Moments:
         """Positions of the groups of which nothing is missing."""
         return known_groups(self.groups, self.attributes, self.unknown)
 
-    @property
+    @cached_property
     def people(self) -> Floats:
         """Weight of every group."""
         return np.asarray(self.mass.sum(axis=1))
 
-    @property
+    @cached_property
     def seen(self) -> Floats:
         """How many people of every group were seen: their weight where that counts people, else their rows."""
         rows = self.rows.astype(np.float64)
@@ -251,7 +251,7 @@ class Moments:
         """The largest one."""
         return np.asarray(self.value.max(axis=2).sum(axis=1) / self.counted)
 
-    @property
+    @cached_property
     def counts(self) -> bool:
         """Whether weights count people who were seen."""
         return are_counts(self.weight_kind, self.whole, self.total, int(self.rows.sum()))

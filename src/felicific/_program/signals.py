@@ -554,18 +554,20 @@ class ScoreCells(_Scored):
         self, stretches: Sequence[tuple[int, int]], classes: Sequence[str], digits: int = 12
     ) -> list[str]:
         """Say whose score lies from the first of these cells to the last."""
-        edges = [*self._starts.tolist(), Score(2, boundary=self.boundary).size(len(classes))]
-        return [self._described(edges[first], edges[last + 1], classes, digits) for first, last in stretches]
-
-    def _described(self, start: int, stop: int, classes: Sequence[str], digits: int) -> str:
-        """Say who is in the bins from one to before another."""
         k = len(classes)
-        low, high = lower_edges((start, stop), k, self.boundary)
-        if k == 2:
+        bins = [*self._starts.tolist(), Score(2, boundary=self.boundary).size(k)]
+        edges, owners = lower_edges(bins, k, self.boundary), self.today(k).tolist()
+        return [
+            self._described(edges[first], edges[last + 1], owners[first], classes, digits)
+            for first, last in stretches
+        ]
+
+    def _described(self, low: float, high: float, owner: int, classes: Sequence[str], digits: int) -> str:
+        """Say whose score lies above one edge and not above another, and whom the model gives some label."""
+        if len(classes) == 2:
             who, score = "a person", f"score for {classes[1]}"
         else:
-            who = f"a person whom the model labels {classes[start // (fine_per_class(k) + 1)]}"
-            score = "probability of it"
+            who, score = f"a person whom the model labels {classes[owner]}", "probability of it"
             high = 1.0 if high <= low else high
         if low < 0 and high >= 1:
             return f"{who} with any {score}"

@@ -183,11 +183,16 @@ def widener(table: Table) -> Callable[[Table], Table]:
     return widen
 
 
-def whole_extremes(table: Table) -> list[int]:
-    """The largest size of the numbers in every column of 64-bit whole numbers; an array is one column.
+def largest_whole(tables: Mapping[str, Table]) -> dict[str, int]:
+    """The largest size of a 64-bit whole number in each of some tables or arrays; 0 where there is none.
 
     Unsigned ones count as large whatever they hold: the negative of 3 wraps around already.
     """
+    return {name: max(_whole_extremes(table), default=0) for name, table in tables.items()}
+
+
+def _whole_extremes(table: Table) -> list[int]:
+    """The largest in every column; an array is one column."""
     if not is_frame(table):
         return _extremes(table)
     if is_mapping(table):

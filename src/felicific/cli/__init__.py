@@ -21,6 +21,7 @@ from felicific.cli.frontier import frontier
 from felicific.cli.report import report
 from felicific.cli.reproduce import reproduce
 from felicific.cli.sample_size import sample_size
+from felicific.cli.words import in_the_shell
 
 EXIT_CODES = """
 Exit codes: 0 done; 1 not possible, one line says why; 2 typed wrongly; 3 no policy meets what was asked;
@@ -84,89 +85,6 @@ def run(arguments: list[str]) -> int:
             safe = "".join(letter if letter.isprintable() or letter == "\n" else " " for letter in message)
             print(safe, file=sys.stderr)
         return code
-
-
-#: What the library's messages ask for in Python, and how a command line says it; then each argument by its option.
-IN_THE_SHELL = {
-    r"say Happiness\(\.\.\., rate=True\)": "write it as a comparison",
-    r"Happiness\(\.\.\., bounds=\(low, high\)\)": "--bounds LOW,HIGH",
-    r"leave bounds= or rate= out": "leave --bounds out",
-    r", without Happiness\(\.\.\.\)": "",
-    r"proba=\{class: column\}": "--proba CLASS=COLUMN",
-    r"group_proba=\{group: column\}": "--group-proba GROUP=COLUMN",
-    r"; of a FairClassifier, fair\.group_model_\.predict_proba\(X\)": "",
-    r"group_at_predict=False": "--no-group-at-predict",
-    r"(use|leave) group_at_predict=True": "leave --no-group-at-predict out",
-    r"audit\(\.\.\.\)": "felicific audit",
-    r"Floor\((['\"])(.+?)\1, (?:at_least=)?['\"]today['\"]\)": r"--floor '\2=today'",
-    r"let the policy see more( \(another policy=\))?": "let the policy see more (--policy individual; if it does not "
-    "see the group, with --group-proba GROUP=COLUMN)",
-    r"Say what people want more of: Losers\(.*?\)": "Give a --happiness that people want more of",
-    r"Losers\((\d[\d.]*)\)": r"--losers \1",
-    r"Ratio\(\.\.\., (\d[\d.]*)\)": r"--ratio \1",
-    r"Gap\(\.\.\., (\d[\d.]*)\)": r"--gap \1",
-    r"Gap\(\.\.\., (min_people=\d+)\)": r"\1",
-    r"Read tau \(the number that moves\), .* or move a Gap": "Leave --chart out, or ask for a --gap",
-    r"or several in a list": "or several, COLUMN,COLUMN",
-    r"Use fewer cells \(Score\(cells=\.\.\.\)\) or ": "Use ",
-    r" \([^()]* with Score\(monotone=False\)\)": "",
-    r"Save policy\.resalted\(\), or fit it with random_state=None": "Leave --seed out",
-    r"Pass what the model's predict_proba returns": "Name their column(s) with --proba",
-}
-OPTIONS = {
-    "classes": "class",
-    "random_state": "seed",
-    "sample_weight": "weight",
-    "sensitive_features": "group",
-    "y": "label",
-} | {
-    name: name.replace("_", "-")
-    for name in (
-        *(
-            "between",
-            "bounds",
-            "change_cost",
-            "cluster",
-            "column",
-            "confidence",
-            "favourable",
-            "gap",
-            "group_proba",
-        ),
-        *(
-            "happiness",
-            "key",
-            "loss",
-            "loss_slack",
-            "method",
-            "min_people",
-            "missing_group",
-            "policy",
-            "predicted",
-        ),
-        *("proba", "today", "weight_kind"),
-    )
-}
-
-
-def in_the_shell(text: str) -> str:
-    """A message of the library that names options where it names arguments."""
-    import re
-
-    for said, meant in IN_THE_SHELL.items():
-        text = re.sub(said, meant, text)
-    names = "|".join(OPTIONS)
-    # An option may take NAME=VALUE itself; what stands in quotes was named by the user.
-    argument = rf"(--[\w-]+ '?)?(?<![\w'])({names})=(?:'([^']*)'|(-?[\d.]*\d)|(?![\w'=]))"
-
-    def option(found: re.Match[str]) -> str:
-        before, name, text, number = found.groups()
-        value = text if text is not None else number
-        return found[0] if before else f"--{OPTIONS[name]}" + ("" if value is None else f" {value}")
-
-    text = re.sub(argument, option, text)
-    long = "|".join(name for name in OPTIONS if "_" in name)
-    return re.sub(rf"(?<![\w'])({long})(?![\w'=(])", lambda found: f"--{OPTIONS[found[1]]}", text)
 
 
 def explain(error: BaseException) -> tuple[int, str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from felicific.cli.options import ASKED, OUTPUT, PEOPLE, Answer, Bounded, Chart, Evidence, Label, Measured
+from felicific.cli.words import in_the_shell
 
 if TYPE_CHECKING:
     from felicific._fit.judged import Alternatives
@@ -70,7 +71,6 @@ def alternatives(options: AlternativesOptions) -> None:
     --happiness decision
     """
     from felicific._files import write_whole
-    from felicific.cli import in_the_shell
     from felicific.cli.outputs import check_target, print_json, working
 
     for path, kinds in (

@@ -23,6 +23,7 @@ from felicific.cli.options import (
     MinPeople,
     Today,
 )
+from felicific.cli.words import in_the_shell
 
 if TYPE_CHECKING:
     from felicific import Audit
@@ -113,7 +114,6 @@ def audit(options: AuditOptions) -> None:
     Example: felicific audit loans.csv --decision approved --group sex --happiness "decision * loan" --unit $
     """
     from felicific._files import write_whole
-    from felicific.cli import in_the_shell
     from felicific.cli.inputs import read_between
     from felicific.cli.outputs import check_target, print_json, working
     from felicific.exceptions import DataError

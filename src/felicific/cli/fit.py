@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from felicific.cli.options import OUTPUT, Answer, Fitted, PolicyKind
+from felicific.cli.words import in_the_shell
 
 if TYPE_CHECKING:
     from felicific import Moments, Policy
@@ -33,7 +34,6 @@ def fit(options: FitOptions) -> None:
     --confidence 0.95
     """
     from felicific._problem.loss import loss_text, loss_words
-    from felicific.cli import in_the_shell
     from felicific.cli.outputs import check_target, print_json, working
     from felicific.cli.people import People
 
@@ -125,7 +125,6 @@ def sums(
 
 def _summary(result: _Result, out: Path) -> dict[str, Any]:
     from felicific._policy.basis import SHARES, write_outcome
-    from felicific.cli import in_the_shell
 
     policy = result.policy
     names = [component.name for component in policy.components]

@@ -27,7 +27,7 @@ from felicific._audit.result import (
     titled,
 )
 from felicific._capabilities import remedy
-from felicific._problem.change import every_group_loses, nothing_to_repair
+from felicific._problem.change import every_group_loses, few_counted, nothing_to_repair
 from felicific._problem.happiness import Component
 from felicific._statistics.gaps import change_interval
 from felicific._statistics.intervals import check_confidence, with_changed
@@ -267,7 +267,12 @@ def _remarks(before: Audit, after: Audit, components: tuple[Change, ...], level:
         found += every_group_loses(
             [change.component], groups, was, is_, f"afterwards, {_known(shown, level)}"
         )
-    return found
+    # Of fractions, whether enough are left; their denominators are components too.
+    was, is_ = (
+        np.array([[means.get(group, math.nan) for means in side] for group in before.groups])
+        for side in ([part.before for part in components], [part.after for part in components])
+    )
+    return found + few_counted(what, [repr(group) for group in before.groups], was, is_, "on these rows")
 
 
 def _known(shown: bool, confidence: float) -> str:

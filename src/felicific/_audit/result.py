@@ -496,7 +496,7 @@ def _rows_of(found: ComponentAudit) -> list[tuple[str, ...]]:
 HEADER = ("group", "n", "mean", "low", "high", "method")
 ASKED, ASKED_HEADER = (
     "What was asked of the policy, on these people",
-    ("asked", "is", "here", "low", "high", "verdict"),
+    ("asked", "is", "here", "low", "high", "by the estimate"),
 )
 
 

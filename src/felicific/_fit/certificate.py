@@ -170,7 +170,7 @@ def _worded(
         for component in components
         if component.name in found.gaps
     ]
-    parts += found.kept
+    parts += map(_clause, found.kept)
     if found.loss is not None and is_accuracy(loss_name):
         parts.append(f"the accuracy at least {math.floor(1e4 * (1.0 - found.loss)) / 1e4:.2%}")
     elif found.loss is not None:
@@ -183,6 +183,12 @@ def _worded(
     if silent:
         sentence += f" Nothing can be promised of the rest: {'; '.join(silent)}."
     return replace(found, sentence=sentence)
+
+
+def _clause(words: str) -> str:
+    """What was asked for as part of a sentence: means that are compared lack a verb."""
+    what, _, limit = words.rpartition(" at ")
+    return f"the {what} is at {limit}" if words.startswith(("gap of ", "mean ")) else words
 
 
 def _condition(found: Certificate) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Self, TypeVar
 
@@ -46,6 +46,8 @@ class Fitted(ABC):
         Where the sums do not tell what another policy of this kind would do to each of them; never stored.
     certificate : Certificate, or None
         What was shown on people held out.
+    said : dict of str to dict
+        What was asked for, where a safe fit aims at more: the words and numbers that it has, by the words of the aim.
     """
 
     problem: Problem
@@ -53,6 +55,7 @@ class Fitted(ABC):
     share_randomized: float
     people: People | None
     certificate: Certificate | None = None
+    said: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
         # People stay out of files, and a frontier is solved again from what is kept.
@@ -112,7 +115,7 @@ class Fitted(ABC):
 
     def _with(self, policy: Policy, line: Frontier) -> Self:
         """With another policy of a frontier that stays the same, and what it does to the people of this one."""
-        policy = self.restated(self.finished(policy))
+        policy = self._as_said(self.restated(self.finished(policy)))
         old, new = self.policy.basis.evidence, policy.basis.evidence
         if old is not None and new is not None:  # of how many people means are known, no policy changes
             known = replace(old, variance=new.variance)
@@ -120,6 +123,16 @@ class Fitted(ABC):
         fresh = replace(self, policy=policy, share_randomized=share_drawn(policy, self.people))
         vars(fresh)["frontier"] = line
         return fresh
+
+    def _as_said(self, policy: Policy) -> Policy:
+        """With what was asked for, where more than that is kept at every place of the frontier."""
+        if not self.said:
+            return policy
+        kept = tuple(replace(one, **self.said.get(one.words, {})) for one in policy.basis.requirements)
+        prices = {
+            self.said.get(name, {"words": name})["words"]: price for name, price in policy.prices.items()
+        }
+        return replace(policy, basis=replace(policy.basis, requirements=kept), prices=prices)
 
     def finished(self, policy: Policy) -> Policy:
         """A policy of the frontier with the salt of this one, decided as this one is."""
@@ -143,21 +156,19 @@ class Fitted(ABC):
         )
         trial = Trial(method, confidence, asked.comparisons, fitted, tuple(shares))
         policy, certificate = certify(self.policy, self.frontier, trial, held_out, self.finished)
-        found = replace(self, problem=asked, certificate=certificate)._with(policy, self.frontier)
-        # What was asked for is what was shown, not what is kept at this place of the frontier.
-        gaps, basis = gaps_asked(asked.requirements, asked.components), found.policy.basis
         said: dict[str, dict[str, Any]] = {
             aim.words: {"words": told.words, "upper": told.at_most}
             for aim, told in zip(aimed, shares, strict=True)
         }
         for aim, told in zip(self.problem.comparisons, asked.comparisons, strict=True):
-            said[aim.words] = {"words": told.words, **told.sides}
-        kept = tuple(replace(one, **said.get(one.words, {})) for one in basis.requirements)
-        prices = {
-            said.get(name, {"words": name})["words"]: price for name, price in found.policy.prices.items()
-        }
-        basis = replace(basis, asked=gaps, requirements=kept)
-        fresh = replace(found, policy=replace(found.policy, basis=basis, prices=prices))
+            # A gap that moves along the frontier says no number there.
+            for words in (aim.words, aim.words.rpartition(" at ")[0]) if aim.plain else (aim.words,):
+                said[words] = {"words": told.words, **told.sides}
+        shown = replace(self, problem=asked, certificate=certificate, said=said)
+        found = shown._with(policy, self.frontier)
+        # Of gaps, too, what was asked for is what was shown, not what is kept at this place of the frontier.
+        basis = replace(found.policy.basis, asked=gaps_asked(asked.requirements, asked.components))
+        fresh = replace(found, policy=replace(found.policy, basis=basis))
         vars(fresh)["frontier"] = self.frontier
         return fresh
 

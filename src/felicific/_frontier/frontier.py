@@ -148,6 +148,19 @@ class Frontier:
     def __len__(self) -> int:
         return len(self.points)
 
+    def __repr__(self) -> str:
+        # Short, and without solving anything.
+        names = [component.name for component in self.components]
+        return f"Frontier(components={names}, groups={list(self.groups)})"
+
+    def __str__(self) -> str:
+        ends = [self.points[0], self.points[-1]]
+        gaps, losses = (
+            " to ".join(f"{round(number, 12) + 0.0:.6g}" for number in numbers)
+            for numbers in ([point.tau for point in ends], [point.outcome.loss for point in ends])
+        )
+        return f"{len(self)} policies from {self.course}: {gaps}, at a loss of {losses}."
+
     @property
     def widths(self) -> dict[str, float]:
         """What is allowed at tau 1 of everything that moves: by component, or by the words of its requirement."""

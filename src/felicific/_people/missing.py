@@ -18,8 +18,8 @@ from felicific.exceptions import DataError, FelicificError
 #: What to do about a missing value, and about a missing group.
 FILL = "Fill it in: without those rows, those people would be left out."
 UNKNOWN = (
-    "Fill it in, or say missing_group='unknown' (already where a policy is fitted that sees the group): without those "
-    "rows, those people would be left out."
+    "Fill it in, or say missing_group='unknown' (a policy that sees the group has to be fitted with it, too): without "
+    "those rows, those people would be left out."
 )
 
 

@@ -21,7 +21,7 @@ from felicific._documents import (
     refused,
     write_means,
 )
-from felicific._problem.change import every_group_loses, few_counted, nothing_to_repair
+from felicific._problem.change import NEGLIGIBLE, every_group_loses, few_counted, nothing_to_repair
 from felicific._problem.happiness import Component
 from felicific._problem.rows import MEASURES, Asked
 from felicific._program.evidence import Evidence
@@ -75,12 +75,14 @@ class Basis:
         """What group means make of every requirement that compares people, and who is not compared, in sentences."""
         found = []
         for asked in self.requirements:
+            component, number = components[asked.j], asked.reached(means)
             if asked.measure == "mean":
-                continue  # the group means are stated anyway
-            number = asked.reached(means)
-            text = f"{number:.6g}" if asked.measure == "ratio" else components[asked.j].quantity(number)
+                # The group means are stated anyway; of who loses, the share of all of them.
+                found += [f"Asked for: {asked.words}. It is {100 * number:.6g} %."] * component.aside
+                continue
+            text = f"{number:.6g}" if asked.measure == "ratio" else component.quantity(number)
             each = zip(asked.names, asked.means(means).tolist(), strict=True)
-            whose = ", ".join(f"{components[asked.j].quantity(mean)} in {name!r}" for name, mean in each)
+            whose = ", ".join(f"{component.quantity(mean)} in {name!r}" for name, mean in each)
             found.append(f"Asked for: {asked.words}. It is {text} ({whose}).")
             if asked.left_out:
                 who = ", ".join(f"{name!r} ({people:,.6g} people)" for name, people in asked.left_out.items())
@@ -95,6 +97,10 @@ class Basis:
             return []
         asked = [self.asked.get(component.name, math.inf) for component in components]
         found = nothing_to_repair(components, self.today.gaps, asked, f"{whom}, as is decided today")
+        if found and outcome.changed is not None and (outcome.changed > NEGLIGIBLE).any():
+            found = [
+                f"{found[0]} What it changes all the same is for the loss, or so that the gap can be shown."
+            ]
         where, means = f"{whom}, compared with today", (self.today.means, outcome.means)
         found += few_counted(components, groups, *means, where)
         return found + every_group_loses(components, groups, *means, where, by_policy=True)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from felicific._problem.criteria import CRITERIA
-from felicific._problem.happiness import written
 from felicific._problem.rows import Asked
 from felicific._problem.unions import known_groups
 from felicific._program.evidence import Evidence
@@ -108,12 +107,11 @@ def outlook(policy: Policy) -> str:
     text = f"{whom}, a gap of about {gaps_in_words(policy, expected_gaps(policy), 2)}"
     each = _comparisons(policy)
     asked = [
-        f"{_measured(policy, one, number)} where the {one.words} was asked for"
+        f"{_measured(policy, one, number)} (asked for: {one.words})"
         for one, number in zip(each, _expected(policy, each, None), strict=True)
     ]
-    return (
-        f"{text}{' between all groups' if asked else ''} must be expected{''.join(f', {a}' for a in asked)}."
-    )
+    between = f" between all{' known' if policy.unknown is not None else ''} groups" if asked else ""
+    return f"{text}{between} must be expected{''.join(f', and {part}' for part in asked)}."
 
 
 def gaps_in_words(policy: Policy, gaps: Mapping[str, float], digits: int = 6) -> str:
@@ -181,17 +179,19 @@ def _short(policy: Policy, evidence: Evidence, asked: Asked) -> tuple[float, str
     exceeds = apart > ABOUT * allowed
     if counted[u] >= FEW and not (exceeds and allowed > 0):
         return None
-    said = f"{number:.6g}" if ratio else component.quantity(number)
+    said, few = f"{number:.6g}" if ratio else component.quantity(number), max(round(float(counted[u])), 1)
+    people = "1 person" if few == 1 else f"{few:,} people"
+    expected = f"{_measured(policy, asked, chance)} of {component.name!r} must be expected"
     text = (
-        f"A{_measured(policy, asked, chance)[1:]} of {component.name!r} must be expected from "
-        f"{written(float(counted[u]), 3)} people in {asked.names[u]!r} by chance alone, {said} was asked for: "
+        f"A{expected[1:]} from {people} in {asked.names[u]!r} by chance alone, {said} was asked for: "
+        if exceeds
+        else f"Only {people} in {asked.names[u]!r} tell of it: {expected} by chance alone ({said} was asked for): "
     )
     remedies = [f"ask for {'at most' if ratio else 'at least'} that"] * exceeds
     remedies += ["pool groups"] * (len(counted) > 2)
     size = inside @ evidence.size
-    if size[u] < FEW and (size >= FEW).sum() > 1:
-        written_so = f"{asked.measure.capitalize()}(..., min_people={FEW})"
-        remedies.append(f"leave small ones out ({written_so}, in the shell --min-people {FEW})")
+    if size[u] < FEW and (size >= FEW).sum() > 1 and " people or more" not in asked.words:
+        remedies.append(f"leave small ones out ({asked.measure.capitalize()}(..., min_people={FEW}))")
     badness = (
         allowed / max(apart, 1e-300) if allowed else -apart / (1.0 if ratio else max(component.widest, apart))
     )

@@ -48,7 +48,7 @@ from felicific._policy.basis import (
 from felicific._policy.expected import expected_gaps, expected_reached, outlook, too_few
 from felicific._policy.lottery import SEEDED, check_keys, draw, keys_as_text, make_salt
 from felicific._policy.sql import Names
-from felicific._problem.change import EVERY_GROUP_LOSES, cost_of_changes, three_points
+from felicific._problem.change import EVERY_GROUP_LOSES, FEW_LEFT, cost_of_changes, three_points
 from felicific._problem.happiness import Component, fractions_of, measured, read_component
 from felicific._problem.loss import is_accuracy, loss_text, loss_words
 from felicific._problem.unions import Attribute, known_groups, read_attributes
@@ -363,7 +363,10 @@ class Policy(ABC):
     def cautions(self) -> list[str]:
         """What whoever fitted it should be warned of, the worst first."""
         remarks = self.basis.remarks(self.components, self.wording.groups, self.outcome, self._whom)
-        return [text for text in remarks if text.startswith(EVERY_GROUP_LOSES)] + too_few(self)
+        worst = [
+            text for start in (EVERY_GROUP_LOSES, FEW_LEFT) for text in remarks if text.startswith(start)
+        ]
+        return worst + too_few(self)
 
     # -----------------------------------------------------------------------------------------------------
     # Use

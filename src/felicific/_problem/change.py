@@ -17,6 +17,7 @@ from felicific._typing import Floats
 
 #: How the worst of it begins.
 EVERY_GROUP_LOSES = "Every group loses"
+FEW_LEFT = "Few are left to be compared"
 
 #: Most groups whose means are spelled out.
 GROUPS = 4
@@ -219,11 +220,11 @@ def few_counted(
             continue
         component, share = components[j], components[k]
         each = ", ".join(
-            f"{share.quantity(is_[z])} instead of {share.quantity(was[z])} in group {groups[z]}"
+            f"{100 * is_[z]:.3g} % instead of {100 * was[z]:.3g} % of group {groups[z]}"
             for z in fewer[:GROUPS]
         )
         found.append(
-            f"Few are left to be compared: {where}, people {share.name} are {each}. Where that is not meant, add "
+            f"{FEW_LEFT}: {where}, people {share.name} are {each}. Where that is not meant, add "
             f'Floor("{share.name}", at_least="today") beside what is asked of {component.name!r}.'
         )
     return found

@@ -130,7 +130,7 @@ class Intake:
         used = [name for name in self.hidden if name in names]
         if used:
             raise DataError(
-                f"The model itself uses the group column {used[0]!r}, so it cannot decide without it.",
+                f"The model itself was trained with the group column {used[0]!r}, so it cannot decide without it.",
                 "Train the model without that column, or leave group_at_predict=True.",
             )
         return select_columns(X, list(names), "the model")

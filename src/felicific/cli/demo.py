@@ -154,16 +154,16 @@ def _points(loans: _Loans) -> Any:
 
     fair, dollars = loans.fair, loans.fair.policy_.components[0]
     title = "What tuning does and what fairness does,\non the fitted people"
-    table = Table(title=title, title_justify="left", title_style="bold")
-    table.add_column("", min_width=len("unconstrained"))
-    groups = [str(group) for group in fair.policy_.groups]
-    for name in ("accuracy", "gap", *(f"{what}, {group}" for what in ("gain", "lose") for group in groups)):
-        table.add_column(name, justify="right")
+    table = Table("", title=title, title_justify="left", title_style="bold")
     points = {**fair.outcomes_, "taking from nobody": loans.giving.outcomes_["proposed"]}
-    for name, point in points.items():
-        shares = [f"{share:.2%}" for part in (point.gains, point.loses) for share in part[:, 0]]
-        gap = dollars.cell(round(float(point.gaps[0])))
-        table.add_row(name, f"{1 - point.loss:.2%}", gap, *shares)
+    for name in points:
+        table.add_column(name, justify="right")
+    table.add_row("accuracy", *(f"{1 - point.loss:.2%}" for point in points.values()))
+    table.add_row("gap", *(dollars.cell(round(float(point.gaps[0]))) for point in points.values()))
+    for what, name in (("gains", "gain"), ("loses", "lose")):
+        for z, group in enumerate(fair.policy_.groups):
+            shares = (f"{getattr(point, what)[z, 0]:.2%}" for point in points.values())
+            table.add_row(f"{name}, {group}", *shares)
     return table
 
 

@@ -112,18 +112,14 @@ def _lines(line: Frontier) -> list[str]:
     last = len(line) - 1
     shown = sorted({round(i) for i in np.linspace(0, last, min(last + 1, 10))})
     tiny = 1e-12 * np.nanmax(np.abs(line.means), axis=(0, 1))
-    header = (
-        "",
-        loss_words(line.loss_name),
-        *(f"gap of {titled(c)}" for c in line.components),
-        "",
-    )
+    measured = [j for j, component in enumerate(line.components) if not component.aside]
+    header = ("", loss_words(line.loss_name), *(f"gap of {titled(line.components[j])}" for j in measured), "")
 
     def row(name: str, loss: float, gaps: Any) -> tuple[str, ...]:
         first = loss_text(line.loss_name, loss)
         # What is left of an exact zero after rounding is zero to a reader.
-        numbers = (gap if gap > tiny[j] else 0.0 for j, gap in enumerate(gaps))
-        return (name, first, *(c.cell(gap) for c, gap in zip(line.components, numbers, strict=True)), "")
+        numbers = [gap if gap > tiny[j] else 0.0 for j, gap in enumerate(gaps)]
+        return (name, first, *(line.components[j].cell(numbers[j]) for j in measured), "")
 
     rows = [row("today", line.today.loss, line.today.gaps)]
     rows += [row(line.place(i), line.loss[i], line.gaps[i]) for i in shown]

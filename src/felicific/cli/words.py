@@ -16,10 +16,16 @@ IN_THE_SHELL = {
     r"group_at_predict=False": "--no-group-at-predict",
     r"(use|leave) group_at_predict=True": "leave --no-group-at-predict out",
     r"audit\(\.\.\.\)": "felicific audit",
-    r"Floor\((['\"])(.+?)\1, (?:at_least=)?['\"]today['\"]\)": r"--floor '\2=today'",
+    r"Floor\((['\"])(.+?)\1, (?:at_least=)?['\"]today['\"]\)": r'--floor "\2=today"',
     r"let the policy see more( \(another policy=\))?": "let the policy see more (--policy individual; if it does not "
     "see the group, with --group-proba GROUP=COLUMN)",
     r"Say what people want more of: Losers\(.*?\)": "Give a --happiness that people want more of",
+    r"A decision needs at least two different classes: pass classes=": "Name the column of every class: --proba "
+    "CLASS=COLUMN, each once; or the decisions of today, --today COLUMN",
+    r"by a Floor or a Budget": "by --floor or --budget",
+    r"Ask for a Gap of it": "Ask for a --gap of it",
+    r"[Ll]eave confidence out": "leave --confidence out",
+    r"fewer than min_people": "fewer than --min-people",
     r"Losers\((\d[\d.]*)\)": r"--losers \1",
     r"Ratio\(\.\.\., (\d[\d.]*)\)": r"--ratio \1",
     r"Gap\(\.\.\., (\d[\d.]*)\)": r"--gap \1",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from felicific._problem.change import EVERY_GROUP_LOSES, FEW_LEFT
 from felicific._problem.criteria import CRITERIA
 from felicific.plots import clean, labels
 from felicific.report.slider import choice_view, moved_people
@@ -349,7 +350,7 @@ def _outlook(content: Content) -> str:
 def _remarks(content: Content) -> list[str]:
     """That every group loses, or that there was nothing to repair: of a choice as compared, of an audit as noted."""
     found = content["change"]["remarks"] if content["kind"] == "choice" else content["today"]["notes"]
-    said = ("Every group loses", "It only takes", "Nothing to repair")
+    said = (EVERY_GROUP_LOSES, FEW_LEFT, "It only takes", "Nothing to repair")
     return [clean(_said(content, text), 600) for text in found if text.startswith(said)]
 
 

@@ -157,6 +157,7 @@ class People:
             "decisions": None if decided is None else np.asarray(decided),
             "clusters": None if cluster is None else _vector(cluster, "cluster"),
             "group probabilities": None if group_proba is None else _by_group(group_proba),
+            "folds": fold,
         }
         for what, column in given.items():
             if column is not None and len(column) != n:
@@ -166,36 +167,23 @@ class People:
         if checked is not None and not checked.all():
             present = np.flatnonzero(checked)
             x, rows, checked = take_rows(x, present), rows[present], checked[present]
-            given = {what: None if column is None else column[present] for what, column in given.items()}
-            fold = None if fold is None else fold[present]
-            for what in ("probabilities", "group probabilities"):
-                held = given[what]
-                if held is not None and held.dtype.kind == "O":
-                    # Numbers again, where only a missing one, in an absent row, made them objects.
-                    given[what] = np.array(held.tolist())
+            given = {
+                what: _present(column, present, "probabilities" in what) for what, column in given.items()
+            }
         labels, values = given["labels y"], np.asarray(given["groups"])
         refuse_no_cluster(given["clusters"], rows)
         known = find_groups(values) if groups is None else _plain(groups)
         if groups is None and first_row is None:
             refuse_identifiers(known, len(values), None if checked is None else float(checked.sum()))
-        decisions, truths = problem.decisions, problem.labels
+        if labels is not None:
+            refuse_missing_labels(labels, values, rows)
 
         def coded(what: str, classes: Array, name: str) -> Codes | None:
             column = given[what]
             return None if column is None else encode_labels(column, classes, name, rows)
 
-        chances = given["group probabilities"]
-        if isinstance(group_proba, Mapping) and chances is not None:
-            chances = chances[:, list(ordered_groups({name: i for i, name in enumerate(group_proba)}, known))]
-        if chances is not None:
-            chances = check_group_proba(chances, chances.shape[-1], rows)
-        odds, flat = given["decisions"], True
-        if odds is not None:
-            flat = odds.ndim == 1
-            odds = one_hot(odds, decisions, rows) if flat else check_proba(odds, len(decisions), rows)
-        if labels is not None:
-            refuse_missing_labels(labels, values, rows)
-        label_codes = coded("labels y", truths, "label")
+        decisions, truths = problem.decisions, problem.labels
+        odds, flat = _odds(given["decisions"], decisions, rows)
         # As a happiness function sees them: arithmetic on narrow numbers would wrap.
         seen = {"group": values} | ({} if labels is None else {"y": labels})
         wide = widener(seen)(seen)
@@ -206,7 +194,7 @@ class People:
             codes=encode_groups(values, known, rows),
             groups=known,
             y=wide.get("y"),
-            labels=label_codes,
+            labels=coded("labels y", truths, "label"),
             weight=checked,
             weight_kind=weight_kind,
             cluster=given["clusters"],
@@ -215,9 +203,9 @@ class People:
             today=coded("decisions of today", decisions, "decision of today"),
             odds=odds,
             drawn=not flat,
-            group_proba=chances,
+            group_proba=_chances(given["group probabilities"], group_proba, known, rows),
             decisions=decisions if problem.looks_at_today else None,
-            fold=fold,
+            fold=given["folds"],
             n_folds=n_folds,
             attributes=tuple(name if type(name) in (str, int) else str(name) for name in attributes),
             unknown=unknown,
@@ -363,6 +351,30 @@ def one_hot(decided: Any, decisions: Array, rows: Codes) -> Floats:
 def joint_of(proba: Floats, group_proba: Floats) -> Floats:
     """p(label, group given x) of shape (n, L, groups), as if the label told nothing more of the group."""
     return np.asarray(proba[:, :, None] * group_proba[:, None, :])
+
+
+def _present(column: Array | None, rows: Codes, numbers: bool) -> Array | None:
+    """Some rows of a column; numbers again, where only a missing one, in an absent row, made them objects."""
+    if column is None:
+        return None
+    held = column[rows]
+    return np.array(held.tolist()) if numbers and held.dtype.kind == "O" else held
+
+
+def _odds(decided: Array | None, decisions: Array, rows: Codes) -> tuple[Floats | None, bool]:
+    """The probability of each decision, and whether each person's was one of them and not drawn."""
+    if decided is None or decided.ndim == 1:
+        return None if decided is None else one_hot(decided, decisions, rows), True
+    return check_proba(decided, len(decisions), rows), False
+
+
+def _chances(given: Array | None, said: Any, groups: tuple[Any, ...], rows: Codes) -> Floats | None:
+    """p(group given x), in the order of the groups."""
+    if given is None:
+        return None
+    if isinstance(said, Mapping):
+        given = given[:, list(ordered_groups({name: i for i, name in enumerate(said)}, groups))]
+    return check_group_proba(given, given.shape[-1], rows)
 
 
 def _by_group(group_proba: Any) -> Array:

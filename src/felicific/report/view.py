@@ -318,7 +318,7 @@ def _points(content: Content, names: Names) -> list[list[str]]:
 
 
 def _losers(content: Content, names: Names) -> list[list[str]]:
-    """Who would lose less, and what it costs: at most so many of each group, the share of each, and the loss."""
+    """Who would lose less, and what it costs: at most so many of each group, the loss, and the share of each."""
     rows = content.get("losers", ())
     if not rows:
         return []
@@ -331,7 +331,7 @@ def _losers(content: Content, names: Names) -> list[list[str]]:
         who = "as proposed" if i == 0 else f"at most {limit} of each group" if row["at_most"] else "nobody"
         reached = row["loss"] is not None
         cells = [next(shares) if reached else "" for _ in names.groups]
-        found.append([who, *cells, next(goods) if reached else "out of reach"])
+        found.append([who, next(goods) if reached else "out of reach", *cells])
     return found
 
 

@@ -19,9 +19,10 @@ from helpers import python_words
 from typer.models import OptionInfo
 
 from felicific import Happiness, Policy, audit, frontier, moments, solve
+from felicific.cli import app, run
 from felicific.cli.model import halves
 from felicific.cli.options import PANELS
-from felicific.cli.words import app, in_the_shell, run
+from felicific.cli.words import in_the_shell
 from felicific.exceptions import FittedRowsWarning
 
 #: Policies of tests are saved with the salt of a seed, so that their lots are the same again.
@@ -582,7 +583,7 @@ def test_fit_says_what_to_expect(folder, works):
     found = json.loads(works(f"{FIT} --gap 200 --json --force"))
     assert found["expected_gaps"] == Policy.load("policy.json").expected_gaps()
     said = in_the_shell("Every group loses: ... Add Floor('a b', 'today') or let the policy see more.")
-    assert "Add --floor 'a b=today' or let the policy see more (--policy individual;" in said
+    assert 'Add --floor "a b=today" or let the policy see more (--policy individual;' in said
 
 
 # ---------------------------------------------------------------------------------------------------------

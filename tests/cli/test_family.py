@@ -236,7 +236,7 @@ def test_what_every_group_loses_is_said_in_the_words_of_the_shell(table, capsys)
     _, audited, _ = call(f"audit all.csv --policy-file policy.json {common}", capsys)
     for text in (out, audited):
         assert "Every group loses" in text
-        assert "Add --floor 'decision=today'" in text
+        assert 'Add --floor "decision=today"' in text
         assert "--policy individual; if it does not see the group, with --group-proba GROUP=COLUMN" in text
         assert not python_words(text)
 

@@ -447,7 +447,7 @@ def test_classifiers_that_are_no_model_of_the_group():
     telling = table.assign(group=codes(table["group"]))
     seeing = GaussianNB().fit(telling[["group", "loan"]], telling["group"])
     refused(
-        "uses the group column",
+        "trained with the group column",
         "without that column",
         lambda: fitted(telling, y, of_label, group_proba=seeing),
     )

@@ -14,11 +14,13 @@ from felicific.cli.options import (
     OUTPUT,
     PEOPLE,
     Answer,
+    Between,
     Evidence,
     Gap,
     Limited,
     Measured,
     Method,
+    MinPeople,
     Today,
 )
 from felicific.cli.words import in_the_shell
@@ -69,23 +71,8 @@ class AuditOptions(Measured, Evidence, Limited, Answer):
             rich_help_panel=ASKED,
         ),
     ] = False
-    between: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Whose ratios: everybody of each value of this column of --group; of each combination, "
-            "COLUMN,COLUMN. Given twice, of each. Default: all groups. Gaps and --require are of all groups.",
-            rich_help_panel=ASKED,
-        ),
-    ] = None
-    min_people: Annotated[
-        float,
-        typer.Option(
-            metavar="NUMBER",
-            help="Groups of fewer people have no ratio; below 1, a share of all people.",
-            rich_help_panel=ASKED,
-        ),
-    ] = 0.0
+    between: Between = None
+    min_people: MinPeople = 0.0
     gap: Gap = None  # named again to stand beside --require
     require: Annotated[
         bool,

@@ -64,8 +64,8 @@ Between = Annotated[
     list[str] | None,
     typer.Option(
         metavar="COLUMN",
-        help="Who is compared by gaps and ratios: everybody of each value of this column of --group; of each "
-        "combination, COLUMN,COLUMN. Given twice, each is asked for. Default: all groups.",
+        help="Who is compared by gaps and ratios (in an audit by ratios alone): everybody of each value of this column "
+        "of --group; of each combination, COLUMN,COLUMN. Given twice, each is asked for. Default: all groups.",
         rich_help_panel=ASKED,
     ),
 ]

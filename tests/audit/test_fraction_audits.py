@@ -153,3 +153,19 @@ def test_what_cannot_be_promised_of_a_ratio():
     line = frontier(sums)
     with pytest.raises(ConstraintError, match="no limits along a frontier of 'precision_parity'"):
         line.band(table["score"], table, "y", happiness=PRECISION, sensitive_features="group")
+
+
+def test_a_comparison_says_that_few_are_left():
+    """Where a fraction counts less than half as many of a group as before, with their shares."""
+    rng = np.random.default_rng(0)
+    group, y = np.repeat(["a", "b"], 100), rng.integers(0, 2, 200)
+    before = np.ones(200, dtype=int)
+    after = np.where((group == "a") & (np.arange(200) % 10 > 1), 0, 1)
+    both = [
+        audit(decided, None, y, happiness="precision_parity", sensitive_features=group)
+        for decided in (before, after)
+    ]
+    found = [text for text in compare(*both).remarks if text.startswith("Few are left")]
+    assert len(found) == 1
+    assert "20 % instead of 100 % of group 'a'" in found[0]
+    assert "'b'" not in found[0]

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
-from felicific import FairClassifier, Happiness, Losers, Score, audit
+from felicific import FairClassifier, Happiness, Losers, Ratio, Score, audit
 from felicific._audit.methods import Measure
 from felicific._fit.safety import HELD_OUT, Trial, split
 from felicific._policy.lottery import make_salt
@@ -495,3 +495,24 @@ def test_what_was_asked_keeps_its_words(kind):
     ]
     assert [*fair.policy_.reached] == words
     assert {name for name in fair.policy_.prices if "%" in name} <= {*words}
+    assert [*fair.at(gap=0.15).policy_.reached] == words
+
+
+def test_ratios_and_gaps_keep_their_words_in_sentences():
+    """Also along the frontier of a safe fit; and its certificate is a sentence with a verb."""
+    rng = np.random.default_rng(1)
+    X, group = rng.normal(size=(6_000, 2)), np.where(rng.random(6_000) < 0.5, "a", "b")
+    y = (X[:, 0] + 0.4 * (group == "b") + rng.logistic(size=6_000) > 0).astype(int)
+    model = FrozenEstimator(LogisticRegression().fit(X[:1_000], y[:1_000]))
+    words = "mean 'decision' of every group at least 0.5 of the highest"
+    fair = FairClassifier(
+        model, happiness="decision", constraints=[Ratio("decision", 0.5)], confidence=0.9, random_state=0
+    ).fit(X, y, sensitive_features=group)
+    assert [*fair.policy_.reached] == [words] == [*fair.at(gap=0.1).policy_.reached]
+    assert "the mean 'decision' of every group is at least 0.5 of the highest" in fair.certificate_.sentence
+    group = group.astype(object)
+    group[:300] = None
+    gap = FairClassifier(
+        model, happiness="decision", gap=0.4, confidence=0.9, missing_group="unknown", random_state=0
+    ).fit(X, y, sensitive_features=group)
+    assert "gap of 'decision' at most 0.4" in " ".join(gap.policy_.sentences())

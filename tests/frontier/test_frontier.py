@@ -375,3 +375,15 @@ def test_a_gap_among_the_constraints_counts_for_a_table_as_for_its_moments(refus
     ):
         with refuses(ConstraintError, "Gap(...)", remedy="one place"):
             ask()
+
+
+def test_a_frontier_prints_in_a_line():
+    """From where to where it goes; and nothing is solved to name it."""
+    people = {
+        "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
+        "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
+        "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
+    }
+    line = frontier(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision")
+    assert repr(line) == "Frontier(components=['decision'], groups=['f', 'm'])"
+    assert str(line) == "2 policies from the least gap to the least loss: 0 to 0.25, at a loss of 0.125 to 0."

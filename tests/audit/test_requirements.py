@@ -349,3 +349,14 @@ def test_the_shell(tmp_path):
     assert found["smallest ratio"]["estimate"] == pytest.approx(min(means) / max(means), abs=1e-9)
     for row in rows:
         assert any(row["words"] in line and line.endswith(row["verdict"]) for line in text.splitlines())
+
+
+def test_where_nobody_at_all_is_counted_nothing_can_be_told():
+    """A policy for precision that approves none of these people."""
+    rng = np.random.default_rng(0)
+    table = {"g": np.repeat(["a", "b"], 200), "s": rng.random(400).round(2)}
+    table["y"] = (rng.random(400) < table["s"]).astype(int)
+    roles = {"proba": "s", "y": "y", "sensitive_features": "g", "happiness": "precision_parity"}
+    policy = solve(table, gap=0.05, random_state=0, **roles)
+    (row,) = audit(policy, table | {"s": np.full(400, 0.01)}, **roles).requirements
+    assert (row.met, row.verdict) == (None, "cannot be told")

@@ -68,10 +68,9 @@ class Judge:
         if gap is None:
             return RequirementAudit(words, component, "gap", _unknown(UNMEASURED), None)
         asked = Asked(words, 0, "gap", np.zeros((0, 0)), (), upper=width)
-        size = max(abs(mean.estimate) for mean in self.found[name].means.values() if mean.n)
-        met = (
-            asked.met(gap.estimate, size) if all(mean.n for mean in self.found[name].means.values()) else None
-        )
+        means = [self.found[name].means[persons.groups[z]] for z in known_groups(persons)]
+        size = max((abs(mean.estimate) for mean in means if mean.n), default=0.0)
+        met = asked.met(gap.estimate, size) if all(mean.n for mean in means) else None
         return RequirementAudit(words, component, "gap", gap, met)
 
     def _judged(self, asked: Asked) -> RequirementAudit:

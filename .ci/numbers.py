@@ -68,7 +68,7 @@ LIMITS: dict[str, tuple[float, float | None]] = {
     "parameters of type Any": (510, None),
     "parameters of type Any, %": (12.5, None),
     "fit: hops": (330, 60),
-    "audit: hops": (275, 60),
+    "audit: hops": (276, 60),
     "report: hops": (1_020, 600),
     "report: calls of check_proba": (1, 1),
     "report: calls of check_weights": (1, 1),

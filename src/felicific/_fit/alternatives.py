@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from felicific._audit.audit import measure
 from felicific._audit.comparison import compare
+from felicific._audit.measured import measure
 from felicific._audit.persons import EachPerson, persons_of
 from felicific._audit.persons import known_groups as known_groups_of
 from felicific._audit.result import Audit, Interval

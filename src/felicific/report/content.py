@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from felicific._audit.audit import judged, measure
 from felicific._audit.band import band_along
 from felicific._audit.comparison import Comparison, compare
+from felicific._audit.measured import judged, measure
 from felicific._audit.persons import EachPerson
 from felicific._audit.result import Audit, plain, plain_all
 from felicific._fit.certificate import Certificate

@@ -1,0 +1,247 @@
+"""From what every person gets to an audit: means, gaps and ratios of requirements with their intervals and tests."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from felicific._audit.methods import Measure, measure_component, measure_loss
+from felicific._audit.persons import Persons, known_groups
+from felicific._audit.requirements import Judge
+from felicific._audit.result import NOBODY, Audit, ComponentAudit, GapTest, Interval, RequirementAudit
+from felicific._policy.policy import Policy
+from felicific._problem.happiness import Component, written
+from felicific._statistics.gaps import (
+    chance_gap,
+    limits_name,
+    limits_p_values,
+    range_interval,
+    range_name,
+    spread_of,
+)
+from felicific._typing import Codes, Floats, Truths
+
+#: What is said of people whose group is missing.
+UNKNOWN = "group not known, not compared"
+
+#: What n is where people do not count alike.
+_EFFECTIVE = "n is as many independent people as would tell as much"
+
+
+def measure(
+    persons: Persons,
+    allowed: list[float],
+    *,
+    confidence: float = 0.95,
+    method: str = "auto",
+    simultaneous: bool = False,
+    loss_name: str = "",
+) -> Audit:
+    """Make intervals for what is known person by person; ``allowed`` are the gaps to test (infinite: none)."""
+    (n_groups, n_components), known = persons.sample.n.shape, known_groups(persons)
+    alpha = 1.0 - confidence
+    apart = alpha / (n_groups * n_components) if simultaneous else alpha
+    together = alpha / n_components if simultaneous else alpha
+    components = tuple(
+        _set_aside(_audit_component(persons, j, known, method, apart, together, allowed[j]))
+        for j in range(n_components)
+    )
+    loss = measure_loss(persons, method)
+    return Audit(
+        components=components,
+        loss=None if loss is None else loss.intervals(alpha)[0],
+        groups=persons.groups,
+        rows=persons.rows,
+        confidence=confidence,
+        simultaneous=simultaneous,
+        notes=tuple(_notes(persons, known, components)),
+        persons=persons,
+        loss_name=loss_name,
+        unknown=tuple(persons.groups[z] for z in range(n_groups) if z not in known),
+    )
+
+
+def judged(
+    found: Audit, policy: Policy, today: Floats | None, method: str = "auto"
+) -> tuple[RequirementAudit, ...]:
+    """What was asked of a policy, and what the people of its audit make of it; ``today`` are means without it."""
+    alpha = 1.0 - found.confidence
+
+    def compare(persons: Persons, j: int, places: Codes) -> ComponentAudit:
+        return _audit_component(persons, j, places, method, alpha, alpha, math.inf)
+
+    return Judge(found, policy, today, method, compare).rows()
+
+
+def _set_aside(part: ComponentAudit) -> ComponentAudit:
+    """Of what only requirements speak of, group means alone, unless they ask for its gap."""
+    if not part.component.aside or part.test is not None:
+        return part
+    return replace(part, gap=None, bias=math.nan, corrected_gap=None)
+
+
+def _audit_component(
+    persons: Persons,
+    j: int,
+    known: Codes,
+    method: str,
+    apart: float,
+    together: float,
+    allowed: float,
+) -> ComponentAudit:
+    everyone, component = measure_component(persons, j, method), persons.components[j]
+    how = (method, apart, together, allowed)
+    held = np.flatnonzero(everyone.sample.n > 0)
+    if len(held) == len(persons.groups) and len(known) > 1:
+        return _measured(component, persons.groups, everyone, known, *how)
+    return _without_some(component, persons.groups, everyone.only(held), held, known, *how)
+
+
+def _without_some(
+    component: Component,
+    groups: tuple[Any, ...],
+    found: Measure,
+    held: Codes,
+    known: Codes,
+    method: str,
+    apart: float,
+    together: float,
+    allowed: float,
+) -> ComponentAudit:
+    """One component, a fraction, in some groups of which nobody is counted: of these there is no number."""
+    low, high = component.bounds or (-math.inf, math.inf)
+    none = replace(NOBODY, low=low, high=high)
+    some, compared = tuple(groups[z] for z in held), np.flatnonzero(np.isin(held, known))
+    if len(compared) > 1:
+        part = _measured(component, some, found, compared, method, apart, together, allowed)
+    else:
+        means = dict(zip(some, _with_unknown(found.intervals(apart), compared), strict=True))
+        note = "one group only" if len(known) < 2 else "fewer than two groups have somebody counted"
+        gap = replace(none, low=0.0, high=component.widest, note=note)
+        test = GapTest(allowed, 1.0, 1.0, "undecided") if math.isfinite(allowed) else None
+        part = ComponentAudit(component, means if some else {}, gap, math.nan, test)
+    part = replace(part, means={group: part.means.get(group, none) for group in groups})
+    if len(compared) == len(known):
+        return part
+    # Without some groups a gap can be shown to be more, and never to be at most so much.
+    test = part.test
+    if test is not None:
+        test = replace(test, p_exceeds=1.0, verdict=_verdict(test.p_value, 1.0, together))
+    spread = part.gap
+    note = "not of groups in which nobody is counted"
+    return replace(part, gap=spread and replace(spread, note=spread.note or note), test=test)
+
+
+def _measured(
+    component: Component,
+    groups: tuple[Any, ...],
+    everyone: Measure,
+    known: Codes,
+    method: str,
+    apart: float,
+    together: float,
+    allowed: float,
+) -> ComponentAudit:
+    found = everyone if len(known) == len(groups) else everyone.only(known)
+    sample, n_groups = found.sample, len(known)
+    # What was asked for is used for the gap too; otherwise the studentised range, where it may be trusted.
+    by_range = found.method in ("t", "hall") or (method == "auto" and found.normal)
+    span = (
+        range_interval(found.pairs, together)
+        if by_range
+        else spread_of(found.limits(together / (2.0 * n_groups)))
+    )
+    widest = math.inf if found.bounds is None else found.bounds[1] - found.bounds[0]
+    gap = Interval(
+        float(sample.mean.max() - sample.mean.min()),
+        min(float(span[0]), widest),
+        min(float(span[1]), widest),
+        float(sample.n.min()),
+        range_name(n_groups, rate=found.rate) if by_range else limits_name(found.words),
+    )
+    test = None
+    if math.isfinite(allowed):
+        p = (
+            found.p_values(allowed)
+            if by_range
+            else limits_p_values(found.limits, n_groups, allowed, together)
+        )
+        test = GapTest(allowed, *p, _verdict(*p, together))
+    means = dict(zip(groups, _with_unknown(everyone.intervals(apart), known), strict=True))
+    bias = chance_gap(found.pairs)
+    bias = min(bias, widest) if math.isfinite(bias) else bias
+    part = ComponentAudit(component, means, gap, bias, test)
+    if found.method != "t" or not everyone.skewed.any():
+        return part
+    better = everyone.by("hall").intervals(apart)
+    part = replace(part, corrected={groups[z]: better[z] for z in np.flatnonzero(everyone.skewed)})
+    if not found.skewed.any():
+        return part
+    low, high = range_interval(sample, together, corrected=True)
+    words = f"{gap.method}, widened for skewness"
+    corrected = replace(gap, low=float(low), high=min(float(high), widest), method=words)
+    return replace(part, corrected_gap=corrected)
+
+
+def _with_unknown(means: list[Interval], known: Codes) -> list[Interval]:
+    """Means of all groups; of those that are not known, it is said that they are not compared."""
+    return [
+        mean if z in known else replace(mean, note="; ".join([UNKNOWN, *([mean.note] if mean.note else [])]))
+        for z, mean in enumerate(means)
+    ]
+
+
+def _verdict(p_value: float, p_exceeds: float, alpha: float) -> str:
+    if p_value <= alpha:
+        return "more"
+    return "at most" if p_exceeds <= alpha else "undecided"
+
+
+def _notes(persons: Persons, known: Codes, components: tuple[ComponentAudit, ...]) -> list[str]:
+    notes = []
+    if persons.loss_sample is None:
+        notes.append("The loss needs labels, and there are none.")
+    if persons.weighted:
+        kind = "sampling weights" if persons.sampling else "frequencies"
+        total = persons.sizes.sum()
+        notes.append(
+            f"The weights are {kind}: {persons.rows:,} rows stand for {written(total, 6)} people"
+            + (f", which adds no evidence; {_EFFECTIVE}." if persons.sampling else ", who all count.")
+        )
+    if len(known) < len(persons.groups):
+        unknown = np.delete(persons.sizes, known).sum()
+        notes.append(
+            f"The group of {written(unknown, 6)} of {written(persons.sizes.sum(), 6)} people is not known: they are "
+            "counted and shown, and not compared."
+        )
+    if persons.clusters is not None:
+        notes.append(
+            f"The rows come in {persons.clusters:,} clusters, and intervals go by how much these vary; {_EFFECTIVE}."
+        )
+    doubtful = [found.component.name for found in components if found.corrected]
+    if doubtful:
+        notes.append(
+            f"The values of {', '.join(map(repr, doubtful))} are so skewed that t intervals hold the truth less often "
+            "than stated; corrected ones are given beside them, and tests rest on Chebyshev's inequality."
+        )
+    likely = [c.name for c, looks in zip(persons.components, _look_like_rates(persons), strict=True) if looks]
+    if likely and persons.countable:
+        notes.append(
+            f"The values of {', '.join(map(repr, likely))} are all 0 or 1 here. If they can be nothing else, say "
+            "Happiness(..., rate=True): intervals are then exact."
+        )
+    if any(found.test is not None and found.test.at_most == 0.0 for found in components):
+        notes.append("A gap of exactly 0 can be refuted and never shown.")
+    return notes
+
+
+def _look_like_rates(persons: Persons) -> Truths:
+    """Components of unknown range whose squares have the mean of the values, as those of 0 and 1 do."""
+    sample, unknown = persons.sample, np.array([component.bounds is None for component in persons.components])
+    mean = sample.mean + persons.origin
+    variance = sample.sd**2 * (sample.n - 1.0) / np.maximum(sample.n, 1.0)
+    alike = (np.abs(variance - mean * (1.0 - mean)) <= 1e-9).all(axis=0)
+    return np.asarray(alike & (variance > 0).any(axis=0) & unknown)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from felicific._policy.solve import solve
     from felicific._problem.happiness import Happiness
     from felicific._problem.losers import Losers
+    from felicific._problem.missing_labels import MissingLabels
     from felicific._problem.requirements import Budget, Floor, Gap, Ratio
     from felicific._program.moments import Moments
     from felicific._program.signals import Individual, Score
@@ -44,6 +45,7 @@ __all__ = [
     "Individual",
     "InfeasibleError",
     "Losers",
+    "MissingLabels",
     "Moments",
     "Policy",
     "Ratio",
@@ -72,6 +74,7 @@ _HOME = {
     "_policy.solve": ["solve"],
     "_problem.happiness": ["Happiness"],
     "_problem.losers": ["Losers"],
+    "_problem.missing_labels": ["MissingLabels"],
     "_problem.requirements": ["Budget", "Floor", "Gap", "Ratio"],
     "_program.moments": ["Moments"],
     "_program.signals": ["Individual", "Score"],

@@ -154,7 +154,7 @@ def test_a_ratio_does_not_depend_on_where_sums_are_counted_from(origin):
     """It is of the means themselves; a constant in the happiness, which is another one, changes it."""
     table = people(13)
     sums, asked = moments(table, **ROLES), [Ratio("paid", 0.85, between="race")]
-    there = solve(sums._around(np.array([origin])), constraints=asked)
+    there = solve(sums.around(np.array([origin])), constraints=asked)
     assert there.loss == pytest.approx(solve(sums, constraints=asked).loss, abs=1e-9)
     (reached,) = there.reached.values()
     assert reached >= 0.85 - 1e-9

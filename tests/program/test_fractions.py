@@ -368,7 +368,7 @@ def test_sites_add(table, seed):
     )
     np.testing.assert_allclose(both.today.means, whole.today.means, rtol=1e-9, atol=1e-12)
     for name in ("value", "among", "today_value"):
-        around = both._around(whole.origin)
+        around = both.around(whole.origin)
         np.testing.assert_allclose(getattr(around, name), getattr(whole, name), rtol=1e-9, atol=1e-9)
 
 
@@ -390,7 +390,7 @@ def test_engines_agree(engine):
     for happiness in (PRECISION, [dollars, "negative_predictive_parity"]):
         here, there = sums_of(table, happiness), sums_of(lazy, happiness)
         assert there.components == here.components
-        around = there._around(here.origin)
+        around = there.around(here.origin)
         np.testing.assert_allclose(around.value, here.value, rtol=1e-12, atol=1e-9)
         np.testing.assert_allclose(there.today.means, here.today.means, rtol=1e-12)
     roles = {"proba": "score", "y": "y", "sensitive_features": "group", "happiness": PRECISION, "gap": 0.05}

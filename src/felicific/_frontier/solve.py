@@ -18,6 +18,7 @@ from felicific._policy.lottery import make_salt
 from felicific._policy.solve import Kind, Said, check_sums
 from felicific._problem.asked import check_constraints
 from felicific._problem.happiness import HappinessLike
+from felicific._problem.missing_labels import MissingLabelsLike
 from felicific._problem.problem import Problem
 from felicific._problem.rows import Requirement, rows_of
 from felicific._program.changes import ChangeCost, check_change_cost, cost_by_sums
@@ -52,6 +53,8 @@ def frontier(
     missing_group: str | None = None,
     group_proba: Mapping[Any, Any] | None = None,
     key: str | Array | None = None,
+    missing_labels: MissingLabelsLike = None,
+    hidden: float | None = None,
 ) -> Frontier:
     """The exact trade-off between loss and gap; of a ratio, the least loss for some values of it.
 
@@ -74,8 +77,10 @@ def frontier(
     random_state : None, int or NumPy generator
         Where the lottery's salt comes from.
     policy, proba, y, sensitive_features, happiness, loss, classes, favourable, predicted, today, sample_weight,
-    missing_group, group_proba, key :
+    missing_group, group_proba, key, missing_labels :
         Of a table: as for :func:`felicific.solve`. Individual policies need it in memory.
+    hidden : number of 1 or more, optional
+        As for :func:`felicific.solve`: the frontier is then one of worst cases.
 
     Returns
     -------
@@ -109,11 +114,13 @@ def frontier(
         missing_group,
         group_proba,
         key,
+        missing_labels,
     )
     salt, listed = make_salt(random_state), check_constraints(constraints)
     cost = check_change_cost(change_cost)
     if isinstance(source, Moments):
         said.refuse_beside_moments()
+        source = source.completed(hidden)
         check_sums(source)
         joined = source.joined()
         closing = Closing.of(gap, listed, joined.components, move)
@@ -126,7 +133,7 @@ def frontier(
         closing = Closing.of(closed, listed, problem.components, move)
         if kind.sees_x:
             return _individual(people, problem, cast(Individual, kind), salt, closing, cost)
-        joined = compute_moments(people, problem, cast(Signal, kind)).joined()
+        joined = compute_moments(people, problem, cast(Signal, kind)).completed(hidden).joined()
         joined.check_complete()
         return _cells(joined, closing, group_at_predict, salt, cost)
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from felicific._problem.missing_labels import SAY
 from felicific._tables.memory import as_vector, distinct, encode, null_rows
-from felicific._typing import Array, Codes, Floats
+from felicific._typing import Array, Codes, Floats, Truths
 from felicific.exceptions import DataError
 
 #: How far the probabilities of one person may be from summing to one (single precision models reach 1e-7).
@@ -19,12 +20,6 @@ PROBABILITY_TOLERANCE = 1e-6
 CHUNK = 131_072
 
 
-#: What to do where labels are missing.
-LOST = (
-    "Leaving those people out would fit the policy to those who have a label, and measure it on them: that is right "
-    "only where labels were lost by chance. Otherwise find the labels."
-)
-
 #: Groups whose missing labels are counted out in a message.
 GROUPS = 6
 
@@ -32,16 +27,24 @@ GROUPS = 6
 def no_label(what: str, counts: Mapping[str, Sequence[int]], rows: int, first: str) -> DataError:
     """Some people have no label: how many of which group, and what leaving them out would mean.
 
-    ``counts`` are, by the group as it is to be written, how many have none, and of how many.
+    ``counts`` are, by the group as it is to be written, how many have none, and of how many; empty where the groups are
+    not known.
     """
     gone = sum(int(none) for none, _ in counts.values())
     worst = sorted(counts.items(), key=lambda item: -item[1][0] / item[1][1])[:GROUPS]
-    each = ", ".join(f"{none:,} of {n:,} in group {group}" for group, (none, n) in worst)
+    each = ", ".join(f"{_share(none, n)} of {group}" for group, (none, n) in worst)
     more = f" (and {len(counts) - GROUPS} more groups)" if len(counts) > GROUPS else ""
     return DataError(
-        f"{what} is missing (null, NaN or None) in {gone} of {rows} rows, first in {first}: {each}{more}.",
-        LOST,
+        f"{what} is missing in {gone:,} of {rows:,} rows ({_share(gone, rows)}): {each}{more}; first in {first}. "
+        "Leaving them out would fit the policy to the people who have one.",
+        SAY,
     )
+
+
+def _share(part: int, whole: int) -> str:
+    """A part of people in per cent; of few, and of nearly all, not rounded to none or to all."""
+    share = 100.0 * part / whole
+    return f"{share:.0f} %" if part in (0, whole) or 1.0 <= share <= 99.0 else f"{share:.2g} %"
 
 
 def refuse_missing_labels(labels: Array, group: Array, rows: Codes) -> None:
@@ -136,6 +139,28 @@ def _normalise(array: Floats, rows: Codes, normalised: Floats, of: str = "class"
             )
     for k in range(array.shape[1]):
         np.divide(array[:, k], sums, out=normalised[:, k])
+
+
+def check_label_odds(odds: Any, labelled: Truths, rows: Codes) -> Floats:
+    """Chances of having a label, each from 0 to 1, and not 0 for anybody who has one."""
+    chances = as_vector(odds, "odds")
+    if chances.dtype.kind not in "biuf":
+        raise DataError(f"The odds are {chances.dtype}, not numbers.", "Pass chances from 0 to 1.")
+    chances = chances.astype(np.float64)
+    wrong = ~((chances >= 0.0) & (chances <= 1.0))
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        raise DataError(
+            f"The odds of row {rows[i]} are {chances[i]}.",
+            "Odds are the chance, from 0 to 1, with which somebody was to have a label.",
+        )
+    wrong = labelled & (chances == 0.0)
+    if wrong.any():
+        raise DataError(
+            f"Row {rows[int(np.argmax(wrong))]} has a label, and its odds are 0: that cannot be.",
+            "Pass the chance with which a label was to be seen, as policy.apply(..., odds=True) wrote it.",
+        )
+    return chances
 
 
 def check_weights(sample_weight: Any, n: int, first_row: int | None = None) -> Floats | None:

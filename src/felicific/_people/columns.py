@@ -11,9 +11,18 @@ import numpy as np
 from felicific._people.checks import check_weights
 from felicific._people.folds import folds_by_content, folds_by_key
 from felicific._people.weights import WeightKind, check_weight_kind
+from felicific._problem.missing_labels import MissingLabels
 from felicific._problem.problem import as_classes
 from felicific._tables.groups import attributes_of, check_missing_group, groups_of_present
-from felicific._tables.memory import as_vector, column_names, count_rows, distinct, is_frame, take_column
+from felicific._tables.memory import (
+    as_vector,
+    column_names,
+    count_rows,
+    distinct,
+    is_frame,
+    null_rows,
+    take_column,
+)
 from felicific._typing import Array, Floats, Table
 from felicific.exceptions import DataError, GroupError
 
@@ -29,6 +38,7 @@ PURPOSES = {
     "cluster": "cluster",
     "key": "key",
     "group_proba": "group_proba",
+    "odds": "odds",
 }
 
 #: How the probabilities of groups are named.
@@ -63,6 +73,10 @@ class Columns:
         In how many parts people are summed up; 0 for none.
     missing_group : str, or None
         What people whose group is missing are called; None where none may be.
+    missing_labels : MissingLabels, or None
+        What is known of missing labels; None where none may be missing.
+    odds : tuple of column names or arrays
+        The chances of having a label, which are added up; those of ``missing_labels``.
     """
 
     group: Any = None
@@ -79,10 +93,14 @@ class Columns:
     key: Any = None
     folds: int = 0
     missing_group: str | None = None
+    missing_labels: MissingLabels | None = None
+    odds: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
         check_weight_kind(self.weight_kind)
         check_missing_group(self.missing_group)
+        if self.missing_labels is not None:
+            object.__setattr__(self, "odds", self.missing_labels.columns)
 
     # -----------------------------------------------------------------------------------------------------
     # Names
@@ -121,11 +139,13 @@ class Columns:
         known = [] if table is None else column_names(table)
         return {name: purpose for name, purpose in self.named.items() if name in known}
 
-    def complete(self, names: Iterable[str]) -> list[str]:
-        """Those of some columns in which no value may be missing."""
+    def complete(self, names: Iterable[str], *, labels: bool = False) -> list[str]:
+        """Those of some columns in which no value may be missing; ``labels`` says whether something looks at them."""
         free = (
             [] if self.missing_group is None else [name for name in self.group_names if isinstance(name, str)]
         )
+        if isinstance(self.y, str) and not (labels and self.missing_labels is None):
+            free.append(self.y)
         return [name for name in names if name not in free]
 
     @property
@@ -156,9 +176,8 @@ class Columns:
             labels = (
                 self.column(table, "today") if self.predicted is None else self.column(table, "predicted")
             )
+        labels = without_missing(labels, weight)
         if classes is None and labels is not None:
-            if weight is not None and len(weight) == len(labels):  # other lengths are refused later
-                labels = labels[weight > 0]
             classes = distinct(labels)
         if classes is None:
             raise no_classes()
@@ -179,8 +198,24 @@ class Columns:
             "attributes": attributes_of(table, self.group, self.columns_only),
             "unknown": self.missing_group,
             "group_proba": self.group_chances(table),
+            **self.read_missing(table),
             **self.read_folds(table),
         }
+
+    def read_missing(self, table: Table) -> dict[str, Any]:
+        """What is known of missing labels, for :meth:`People.of`."""
+        if self.missing_labels is None or self.y is None:
+            return {}
+        if self.missing_labels.estimates:
+            raise DataError(
+                "MissingLabels(odds=...) is a classifier, and here there are scores only.",
+                "Name the column of the chances that it gives, or use FairClassifier, which asks it.",
+            )
+        parts = [
+            take_column(table, name, "odds") if isinstance(name, str) else as_vector(name, "odds")
+            for name in self.odds
+        ]
+        return {"missing": self.missing_labels, "label_odds": added_odds(parts)}
 
     def _groups(self, table: Table, weight: Floats | None) -> Array:
         return groups_of_present(table, self.group, weight, self.columns_only, self.missing_group, fresh=True)
@@ -222,6 +257,12 @@ class Columns:
                 "People of a table that is not in memory are divided into folds, and nothing says who they are.",
                 "Name the column that identifies people in key=, or collect the table first.",
             )
+        for name in self.odds:
+            if not isinstance(name, str):
+                raise DataError(
+                    f"odds is a {type(name).__name__}, and the table is not in memory.",
+                    "Name a column of the table, MissingLabels(odds=column), or collect the table first.",
+                )
         check_by_group(self.group_proba)
         for group, name in (self.group_proba or {}).items():
             if not isinstance(name, str):
@@ -251,6 +292,29 @@ class Columns:
     def for_classes(self, classes: list[Any]) -> Columns:
         """With the columns of probabilities in the order of the classes."""
         return self if self.proba is None else replace(self, proba=ordered_names(self.proba, classes))
+
+
+def without_missing(labels: Array | None, weight: Floats | None) -> Array | None:
+    """Labels that are there, of people who are; whole again where only missing ones made floats of them."""
+    if labels is None:
+        return None
+    if weight is not None and len(weight) == len(labels):  # other lengths are refused later
+        labels = labels[weight > 0]
+    lost = null_rows(labels)
+    if not len(lost):
+        return labels
+    held = np.delete(labels, lost)
+    whole = held.dtype.kind == "f" and bool((held == np.rint(held)).all())
+    return held.astype(np.int64) if whole else held
+
+
+def added_odds(parts: Sequence[Array]) -> Array | None:
+    """The chances of several columns together; None without any."""
+    if not parts:
+        return None
+    if len(parts) == 1:
+        return parts[0]
+    return np.asarray(np.sum([np.asarray(part, dtype=np.float64) for part in parts], axis=0))
 
 
 def no_classes() -> DataError:

@@ -85,7 +85,8 @@ class LazyPeople:
     def _refuse_missing(self) -> None:
         """Raise, with the count over the whole table, if a used column is missing somewhere."""
         named, weight = self.columns.named, self.columns.weight
-        work = partial(missing_values, named, weight, self.columns.complete(self.plan.used), by_group=True)
+        needed = self.columns.complete(self.plan.used, labels=self.problem.looks_at_y)
+        work = partial(missing_values, named, weight, needed, by_group=True)
         missing = self.engine.fold(work, Missing.__add__, list(self.plan.used))
         if missing is not None:
             missing.refuse()
@@ -112,6 +113,8 @@ class LazyPeople:
             first_row=0,
             fold=None if not columns.folds else np.empty(0, dtype=np.intp),
             n_folds=columns.folds,
+            missing=columns.missing_labels,
+            label_odds=np.empty(0) if columns.odds else None,
         )
 
 
@@ -132,7 +135,8 @@ class Reader:
             table = {name: take_column(table, name, named.get(name, "the happiness")) for name in self.used}
             table |= {name: _floats(table[name]) for name in self.used if name not in named}
             table = {name: column.view(Values) for name, column in table.items()}
-        missing_values(named, columns.weight, columns.complete(self.used), table, place).refuse()
+        needed = columns.complete(self.used, labels=self.problem.looks_at_y)
+        missing_values(named, columns.weight, needed, table, place).refuse()
         weight = check_weights(columns.column(table, "weight"), count_rows(table), place.start)
         group = groups_of_present(table, columns.group, weight, True, columns.missing_group, fresh=True)
         proba = None
@@ -156,6 +160,7 @@ class Reader:
             group_proba=columns.group_chances(table) if isinstance(columns.group_proba, tuple) else None,
             groups=self.groups,
             first_row=place.start,
+            **columns.read_missing(table),
             **columns.read_folds(table),
         )
 
@@ -182,7 +187,7 @@ def no_rows(weight: Any = None) -> DataError:
 def check_kind(engine: Engine, name: str, purpose: str) -> None:
     """Refuse a column that is not there, or that holds no numbers where these are needed."""
     kind = engine.kind(name, purpose)
-    if purpose in ("proba", "sample_weight", "group_proba") and kind not in NUMERIC:
+    if purpose in ("proba", "sample_weight", "group_proba", "odds") and kind not in NUMERIC:
         raise DataError(
             f"The column {name!r}, needed for {purpose}, holds {'text' if kind == 'text' else 'no numbers'}.",
             "Name a column of numbers.",

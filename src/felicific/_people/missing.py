@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from felicific._people.checks import LOST, count_by_group, no_label
+from felicific._people.checks import count_by_group, no_label
 from felicific._people.columns import Columns
+from felicific._problem.missing_labels import SAY
 from felicific._tables.engine import Place
 from felicific._tables.groups import name_groups
 from felicific._tables.memory import as_vector, count_rows, null_rows, take_column
@@ -63,10 +64,10 @@ class Missing:
         subject = "row" if len(self.first[name]) == 1 else "rows"
         first = f"{subject} {', '.join(self.first[name])}{others}"
         if name == self.label and self.by_group:
-            raise no_label(f"The label, column {name!r},", self.by_group, self.rows, first)
+            raise no_label("The label", self.by_group, self.rows, first)
         raise DataError(
             f"The column {name!r} is missing (null or NaN) in {count} of {self.rows} rows, first in {first}.",
-            LOST if name == self.label else UNKNOWN if name in self.grouping else FILL,
+            SAY if name == self.label else UNKNOWN if name in self.grouping else FILL,
         )
 
 

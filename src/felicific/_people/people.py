@@ -12,6 +12,7 @@ import numpy as np
 from felicific._people.checks import (
     as_columns,
     check_group_proba,
+    check_label_odds,
     check_proba,
     check_weights,
     encode_labels,
@@ -20,11 +21,20 @@ from felicific._people.checks import (
 from felicific._people.columns import ordered_groups
 from felicific._people.weights import WeightKind, are_sampling, number_clusters, refuse_no_cluster
 from felicific._people.worth import BATCH, Batch, differs, idle, worth_of
+from felicific._problem.missing_labels import MissingLabels
 from felicific._problem.problem import Problem
 from felicific._problem.unions import Attribute
 from felicific._tables.groups import encode_groups, find_groups, refuse_identifiers
-from felicific._tables.memory import as_vector, count_rows, row_argmax, slice_rows, take_rows, widener
-from felicific._typing import Array, Codes, Floats, Table
+from felicific._tables.memory import (
+    as_vector,
+    count_rows,
+    null_rows,
+    row_argmax,
+    slice_rows,
+    take_rows,
+    widener,
+)
+from felicific._typing import Array, Codes, Floats, Table, Truths
 from felicific.exceptions import DataError
 
 
@@ -41,7 +51,7 @@ class People:
     group, codes, groups : array of shape (n,), array of shape (n,), tuple
         The group of each, its position among the groups, and the groups.
     y, labels : array of shape (n,), or None
-        The label of each, and its position among the label classes.
+        The label of each, and its position among the label classes; -1 where it is missing, and y then any of them.
     weight : array of shape (n,), or None
         None for ones.
     weight_kind : {"frequency", "sampling"}, or None
@@ -69,6 +79,12 @@ class People:
         What the groups are made of.
     unknown : str, or None
         What those are called whose group is missing.
+    missing : MissingLabels, or None
+        What is known of missing labels; None where none may be missing.
+    label_odds : array of shape (n,), or None
+        With which chance each was to have a label, where that is known person by person.
+    supposed : frozenset of str
+        ``"y"`` where labels are supposed, and not known.
     """
 
     x: Table
@@ -93,6 +109,9 @@ class People:
     n_folds: int = 0
     attributes: tuple[Attribute, ...] = ()
     unknown: str | None = None
+    missing: MissingLabels | None = None
+    label_odds: Floats | None = None
+    supposed: frozenset[str] = frozenset()
 
     @classmethod
     def of(
@@ -117,6 +136,8 @@ class People:
         n_folds: int = 0,
         attributes: tuple[Attribute, ...] = (),
         unknown: str | None = None,
+        missing: MissingLabels | None = None,
+        label_odds: Any = None,
     ) -> People:
         """Check everything that is said about some rows.
 
@@ -136,7 +157,7 @@ class People:
             As in the class.
         groups : sequence, optional
             All groups there are; by default those that occur.
-        attributes, unknown :
+        attributes, unknown, missing, label_odds :
             As in the class.
         first_row : int, optional
             When these rows are a part of a larger table: what messages call the first of them.
@@ -158,6 +179,7 @@ class People:
             "clusters": None if cluster is None else _vector(cluster, "cluster"),
             "group probabilities": None if group_proba is None else _by_group(group_proba),
             "folds": fold,
+            "odds": None if label_odds is None else _vector(label_odds, "odds"),
         }
         for what, column in given.items():
             if column is not None and len(column) != n:
@@ -175,14 +197,14 @@ class People:
         known = find_groups(values) if groups is None else _plain(groups)
         if groups is None and first_row is None:
             refuse_identifiers(known, len(values), None if checked is None else float(checked.sum()))
-        if labels is not None:
-            refuse_missing_labels(labels, values, rows)
 
         def coded(what: str, classes: Array, name: str) -> Codes | None:
             column = given[what]
             return None if column is None else encode_labels(column, classes, name, rows)
 
         decisions, truths = problem.decisions, problem.labels
+        known_labels = _Labels.of(labels, problem, values, rows, missing, given["odds"])
+        labels, missing = known_labels.y, known_labels.missing
         odds, flat = _odds(given["decisions"], decisions, rows)
         # As a happiness function sees them: arithmetic on narrow numbers would wrap.
         seen = {"group": values} | ({} if labels is None else {"y": labels})
@@ -194,7 +216,7 @@ class People:
             codes=encode_groups(values, known, rows),
             groups=known,
             y=wide.get("y"),
-            labels=coded("labels y", truths, "label"),
+            labels=known_labels.codes,
             weight=checked,
             weight_kind=weight_kind,
             cluster=given["clusters"],
@@ -209,6 +231,8 @@ class People:
             n_folds=n_folds,
             attributes=tuple(name if type(name) in (str, int) else str(name) for name in attributes),
             unknown=unknown,
+            missing=missing,
+            label_odds=known_labels.odds,
         )
 
     def __len__(self) -> int:
@@ -240,6 +264,7 @@ class People:
             "odds",
             "group_proba",
             "fold",
+            "label_odds",
         )
         parts: dict[str, Any] = {
             name: None if getattr(self, name) is None else getattr(self, name)[rows] for name in names
@@ -258,6 +283,42 @@ class People:
     def cluster_codes(self) -> Codes | None:
         """The cluster of each as a number."""
         return None if self.cluster is None else number_clusters(self.cluster)
+
+    # -----------------------------------------------------------------------------------------------------
+    # Labels that are missing
+
+    @cached_property
+    def labelled(self) -> Truths:
+        """Who has a label."""
+        assert self.labels is not None, "some have one"
+        return np.asarray(self.labels >= 0)
+
+    @cached_property
+    def with_labels(self) -> People:
+        """Those who have a label, as people of whom none is missing."""
+        plain = replace(self, missing=None, label_odds=None)
+        return (
+            plain
+            if self.missing is None or self.labelled.all()
+            else plain.take(np.flatnonzero(self.labelled))
+        )
+
+    @cached_property
+    def without_labels(self) -> People:
+        """The others; their labels have to be supposed."""
+        return replace(self, missing=None, label_odds=None).take(np.flatnonzero(~self.labelled))
+
+    def supposing(self, k: int, classes: Array) -> People:
+        """The same as if everybody had the label of this position."""
+        codes = np.full(len(self), k, dtype=np.intp)
+        return replace(self, y=classes[codes], labels=codes, missing=None, supposed=frozenset({"y"}))
+
+    def cases(self, classes: Array) -> list[People]:
+        """People of whom no label is missing: those who have one, and the others as if they had each of the labels."""
+        if self.missing is None or self.labelled.all():
+            return [self]
+        others = self.without_labels
+        return [self.with_labels, *(others.supposing(k, classes) for k in range(len(classes)))]
 
     # -----------------------------------------------------------------------------------------------------
     # What the model says
@@ -306,7 +367,12 @@ class People:
             table = wide(slice_rows(self.x, part.start, part.stop))
             y = None if self.y is None else self.y[part]
             labels = None if self.labels is None else self.labels[part]
-            yield part, Batch(table, y, labels, self.group[part], self.rows[part], self.today_of(part))
+            yield (
+                part,
+                Batch(
+                    table, y, labels, self.group[part], self.rows[part], self.today_of(part), self.supposed
+                ),
+            )
 
     def today_of(self, part: slice) -> Array | None:
         """What is decided today about some of them, where somebody asks and it is known."""
@@ -323,7 +389,7 @@ NOBODY, IDLE, CHANGED = range(3)
 def changes(problem: Problem, people: People) -> Codes:
     """What people with labels say of every component; they are asked until one is changed."""
     found = np.full(len(problem.happiness), NOBODY)
-    for _, batch in people.batches():
+    for _, batch in (batch for case in people.cases(problem.labels) for batch in case.batches()):
         worth = worth_of(problem, batch)
         for j in np.flatnonzero(found < CHANGED).tolist():
             values, counted = worth.values(j)
@@ -333,6 +399,43 @@ def changes(problem: Problem, people: People) -> Codes:
         if (found == CHANGED).all():
             break
     return found
+
+
+@dataclass(frozen=True)
+class _Labels:
+    """The labels of some people, checked; nothing of them where they are missing and nobody looks at them."""
+
+    y: Array | None = None
+    codes: Codes | None = None
+    missing: MissingLabels | None = None
+    odds: Floats | None = None
+
+    @classmethod
+    def of(
+        cls,
+        y: Array | None,
+        problem: Problem,
+        group: Array,
+        rows: Codes,
+        missing: MissingLabels | None,
+        odds: Array | None,
+    ) -> _Labels:
+        """Insist on labels that are known, or of which it is said why they are missing."""
+        if y is None:
+            return cls()
+        lost = null_rows(y)
+        if not len(lost) and missing is None:
+            return cls(y, encode_labels(y, problem.labels, "label", rows))
+        if not problem.looks_at_y:
+            return cls()
+        if missing is None:
+            refuse_missing_labels(y, group, rows)
+        known = np.ones(len(y), dtype=bool)
+        known[lost] = False
+        codes = np.full(len(y), -1, dtype=np.intp)
+        codes[known] = encode_labels(y[known], problem.labels, "label", rows[known])
+        checked = None if odds is None else check_label_odds(odds, known, rows)
+        return cls(problem.labels[codes.clip(min=0)] if len(lost) else y, codes, missing, checked)
 
 
 def refuse_idle(problem: Problem, found: Codes) -> None:

@@ -20,6 +20,7 @@ from felicific._policy.lottery import make_salt
 from felicific._policy.policy import Policy
 from felicific._problem.asked import check_constraints, check_gaps, default_gap, requirements_of
 from felicific._problem.happiness import HappinessLike
+from felicific._problem.missing_labels import MissingLabelsLike, resolve_missing_labels
 from felicific._problem.problem import Problem
 from felicific._problem.rows import Requirement
 from felicific._program.changes import ChangeCost, check_change_cost
@@ -56,6 +57,8 @@ def solve(
     missing_group: str | None = None,
     group_proba: Mapping[Any, Any] | None = None,
     key: str | Array | None = None,
+    missing_labels: MissingLabelsLike = None,
+    hidden: float | None = None,
 ) -> Policy:
     """Find the policy of least loss that meets every requirement: one linear program.
 
@@ -90,6 +93,11 @@ def solve(
     group_proba : {group: column}, optional
         Of a table: how likely each person is of each group, by a model of the group that was fitted on other people.
         An individual policy with ``group_at_predict=False`` infers the group from it.
+    missing_labels : "explained", "unknown" or MissingLabels(...), optional
+        Of a table: what is known of why some labels are missing, as for :func:`felicific.moments`.
+    hidden : number of 1 or more, optional
+        Instead of the ``hidden`` of ``missing_labels``: how many fold reasons outside the table may have changed the
+        odds of having a label. The loss, and what looks at the label, are then the worst case.
 
     Returns
     -------
@@ -129,11 +137,13 @@ def solve(
         missing_group,
         group_proba,
         key,
+        missing_labels,
     )
     salt, listed = make_salt(random_state), check_constraints(constraints)
     gap, cost = default_gap(gap, listed), check_change_cost(change_cost)
     if isinstance(source, Moments):
         said.refuse_beside_moments()
+        source = source.completed(hidden)
         check_sums(source)
         check_gaps(gap, listed, source.components)
         requirements = requirements_of(gap, listed, source.components)
@@ -144,7 +154,7 @@ def solve(
     asked: dict[str, Any] = {"gap": gap, "constraints": listed, "see_group": group_at_predict}
     with said.people(source, kind, cost, **asked) as (people, problem):
         if not kind.sees_x:
-            moments = compute_moments(people, problem, cast(Signal, kind))
+            moments = compute_moments(people, problem, cast(Signal, kind)).completed(hidden)
             moments.check_complete()
             return solve_cells(
                 moments.joined(),
@@ -198,6 +208,7 @@ class Said:
     missing_group: str | None = None
     group_proba: Any = None
     key: Any = None
+    missing_labels: MissingLabelsLike = None
 
     def refuse_beside_moments(self) -> None:
         """Refuse what belongs to a table beside moments, which were summed up already."""
@@ -245,6 +256,7 @@ class Said:
             folds=FOLDS if change_cost == "auto" and kind.weighs_changes(2) else 0,
             group_proba=self.group_proba,
             key=self.key,
+            missing_labels=resolve_missing_labels(self.missing_labels),
         )
 
         def problem(decisions: Array) -> Problem:

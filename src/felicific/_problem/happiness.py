@@ -123,6 +123,11 @@ class Component:
     over : str
         Of a fraction, whose ``among`` looks at the decision: the component that it is divided by, who is counted. Sums
         hold the two apart, and a group's mean is the quotient of theirs.
+    by_label : bool
+        Whether it is the label that says who is counted.
+    ends : tuple of two names, or None
+        Where hidden reasons leave it open what people without a label have: the components of the least and of the
+        most that it can be.
     """
 
     name: str
@@ -133,6 +138,8 @@ class Component:
     wanted: bool = True
     aside: bool = field(default=False, compare=False)
     over: str = ""
+    by_label: bool = field(default=False, compare=False)
+    ends: tuple[str, str] | None = None
 
     @property
     def summed(self) -> tuple[float, float] | None:
@@ -184,11 +191,12 @@ class Component:
 
 def read_component(content: Any) -> Component:
     """One component, each part of the type it must have."""
-    kinds: dict[str, type] = {"looks_at_y": bool, "wanted": bool, "aside": bool}
+    kinds: dict[str, type] = {"looks_at_y": bool, "wanted": bool, "aside": bool, "by_label": bool}
     names = dict.fromkeys(("name", "unit", "family", "over"), str) | kinds
+    unsaid = {"wanted": True, "aside": False, "over": "", "by_label": False, "ends": None}
     if isinstance(content, dict):
-        content = {"wanted": True, "aside": False, "over": ""} | content  # files of 0.1.0 do not say it
-    if not isinstance(content, dict) or set(content) != {*names, "bounds"}:
+        content = unsaid | content  # files of 0.1.0 do not say it
+    if not isinstance(content, dict) or set(content) != {*names, "bounds", "ends"}:
         raise refused("a component lacks a part, or has one too many")
     for name, kind in names.items():
         if type(content[name]) is not kind:
@@ -199,7 +207,14 @@ def read_component(content: Any) -> Component:
         if low > high:
             raise refused(f"the bounds of a component are {low:g} and {high:g}")
         bounds = (low, high)
-    return Component(bounds=bounds, **{name: content[name] for name in names})
+    ends = content["ends"]
+    if ends is not None and (
+        type(ends) is not list or len(ends) != 2 or not all(type(end) is str for end in ends)
+    ):
+        raise refused(f"the ends of a component are {ends!r}")
+    return Component(
+        bounds=bounds, ends=None if ends is None else tuple(ends), **{name: content[name] for name in names}
+    )
 
 
 @dataclass(frozen=True)
@@ -334,7 +349,20 @@ class Happiness:
             bounds=self.bounds,
             wanted=getattr(self.function, "wanted", not isinstance(self.function, Labelled)) is not False,
             over=self.over,
+            by_label=self.by_label,
         )
+
+    @property
+    def by_label(self) -> bool:
+        """Whether it is the label that says who is counted."""
+        if self.among is None:
+            return False
+        return "y" in arguments_of(self.among, f"`among` of the happiness {self.name!r}", ARGUMENTS)
+
+    @property
+    def label_beside_x(self) -> bool:
+        """Whether it looks at the label together with what differs between people of one signal."""
+        return "y" in self.asks and bool(self.asks & {"x", "today"})
 
 
 #: What somebody gets less by, relative to what it is today, is nothing but rounding.
@@ -407,6 +435,16 @@ def measured(components: Sequence[Component]) -> list[int]:
     """Positions of the components that were asked for: not those that only requirements or fractions speak of."""
     counted = {component.over for component in components if component.over}
     return [j for j, one in enumerate(components) if not one.aside and one.name not in counted]
+
+
+def ends_of(components: Sequence[Component]) -> list[tuple[int, int, int]]:
+    """Positions of every component that hidden reasons leave open, and of the least and the most that it can be."""
+    names = [component.name for component in components]
+    return [
+        (j, names.index(one.ends[0]), names.index(one.ends[1]))
+        for j, one in enumerate(components)
+        if one.ends
+    ]
 
 
 def fractions_of(components: Sequence[Component]) -> list[tuple[int, int]]:

@@ -105,6 +105,11 @@ class Loss:
         return "y" in self.asks
 
     @property
+    def label_beside_x(self) -> bool:
+        """Whether it looks at the label together with what differs between people of one signal."""
+        return "y" in self.asks and bool(self.asks & {"x", "today"})
+
+    @property
     def is_rate(self) -> bool:
         """Whether it can be nothing but 0 and 1, by what it is."""
         if self.matrix is not None:

@@ -130,6 +130,13 @@ MEASURES: dict[str, Callable[[Floats], float]] = {
 }
 
 
+def largest_between(low: Floats, high: Floats) -> float:
+    """The largest gap between two groups, of means that are somewhere from low to high: a group's own doubt is none."""
+    apart = high[:, None] - low[None, :]
+    np.fill_diagonal(apart, 0.0)
+    return float(np.maximum(np.nan_to_num(apart, nan=0.0), 0.0).max(initial=0.0))
+
+
 @dataclass(frozen=True, eq=False)
 class Asked:
     """What a policy remembers of a requirement: enough to say later what some group means make of it.

@@ -20,11 +20,14 @@ from felicific._documents import (
 )
 from felicific._files import write_whole
 from felicific._people.weights import WeightKind, are_counts
-from felicific._problem.happiness import Component, fractions_of
+from felicific._problem.happiness import Component, ends_of, fractions_of
+from felicific._problem.rows import largest_between
 from felicific._problem.unions import Attribute, known_groups
+from felicific._program.known_labels import KnownLabels
 from felicific._program.moments_file import SUMS, read_moments
 from felicific._program.signal_names import signal_to_json
 from felicific._program.signals import Signal
+from felicific._program.unlabelled import Unlabelled, refuse_mixed
 from felicific._typing import Array, Codes, Floats
 from felicific.exceptions import FelicificError, GroupError, HappinessError, MomentsError, PolicyFileError
 
@@ -148,6 +151,10 @@ class Moments:
     what those are called whose group is missing, where that was allowed: they are counted and shown, and gaps are
     between the others.
 
+    Where labels are missing and it is said what is known of that, the sums are those of people who have one, and
+    ``unlabelled`` holds the others; :meth:`completed` puts them together. ``labels`` then says who has one, and
+    ``least_loss`` the loss at its best where hidden reasons may matter: ``loss`` is its worst.
+
     ``weight_kind`` is what was said of the weights, and ``whole`` whether all of them are whole numbers: what can be
     promised depends on it, and no sum does.
 
@@ -192,6 +199,24 @@ class Moments:
     fold_mass: Floats | None = None
     fold_loss: Floats | None = None
     fold_today: Floats | None = None
+    least_loss: Floats | None = None
+    unlabelled: Unlabelled | None = None
+    labels: KnownLabels | None = None
+
+    def completed(self, hidden: float | None = None) -> Moments:
+        """Moments of everybody, where some labels are missing: with what is supposed of those who have none.
+
+        ``hidden`` is how many fold reasons outside the table may change the odds of having a label; by default as was
+        said when people were summed up. Other moments stay as they are.
+        """
+        if self.unlabelled is not None:
+            return self.unlabelled.completed(self, hidden)
+        if hidden is not None and hidden != 1.0:
+            raise MomentsError(
+                f"hidden is {hidden!r}, and these moments know of no missing labels.",
+                "Sum up with moments(..., missing_labels=...), or leave hidden= out.",
+            )
+        return self
 
     @property
     def folds(self) -> int:
@@ -199,7 +224,7 @@ class Moments:
         return 0 if self.fold_mass is None else int(self.fold_mass.shape[2])
 
     @property
-    def _known(self) -> dict[str, Floats]:
+    def known_sums(self) -> dict[str, Floats]:
         """The sums that stand in cells, by name."""
         return {name: getattr(self, name) for name in SUMS if getattr(self, name) is not None}
 
@@ -208,7 +233,8 @@ class Moments:
         """Whether some decision changes each component for somebody: as was seen, else by sums, which may cancel."""
         if self.changed is not None:
             return self.changed
-        return tuple((self.value != self.value[:, :, :1]).any(axis=(0, 1, 2)).tolist())
+        moves = (self.value != self.value[:, :, :1]).any(axis=(0, 1, 2))
+        return tuple((moves if self.unlabelled is None else moves | self.unlabelled.moves).tolist())
 
     @cached_property
     def total(self) -> float:
@@ -268,9 +294,11 @@ class Moments:
                     f"These moments disagree on {what.removesuffix('_name')}: {_difference(mine, theirs)}.",
                     "Compute both with the same arguments; pass classes= and groups= when a part lacks some.",
                 )
+        if self.unlabelled is None and other.unlabelled is not None:
+            raise refuse_mixed()
         # Without anybody counted there is no origin to speak of.
         origin = np.where(self.counted.sum(axis=0) > 0, self.origin, other.origin)
-        other = other._around(origin)
+        other = other.around(origin)
         sums: dict[str, Any] = {name: _added(getattr(self, name), getattr(other, name)) for name in SUMS}
         return replace(
             self,
@@ -279,13 +307,14 @@ class Moments:
             whole=self.whole and other.whole,
             attributes=self.attributes or other.attributes,
             changed=tuple(np.logical_or(self.moves, other.moves).tolist()),
+            unlabelled=None if self.unlabelled is None else self.unlabelled.added(other.unlabelled),
             **sums,
         )
 
     def __radd__(self, other: object) -> Moments:
         return self if other == 0 else NotImplemented
 
-    def _around(self, origin: Floats) -> Moments:
+    def around(self, origin: Floats) -> Moments:
         """The same moments relative to another origin."""
         by = self.origin - origin
         shift = by * self.among
@@ -368,6 +397,8 @@ class Moments:
     @property
     def today(self) -> Outcome:
         """What the model's own decisions do."""
+        if self.unlabelled is not None:
+            return self.completed().today
         means = divided(self.today_value.sum(axis=1) / self.divisor, self.origin, self._fractions)
         return replace(self._outcome(float(self.today_loss.sum()), means), **self._shares(None))
 
@@ -382,7 +413,7 @@ class Moments:
         def add(array: Floats) -> Floats:
             return np.asarray(np.add.reduceat(array, starts, axis=1))
 
-        sums: dict[str, Any] = {name: add(array) for name, array in self._known.items()}
+        sums: dict[str, Any] = {name: add(array) for name, array in self.known_sums.items()}
         return replace(self, signal=signal, **sums)
 
     def of(self, names: Sequence[str]) -> Moments:
@@ -391,7 +422,7 @@ class Moments:
         if len(kept) == len(self.components):
             return self
         sums: dict[str, Any] = {
-            name: array[..., kept] for name, array in self._known.items() if SUMS[name].endswith("j")
+            name: array[..., kept] for name, array in self.known_sums.items() if SUMS[name].endswith("j")
         }
         changed = None if self.changed is None else tuple(self.changed[j] for j in kept)
         components = tuple(self.components[j] for j in kept)
@@ -411,7 +442,7 @@ class Moments:
             np.add.at(found, (np.arange(len(place))[:, None], place), array)
             return found
 
-        sums: dict[str, Any] = {name: move(array) for name, array in self._known.items()}
+        sums: dict[str, Any] = {name: move(array) for name, array in self.known_sums.items()}
         return replace(self, **sums)
 
     # -----------------------------------------------------------------------------------------------------
@@ -424,6 +455,11 @@ class Moments:
         blurred. A neighbour is the nearest cell on the same side of the model's own boundary, if there is one.
         The origin, which may be one person's value, becomes the mean of today's decisions, which the sums tell anyway.
         """
+        if self.unlabelled is not None:
+            raise MomentsError(
+                "Cells of people of whom some have no label cannot be merged: few may have one in a cell of many.",
+                "Merge moments of people with labels, or share those that were not merged.",
+            )
         if not self.counts:
             raise MomentsError(
                 "The cells hold weights that are no counts of people, so it is not known how few people one holds.",
@@ -451,7 +487,7 @@ class Moments:
 
         counted = self.counted.sum(axis=0)
         mean = self.origin + self.today_value.sum(axis=(0, 1)) / np.where(counted > 0, counted, 1.0)
-        merged = self._around(np.where(counted > 0, mean, 0.0)).moved(place)
+        merged = self.around(np.where(counted > 0, mean, 0.0)).moved(place)
         # Parts of a cell may be fewer people: what tells them apart is left out.
         parts: dict[str, Any] = {name: getattr(merged, name) for name in ("today_mass", "gains", "loses")}
         for name, part in parts.items():
@@ -461,29 +497,34 @@ class Moments:
 
     def to_json(self) -> str:
         """Write the moments as text that :meth:`from_json` reads: sums only, no row and no function."""
+        return write_document(self.content(), _FORMAT, indent=None)
+
+    def content(self) -> dict[str, Any]:
+        """The moments as data."""
         cells = np.argwhere(self.mass > 0)
         index = tuple(cells.T)
-        return write_document(
-            {
-                "classes": write_classes(self.classes),
-                "groups": plain(list(self.groups), "group"),
-                "components": [asdict(component) for component in self.components],
-                "signal": signal_to_json(self.signal),
-                "loss_name": self.loss_name,
-                "origin": self.origin.tolist(),
-                "rows": self.rows.tolist(),
-                "weight_kind": self.weight_kind,
-                "whole": self.whole,
-                "changed": list(self.moves),
-                "attributes": list(self.attributes),
-                "unknown": self.unknown,
-                "cells": cells.tolist(),
-                "folds": self.folds,
-                **{name: array[index].tolist() for name, array in self._known.items()},
-            },
-            _FORMAT,
-            indent=None,
-        )
+        found = {
+            "classes": write_classes(self.classes),
+            "groups": plain(list(self.groups), "group"),
+            "components": [asdict(component) for component in self.components],
+            "signal": signal_to_json(self.signal),
+            "loss_name": self.loss_name,
+            "origin": self.origin.tolist(),
+            "rows": self.rows.tolist(),
+            "weight_kind": self.weight_kind,
+            "whole": self.whole,
+            "changed": list(self.moves),
+            "attributes": list(self.attributes),
+            "unknown": self.unknown,
+            "cells": cells.tolist(),
+            "folds": self.folds,
+            **{name: array[index].tolist() for name, array in self.known_sums.items()},
+        }
+        if self.unlabelled is not None:
+            found["unlabelled"] = self.unlabelled.to_json()
+        if self.labels is not None:
+            found["labels"] = self.labels.to_json()
+        return found
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the moments to a file, whole or not at all."""
@@ -502,9 +543,7 @@ class Moments:
     def from_json(cls, text: str) -> Moments:
         """Read moments, refusing whatever is not exactly some."""
         try:
-            content = read_document(text, _FORMAT)
-            found = cls(**read_moments(content))
-            extra = set(content) - {*SUMS, "cells", "folds", *(part.name for part in fields(found))}
+            found = cls._read(read_document(text, _FORMAT))
         except PolicyFileError as error:
             raise MomentsError(
                 error.problem.replace("policy file", "file of moments"), error.remedy
@@ -513,12 +552,24 @@ class Moments:
             raise _no_moments(error.problem.rstrip(".")) from error
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
             raise _no_moments(f"a part is missing or of another type ({error!r})") from error
-        if extra:
-            raise _no_moments(f"it holds {sorted(extra)}, which no moments have")
         return found
 
+    @classmethod
+    def _read(cls, content: dict[str, Any]) -> Moments:
+        """Read what :meth:`content` wrote."""
+        found = cls(**read_moments(content))
+        extra = set(content) - {*SUMS, "cells", "folds", *(part.name for part in fields(found))}
+        if extra:
+            raise _no_moments(f"it holds {sorted(extra)}, which no moments have")
+        labels = KnownLabels.from_json(content.get("labels"), found.groups)
+        unlabelled = Unlabelled.from_json(content.get("unlabelled"), found, cls._read)
+        return replace(found, labels=labels, unlabelled=unlabelled)
+
     def _outcome(self, loss: float, relative: Floats) -> Outcome:
-        gaps = gaps_of(relative[self.known or slice(None)])
+        known = self.known or list(range(len(self.groups)))
+        gaps = gaps_of(relative[known])
+        for j, low, high in ends_of(self.components):
+            gaps[j] = largest_between(relative[known, low], relative[known, high])
         means = np.where(self.counted > 0, relative + self.origin, np.nan)
         return Outcome(loss / self.total, means, gaps)
 

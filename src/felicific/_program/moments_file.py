@@ -39,6 +39,7 @@ SUMS = {
     "fold_mass": "f",
     "fold_loss": "fd",
     "fold_today": "fd",
+    "least_loss": "d",
 }
 
 
@@ -46,7 +47,10 @@ SUMS = {
 FOLDED = ("fold_mass", "fold_loss", "fold_today")
 
 
-OPTIONAL = ("today_mass", "square", "gains", "loses", *FOLDED)
+OPTIONAL = ("today_mass", "square", "gains", "loses", "least_loss", *FOLDED)
+
+#: Those that people are added up to; the others follow from them.
+ADDED = tuple(name for name in SUMS if name != "least_loss")
 
 
 def check_size(groups: int, signals: int, decisions: int, components: int) -> None:

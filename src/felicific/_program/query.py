@@ -98,7 +98,12 @@ def _regrouped(moments: Moments, groups: tuple[Any, ...]) -> Moments:
         return wide
 
     sums = [name for name in (*SUMS, "rows") if getattr(moments, name) is not None]
-    return replace(moments, groups=groups, **{name: spread(getattr(moments, name)) for name in sums})
+    others = moments.unlabelled
+    if others is not None:
+        others = others.mapped(lambda part: _regrouped(part, groups), spread)
+    return replace(
+        moments, groups=groups, unlabelled=others, **{name: spread(getattr(moments, name)) for name in sums}
+    )
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -27,7 +27,9 @@ def reweighted(
     unit = _Means(labelled, alike)
     exact = {component.name: j for j, component in enumerate(fresh.components)}
     mass = fresh.mass
-    sums = {name: unit(array, mass) for name, array in labelled._known.items() if not name.startswith("fold")}
+    sums = {
+        name: unit(array, mass) for name, array in labelled.known_sums.items() if not name.startswith("fold")
+    }
     square = sums.get("square")
     for j, component in enumerate(labelled.components):
         if component.name in exact:

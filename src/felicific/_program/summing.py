@@ -12,8 +12,10 @@ from felicific._people.people import CHANGED, People, changes, refuse_idle
 from felicific._people.worth import BATCH, Batch, Worth, refuse_overflow, typical, worth_of
 from felicific._problem.problem import Problem
 from felicific._program.moments import Moments
-from felicific._program.moments_file import SUMS, check_size
+from felicific._program.moments_file import ADDED, SUMS, check_size
 from felicific._program.signals import Signal, Spread
+from felicific._program.unlabelled import Standing, Unlabelled
+from felicific._statistics.labels import standing_of
 from felicific._tables.memory import as_objects
 from felicific._typing import Codes, Floats
 from felicific.exceptions import HappinessError
@@ -35,6 +37,8 @@ def sum_people(people: People, problem: Problem, signal: Signal) -> Moments:
     signal : Signal
         What the policy sees.
     """
+    if people.missing is not None:
+        return _partly_labelled(people, problem, signal)
     if problem.looks_at_today:
         people = replace(people, decisions=problem.decisions)
     whole = people.weight is None or bool((people.weight == np.rint(people.weight)).all())
@@ -49,6 +53,128 @@ def sum_people(people: People, problem: Problem, signal: Signal) -> Moments:
         fold = None if people.fold is None else people.fold[part]
         sums.add(worth_of(problem, batch), people.codes[part], *_seen(people, signal, part), fold)
     return sums.moments()
+
+
+def _partly_labelled(people: People, problem: Problem, signal: Signal) -> Moments:
+    """Sums over people with a label, and beside them those over the others as if each label were theirs."""
+    said, known, others = people.missing, people.with_labels, people.without_labels
+    assert said is not None, "labels may be missing"
+    labels = range(len(problem.labels))
+    supposed = [others.supposing(k, problem.labels) for k in labels]
+    beside_x = (*(part.label_beside_x for part in problem.happiness), problem.loss.label_beside_x)
+    # Where score and group tell the chance of a label, how many somebody stands for is known once all are added.
+    stands, odds = np.ones(len(known)), None
+    if people.label_odds is not None:
+        stands = standing_of(people.label_odds, people.labelled)[people.labelled]
+        odds = _odds_by_group(people, said.clip)
+    standing = None
+    if any(beside_x):
+        real = replace(known, weight=known.weights * stands)
+        standing = Standing(
+            sum_people(real, problem, signal),
+            tuple(sum_people(real.supposing(k, problem.labels), problem, signal) for k in labels),
+            **(_rises(supposed, problem, signal) if len(labels) == 2 else {}),
+        )
+    plain = _counts(known, signal, np.ones(len(known)), len(labels))
+    squares = stands if people.weight_kind != "sampling" else stands * known.weights
+    return replace(
+        sum_people(known, problem, signal),
+        unlabelled=Unlabelled(
+            classes=problem.labels,
+            supposed=tuple(sum_people(part, problem, signal) for part in supposed),
+            seen=_counts(known, signal, stands, len(labels)),
+            squares=_counts(known, signal, stands * squares, len(labels)).sum(axis=2),
+            proba=_probabilities(people, signal),
+            odds=odds,
+            plain=plain.sum(axis=1),
+            beside_x=beside_x,
+            standing=standing,
+            source="score" if odds is None else "odds" if said.columns else "model",
+            hidden=said.hidden,
+            clip=said.clip,
+        ),
+    )
+
+
+def _counts(people: People, signal: Signal, times: Floats, n_labels: int) -> Floats:
+    """Weight of people by group, signal and label, each counted so many times."""
+    g, s = len(people.groups), signal.size(n_labels)
+    counts = np.zeros(g * s * n_labels)
+    assert people.labels is not None, "they have labels"
+    for start in range(0, len(people), KEY_BATCH):
+        part = slice(start, min(start + KEY_BATCH, len(people)))
+        for cell, share in _seen(people, signal, part)[0]:
+            index = (people.codes[part] * s + cell) * n_labels + people.labels[part]
+            counts += np.bincount(index, _product(share, times[part]), minlength=len(counts))
+    return counts.reshape(g, s, n_labels)
+
+
+def _probabilities(people: People, signal: Signal) -> Floats | None:
+    """Sums of everybody's probabilities by group, signal and label."""
+    if people.proba is None:
+        return None
+    n_labels = people.proba.shape[1]
+    g, s = len(people.groups), signal.size(n_labels)
+    found = np.zeros((n_labels, g * s))
+    for start in range(0, len(people), KEY_BATCH):
+        part = slice(start, min(start + KEY_BATCH, len(people)))
+        scores = people.scores(part)
+        assert scores is not None, "there are probabilities"
+        for cell, share in _seen(people, signal, part)[0]:
+            place = people.codes[part] * s + cell
+            for k in range(n_labels):
+                found[k] += np.bincount(place, _product(share, scores[:, k]), minlength=g * s)
+    return np.moveaxis(found.reshape(n_labels, g, s), 0, 2)
+
+
+def _odds_by_group(people: People, clip: float) -> Floats:
+    """By group: sums of the chances of having a label, of their variances, and of people below ``clip``."""
+    odds, weight, g = np.asarray(people.label_odds), people.weights, len(people.groups)
+    twice = weight if people.weight_kind == "sampling" else 1.0
+    columns = (odds, twice * odds * (1.0 - odds), odds < clip)
+    return np.stack([np.bincount(people.codes, weight * one, minlength=g) for one in columns], axis=1)
+
+
+def _rises(supposed: list[People], problem: Problem, signal: Signal) -> dict[str, Floats]:
+    """Of two labels: sums of what the second adds to loss and happiness, of those to whom it adds something."""
+    one, other = supposed
+    people = replace(one, decisions=problem.decisions) if problem.looks_at_today else one
+    g, d, j = len(people.groups), len(problem.decisions), len(problem.happiness)
+    s = signal.size(len(problem.labels))
+    loss, value = np.zeros((g * s, d)), np.zeros((g * s, d, j))
+    today_loss, today_value = np.zeros(g * s), np.zeros((g * s, j))
+    for part, batch in people.batches():
+        n = len(batch)
+        twin = replace(batch, y=other.y[part], labels=other.labels[part])  # type: ignore[index]  # they are supposed
+        worths = [worth_of(problem, each) for each in (batch, twin)]
+        spread, today = _seen(people, signal, part)
+        everyone = np.arange(n)
+
+        def add(sums: Floats, numbers: Floats, part: slice = part, spread: Spread = spread) -> None:
+            for cell, share in spread:
+                place = people.codes[part] * s + cell
+                sums += np.bincount(place, _product(share, numbers), minlength=g * s)
+
+        costs = [worth.cost for worth in worths] if worths[0].knows_cost else [np.zeros((d, n))] * 2
+        rises = np.maximum(costs[1] - costs[0], 0.0)
+        for k in range(d):
+            add(loss[:, k], rises[k])
+        add(today_loss, rises[today, everyone])
+        for c in range(j):
+            values = []
+            for worth in worths:
+                numbers, counted = worth.values(c)
+                values.append(numbers if counted is None else numbers * counted)
+            rises = np.maximum(values[1] - values[0], 0.0)
+            for k in range(d):
+                add(value[:, k, c], rises[k])
+            add(today_value[:, c], rises[today, everyone])
+    return {
+        "rise_loss": loss.reshape(g, s, d),
+        "rise_value": value.reshape(g, s, d, j),
+        "rise_today_loss": today_loss.reshape(g, s),
+        "rise_today_value": today_value.reshape(g, s, j),
+    }
 
 
 def sum_whole(people: People, problem: Problem, signal: Signal, *, whole: bool = True) -> Moments:
@@ -210,7 +336,7 @@ class _Sums:
             return np.moveaxis(array, (-2, -1), (0, 1))
 
         sums: dict[str, Any] = {
-            name: cells_first(name) for name, axes in SUMS.items() if "f" not in axes or self.folds
+            name: cells_first(name) for name in ADDED if "f" not in SUMS[name] or self.folds
         }
         refuse_overflow(self.problem, sums["value"], sums["loss"])
         return Moments(

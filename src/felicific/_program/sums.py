@@ -15,6 +15,7 @@ from felicific._people.lazy import LazyPeople
 from felicific._people.people import People, changes
 from felicific._people.weights import WeightKind
 from felicific._problem.happiness import HappinessLike
+from felicific._problem.missing_labels import MissingLabelsLike, resolve_missing_labels
 from felicific._problem.problem import Problem
 from felicific._problem.rows import Requirement
 from felicific._program.moments import Moments
@@ -55,6 +56,7 @@ def moments(
     folds: int = 0,
     key: Any = None,
     missing_group: str | None = None,
+    missing_labels: MissingLabelsLike = None,
 ) -> Moments:
     """Sum up everything that the linear program needs to know of the people in a table.
 
@@ -101,6 +103,10 @@ def moments(
     missing_group : str, optional
         What to call people whose group is missing: ``"unknown"``, say. They are counted and shown, and never compared
         with others. By default a missing group is an error.
+    missing_labels : "explained", "unknown" or MissingLabels(...), optional
+        What is known of why some labels are missing; see :class:`felicific.MissingLabels`. People without one are then
+        summed up beside the others, and what is supposed of them is found once everything is added. By default a
+        missing label is an error where something looks at it.
 
     Returns
     -------
@@ -129,6 +135,7 @@ def moments(
         key=key,
         folds=check_folds(folds),
         missing_group=missing_group,
+        missing_labels=resolve_missing_labels(missing_labels),
     )
 
     def asked(decisions: Array) -> Problem:

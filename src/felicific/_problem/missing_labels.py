@@ -1,0 +1,110 @@
+"""Missing labels: what is known about why some people have no label."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Literal, TypeAlias
+
+from felicific.exceptions import DataError
+
+#: What to do where labels are missing, and nothing was said.
+SAY = (
+    "Say what is known: missing_labels='explained', MissingLabels(odds=column), MissingLabels(hidden=3) or 'unknown'; "
+    "or use loss='changes', which needs no label. Drop the rows only if labels were lost by chance."
+)
+
+
+@dataclass(frozen=True)
+class MissingLabels:
+    """What is known about why some people have no label.
+
+    Parameters
+    ----------
+    odds : column name, list of column names, classifier, or None
+        With which chance each person was to have a label. A column where that is *known*, because a lottery was held
+        (``policy.apply(..., odds=True)`` writes it; the chances of a list are added up). A classifier estimates it.
+        With None a clone of the model does, on its own features, group by group and cross-fitted; where there are
+        columns of scores only, score and group are taken to explain it.
+    hidden : number of 1 or more, default=1
+        How much reasons outside the table may have mattered: of two people alike in table and group, one good and one
+        bad, the odds of having a label differ at most so many fold. 1: nothing is hidden. ``math.inf``: nothing is
+        assumed.
+    clip : number, default=0.02
+        Estimated chances below this are taken for this.
+
+    Notes
+    -----
+    ``missing_labels="explained"`` is short for ``MissingLabels()``, and ``"unknown"`` for
+    ``MissingLabels(hidden=inf)``. That the table explains who has a label cannot be tested: known odds, or ``hidden``,
+    are for those who doubt it.
+
+    Examples
+    --------
+    >>> from felicific import MissingLabels, solve
+    >>> people = {"sex": ["f", "m"] * 60, "score": [0.3, 0.4, 0.6, 0.7] * 30, "odds": [0.5, 0.5, 1.0, 1.0] * 30,
+    ...           "repaid": [None, 1, 1, 1, 0, None, 0, 1] * 15}
+    >>> policy = solve(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision", gap=0.0,
+    ...                missing_labels=MissingLabels(odds="odds"), random_state=0)
+    >>> round(policy.loss, 6)
+    0.25
+    """
+
+    odds: Any = None
+    hidden: float = 1.0
+    clip: float = 0.02
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "hidden", check_hidden(self.hidden))
+        if isinstance(self.clip, bool) or not isinstance(self.clip, Real) or not 0.0 < float(self.clip) < 1.0:
+            raise DataError(f"clip is {self.clip!r}.", "Give a chance between 0 and 1, such as 0.02.")
+        object.__setattr__(self, "clip", float(self.clip))
+        if isinstance(self.odds, list | tuple):
+            object.__setattr__(self, "odds", tuple(self.odds))
+
+    @property
+    def columns(self) -> tuple[Any, ...]:
+        """Columns of known chances; none where they are estimated."""
+        if self.odds is None or self.estimates:
+            return ()
+        return self.odds if isinstance(self.odds, tuple) else (self.odds,)
+
+    @property
+    def estimates(self) -> bool:
+        """Whether a classifier estimates the chances."""
+        return hasattr(self.odds, "fit") and hasattr(self.odds, "get_params")
+
+    @property
+    def source(self) -> str:
+        """Where chances come from: "odds" that are known, a "model" of the user's, or what is at hand."""
+        return "model" if self.estimates else "odds" if self.columns else "explained"
+
+
+#: What ``missing_labels=`` may say.
+MissingLabelsLike: TypeAlias = MissingLabels | Literal["explained", "unknown"] | None
+
+
+def resolve_missing_labels(said: Any) -> MissingLabels | None:
+    """What a user says of missing labels; None for nothing."""
+    if said is None or isinstance(said, MissingLabels):
+        return said
+    known = {"explained": MissingLabels(), "unknown": MissingLabels(hidden=math.inf)}
+    if isinstance(said, str) and said in known:
+        return known[said]
+    raise DataError(
+        f"missing_labels is {said!r}.",
+        "Say 'explained', 'unknown' or MissingLabels(odds=..., hidden=...).",
+    )
+
+
+def check_hidden(hidden: Any) -> float:
+    """Insist on how many fold hidden reasons may change odds: 1 or more."""
+    number = float(hidden) if isinstance(hidden, Real) and not isinstance(hidden, bool) else math.nan
+    if not number >= 1.0:
+        raise DataError(
+            f"hidden is {hidden!r}.",
+            "Give 1 (nothing is hidden) or more: 3 where hidden reasons may change the odds of a label threefold, "
+            "math.inf where nothing is assumed.",
+        )
+    return number

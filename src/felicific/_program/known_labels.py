@@ -1,0 +1,229 @@
+"""Known labels: who has one, whom they stand for, and what is supposed of the others."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from felicific._documents import check_shape, plain, read_number, read_numbers, read_values, refused
+from felicific._typing import Floats
+from felicific.exceptions import DataError
+
+#: Where chances of having a label come from, in words.
+SOURCES = {
+    "odds": "known odds",
+    "model": "a model of who has a label, by group and cross-fitted",
+    "score": "score and group alone",
+}
+
+#: Of estimated chances: below this standing ratio, or with fewer effective labels, nothing can be said; below the
+#: second ratio it is doubtful.
+LEAST, DOUBTFUL, FEWEST = 0.6, 0.9, 30.0
+
+#: By how many standard deviations the people with a label may differ from what their odds say.
+SURPRISE = 4.5
+
+#: What to do where nobody alike has a label.
+EXPLORE = "Use hidden=, or Explore(...) in the next round and MissingLabels(odds=...) after it."
+
+NUMBERS = ("people", "labelled", "standing", "effective", "below", "evidence")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KnownLabels:
+    """Who has a label, group by group.
+
+    Attributes
+    ----------
+    groups, classes : tuple
+        The groups, and the labels that there are.
+    source : {"odds", "model", "score"}
+        Where the chances of having a label come from: known, by a model, or by score and group alone.
+    hidden, clip : float
+        As :class:`felicific.MissingLabels` has them.
+    people, labelled : array of shape (groups,)
+        Weight of all, and of those who have a label.
+    standing : array of shape (groups,)
+        How much of the people without a label those who have one stand for: 1 where for all of them.
+    effective : array of shape (groups,)
+        As many equally weighted labels as would tell as much of the people without one.
+    below : array of shape (groups,)
+        Share of people whose chance of a label is less than ``clip``.
+    evidence : array of shape (groups,)
+        How much of the evidence of as many labelled people there is.
+    seen, imputed : array of shape (groups, labels)
+        Shares of the labels among those who have one, and supposed of the others; NaN where there is nobody.
+    """
+
+    groups: tuple[Any, ...]
+    classes: tuple[Any, ...]
+    source: str
+    hidden: float
+    clip: float
+    people: Floats
+    labelled: Floats
+    standing: Floats
+    effective: Floats
+    below: Floats
+    evidence: Floats
+    seen: Floats
+    imputed: Floats
+
+    @property
+    def share(self) -> Floats:
+        """Share of every group that has a label."""
+        return self.labelled / np.where(self.people > 0, self.people, np.nan)
+
+    @property
+    def _some(self) -> list[int]:
+        """Positions of the groups in which somebody has no label."""
+        return np.flatnonzero(self.labelled < self.people).tolist()
+
+    def to_dict(self) -> dict[Any, dict[str, Any]]:
+        """By group: share labelled, source, standing ratio, effective labels, share below ``clip``, mean labels."""
+        return {
+            group: {
+                "labelled": float(self.share[z]),
+                "source": self.source,
+                "standing_ratio": float(self.standing[z]),
+                "effective_labels": float(self.effective[z]),
+                "odds_below_clip": float(self.below[z]),
+                "seen": dict(zip(self.classes, self.seen[z].tolist(), strict=True)),
+                "imputed": dict(zip(self.classes, self.imputed[z].tolist(), strict=True)),
+            }
+            for z, group in enumerate(self.groups)
+        }
+
+    def sentences(self) -> list[str]:
+        """Who has no label, and what that means, in words."""
+        if not self._some:
+            return []
+        each = ", ".join(f"{1.0 - self.share[z]:.1%} of group {self.groups[z]!r}" for z in self._some[:6])
+        more = f" (and {len(self._some) - 6} more groups)" if len(self._some) > 6 else ""
+        last = self.classes[-1]
+        found = [
+            f"No label: {each}{more}. Who has one is taken to be explained by {SOURCES[self.source]}; those who do "
+            f"stand for {', '.join(f'{self.standing[z]:.0%}' for z in self._some[:6])} of those who do not, as well as "
+            f"{', '.join(f'{self.effective[z]:,.0f}' for z in self._some[:6])} equal labels would."
+        ]
+        shares = "; ".join(
+            f"in group {self.groups[z]!r} {self.seen[z, -1]:.1%} of those with a label and, as is supposed, "
+            f"{self.imputed[z, -1]:.1%} of those without"
+            for z in self._some[:6]
+        )
+        found.append(f"The label is {last!r} for: {shares}{more}.")
+        if self.hidden > 1:
+            found.append(f"Numbers that look at the label are the worst case {self.condition}.")
+        return found
+
+    @property
+    def condition(self) -> str:
+        """What bounds hold under."""
+        if math.isinf(self.hidden):
+            return "whatever the labels of those who have none are"
+        return f"if reasons outside the table change the odds of having a label at most {self.hidden:g}-fold"
+
+    def __repr__(self) -> str:
+        return "\n".join([f"KnownLabels({SOURCES[self.source]})", *self.sentences()])
+
+    # -----------------------------------------------------------------------------------------------------
+    # Whether it can be relied on
+
+    def check(self, lowest: Floats, odds: Floats | None) -> None:
+        """Refuse what cannot be known.
+
+        ``lowest`` is by group the least score of somebody with a label (NaN: there are no scores), ``odds`` by group
+        the sum of known odds and their variance.
+        """
+        for z in self._some:
+            group = self.groups[z]
+            if self.labelled[z] <= 0:
+                raise DataError(
+                    f"Nobody of the group {group!r} has a label.",
+                    "Get labels for some of them: Explore(...) in the next round and MissingLabels(odds=...) after it; "
+                    "or merge the group with another.",
+                )
+            if odds is not None:
+                self._check_odds(z, *odds[z, :2].tolist())
+        if self.source == "odds" or math.isinf(self.hidden):
+            return
+        for z in self._some:
+            if self.standing[z] < LEAST and self.hidden == 1.0:
+                below = f" (scores below {lowest[z]:.2g})" if lowest[z] > 0 else ""
+                raise DataError(
+                    f"For {100 * (1.0 - self.standing[z]):.0f} % of the unlabelled of {self.groups[z]!r} nobody alike "
+                    f"has a label{below}.",
+                    EXPLORE,
+                )
+            if self.effective[z] < FEWEST and self.hidden == 1.0:
+                raise DataError(
+                    f"The labels of the group {self.groups[z]!r} tell as much of those who have none as "
+                    f"{self.effective[z]:.3g} equal ones would, and {FEWEST:.0f} are the least.",
+                    f"Merge the group with another, or get more labels. {EXPLORE}",
+                )
+
+    def cautions(self) -> list[str]:
+        """What to be warned of: the group in which those who have a label stand for the fewest of the others."""
+        worst = min(self._some, key=lambda z: self.standing[z], default=None)
+        if worst is None or self.source == "odds" or self.standing[worst] >= DOUBTFUL:
+            return []
+        return [
+            f"Those of the group {self.groups[worst]!r} who have a label stand for {100 * self.standing[worst]:.0f} % "
+            f"of those who have none: of the others nobody alike was seen. {EXPLORE}"
+        ]
+
+    def _check_odds(self, z: int, expected: float, variance: float) -> None:
+        apart = abs(float(self.labelled[z]) - expected)
+        if apart > SURPRISE * math.sqrt(variance) + 1e-9 * expected:
+            raise DataError(
+                f"In the group {self.groups[z]!r} {self.labelled[z]:,.6g} people have a label, and by their odds "
+                f"{expected:,.6g} would: these are not the odds with which labels were seen.",
+                "Pass the odds that were really drawn with. Were decisions overridden, are labels not yet due, or "
+                "offers declined? Multiply by the chance of that, or leave those people out of both.",
+            )
+
+    # -----------------------------------------------------------------------------------------------------
+    # Files
+
+    def to_json(self) -> dict[str, Any]:
+        """As data; infinity is text, and what nobody has is None."""
+        shares = {
+            name: [
+                [None if math.isnan(share) else share for share in row]
+                for row in getattr(self, name).tolist()
+            ]
+            for name in ("seen", "imputed")
+        }
+        return {
+            "classes": plain(list(self.classes), "class"),
+            "source": self.source,
+            "hidden": "inf" if math.isinf(self.hidden) else self.hidden,
+            "clip": self.clip,
+            **{name: getattr(self, name).tolist() for name in NUMBERS},
+            **shares,
+        }
+
+    @classmethod
+    def from_json(cls, content: Any, groups: tuple[Any, ...]) -> KnownLabels | None:
+        """Read what :meth:`to_json` wrote, for some groups."""
+        if content is None:
+            return None
+        names = {"classes", "source", "hidden", "clip", "seen", "imputed", *NUMBERS}
+        if not isinstance(content, dict) or set(content) != names or content["source"] not in SOURCES:
+            raise refused("it does not say who has a label")
+        classes, g = tuple(read_values(content["classes"], "class")), len(groups)
+        hidden = math.inf if content["hidden"] == "inf" else read_number(content["hidden"], "hidden")
+        numbers: dict[str, Any] = {
+            name: check_shape(name, read_numbers(content[name], name), (g,)) for name in NUMBERS
+        }
+        if hidden < 1 or any((part < 0).any() for part in numbers.values()):
+            raise refused("a number of who has a label is negative, or hidden is less than 1")
+        for name in ("seen", "imputed"):
+            rows = [[math.nan if share is None else share for share in row] for row in content[name]]
+            known = np.array(rows, dtype=np.float64)
+            numbers[name] = check_shape(name, known, (g, len(classes)))
+        clip = read_number(content["clip"], "clip")
+        return cls(groups, classes, content["source"], hidden, clip, **numbers)

@@ -127,7 +127,7 @@ class Closing:
             return [*rows, *kept]
         # A gap that is nothing but rounding has no direction: it stays closed.
         means, noise = moments.relative_means(free.q), rounding_of(moments)
-        widths = [row.reached(means[:, row.j]) for row in rows]
+        widths = [row.reached(means[:, row.at]) for row in rows]
         found = zip(rows, widths, strict=True)
         return [*(row.moved(width if width > noise[row.j] else 0.0) for row, width in found), *kept]
 
@@ -252,8 +252,8 @@ def today_at(program: Program) -> float:
 
 def _placed(program: Program) -> Callable[[Floats], float]:
     """How far along the ray group means are that are relative to the origin."""
-    moving = [(row.reached, row.j, row.width) for row in program.rows if row.width]
-    return lambda means: max((reached(means[:, j]) / width for reached, j, width in moving), default=0.0)
+    moving = [(row.reached, row.at, row.width) for row in program.rows if row.width]
+    return lambda means: max((reached(means[:, at]) / width for reached, at, width in moving), default=0.0)
 
 
 def tau_of(outcome: Outcome, ray: Floats) -> float:

@@ -16,7 +16,6 @@ import numpy as np
 from felicific._frontier.breakpoints import Closing, Moving, Point, moving_as
 from felicific._frontier.curve import Line
 from felicific._policy.policy import Policy
-from felicific._problem.fractions import means_at
 from felicific._problem.rows import Asked, Requirement, Row, asked_of, rows_of
 from felicific._program.fractions import Level, free_row
 from felicific._program.model import rounding_of
@@ -183,9 +182,7 @@ class Steps:
 
     def _place(self, means: Floats) -> float:
         """How far along means of shape (groups, components) are, of fractions those of numerator and denominator."""
-        return max(
-            (row.reached(means[:, means_at(row)]) / width for row, width in self._each if width), default=0.0
-        )
+        return max((row.reached(means[:, row.at]) / width for row, width in self._each if width), default=0.0)
 
     def _found(self, tau: float) -> Found:
         one = self.closing.by_points
@@ -218,6 +215,6 @@ def _widths(closing: Closing, rows: list[list[Row]], moments: Moments, means: Fl
     if closing.by_numbers and any(numbers):
         return numbers
     noise = rounding_of(moments)
-    found = [max((row.reached(means[:, means_at(row)]) for row in some), default=0.0) for some in rows]
+    found = [max((row.reached(means[:, row.at]) for row in some), default=0.0) for some in rows]
     quiet = [max((float(noise[row.j]) for row in some), default=0.0) for some in rows]
     return [width if width > least else 0.0 for width, least in zip(found, quiet, strict=True)]

@@ -83,6 +83,9 @@ class People:
         What is known of missing labels; None where none may be missing.
     label_odds : array of shape (n,), or None
         With which chance each was to have a label, where that is known person by person.
+    chances : array of shape (n, L), or None
+        How likely each label is, also of those whose label is known, where it is believed; see
+        :mod:`felicific._people.labels`.
     supposed : frozenset of str
         ``"y"`` where labels are supposed, and not known.
     """
@@ -111,6 +114,7 @@ class People:
     unknown: str | None = None
     missing: MissingLabels | None = None
     label_odds: Floats | None = None
+    chances: Floats | None = None
     supposed: frozenset[str] = frozenset()
 
     @classmethod
@@ -265,6 +269,7 @@ class People:
             "group_proba",
             "fold",
             "label_odds",
+            "chances",
         )
         parts: dict[str, Any] = {
             name: None if getattr(self, name) is None else getattr(self, name)[rows] for name in names
@@ -296,7 +301,7 @@ class People:
     @cached_property
     def with_labels(self) -> People:
         """Those who have a label, as people of whom none is missing."""
-        plain = replace(self, missing=None, label_odds=None)
+        plain = replace(self, missing=None, label_odds=None, chances=None)
         return (
             plain
             if self.missing is None or self.labelled.all()
@@ -306,7 +311,7 @@ class People:
     @cached_property
     def without_labels(self) -> People:
         """The others; their labels have to be supposed."""
-        return replace(self, missing=None, label_odds=None).take(np.flatnonzero(~self.labelled))
+        return replace(self, missing=None, label_odds=None, chances=None).take(np.flatnonzero(~self.labelled))
 
     def supposing(self, k: int, classes: Array) -> People:
         """The same as if everybody had the label of this position."""

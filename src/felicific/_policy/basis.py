@@ -58,6 +58,8 @@ class Basis:
         What a policy of the same kind does of which nothing was required, at the same cost of changes.
     change_cost : float
         What a decision that is not today's cost beside the loss.
+    least_loss : float, or None
+        The loss at its best, where hidden reasons leave it open and the loss that is stated is its worst.
     evidence : Evidence, or None
         How much values vary, and of how many people that is known; None in files that do not say it.
     """
@@ -70,6 +72,7 @@ class Basis:
     unconstrained: Outcome | None = None
     change_cost: float = 0.0
     evidence: Evidence | None = None
+    least_loss: float | None = None
 
     def reached(self, components: Sequence[Component], means: Floats) -> list[str]:
         """What group means make of every requirement that compares people, and who is not compared, in sentences."""
@@ -131,6 +134,7 @@ class Basis:
             "unconstrained": None if self.unconstrained is None else write_outcome(self.unconstrained),
             "change_cost": self.change_cost,
             "evidence": None if self.evidence is None else self.evidence.to_json(),
+            "least_loss": self.least_loss,
         }
 
     @classmethod
@@ -144,6 +148,7 @@ class Basis:
             "change_cost": 0.0,
             "requirements": [],
             "evidence": None,
+            "least_loss": None,
         }
         if not isinstance(content, dict) or set(content) - set(later) != names:
             raise refused("it does not say what its numbers rest on")
@@ -160,8 +165,11 @@ class Basis:
         if any(not 0.0 <= width < math.inf for width in asked.values()):
             raise refused("a gap that was asked for is negative")
         others = tuple(_asked(part, shape) for part in content["requirements"])
-        evidence = Evidence.from_json(content["evidence"], shape)
-        return cls(content["loss_name"], today, asked, content["out_of_fold"], others, free, cost, evidence)
+        evidence, least = Evidence.from_json(content["evidence"], shape), content["least_loss"]
+        least = None if least is None else read_number(least, "least loss")
+        return cls(
+            content["loss_name"], today, asked, content["out_of_fold"], others, free, cost, evidence, least
+        )
 
 
 def _asked(content: Any, shape: tuple[int, ...]) -> Asked:

@@ -288,7 +288,9 @@ def solve_cells(
             unconstrained=free.outcome,
             change_cost=cost,
             evidence=Evidence.of(joined, solution.q),
+            least_loss=joined.least_of(solution.q),
         ),
+        labels=joined.labels,
     )
 
 

@@ -52,6 +52,7 @@ from felicific._problem.change import EVERY_GROUP_LOSES, FEW_LEFT, cost_of_chang
 from felicific._problem.happiness import Component, fractions_of, measured, read_component
 from felicific._problem.loss import is_accuracy, loss_text, loss_words
 from felicific._problem.unions import Attribute, known_groups, read_attributes
+from felicific._program.known_labels import KnownLabels
 from felicific._program.moments import Outcome
 from felicific._tables.dialect import Dialect
 from felicific._tables.engine import Engine, dialect_of, find_engine
@@ -113,6 +114,8 @@ class Policy(ABC):
         What the groups are made of: names of columns, or positions where they have none.
     unknown : str, or None
         What those are called whose group is missing, where that was allowed.
+    labels : KnownLabels, or None
+        Who has a label, where some are missing.
 
     Examples
     --------
@@ -145,6 +148,7 @@ class Policy(ABC):
     basis: Basis = field(default_factory=Basis)
     attributes: tuple[Attribute, ...] = ()
     unknown: str | None = None
+    labels: KnownLabels | None = None
 
     #: Kinds of policy by the name that files give them.
     kinds: ClassVar[dict[str, type[Policy]]] = {}
@@ -263,6 +267,12 @@ class Policy(ABC):
         return self.outcome.loss
 
     @property
+    def loss_range(self) -> tuple[float, float]:
+        """The least and the most that the loss can be, where hidden reasons leave it open; else the loss, twice."""
+        least = self.basis.least_loss
+        return (self.loss if least is None else least), self.loss
+
+    @property
     def gaps(self) -> dict[str, float]:
         """Gap of every component on the fitted people, in its unit."""
         names = [component.name for component in self.components]
@@ -366,7 +376,7 @@ class Policy(ABC):
         worst = [
             text for start in (EVERY_GROUP_LOSES, FEW_LEFT) for text in remarks if text.startswith(start)
         ]
-        return worst + too_few(self)
+        return worst + ([] if self.labels is None else self.labels.cautions()) + too_few(self)
 
     # -----------------------------------------------------------------------------------------------------
     # Use
@@ -555,10 +565,13 @@ class Policy(ABC):
             mean = "Expected mean" if self.expected else "Mean"
             ending = "" if component.aside else f": a gap of {gap}"
             found.append(f"{mean} {component.name!r} is {means}{ending}.")
+        if self.labels is not None:
+            found += self.labels.sentences()
         found += self.basis.reached(self.components, self.outcome.means)
         found += [*cost_of_changes(self.change_cost), outlook(self), *self.premises()]
         remarks = self.basis.remarks(self.components, self.wording.groups, self.outcome, whom)
-        return found + remarks + too_few(self)
+        doubts = [] if self.labels is None else self.labels.cautions()
+        return found + remarks + doubts + too_few(self)
 
     def story(self) -> list[str]:
         """What tuning did and what fairness did, apart: from today to the best without requirements, and on to this."""
@@ -597,6 +610,7 @@ class Policy(ABC):
             "basis": self.basis.to_json(),
             "attributes": list(self.attributes),
             "unknown": self.unknown,
+            "labels": None if self.labels is None else self.labels.to_json(),
             **self._content(),
         }
 
@@ -698,4 +712,7 @@ def _common(content: dict[str, Any]) -> dict[str, Any]:
         "basis": Basis.from_json(content.get("basis"), means.shape),
         "attributes": read_attributes(content.get("attributes", [])),
         "unknown": content.get("unknown"),
+        "labels": KnownLabels.from_json(
+            content.get("labels"), tuple(read_values(content["groups"], "group"))
+        ),
     }

@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from felicific._problem.rows import MEASURES, Asked, Excess, ModelRow, ScaledMeans
+from felicific._problem.rows import MEASURES, Asked, Excess, ModelRow, ScaledMeans, largest_between
 from felicific._typing import Floats
 
 
@@ -24,6 +24,11 @@ class Bound:
     def __post_init__(self) -> None:
         object.__setattr__(self, "j", self.said.j)
         object.__setattr__(self, "words", self.said.words)
+
+    @property
+    def at(self) -> int | list[int]:
+        """Position of the component whose means it is asked about."""
+        return self.j
 
     @property
     def name(self) -> str:
@@ -124,6 +129,57 @@ class GapRow(Bound):
         # The rows share a free level, so their duals sum to zero: the upper sides carry the price.
         weights = (max(-dual, 0.0) / row.scale for row, dual in zip(written, duals, strict=True))
         return sum(weights, 0.0) * unit
+
+
+@dataclass(frozen=True, eq=False)
+class OpenGapRow(GapRow):
+    """Means at most so far from each other, wherever each lies between its ends, two components of their own.
+
+    Of every two groups the most of one and the least of the other, at most so far apart: a group's own doubt is no gap,
+    so that there is no level that all means share.
+    """
+
+    ends: tuple[int, int] = field(kw_only=True)
+    levels: ClassVar[tuple[tuple[float, float], ...]] = ()
+
+    @property
+    def at(self) -> list[int]:
+        """Positions of both ends."""
+        return list(self.ends)
+
+    def reached(self, means: Floats) -> float:
+        """The largest gap there can be, of means of both ends side by side."""
+        found = self.said.shares @ means
+        return largest_between(found[:, 0], found[:, 1])
+
+    def written(self, means: ScaledMeans, level: int, excess: Excess | None) -> list[ModelRow]:
+        """One row for every ordered pair of groups."""
+        low, high = self.ends
+        scale = max(float(means.scales[low]), float(means.scales[high]))
+        on_ray = excess is not None and excess.on_ray and self.moves
+        gives = excess if excess is not None and (on_ray or not excess.on_ray) else None
+        width, shares, written = self.at_most / scale, self.said.shares, []
+        parts = [
+            [(j, sign * float(means.scales[j]) / scale, means.mean(j, one)) for one in shares]
+            for j, sign in ((high, 1.0), (low, -1.0))
+        ]
+        for u, (_, more, most) in enumerate(parts[0]):
+            for v, (_, less, least) in enumerate(parts[1]):
+                if u == v:
+                    continue
+                columns, place = np.unique(np.concatenate([most[0], least[0]]), return_inverse=True)
+                numbers = np.zeros(len(columns))
+                np.add.at(numbers, place, np.concatenate([more * most[1], less * least[1]]))
+                held = np.flatnonzero(numbers)
+                columns, numbers = columns[held], numbers[held]
+                constant = more * float(shares[u] @ means.constants[:, high])
+                constant += less * float(shares[v] @ means.constants[:, low])
+                if gives is not None:
+                    columns = np.append(columns, gives.column)
+                    numbers = np.append(numbers, -width if on_ray else -1.0)
+                upper = (0.0 if on_ray else width) - constant
+                written.append(ModelRow(columns, numbers, -math.inf, upper, np.zeros_like(shares[u]), scale))
+        return written
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from felicific._problem.bound import Bound
-from felicific._problem.rows import MEASURES, Asked, Excess, ModelRow, Row, ScaledMeans, Sums
+from felicific._problem.rows import MEASURES, Asked, Excess, ModelRow, ScaledMeans, Sums
 from felicific._typing import Floats
 from felicific.exceptions import ConstraintError
 
@@ -96,6 +96,11 @@ class _FractionRow(Bound, ABC):
         top, bottom = self.fraction.parts(means)
         known = bottom > 0
         return MEASURES[self.said.measure](top[known] / bottom[known]) if known.any() else math.nan
+
+    @property
+    def at(self) -> list[int]:
+        """Positions of numerator and denominator."""
+        return [self.fraction.j, self.fraction.over]
 
     @property
     def levels(self) -> tuple[tuple[float, float], ...]:
@@ -180,11 +185,6 @@ class _FractionRow(Bound, ABC):
             own = [abs(duals[i]) / written[i].scale for i in range(first + 1, first + size)]
             found.append((own[0] if finite[0] else 0.0, own[-1] if finite[1] else 0.0))
         return found
-
-
-def means_at(row: Row) -> int | list[int]:
-    """Position of the component whose means a row is asked about; of a fraction, of its numerator and denominator."""
-    return [row.fraction.j, row.fraction.over] if isinstance(row, _FractionRow) else row.j
 
 
 def _giving(row: ModelRow, excess: Excess) -> list[ModelRow]:

@@ -12,7 +12,7 @@ import numpy as np
 from felicific._problem.bound import MeanRow
 from felicific._problem.criteria import CRITERIA
 from felicific._problem.happiness import LOSES, Component, Happiness, Loses, resolve_happiness, written
-from felicific._problem.requirements import Gap, constraint_name
+from felicific._problem.requirements import Gap, constraint_name, ends_at
 from felicific._problem.rows import Asked, Requirement, Row, Share, Sums
 from felicific.exceptions import ConstraintError
 
@@ -132,8 +132,9 @@ class Losers(Requirement):
                 continue  # nobody is of unknown group; any other group has somebody
             if one.z is not None:
                 whose, weights = (sums.groups[one.z],), np.eye(len(sums.groups))[[one.z]]
-            said = Asked(one.words, one.j, "mean", weights, whose, upper=one.at_most)
-            rows.append(MeanRow(said, -math.inf, one.at_most - float(sums.origin[one.j])))
+            j = ends_at(sums, one.j)[1] if sums.components[one.j].ends else one.j  # even at its most
+            said = Asked(one.words, j, "mean", weights, whose, upper=one.at_most)
+            rows.append(MeanRow(said, -math.inf, one.at_most - float(sums.origin[j])))
         return rows
 
     def shares(self, components: Sequence[Component], groups: Sequence[Any]) -> list[Share]:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from felicific._problem.bound import GapRow, MeanRow, RatioRow
+from felicific._problem.bound import GapRow, MeanRow, OpenGapRow, RatioRow
 from felicific._problem.fractions import Fraction, FractionGap, FractionMean, FractionRatio, today_mean
 from felicific._problem.happiness import Component, Happiness
 from felicific._problem.rows import Asked, Comparison, Requirement, Row, Sums
@@ -87,6 +87,10 @@ class Gap(Requirement):
                 sums, part.j, part.words, "gap", self.between, self.min_people, upper=self.at_most
             )
             name = sums.components[part.j].name if self.is_plain_gap else None
+            if sums.components[part.j].ends:
+                refuse_open(sums.components[part.j], f"{self!r}", plain=self.is_plain_gap)
+                rows.append(OpenGapRow(said, self.at_most, name, ends=ends_at(sums, part.j)))
+                continue
             rows.append(
                 GapRow(said, self.at_most, name)
                 if said.over is None
@@ -218,6 +222,7 @@ class Ratio(Requirement):
     def _row(self, sums: Sums, part: Comparison) -> Row:
         j, words = part.j, part.words
         component, origin = sums.components[j], float(sums.origin[j])
+        refuse_open(component, f"{self!r}", plain=not component.ends)
         said = _compared(sums, j, words, "ratio", self.between, self.min_people, lower=self.at_least)
         least = said.shares @ sums.least[:, j] + origin  # of a fraction, what is divided
         lowest = int(least.argmin())
@@ -287,6 +292,9 @@ class Floor(Requirement):
     def rows(self, sums: Sums) -> list[Row]:
         """One row for each group that is protected."""
         j = component_of(sums, self.happiness)
+        if sums.components[j].ends:
+            refuse_open(sums.components[j], f"{self!r}", plain=self.at_least != "today")
+            j = ends_at(sums, j)[0]  # even at its least
         component, origin = sums.components[j], float(sums.origin[j])
         rows: list[Row] = []
         for group in sums.groups if self.groups is None else self.groups:
@@ -402,6 +410,11 @@ class Budget(Requirement):
     def rows(self, sums: Sums) -> list[Row]:
         """One row, over all people together."""
         j = component_of(sums, self.happiness)
+        if sums.components[j].ends:
+            refuse_open(
+                sums.components[j], f"{self!r}", plain=(self.at_least is None) != (self.at_most is None)
+            )
+            j = ends_at(sums, j)[self.at_least is None]  # even at its least, or at its most
         component, origin = sums.components[j], float(sums.origin[j])
         people = 1.0 if self.per == "person" else float(self.per)
         per = "per person" if self.per == "person" else f"for {people:,.6g} people"
@@ -488,6 +501,23 @@ def _far(sums: Sums, j: int, *, most: bool) -> Floats:
             "Say Happiness(..., bounds=(low, high)).",
         )
     return np.full(len(sums.groups), component.bounds[int(most)])
+
+
+def ends_at(sums: Sums, j: int) -> tuple[int, int]:
+    """Positions of the least and the most that a component can be, where that is open."""
+    names, ends = [component.name for component in sums.components], sums.components[j].ends
+    assert ends is not None, "it is open"
+    return names.index(ends[0]), names.index(ends[1])
+
+
+def refuse_open(component: Component, asked: str, *, plain: bool) -> None:
+    """Refuse what cannot be asked of happiness that hidden reasons leave open, unless it is ``plain``."""
+    if not plain:
+        raise ConstraintError(
+            f"{asked} speaks of {component.name!r}, which hidden reasons leave open (hidden above 1): of it only a "
+            "Gap of all groups, a Floor at a number, or a Budget with one limit can be asked.",
+            "Ask for one of these, or fit with hidden=1.",
+        )
 
 
 def over_of(sums: Sums, j: int) -> int | None:

@@ -223,6 +223,10 @@ class Row(Protocol):
         """Position of the component."""
 
     @property
+    def at(self) -> int | list[int]:
+        """Position of the component whose means it is asked about; or of several, side by side."""
+
+    @property
     def words(self) -> str:
         """How it reads in messages."""
 

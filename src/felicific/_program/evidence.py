@@ -75,7 +75,10 @@ class Evidence:
         # Weights that do not count people: as many as there are rows, as if they weighed alike.
         scale = np.ones(len(mass)) if moments.counts else moments.rows / np.where(mass > 0, mass, 1.0)
         people, size, fractions = counted * scale[:, None], mass * scale, fractions_of(moments.components)
-        divisor = moments.divisor
+        divisor, told = moments.divisor, np.ones_like(people)
+        if moments.labels is not None:  # what looks at the label is known of those who have one
+            looking = np.array([component.looks_at_y for component in moments.components])
+            told = np.where(looking, moments.labels.evidence[:, None], 1.0)
         for q in tables:
             mean, square = (
                 np.einsum("zsdj,zsd->zj", sums, q) / divisor for sums in (moments.value, moments.square)
@@ -84,7 +87,7 @@ class Evidence:
             for j, k in fractions:
                 square[:, j], mean[:, j], share = _among_counted(mean, square, moments.origin, j, k)
                 held[:, j] = np.where(people[:, j] > 0, np.maximum(people[:, j] * share, 1.0), 0.0)
-            found.append(cls(np.maximum(square - mean**2, 0.0), held, held, size))
+            found.append(cls(np.maximum(square - mean**2, 0.0), held * told, held, size))
         return found
 
     def carried(self, labelled: Evidence, components: tuple[Component, ...]) -> Evidence:

@@ -356,6 +356,12 @@ class Moments:
         found = self._outcome(float(np.einsum("zsd,zsd->", self.loss, q)), self.relative_means(q))
         return replace(found, **self._shares(q))
 
+    def least_of(self, q: Floats) -> float | None:
+        """The loss of a policy at its best, where hidden reasons leave it open; None where they do not."""
+        if self.least_loss is None:
+            return None
+        return float(np.einsum("zsd,zsd->", self.least_loss, q)) / self.total
+
     def _shares(self, q: Floats | None) -> dict[str, Any]:
         """Shares of every group whom a policy, or None for today's decisions, changes, or gives more or less."""
         people = np.where(self.people > 0, self.people, np.nan)

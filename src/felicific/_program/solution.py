@@ -9,7 +9,7 @@ from typing import cast
 
 import numpy as np
 
-from felicific._problem.fractions import FractionGap, FreeLevel, means_at
+from felicific._problem.fractions import FractionGap, FreeLevel
 from felicific._problem.happiness import Component
 from felicific._problem.rows import Asked, Requirement, Row, asked_of, rows_of
 from felicific._program.fractions import TOLERANCE as LEVEL
@@ -212,7 +212,7 @@ def check_solution(program: Program, outcome: Outcome, q: Floats, objective: flo
     means = moments.linear_means(q)
     for row in program.rows:
         slack = TOLERANCE * max(float(swing[row.j]), float(program.scales[row.j]))
-        if not row.met(means[:, means_at(row)], slack):
+        if not row.met(means[:, row.at], slack):
             faults.append(f"it does not meet: {row.words}")
     if faults:
         raise SolverError(
@@ -299,7 +299,7 @@ def least_gap(program: Program, row: Row) -> float:
     answer = run_model(tight, tight.rows, elastic=True)
     if not answer.feasible:
         raise SolverError("The least gap has no answer.", "Please report it, with the moments if you can.")
-    return row.reached(program.moments.relative_means(policy_of(program, answer.columns))[:, row.j])
+    return row.reached(program.moments.relative_means(policy_of(program, answer.columns))[:, row.at])
 
 
 def rounded_up(number: float) -> float:

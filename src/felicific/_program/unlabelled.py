@@ -436,7 +436,7 @@ class _Completed:
         """By group the least score of the last class that somebody with a label has."""
         if mean is None or mean.shape[2] != 2:
             return np.full(len(mass), np.nan)
-        return np.where(mass > 0, mean[:, :, -1], np.inf).min(axis=1)
+        return np.asarray(np.where(mass > 0, mean[:, :, -1], np.inf).min(axis=1))
 
     # -----------------------------------------------------------------------------------------------------
     # What is hidden

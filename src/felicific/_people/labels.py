@@ -1,0 +1,163 @@
+"""Beliefs about labels that are missing: how likely each is, and how likely somebody was to have one.
+
+Learnt from people of whom some have a label, and said of the same or of others. A policy of cells needs none of it: its
+sums are completed by themselves (:mod:`felicific._program.unlabelled`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from felicific._people.people import People
+from felicific._statistics.labels import LabelCurve, OddsCurve, fit_curve, fit_odds, standing_of
+from felicific._typing import Codes, Floats
+from felicific.exceptions import DataError, GroupError
+
+
+@dataclass(frozen=True, eq=False)
+class LabelBeliefs:
+    """What is believed of labels, group by group.
+
+    Attributes
+    ----------
+    groups : tuple
+    chances : tuple of LabelCurve, or array of shape (groups, predicted labels, labels)
+        From what the model says to the chances of the labels: along its probabilities, or by the label it predicts.
+    odds : tuple of OddsCurve, array of shape (groups, predicted labels), or None
+        Likewise to the chance of having a label; None where that is known person by person.
+    clip : float
+        Estimated chances of having a label are at least this.
+    """
+
+    groups: tuple[Any, ...]
+    chances: tuple[LabelCurve, ...] | Floats
+    odds: tuple[OddsCurve, ...] | Floats | None
+    clip: float
+
+    @classmethod
+    def of(cls, people: People) -> LabelBeliefs:
+        """Learn from people who know whether labels may be missing."""
+        said = people.missing
+        assert said is not None and people.labels is not None, "labels may be missing"
+        odds: tuple[OddsCurve, ...] | Floats | None = None
+        if people.label_odds is None:
+            odds = _by_score(people) if people.proba is not None else _shares(people)
+        beliefs = cls(people.groups, (), odds, said.clip)
+        stands = beliefs.standing_of(people)
+        weight = people.weights * stands
+        if people.proba is None:
+            return replace(beliefs, chances=_table(people, weight))
+        squares = weight * (people.weights if people.weight_kind == "sampling" else 1.0) * stands
+        return replace(beliefs, chances=_curves(people, weight, squares))
+
+    def of_people(self, people: People) -> People:
+        """The people with the chances of their labels, and of having one."""
+        people = people.with_scores
+        return replace(people, chances=self.chances_of(people), label_odds=self.odds_of(people))
+
+    def chances_of(self, people: People) -> Floats:
+        """Chances of every label, of shape (n, labels)."""
+        if isinstance(self.chances, np.ndarray):
+            return np.asarray(self.chances[self._groups(people), people.predictions()])
+        proba = people.with_scores.proba
+        assert proba is not None, "there are probabilities"
+        found = np.empty(proba.shape)
+        for z, curve in enumerate(self.chances):
+            rows = np.flatnonzero(self._groups(people) == z)
+            found[rows] = curve.chances(proba[rows])
+        return found
+
+    def odds_of(self, people: People) -> Floats:
+        """The chance of having a label: as it is known of them, else as it is believed."""
+        if people.label_odds is not None:
+            return people.label_odds
+        if self.odds is None:
+            raise DataError(
+                "The chance of having a label was known person by person at the fit, and is not said of these people.",
+                "Name its column: missing_labels=MissingLabels(odds=column).",
+            )
+        if isinstance(self.odds, np.ndarray):
+            return np.asarray(self.odds[self._groups(people), people.predictions()])
+        proba = people.with_scores.proba
+        assert proba is not None, "there are probabilities"
+        found = np.empty(len(proba))
+        for z, curve in enumerate(self.odds):
+            rows = np.flatnonzero(self._groups(people) == z)
+            found[rows] = curve.odds(proba[rows])
+        return found
+
+    def standing_of(self, people: People) -> Floats:
+        """How many people without a label each with one stands for."""
+        return standing(people, self.odds_of(people))
+
+    def _groups(self, people: People) -> Codes:
+        if people.groups == self.groups:
+            return people.codes
+        unknown = [group for group in people.groups if group not in self.groups]
+        if unknown:
+            raise GroupError(
+                f"Of the group {unknown[0]!r} nobody was there when it was learnt who has which label.",
+                f"The groups are {', '.join(map(repr, self.groups))}.",
+            )
+        place = np.array([self.groups.index(group) for group in people.groups], dtype=np.intp)
+        return np.asarray(place[people.codes])
+
+
+def standing(people: People, odds: Floats) -> Floats:
+    """How many people without a label each with one stands for; estimated odds are clipped, known ones are not."""
+    said = people.missing
+    assert said is not None, "labels may be missing"
+    return standing_of(odds if said.columns else np.maximum(odds, said.clip), people.labelled)
+
+
+def _by_score(people: People) -> tuple[OddsCurve, ...]:
+    """The chance of having a label along the score, in every group."""
+    proba, have = np.asarray(people.with_scores.proba), people.weights * people.labelled
+    parts = [np.flatnonzero(people.codes == z) for z in range(len(people.groups))]
+    return tuple(fit_odds(proba[rows], have[rows], people.weights[rows] - have[rows]) for rows in parts)
+
+
+def _shares(people: People) -> Floats:
+    """Share of people with a label by group and predicted label; 1 where there is nobody."""
+    k = int(people.predictions().max(initial=0)) + 1 if people.labels is None else _n_labels(people)
+    place = people.codes * k + people.predictions()
+    size = len(people.groups) * k
+    everyone, have = (
+        np.bincount(place, weight, minlength=size).astype(np.float64)
+        for weight in (people.weights, people.weights * people.labelled)
+    )
+    return np.divide(have, everyone, out=np.ones(size), where=everyone > 0).reshape(-1, k)
+
+
+def _curves(people: People, weight: Floats, squares: Floats) -> tuple[LabelCurve, ...]:
+    """The chances of labels along the probabilities, in every group."""
+    proba, labels = np.asarray(people.with_scores.proba), np.asarray(people.labels)
+    found = []
+    for z in range(len(people.groups)):
+        rows = np.flatnonzero((people.codes == z) & people.labelled)
+        counts = np.zeros((len(rows), proba.shape[1]))
+        counts[np.arange(len(rows)), labels[rows]] = weight[rows]
+        if not weight[rows].any():  # nobody stands for anybody: there is nobody else
+            counts[np.arange(len(rows)), labels[rows]] = people.weights[rows]
+        effective = weight[rows].sum() ** 2 / max(float(squares[rows].sum()), 1e-300)
+        found.append(fit_curve(proba[rows], counts, max(effective, 1.0)))
+    return tuple(found)
+
+
+def _n_labels(people: People) -> int:
+    """How many labels there are; without probabilities, as many as occur."""
+    labels = np.asarray(people.labels)
+    return int(max(labels.max(initial=0), people.predictions().max(initial=0))) + 1
+
+
+def _table(people: People, weight: Floats) -> Floats:
+    """The chances of labels by group and predicted label."""
+    k, labels = _n_labels(people), np.asarray(people.labels)
+    held = np.flatnonzero(people.labelled)
+    counts = np.zeros((len(people.groups), k, k))
+    np.add.at(counts, (people.codes[held], people.predictions()[held], labels[held]), weight[held])
+    total = counts.sum(axis=2, keepdims=True)
+    return np.asarray(np.where(total > 0, counts / np.where(total > 0, total, 1.0), 1.0 / k))

@@ -41,7 +41,7 @@ class LabelBeliefs:
     def of(cls, people: People) -> LabelBeliefs:
         """Learn from people who know whether labels may be missing."""
         said = people.missing
-        assert said is not None and people.labels is not None, "labels may be missing"
+        assert said is not None, "labels may be missing"
         odds: tuple[OddsCurve, ...] | Floats | None = None
         if people.label_odds is None:
             odds = _by_score(people) if people.proba is not None else _shares(people)
@@ -91,7 +91,7 @@ class LabelBeliefs:
 
     def standing_of(self, people: People) -> Floats:
         """How many people without a label each with one stands for."""
-        return standing(people, self.odds_of(people))
+        return stands_for(people, self.odds_of(people))
 
     def _groups(self, people: People) -> Codes:
         if people.groups == self.groups:
@@ -106,7 +106,7 @@ class LabelBeliefs:
         return np.asarray(place[people.codes])
 
 
-def standing(people: People, odds: Floats) -> Floats:
+def stands_for(people: People, odds: Floats) -> Floats:
     """How many people without a label each with one stands for; estimated odds are clipped, known ones are not."""
     said = people.missing
     assert said is not None, "labels may be missing"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from felicific._people.labels import standing
+from felicific._people.labels import stands_for
 from felicific._people.people import CHANGED, People, changes, refuse_idle
 from felicific._people.worth import BATCH, Batch, Worth, refuse_overflow, typical, worth_of
 from felicific._problem.problem import Problem
@@ -65,7 +65,7 @@ def _partly_labelled(people: People, problem: Problem, signal: Signal) -> Moment
     # Where score and group tell the chance of a label, how many somebody stands for is known once all are added.
     stands, odds = np.ones(len(known)), None
     if people.label_odds is not None:
-        stands = standing(people, people.label_odds)[people.labelled]
+        stands = stands_for(people, people.label_odds)[people.labelled]
         odds = _odds_by_group(people, said.clip)
     standing = None
     if any(beside_x):

@@ -106,6 +106,19 @@ CAPABILITIES: tuple[Capability, ...] = (
         },
         sites=_PEOPLE,
     ),
+    _row(
+        "missing labels",
+        "`missing_labels=`, people of whom some have no label",
+        "memory engine sites files shell report",
+        notes={"engine": "batch by batch", "sites": "`hidden=` of `solve` and `frontier` needs no new sums"},
+    ),
+    _row(
+        "individual missing labels",
+        "the same by individual policies (of worst cases, the loss only)",
+        "memory files shell report",
+        engine=No("DataError", "Collect the table first, or use policy='score'."),
+        sites=_PEOPLE,
+    ),
     _row("recalibrate", "`fair.recalibrate(X_new)`", "memory report", engine=_COLLECT),
     _row("frontier", "the frontier", _EVERYWHERE),
     _row(

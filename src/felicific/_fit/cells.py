@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self, cast
@@ -14,7 +15,7 @@ from felicific._policy.basis import UNCHANGED
 from felicific._policy.cells import CellPolicy, solve_cells
 from felicific._policy.fit_individual import ground_of
 from felicific._policy.policy import Policy
-from felicific._problem.happiness import LOSES
+from felicific._problem.happiness import LOSES, Component
 from felicific._problem.problem import Problem
 from felicific._program.changes import ChangeCost
 from felicific._program.evidence import Evidence
@@ -23,6 +24,7 @@ from felicific._program.moments import Moments
 from felicific._program.reweighted import reweighted
 from felicific._program.signals import Signal
 from felicific._program.summing import sum_people, sum_whole
+from felicific.exceptions import DataError
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -38,11 +40,14 @@ class FittedCells(Fitted):
         The same with who gets less than from today's decision.
     labelled : Moments
         Those of the people with labels, which stay the same when the policy is recalibrated.
+    raw : Moments, or None
+        Where labels are missing, the sums before anything is supposed of them.
     """
 
     policy: CellPolicy
     compared: Moments
     labelled: Moments
+    raw: Moments | None = None
 
     @classmethod
     def fit(
@@ -59,12 +64,18 @@ class FittedCells(Fitted):
         people = people.with_scores if kind.needs_proba else people
         signal = kind.matched(people.scores() if kind.needs_proba else None, people.predictions())
         seen = replace(people, decisions=problem.decisions)
-        compared = sum_whole(seen, problem.with_losers, signal).joined()
+        raw = sum_whole(seen, problem.with_losers, signal)
+        compared = raw.completed().joined()
         compared.check_complete()
-        moments = compared.of(problem.names)
+        moments = compared.of([*problem.names, *ends_among(compared.components)])
         solved = _solved(problem, moments, salt, change_cost)
         compared = replace(compared, fold_mass=None, fold_loss=None, fold_today=None)  # a cost is found now
-        policy = stated(problem, people, replace(solved, randomize=randomize))
+        policy = replace(solved, randomize=randomize)
+        if raw.unlabelled is None:
+            policy = stated(problem, people, policy)
+        else:
+            refuse_drawn(policy)
+            policy = _rounded(problem, people, policy, moments)
         return cls(
             problem=problem,
             policy=policy,
@@ -72,12 +83,34 @@ class FittedCells(Fitted):
             people=None if policy.sums_suffice else people,
             compared=compared,
             labelled=compared,
+            raw=None if raw.unlabelled is None else raw,
+        )
+
+    def hiding(self, hidden: float) -> Self:
+        """As if reasons outside the table had changed the odds of having a label at most so many fold."""
+        raw = super().hiding(hidden).raw
+        assert raw is not None, "labels are missing"
+        compared = raw.completed(hidden).joined()
+        moments = compared.of([*self.problem.names, *ends_among(compared.components)])
+        cost = self.policy.change_cost
+        solved = _solved(self.problem, moments, self.policy.salt, cost)
+        policy = _rounded(
+            self.problem, self.people, replace(solved, randomize=self.policy.randomize), moments
+        )
+        compared = replace(compared, fold_mass=None, fold_loss=None, fold_today=None)
+        return replace(
+            self,
+            policy=policy,
+            share_randomized=share_drawn(policy, self.people),
+            compared=compared,
+            labelled=compared,
+            certificate=None,
         )
 
     @cached_property
     def moments(self) -> Moments:
         """The sums of what was asked."""
-        return self.compared.of(self.problem.names)
+        return self.compared.of([*self.problem.names, *ends_among(self.compared.components)])
 
     @property
     def sums(self) -> Moments:
@@ -126,7 +159,7 @@ class FittedCells(Fitted):
             see_group=self.problem.see_group,
             exact_loss=not self.problem.loss.looks_at_y,
         )
-        moments = compared.of(self.problem.names)
+        moments = compared.of([*self.problem.names, *ends_among(compared.components)])
         solved = _solved(self.problem, moments, self.policy.salt, self.policy.change_cost)
         solved = replace(solved, randomize=self.policy.randomize, expected=True)
         policy = carried(_rounded(self.problem, people, solved, moments), self.policy)
@@ -142,6 +175,20 @@ class FittedCells(Fitted):
             certificate=None,
         )
         return fitted, self.recalibration(kept)
+
+
+def ends_among(components: Sequence[Component]) -> list[str]:
+    """Names of the components that are the ends of others."""
+    return [end for component in components for end in component.ends or ()]
+
+
+def refuse_drawn(policy: CellPolicy) -> None:
+    """Refuse rounded decisions of a signal that is drawn by lot, where labels are missing: no sums tell of them."""
+    if not policy.randomize and policy.signal.drawn:
+        raise DataError(
+            "Labels are missing, and what a rounded soft label does is not known from sums.",
+            "Use policy='score' or 'label', or leave randomize=True.",
+        )
 
 
 def _solved(problem: Problem, moments: Moments, salt: str, change_cost: ChangeCost) -> CellPolicy:

@@ -69,6 +69,17 @@ class Fitted(ABC):
         """The sums that the policy was fitted on, if it was fitted on sums."""
         return None
 
+    def hiding(self, hidden: float) -> Self:
+        """As if reasons outside the table had changed the odds of having a label at most so many fold."""
+        if self.policy.labels is None or self.policy.sees_x:
+            raise DataError(
+                "No label is missing, so nothing is hidden."
+                if self.policy.labels is None
+                else "hidden= of an individual policy is said when it is fitted.",
+                "Leave hidden= out, or fit with missing_labels=MissingLabels(hidden=...).",
+            )
+        return self
+
     @property
     def losers_unknown(self) -> str:
         """Why it is not known what it costs that fewer people lose; empty where it is."""

@@ -60,13 +60,16 @@ class LabelBeliefs:
 
     def chances_of(self, people: People) -> Floats:
         """Chances of every label, of shape (n, labels)."""
+        return self.chances_at(self._groups(people), people.with_scores.proba, people.predictions())
+
+    def chances_at(self, codes: Codes, proba: Floats | None, predicted: Codes) -> Floats:
+        """The same of people whose groups are at these positions, by what the model says of them."""
         if isinstance(self.chances, np.ndarray):
-            return np.asarray(self.chances[self._groups(people), people.predictions()])
-        proba = people.with_scores.proba
+            return np.asarray(self.chances[codes, predicted])
         assert proba is not None, "there are probabilities"
         found = np.empty(proba.shape)
         for z, curve in enumerate(self.chances):
-            rows = np.flatnonzero(self._groups(people) == z)
+            rows = np.flatnonzero(codes == z)
             found[rows] = curve.chances(proba[rows])
         return found
 

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
+from felicific._people.labels import LabelBeliefs
 from felicific._people.people import People
 from felicific._policy.basis import Basis
-from felicific._policy.calibration import Calibration, fit_calibration
+from felicific._policy.calibration import Calibration, calibration_of, fit_calibration
 from felicific._policy.individual import IndividualPolicy, search_of
-from felicific._policy.ledger import expected_ledger, find_origin, real_ledger, refuse_large
-from felicific._problem.loss import CHANGES
+from felicific._policy.ledger import expected_ledger, find_origin, real_ledger, refuse_large, worst_cost
+from felicific._problem.loss import CHANGES, Loss
 from felicific._problem.problem import Problem
 from felicific._program.changes import ChangeCost, largest_as_good
 from felicific._program.crowd import Crowd, Ledgers, charged, choose, likeliest
 from felicific._program.generation import Generated, generate
-from felicific._program.signals import Individual
+from felicific._program.known_labels import KnownLabels
+from felicific._program.signals import Individual, Score
+from felicific._program.summing import sum_people
+from felicific._statistics.labels import LabelCurve
 from felicific._typing import Array, Codes, Floats
 from felicific.exceptions import DataError, HappinessError
 
@@ -29,15 +34,39 @@ def fit_individual(
     check_today(problem, people)
     calibration = Calibration(())
     check_calibration(problem, individual)
+    people, labels = _believed(problem, people)
     if problem.see_group:
         calibration = calibrated(individual, people)
     cost = cost_by_people(problem, people, individual, change_cost)
     ground = ground_of(problem, people, calibration, change_cost=cost)
-    return _policy(problem, ground, calibration, salt), fingerprint_of(ground)
+    return _policy(problem, ground, calibration, salt, labels), fingerprint_of(ground)
+
+
+def _believed(problem: Problem, people: People) -> tuple[People, KnownLabels | None]:
+    """Where labels are missing, people with the chances of theirs, and who has one; others as they are."""
+    if people.missing is None:
+        return people, None
+    hidden = people.missing.hidden
+    for part in problem.happiness:
+        if hidden > 1 and part.looks_at_y:
+            raise DataError(
+                f"hidden={hidden:g}, and the happiness {part.name!r} of an individual policy looks at the label.",
+                "Use policy='score', or hidden=1; of individual policies only the loss can be the worst case.",
+            )
+    counted = replace(
+        problem, happiness=(), requirements=(), loss=Loss.of("error", problem.decisions, problem.labels)
+    )
+    labels = sum_people(people, counted, Score()).completed().labels
+    return people if people.chances is not None else LabelBeliefs.of(people).of_people(people), labels
 
 
 def calibrated(individual: Individual, people: People) -> Calibration:
-    """What probabilities mean, group by group; without labels, what they say."""
+    """What probabilities mean, group by group; without labels, what they say; of some, as the missing are believed."""
+    if people.missing is not None and individual.calibration != "none":
+        curves = LabelBeliefs.of(people).chances
+        return calibration_of(
+            cast("tuple[LabelCurve, ...]", curves)
+        )  # an individual policy sees probabilities
     labels = people.codes if people.labels is None else people.labels
     method = "none" if people.labels is None else individual.calibration
     return fit_calibration(method, _scores(people), labels, people.codes, len(people.groups), people.weights)
@@ -134,6 +163,8 @@ def ground_of(
     plug_in = known = expected_ledger(problem, groups, people.x, belief, seen, origin, people.rows, now)
     if people.labels is not None:
         known = real_ledger(problem, people, origin)
+        if people.missing is not None and people.missing.hidden > 1 and problem.loss.looks_at_y:
+            known.cost[~people.labelled] = worst_cost(problem, people, people.missing.hidden)
     else:
         refuse_large(problem, people, plug_in)
     if people.labels is None and not problem.see_group:
@@ -185,8 +216,14 @@ def make_policy(
     generated: Generated,
     calibration: Calibration,
     salt: str,
+    labels: KnownLabels | None = None,
 ) -> IndividualPolicy:
     """The policy of a mixture that was found."""
+    evidence = generated.evidence
+    if labels is not None and evidence is not None:
+        looking = np.array([component.looks_at_y for component in crowd.components])
+        told = np.where(looking, labels.evidence[:, None], 1.0)
+        evidence = replace(evidence, number=evidence.number * told)
     return IndividualPolicy(
         classes=problem.decisions,
         groups=crowd.groups,
@@ -208,15 +245,22 @@ def make_policy(
             requirements=generated.asked,
             unconstrained=generated.unconstrained,
             change_cost=crowd.change_cost,
-            evidence=generated.evidence,
+            evidence=evidence,
         ),
+        labels=labels,
         search=search_of(generated, [component.name for component in crowd.components]),
     )
 
 
-def _policy(problem: Problem, ground: Ledgers, calibration: Calibration, salt: str) -> IndividualPolicy:
+def _policy(
+    problem: Problem,
+    ground: Ledgers,
+    calibration: Calibration,
+    salt: str,
+    labels: KnownLabels | None = None,
+) -> IndividualPolicy:
     generated = generate(ground, problem.requirements)
-    return make_policy(problem, ground.crowd, generated, calibration, salt)
+    return make_policy(problem, ground.crowd, generated, calibration, salt, labels)
 
 
 def _scores(people: People) -> Floats:

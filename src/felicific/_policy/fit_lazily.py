@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from felicific._capabilities import remedy
 from felicific._people.lazy import LazyPeople
 from felicific._people.people import People
 from felicific._policy.calibration import Calibration, fit_curve
@@ -43,6 +44,11 @@ def fit_lazily(
         )
     cost = 0.0 if change_cost == "auto" else change_cost
     problem = people.problem
+    if people.columns.missing_labels is not None:
+        raise DataError(
+            "Individual policies of people of whom some have no label need them in memory.",
+            remedy("individual missing labels", "engine"),
+        )
     check_calibration(problem, individual)
     with shown():  # one line for all passes
         # One query looks at every row, finds the groups and a typical value of every component.

@@ -8,16 +8,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from felicific._capacity import check_room
+from felicific._people.labels import stands_for
 from felicific._people.people import People
 from felicific._people.worth import BATCH, Batch, refuse_overflow, typical, worth_of
 from felicific._problem.problem import Problem
 from felicific._program.crowd import Ledger
+from felicific._statistics.labels import tilted
 from felicific._tables.memory import slice_rows, widener
 from felicific._typing import Array, Codes, Floats, Table
 
 
 class _Case(NamedTuple):
-    """One possible truth about some people, its probability, and the slot of the group it speaks of."""
+    """One possible truth about some people, its probability, and the slot of the group it speaks of.
+
+    If ``beside_x``, it is for what looks at the label and at x only.
+    """
 
     y: Array | None
     labels: Codes | None
@@ -25,6 +30,7 @@ class _Case(NamedTuple):
     weight: Floats
     slot: Any
     supposed: frozenset[str]
+    beside_x: bool = False
 
 
 #: The possible truths about some people, given whether the label matters.
@@ -71,20 +77,53 @@ def expected_ledger(
 
 
 def real_ledger(problem: Problem, people: People, origin: Floats) -> Ledger:
-    """Values under the real labels, which something that looks at them needs, and groups."""
-    y, labels = people.y, people.labels
+    """Values under the real labels, which something that looks at them needs, and groups.
+
+    Whoever has no label has each with its chance. What looks at the label and at x is corrected, of those who have one,
+    by how far off the chances are, as often as they stand for others.
+    """
+    y, labels, chances = people.y, people.labels, people.chances
+    partly = people.missing is not None and chances is not None
+    stands = stands_for(people, np.asarray(people.label_odds)) if partly else None
+    beside_x = any(part.label_beside_x for part in problem.happiness) or problem.loss.label_beside_x
 
     def cases(rows: slice, look_at_y: bool) -> Iterator[_Case]:
         codes = people.codes[rows]
         slot = 0 if problem.see_group else codes
         known = None if y is None else y[rows]
         truth = None if labels is None else labels[rows]
-        yield _Case(known, truth, people.group[rows], np.ones(len(codes)), slot, frozenset())
+        everyone = np.ones(len(codes))
+        if stands is None or chances is None or not look_at_y:
+            yield _Case(known, truth, people.group[rows], everyone, slot, frozenset())
+            return
+        have, stand = people.labelled[rows].astype(np.float64), stands[rows]
+        truth = np.asarray(truth).clip(min=0)
+        yield _Case(known, truth, people.group[rows], have, slot, frozenset())
+        if beside_x:
+            yield _Case(known, truth, people.group[rows], stand, slot, frozenset(), beside_x=True)
+        for k in range(len(problem.labels)):
+            label, chance = np.full(len(codes), k, dtype=np.intp), chances[rows, k]
+            told = problem.labels[label], label, people.group[rows]
+            yield _Case(*told, (1.0 - have) * chance, slot, frozenset({"y"}))
+            if beside_x:
+                yield _Case(*told, -stand * chance, slot, frozenset({"y"}), beside_x=True)
 
     slots = 1 if problem.see_group else len(people.groups)
     ledger = _ledger(problem, slots, people.x, people.rows, cases, origin, people.today_of(slice(None)))
     refuse_large(problem, people, ledger)
     return ledger
+
+
+def worst_cost(problem: Problem, people: People, hidden: float) -> Floats:
+    """Loss of every decision about those without a label, where hidden reasons may tilt their chances so far."""
+    others = people.without_labels
+    chances = np.asarray(people.chances)[~people.labelled]
+    found = np.zeros((len(others), len(problem.decisions), len(problem.labels)))
+    for k in range(len(problem.labels)):
+        for part, batch in others.supposing(k, problem.labels).batches():
+            found[part, :, k] = worth_of(problem, batch).cost.T
+    worst, _ = tilted(np.broadcast_to(chances[:, None, :], found.shape), found, hidden)
+    return np.asarray((worst * found).sum(axis=2))
 
 
 def refuse_large(problem: Problem, people: People, ledger: Ledger) -> None:
@@ -159,9 +198,11 @@ def _ledger(
             for case in cases(part, look_at_y):
                 batch = Batch(table, case.y, case.labels, case.group, rows[part], now, case.supposed)
                 worth = worth_of(problem, batch)
-                if losing:
+                if losing and (problem.loss.label_beside_x or not case.beside_x):
                     cost[part] += case.weight[:, None] * worth.cost.T
                 for c in looking:
+                    if case.beside_x and not problem.happiness[c].label_beside_x:
+                        continue
                     values, counted = worth.values(c)
                     inside = case.weight if counted is None else case.weight * counted
                     among[places, case.slot, c] += inside

@@ -234,7 +234,9 @@ class Moments:
         if self.changed is not None:
             return self.changed
         moves = (self.value != self.value[:, :, :1]).any(axis=(0, 1, 2))
-        return tuple((moves if self.unlabelled is None else moves | self.unlabelled.moves).tolist())
+        if self.unlabelled is not None:
+            moves = np.logical_or(moves, self.unlabelled.moves)
+        return tuple(moves.tolist())
 
     @cached_property
     def total(self) -> float:

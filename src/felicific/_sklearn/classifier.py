@@ -34,6 +34,7 @@ from felicific._frontier.frontier import Frontier
 from felicific._people.checks import check_weights
 from felicific._people.columns import Columns, ordered_groups, stacked
 from felicific._people.folds import FOLDS
+from felicific._people.labels import LabelBeliefs
 from felicific._people.people import People
 from felicific._people.weights import WeightKind, level_outside, repeated, warn_repeated
 from felicific._policy.expected import gaps_in_words, outlook
@@ -42,6 +43,7 @@ from felicific._policy.policy import Policy
 from felicific._policy.solve import Kind, check_inference
 from felicific._problem.asked import check_constraints, default_gap
 from felicific._problem.happiness import HappinessLike
+from felicific._problem.missing_labels import MissingLabelsLike, check_hidden, resolve_missing_labels
 from felicific._problem.problem import Problem
 from felicific._problem.rows import Requirement
 from felicific._problem.unions import known_groups
@@ -56,17 +58,27 @@ from felicific._sklearn.inputs import (
     check_labels,
     content_of,
     labels_of,
+    odds_in,
     present_labels,
     present_rows,
     present_splits,
     refuse_length,
 )
+from felicific._sklearn.label_odds import fit_label_model
 from felicific._sklearn.model import fit_model, parts_of
 from felicific._statistics.intervals import check_confidence
 from felicific._tables.groups import encode_groups, find_groups, named_columns, refuse_identifiers
-from felicific._tables.memory import column_names, count_rows, is_frame, is_mapping, take_rows
+from felicific._tables.memory import (
+    column_names,
+    count_rows,
+    encode,
+    is_frame,
+    is_mapping,
+    null_rows,
+    take_rows,
+)
 from felicific._tables.seen import SeenRows
-from felicific._typing import Array, Codes, Floats, GapLike, LossLike, RandomState, Table
+from felicific._typing import Array, Codes, Floats, GapLike, LossLike, RandomState, Table, Truths
 from felicific.exceptions import ClusterWarning, ConstraintError, DataError, PolicyWarning
 
 if TYPE_CHECKING:
@@ -146,6 +158,10 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         rows is too sure of them, and the gap on new people is wider than stated. ``FrozenEstimator(classifier)``
         stays fitted where scikit-learn clones. With None a model of the group is fitted in folds (``cv``): everybody
         is believed about by the one that left them out, and new people by the average of all.
+    missing_labels : "explained", "unknown" or MissingLabels(...), optional
+        What is known of why some labels are missing; see :class:`felicific.MissingLabels`. An estimator that is not
+        frozen is fitted on people with a label, and the policy on everybody. By default a missing label is an error,
+        where something looks at it.
 
     Attributes
     ----------
@@ -168,6 +184,10 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         of which nothing is required) and as ``"proposed"`` by the policy, each with ``loss``, ``means``, ``gaps``, and
         the shares of every group that are ``changed``, that gain (``gains``) and that lose (``loses``). From today to
         unconstrained decisions are tuned; from there on they are made fair.
+    labels_ : KnownLabels
+        Where labels are missing: who has one, whom these stand for, and what is supposed of the others. Print it.
+    loss_range_ : tuple of two floats
+        Where hidden reasons may matter (``hidden`` above 1): the loss at its best and, as in ``loss_``, at its worst.
     expected_gaps_ : dict
         The gap of each component that is to be expected on as many new people; ``policy_.expected_gaps(people)`` on
         any number of them.
@@ -234,6 +254,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         group_at_predict: bool = True,
         missing_group: str | None = None,
         group_proba: Any = None,
+        missing_labels: MissingLabelsLike = None,
     ) -> None:
         self.estimator = estimator
         self.happiness = happiness
@@ -254,6 +275,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         self.group_at_predict = group_at_predict
         self.missing_group = missing_group
         self.group_proba = group_proba
+        self.missing_labels = missing_labels
 
     # -----------------------------------------------------------------------------------------------------
     # Fit
@@ -277,6 +299,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         X : dataframe or array of shape (n, features)
         y : array of shape (n,), optional
             Labels; needed unless the model is frozen and neither happiness nor loss looks at them (``loss="changes"``).
+            Some may be missing (None, NaN) where ``missing_labels`` says what is known of that.
         sensitive_features : array, table, column name(s) or callable, optional
             The groups, when the constructor does not name them.
         sample_weight : array of shape (n,), optional
@@ -320,16 +343,22 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         n = count_rows(X)
         frozen = isinstance(self.estimator, FrozenEstimator)
         labels = None if y is None and self._needs_no_label else labels_of(y, n)
+        missing = resolve_missing_labels(self.missing_labels)
+        if labels is not None and missing is None and len(null_rows(labels)) and self._needs_no_label:
+            labels = None  # nothing looks at them
         weight = check_weights(sample_weight, n)
         present = present_rows(weight)
         numbers = np.arange(n) if present is None else present
         held = labels if present is None or labels is None else present_labels(labels, present)
         table = whole if is_frame(whole) else X
+        there = held
         if held is not None:
-            check_labels(held, numbers, lambda: intake.groups(table, sensitive_features, weight)[numbers])
+            groups = partial(intake.groups, table, sensitive_features, weight)
+            there = check_labels(held, numbers, lambda: groups()[numbers], missing)
+            missing = None if len(there) == len(held) else missing
         if frozen:
             check_is_fitted(self.estimator)
-        self.classes_ = np.asarray(self.estimator.classes_) if frozen else np.unique(np.asarray(held))
+        self.classes_ = np.asarray(self.estimator.classes_) if frozen else np.unique(np.asarray(there))
         # What is wrong with the settings is said before any model is fitted.
         check_change_cost(self.change_cost)
         for name in ("randomize", "group_at_predict"):
@@ -343,6 +372,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         refuse_length(cluster, n)
         attributes = intake.attributes(table, sensitive_features)
         rows = Rows(X, labels, group, weight, now, np.arange(n), said.weight_kind, cluster, attributes)
+        if missing is not None:
+            rows = replace(rows, missing=missing, odds=odds_in(table, missing))
         keys, self._clustered = intake.keys(X), cluster is not None
         notes = repeated(keys if keys is None or present is None else keys[present], cluster)
         if present is not None:
@@ -390,8 +421,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     @property
     def _intake(self) -> Intake:
         columns = tuple(self.group_proba.values()) if isinstance(self.group_proba, Mapping) else ()
-        seen = bool(self.group_at_predict)
-        return Intake(self.key, self.sensitive_features_, seen, self.missing_group, columns)
+        seen, missing = bool(self.group_at_predict), resolve_missing_labels(self.missing_labels)
+        odds = () if missing is None else missing.columns
+        return Intake(self.key, self.sensitive_features_, seen, self.missing_group, columns, odds)
 
     def _problem(self) -> Problem:
         """What is asked, spelled out for the classes of the model."""
@@ -434,6 +466,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         self.loss_, self.gaps_ = fitted.policy.loss, fitted.policy.gaps
         self.change_cost_, self.outcomes_ = fitted.policy.change_cost, fitted.policy.outcomes
         self.share_randomized_ = fitted.share_randomized
+        if fitted.policy.labels is not None:
+            self.labels_, self.loss_range_ = fitted.policy.labels, fitted.policy.loss_range
 
     def _fit_safely(
         self, problem: Problem, rows: Rows, kind: Signal | Individual, salt: str, fit_params: dict[str, Any]
@@ -465,13 +499,20 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         frozen, cv = isinstance(self.estimator, FrozenEstimator), getattr(self, "_cv", self.cv)
         routed = {} if frozen else self._routed(rows.weight, fit_params)
         features = self._intake.features(rows.x, self.estimator if frozen else None)
+        y, labelled = rows.y, None if rows.missing is None else rows.labelled
+        if labelled is not None and y is not None:  # where there is none, any
+            codes = encode(y[labelled], self.classes_.tolist())
+            y = self.classes_[np.zeros(len(y), dtype=np.intp)]
+            y[labelled] = self.classes_[codes]
         self.estimator_, proba, predicted = fit_model(
-            self.estimator, features, rows.y, self.classes_, cv, self.n_jobs, routed, kind.needs_proba
+            self.estimator, features, y, self.classes_, cv, self.n_jobs, routed, kind.needs_proba, labelled
         )
         chances = None
         if kind.sees_x and not problem.see_group:
             chances = self._beliefs(rows, features, cv)
-        return People.of(
+        if labelled is not None and rows.odds is None:
+            rows = replace(rows, odds=self._label_odds(rows, features, labelled, cv))
+        people = People.of(
             rows.x,
             problem,
             group=rows.group,
@@ -482,6 +523,29 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             **rows.known,
             **self._intake.folds(rows.x, FOLDS if self._looks_for_cost(kind) else 0),
         )
+        if people.missing is None:
+            return people
+        self._label_beliefs = LabelBeliefs.of(people)
+        return self._label_beliefs.of_people(people)
+
+    def _label_odds(self, rows: Rows, features: Table, labelled: Truths, cv: Any) -> Floats:
+        """Everybody's chance of having a label, by models that were not fitted on them."""
+        groups, missing = find_groups(rows.group), rows.missing
+        assert missing is not None, "labels are missing"
+        refuse_identifiers(groups, len(rows.group), None if rows.weight is None else float(rows.weight.sum()))
+        self._label_model, odds = fit_label_model(
+            self.estimator_,
+            missing,
+            features,
+            labelled,
+            encode_groups(rows.group, groups),
+            groups,
+            cv=cv,
+            n_jobs=self.n_jobs,
+            weight=rows.weight,
+            cluster=rows.cluster,
+        )
+        return odds
 
     def _looks_for_cost(self, kind: Signal | Individual) -> bool:
         """Whether the cost of changes is found on people in folds."""
@@ -606,7 +670,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         check_is_fitted(self, "policy_")
         return self._fitted.frontier
 
-    def at(self, *, gap: GapLike = None, loss: float | None = None) -> Self:
+    def at(self, *, gap: GapLike = None, loss: float | None = None, hidden: float | None = None) -> Self:
         """Move along the frontier, without fitting anything again.
 
         Parameters
@@ -616,6 +680,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             there at which all are kept.
         loss : number
             Or the loss allowed.
+        hidden : number of 1 or more, optional
+            Where labels are missing: how many fold reasons outside the table may have changed the odds of having one.
+            Without ``gap`` and ``loss`` what was asked for stays. Of policies that see a signal.
 
         Returns
         -------
@@ -623,6 +690,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             A new fitted object with the policy of least loss at that gap, or of least gap at that loss; its ``gap`` is
             what it would take to get there by fitting. It carries no certificate of a test.
         """
+        if hidden is not None:
+            return self._hiding(check_hidden(hidden), gap, loss)
         line, fresh = self.frontier_, copy(self)
         fitted = self._fitted.moved(line.position(gap=gap, loss=loss))
         constraints = check_constraints(self.constraints)
@@ -636,6 +705,18 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         fresh._keep(fitted)
         fresh._notes = tuple(fitted.policy.cautions())
         return fresh
+
+    def _hiding(self, hidden: float, gap: GapLike, loss: float | None) -> Self:
+        """A new fitted object that takes reasons outside the table into account."""
+        check_is_fitted(self, "policy_")
+        fresh, said = copy(self), resolve_missing_labels(self.missing_labels)
+        fitted = self._fitted.hiding(hidden)
+        fresh.missing_labels = None if said is None else replace(said, hidden=hidden)
+        fresh.change_cost = self.policy_.change_cost
+        fresh.__dict__.pop("cost_of_blindness_", None)
+        fresh._keep(fitted)
+        fresh._notes = tuple(fitted.policy.cautions())
+        return fresh if gap is None and loss is None else fresh.at(gap=gap, loss=loss)
 
     def price_of_losers(self) -> list[LosersRow]:
         """What it costs that fewer people get less than from today's decision.
@@ -708,6 +789,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         now, cluster = said.column(X, "today"), said.column(X, "cluster")
         refuse_length(cluster, n)
         rows = Rows(X, labels, group, weight, now, np.arange(n), said.weight_kind, cluster)
+        missing = resolve_missing_labels(self.missing_labels)
+        if missing is not None and len(null_rows(labels)):
+            rows = replace(rows, missing=missing, odds=odds_in(X, missing))
         present = present_rows(weight)
         rows = rows if present is None else rows.take(present)
         if sure is not None:
@@ -855,6 +939,26 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         chances = self._chances(X, policy.groups) if policy.infers_group else None
         return policy.odds(scores, group, X, chances), X
 
+    def _labels_of(
+        self, X: Table, group: Array, proba: Floats | None = None
+    ) -> tuple[Floats, Floats | None] | None:
+        """Of other people the chances of their labels, and of having one where that is learnt.
+
+        None if no label was missing at the fit. ``proba`` is what the model says of them, if it was asked already.
+        """
+        if not hasattr(self, "_label_beliefs"):
+            return None
+        features = self._intake.features(
+            self._intake.check(self, X, reset=False), self.estimator_, self._columns
+        )
+        codes = encode_groups(group, self._label_beliefs.groups)
+        if proba is None and hasattr(self.estimator_, "predict_proba"):
+            proba = predict_proba(self.estimator_, features, self.classes_)
+        predicted = encode(np.asarray(self.estimator_.predict(features)), self.classes_.tolist())
+        chances = self._label_beliefs.chances_at(codes, proba, predicted)
+        model = getattr(self, "_label_model", None)
+        return chances, None if model is None else model.odds(features, codes)
+
     def _without_policy(self, X: Table) -> Array:
         """What the model decides by itself, for audits."""
         X = self._intake.check(self, X, reset=False)
@@ -875,12 +979,16 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     def _people(self, X: Table, group: Array, **known: Any) -> People:
         """Other people, with what the model says about them."""
         intake, policy, problem = self._intake, self.policy_, self._fitted.problem
+        missing, whole = known.get("missing"), X
         X = intake.check(self, X, reset=False)
         features = intake.features(X, self.estimator_, self._columns)
         proba = None
         if policy.needs_proba:
             proba = predict_proba(self.estimator_, features, self.classes_)
-        return People.of(
+        chances = None if missing is None else self._labels_of(whole, group, proba)
+        if chances is not None and known.get("label_odds") is None:
+            known = known | {"label_odds": chances[1]}
+        people = People.of(
             X,
             problem,
             group=group,
@@ -891,6 +999,11 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             unknown=self.missing_group,
             **known | {"attributes": policy.attributes},
         )
+        if people.missing is None:
+            return people
+        if chances is None:  # the fit met none
+            return LabelBeliefs.of(people).of_people(people)
+        return replace(people, chances=chances[0])
 
     def __str__(self) -> str:
         fitted = getattr(self, "_fitted", None)

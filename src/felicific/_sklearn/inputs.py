@@ -12,9 +12,11 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from felicific._fit.safety import margin, split
 from felicific._people.checks import refuse_missing_labels
+from felicific._people.columns import added_odds, without_missing
 from felicific._people.folds import folds_by_content, folds_by_key
 from felicific._people.weights import WeightKind, are_sampling, number_clusters
 from felicific._policy.lottery import check_keys
+from felicific._problem.missing_labels import MissingLabels
 from felicific._tables.groups import (
     attributes_of,
     check_missing_group,
@@ -36,7 +38,7 @@ from felicific._tables.memory import (
     take_column,
     take_rows,
 )
-from felicific._typing import Array, Codes, Floats, Table
+from felicific._typing import Array, Codes, Floats, Table, Truths
 from felicific.exceptions import DataError
 
 
@@ -56,6 +58,8 @@ class Intake:
         What those are called whose group is missing.
     group_proba : tuple
         Columns that say how likely each group is; the wrapped model does not see them.
+    odds : tuple
+        Columns of known chances of having a label, which are read at the fit and in audits: nobody else sees them.
     """
 
     key: Any
@@ -63,6 +67,7 @@ class Intake:
     see_group: bool
     missing_group: str | None = None
     group_proba: tuple[Any, ...] = ()
+    odds: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
         if self.missing_group is not None:
@@ -91,7 +96,9 @@ class Intake:
         if is_frame(X):
             if count_rows(X) == 0:
                 raise DataError("X has no rows.", "Pass at least one.")
-            X = _without(X, self.hidden, "the policy")
+            X = _without(
+                X, [*self.hidden, *(name for name in self.odds if isinstance(name, str))], "the policy"
+            )
             fitted = None if reset else getattr(owner, "feature_names_in_", None)
             if fitted is not None:
                 held = set(column_names(X))
@@ -168,9 +175,10 @@ def content_of(X: Table, fitted: Sequence[str] | None) -> Table:
 
 
 def _without(X: Table, columns: list[Any], whose: str) -> Table:
-    if not columns:
+    names = column_names(X) if columns else []
+    if not any(name in columns for name in names):
         return X
-    return select_columns(X, [name for name in column_names(X) if name not in columns], whose)
+    return select_columns(X, [name for name in names if name not in columns], whose)
 
 
 @dataclass(frozen=True)
@@ -189,16 +197,27 @@ class Rows:
     weight_kind: WeightKind = None
     cluster: Array | None = None
     attributes: tuple[Any, ...] = ()
+    missing: MissingLabels | None = None
+    odds: Floats | None = None
+
+    @property
+    def labelled(self) -> Truths:
+        """Who has a label."""
+        found = np.ones(len(self.group), dtype=bool)
+        if self.y is not None:
+            found[null_rows(self.y)] = False
+        return found
 
     @property
     def known(self) -> dict[str, Any]:
         """What is known of each besides x and the group, for :meth:`People.of`."""
         names = ("y", "weight", "today", "weight_kind", "cluster", "attributes")
-        return {name: getattr(self, name) for name in names} | {"rows": self.numbers}
+        found = {name: getattr(self, name) for name in names} | {"rows": self.numbers}
+        return found | {"missing": self.missing, "label_odds": self.odds}
 
     def take(self, rows: Codes) -> Rows:
         """Some of them."""
-        names = ("y", "group", "weight", "today", "numbers", "cluster")
+        names = ("y", "group", "weight", "today", "numbers", "cluster", "odds")
         held = {name: getattr(self, name) for name in names}
         parts: dict[str, Any] = {name: None if part is None else part[rows] for name, part in held.items()}
         return replace(self, x=take_rows(self.x, rows), **parts)
@@ -239,16 +258,33 @@ def labels_of(labels: Any, n: int) -> Array:
     return y
 
 
+def odds_in(X: Table, missing: MissingLabels) -> Floats | None:
+    """The known chances of having a label: columns of X, or values; None where they are estimated."""
+    parts = [
+        as_vector(name, "odds") if np.ndim(name) else take_column(X, name, "odds") for name in missing.columns
+    ]
+    odds = added_odds(parts)
+    if odds is not None and len(odds) != count_rows(X):
+        raise DataError(f"There are {len(odds)} odds for {count_rows(X)} rows.", "Pass one for every row.")
+    return odds
+
+
 def refuse_length(cluster: Array | None, n: int) -> None:
     """Insist on one cluster for each of n rows, if there are any."""
     if cluster is not None and len(cluster) != n:
         raise DataError(f"There are {len(cluster)} clusters for {n} rows.", "Pass one for every row.")
 
 
-def check_labels(y: Array, numbers: Codes, group: Callable[[], Array]) -> None:
-    """Insist on labels of at least two classes; ``numbers`` are those of the rows in the user's table."""
-    if len(null_rows(y)):
+def check_labels(
+    y: Array, numbers: Codes, group: Callable[[], Array], missing: MissingLabels | None = None
+) -> Array:
+    """Insist on labels of at least two classes; ``numbers`` are those of the rows in the user's table.
+
+    Returns those that are there; some may be ``missing`` where it is said what is known of that.
+    """
+    if len(null_rows(y)) and missing is None:
         refuse_missing_labels(y, group(), numbers)
+    y = np.asarray(without_missing(y, None))
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         i = int(np.argmin(np.isfinite(y)))
         raise DataError(f"The label of row {numbers[i]} is {y[i]} (infinity).", "Correct it.")
@@ -260,6 +296,7 @@ def check_labels(y: Array, numbers: Codes, group: Callable[[], Array]) -> None:
             f"y holds one class only: {known}.",
             "Pass rows of at least two classes; one leaves no decision.",
         )
+    return y
 
 
 def present_rows(weight: Floats | None) -> Codes | None:

@@ -12,7 +12,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from felicific._audit.decided import predict_proba
 from felicific._tables.memory import as_vector, take_rows
-from felicific._typing import Array, Codes, Floats, Table
+from felicific._typing import Array, Codes, Floats, Table, Truths
 from felicific.exceptions import DataError
 
 
@@ -35,16 +35,22 @@ def cross_fit(
     n_jobs: int | None,
     params: dict[str, Any],
     needs_proba: bool,
+    labelled: Truths | None = None,
 ) -> tuple[Floats | None, Array]:
-    """Probabilities and decisions for every row, from a model that was not fitted on it."""
+    """Probabilities and decisions for every row, from a model that was not fitted on it.
+
+    Models are fitted on the rows that are ``labelled``; None for all.
+    """
     n = len(y)
 
     def part(train: Codes, test: Codes) -> tuple[Any, Array]:
+        train = train if labelled is None else train[labelled[train]]
         model = clone(estimator).fit(take_rows(X, train), y[train], **parts_of(params, train, n))
         rows = take_rows(X, test)
         return (predict_proba(model, rows, classes) if needs_proba else None), np.asarray(model.predict(rows))
 
-    folds = splits(cv, X, y)
+    # Every fold has its share of those without a label.
+    folds = splits(cv, X, y if labelled is None else np.where(labelled, np.searchsorted(classes, y), -1))
     tested = np.concatenate([test for _, test in folds])
     scored = Parallel(n_jobs=n_jobs)(delayed(part)(train, test) for train, test in folds)
     order = np.argsort(tested)
@@ -73,11 +79,19 @@ def fit_model(
     n_jobs: int | None,
     params: dict[str, Any],
     needs_proba: bool,
+    labelled: Truths | None = None,
 ) -> tuple[Any, Floats | None, Array]:
-    """The fitted model, and its probabilities and decisions for every row, cross-fitted unless it came fitted."""
+    """The fitted model, and its probabilities and decisions for every row, cross-fitted unless it came fitted.
+
+    It is fitted on the rows that are ``labelled``; None for all.
+    """
     if isinstance(estimator, FrozenEstimator):
         proba = predict_proba(estimator, features, classes) if needs_proba else None
         return estimator, proba, np.asarray(estimator.predict(features))
     assert y is not None, "a model is fitted to labels"
-    proba, predicted = cross_fit(estimator, features, y, classes, cv, n_jobs, params, needs_proba)
+    proba, predicted = cross_fit(estimator, features, y, classes, cv, n_jobs, params, needs_proba, labelled)
+    if labelled is not None:
+        rows = np.flatnonzero(labelled)
+        features, params = take_rows(features, rows), parts_of(params, rows, len(y))
+        y = y[rows]
     return clone(estimator).fit(features, y, **params), proba, predicted

@@ -44,8 +44,8 @@ def fit_individual(
 
 def _believed(problem: Problem, people: People) -> tuple[People, KnownLabels | None]:
     """Where labels are missing, people with the chances of theirs, and who has one; others as they are."""
-    if people.missing is None:
-        return people, None
+    if people.missing is None or people.labelled.all():
+        return people.with_labels, None
     hidden = people.missing.hidden
     for part in problem.happiness:
         if hidden > 1 and part.looks_at_y:

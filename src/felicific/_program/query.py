@@ -44,9 +44,12 @@ from felicific.exceptions import DataError, EngineError, FelicificError, Happine
 
 def sum_lazily(people: LazyPeople, signal: Signal) -> Moments:
     """Moments by one query where everything can be written as expressions, else batch by batch."""
-    engine = people.engine
-    if people.plan.reason is not None or not isinstance(engine, QueryEngine) or people.columns.folds:
-        return _batchwise(people, signal)  # of folds, because engines know no hash in common
+    engine, columns = people.engine, people.columns
+    # Of folds, because engines know no hash in common; of missing labels, because every function is then asked of people
+    # who have one, and of the others as if they had each.
+    by_rows = columns.folds or (columns.missing_labels is not None and columns.y is not None)
+    if people.plan.reason is not None or not isinstance(engine, QueryEngine) or by_rows:
+        return _batchwise(people, signal)
     try:
         return Query(people, engine, signal).moments()
     except Exception as error:
@@ -352,6 +355,8 @@ class Query:
         key = np.array(as_list(result, "key"), dtype=np.int64)
         label, rest = key % (n_labels + 1), key // (n_labels + 1)
         today, cell = rest % (n_decisions + 1), rest // (n_decisions + 1)
+        if (label == n_labels).any() and not self.problem.looks_at_y:
+            return _batchwise(self.people, self.signal)  # some are missing, and nobody asks for them
         if (label == n_labels).any() or (today == n_decisions).any():
             raise DataError("Some labels are not among the classes.", "Name every class there is.")
         keys = [as_objects(as_list(result, f"g{i}")) for i in range(len(self.plan.group))]

@@ -16,6 +16,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,16 +25,21 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # worlds are what runs side by si
 import numpy as np
 from joblib import Parallel, delayed
 from shared import table
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 
-from felicific import Happiness, Score, solve
+from felicific import Score, solve
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
-import naive_labels as naive  # noqa: E402  the tests' own second implementation
+import naive_labels as naive
 
 MISSING = naive.MISSING
 FRESH = 100_000
 FEATURES = ("x1", "x2")
+CELLS = Score(cells=60)
+
+#: How the naive implementation fits the probabilities of a missing label: part ``curves`` compares the ways.
+CURVE = {"penalty": 1.0}
 People = dict[str, np.ndarray]
 
 
@@ -86,7 +92,9 @@ class World:
             good = approved * good + (1.0 - approved) * among
         else:
             y = (rng.random(n) < good).astype(int)
-            approved = np.where(y == 1, approved * self.favoured / (1 - approved + approved * self.favoured), approved)
+            approved = np.where(
+                y == 1, approved * self.favoured / (1 - approved + approved * self.favoured), approved
+            )
             seen = rng.random(n) < approved
         odds = np.where(seen, 1.0, self.lottery)
         known = seen | (rng.random(n) < self.lottery)
@@ -140,14 +148,15 @@ class Ask:
 
     happiness: Any = "decision * amount"
     gap: float = 0.0
-    policy: Any = Score(cells=60)
+    policy: Any = CELLS
     cost: Any = ((0.0, 1.0), (1.0, 0.0))
     hidden: float = 1.0
-    curve: dict[str, Any] = field(default_factory=dict)
+    curve: dict[str, Any] = field(default_factory=lambda: CURVE)
     see_group: bool = True
 
     @property
     def matrix(self) -> np.ndarray:
+        """The cost, to calculate with."""
         return np.asarray(self.cost)
 
 
@@ -186,17 +195,19 @@ def true_loss(fitted: Fitted, ask: Ask, people: People) -> float:
     return float(((people["truth"] @ ask.matrix) * fitted.decisions(people)).sum(axis=1).mean())
 
 
-def chances(people: People, folds: int = 5, clip: float = 0.02) -> tuple[np.ndarray, Callable[[People], np.ndarray]]:
+def chances(
+    people: People, folds: int = 5, clip: float = 0.02
+) -> tuple[np.ndarray, Callable[[People], np.ndarray]]:
     """The chance of a label, one logistic model a group: of these people by folds, and of others by all of them."""
     X, known = features(people), people["label"] != MISSING
     fold = np.arange(len(known)) % folds  # the people are drawn independently
     found, models = np.empty(len(known)), {}
     for name in np.unique(people["group"]):
         mine = people["group"] == name
-        models[name] = LogisticRegression().fit(X[mine], known[mine])
+        models[name] = labelled_model(X[mine], known[mine])
         for one in range(folds):
             rest, held = mine & (fold != one), mine & (fold == one)
-            found[held] = LogisticRegression().fit(X[rest], known[rest]).predict_proba(X[held])[:, 1]
+            found[held] = labelled_model(X[rest], known[rest]).predict_proba(X[held])[:, 1]
 
     def of(others: People) -> np.ndarray:
         told = np.empty(len(others["group"]))
@@ -206,6 +217,13 @@ def chances(people: People, folds: int = 5, clip: float = 0.02) -> tuple[np.ndar
         return told.clip(clip)
 
     return found.clip(clip), of
+
+
+def labelled_model(X: np.ndarray, known: np.ndarray) -> Any:
+    """Who has a label; in a loop it may be everybody of a group."""
+    if known.all():
+        return DummyClassifier(strategy="constant", constant=1).fit(X[:2], [0, 1])
+    return LogisticRegression().fit(X, known)
 
 
 def columns_of(people: People) -> People:
@@ -236,13 +254,17 @@ def solved(columns: People, proba: np.ndarray, y: Any, weight: Any, ask: Ask, lo
 
 def fit_oracle(people: People, model: Any, ask: Ask) -> Fitted:
     """All labels are known."""
-    policy = solved(columns_of(people), model.predict_proba(features(people)), people["y"], np.ones(len(people["y"])), ask)
+    policy = solved(
+        columns_of(people), model.predict_proba(features(people)), people["y"], np.ones(len(people["y"])), ask
+    )
     return Fitted(policy, model, policy.loss)
 
 
 def fit_left_out(people: People, model: Any, ask: Ask) -> Fitted:
     """The unlabelled are left out."""
-    return fit_oracle({name: column[people["label"] != MISSING] for name, column in people.items()}, model, ask)
+    return fit_oracle(
+        {name: column[people["label"] != MISSING] for name, column in people.items()}, model, ask
+    )
 
 
 def fit_uncorrected(people: People, model: Any, ask: Ask) -> Fitted:
@@ -315,9 +337,13 @@ WAYS: dict[str, Callable[[People, Any, Ask], Fitted]] = {
 # Running worlds
 
 
-def run(one: Callable[..., dict[str, float]], worlds: int, seed: int, jobs: int, **how: Any) -> dict[str, np.ndarray]:
+def run(
+    one: Callable[..., dict[str, float]], worlds: int, seed: int, jobs: int, **how: Any
+) -> dict[str, np.ndarray]:
     """What each world gives, by name."""
-    found = Parallel(n_jobs=jobs, batch_size=4)(delayed(_quietly)(one, [seed, world], how) for world in range(worlds))
+    found = Parallel(n_jobs=jobs, batch_size=4)(
+        delayed(_quietly)(one, [seed, world], how) for world in range(worlds)
+    )
     return {name: np.array([part[name] for part in found]) for name in found[0]}
 
 
@@ -331,9 +357,15 @@ def told(values: np.ndarray, digits: int = 4) -> str:
     return f"{values.mean():.{digits}f} +- {values.std(ddof=1) / np.sqrt(len(values)):.{digits}f}"
 
 
-def loss_world(rng: np.random.Generator, world: World, n: int, asks: dict[str, tuple[str, Ask]]) -> dict[str, float]:
-    """True loss, stated minus true, of several ways of fitting the same people."""
+def loss_world(
+    rng: np.random.Generator, world: Any, n: int, asks: dict[str, tuple[str, Ask]], factor: float = 1.0
+) -> dict[str, float]:
+    """True loss, and how far the stated one is off, of several ways of fitting the same people.
+
+    With a ``factor`` the model is too sure of itself, or not sure enough.
+    """
     model = model_of(world.draw(4_000, rng))
+    model.coef_, model.intercept_ = factor * model.coef_, factor * model.intercept_
     people, fresh = world.draw(n, rng), world.draw(FRESH, rng)
     found = {}
     for name, (way, ask) in asks.items():
@@ -341,3 +373,565 @@ def loss_world(rng: np.random.Generator, world: World, n: int, asks: dict[str, t
         found[name] = true_loss(fitted, ask, fresh)
         found[f"{name}, off"] = abs(fitted.stated - found[name])
     return found
+
+
+# ---------------------------------------------------------------------------------------------------------
+# a. True loss against the oracle
+
+
+def part_loss(given: argparse.Namespace) -> None:
+    """True loss of what is fitted with missing labels, against all labels known."""
+    worlds = {
+        "explained, 4,000 rows": (EXPLAINED, 4_000, 300),
+        "lottery of 2 %, 4,000 rows": (LOTTERY, 4_000, 300),
+        "lottery of 2 %, 20,000 rows": (LOTTERY, 20_000, 200),
+    }
+    asks = {way: (way, Ask()) for way in ("oracle", given.by, "uncorrected", "left out")}
+    rows = []
+    for name, (world, n, usual) in worlds.items():
+        found = run(loss_world, given.worlds or usual, given.seed, given.jobs, world=world, n=n, asks=asks)
+        more = told(found[given.by] - found["oracle"])
+        rows.append(
+            [
+                name,
+                *(told(found[way]) for way in asks),
+                more,
+                told(found[f"{given.by}, off"]),
+                worlds_of(found),
+            ]
+        )
+        print(*rows[-1], sep=" | ", flush=True)
+    print("\n" + table(["world", *asks, "more than the oracle", "stated off the truth by", "worlds"], rows))
+
+
+def worlds_of(found: dict[str, np.ndarray]) -> str:
+    return f"{len(next(iter(found.values()))):,}"
+
+
+def part_curves(given: argparse.Namespace) -> None:
+    """Ways of fitting the probabilities of a missing label."""
+    ways: dict[str, dict[str, Any]] = {
+        "slope free": {"penalty": 0.0},
+        "slope drawn to 1 by 1 label": {"penalty": 1.0},
+        "by 4 labels": {"penalty": 4.0},
+        "slope 1": {"slope": False},
+    }
+    asks = {"oracle": ("oracle", Ask())} | {name: ("naive", Ask(curve=how)) for name, how in ways.items()}
+    rows = []
+    for (name, world), factor in product(
+        (("explained", EXPLAINED), ("lottery of 2 %", LOTTERY)), (1.0, 2.0, 0.5)
+    ):
+        found = run(
+            loss_world,
+            given.worlds or 100,
+            given.seed,
+            given.jobs,
+            world=world,
+            n=4_000,
+            asks=asks,
+            factor=factor,
+        )
+        for way in asks:
+            more = told(found[way] - found["oracle"])
+            rows.append(
+                [
+                    name,
+                    f"{factor:g}",
+                    way,
+                    told(found[way]),
+                    more,
+                    told(found[f"{way}, off"]),
+                    worlds_of(found),
+                ]
+            )
+            print(*rows[-1], sep=" | ", flush=True)
+    heads = [
+        "world",
+        "model's logits times",
+        "curve",
+        "true loss",
+        "more than the oracle",
+        "stated off by",
+        "worlds",
+    ]
+    print("\n" + table(heads, rows))
+
+
+# ---------------------------------------------------------------------------------------------------------
+# b. Intervals of the loss
+
+
+def coverage_world(rng: np.random.Generator, world: Any, by: str, ask: Ask) -> dict[str, float]:
+    """Whether the interval of the loss on 4,000 people held out holds the truth, and whether each end does."""
+    model = model_of(world.draw(4_000, rng))
+    fitted = WAYS[by](world.draw(4_000, rng), model, ask)
+    held = world.draw(4_000, rng)
+    mean, low, high = loss_interval(fitted, ask, held, 0.95)
+    one_sided = loss_interval(fitted, ask, held, 0.90)[2]
+    truth = true_loss(fitted, ask, world.draw(FRESH, rng))
+    return {
+        "held": low <= truth <= high,
+        "above": truth > high,
+        "below": truth < low,
+        "half": (high - low) / 2.0,
+        "off": mean - truth,
+        "one-sided": truth <= one_sided,
+    }
+
+
+def loss_interval(fitted: Fitted, ask: Ask, people: People, level: float) -> tuple[float, float, float]:
+    return naive.t_interval(loss_values(fitted, ask, people), level)
+
+
+COVERED = ("held", "above", "below", "one-sided")
+
+
+def covered(found: dict[str, np.ndarray]) -> list[str]:
+    shares = [f"{found[name].mean():.4f}" for name in COVERED]
+    return [*shares, f"{found['half'].mean():.4f}", f"{found['off'].mean():+.4f}", worlds_of(found)]
+
+
+COVERED_HEADS = [
+    "two-sided 95 % holds",
+    "truth above",
+    "below",
+    "one-sided 95 %",
+    "half width",
+    "bias",
+    "worlds",
+]
+
+
+def part_coverage(given: argparse.Namespace) -> None:
+    """How often the 95 % interval of the loss on 4,000 people held out holds the truth."""
+    rows = []
+    for name, world in (
+        ("officer, k = .8", GENTLE),
+        ("officer, k = 1.7", EXPLAINED),
+        ("lottery of 2 %", LOTTERY),
+    ):
+        found = run(
+            coverage_world,
+            given.worlds or 2_000,
+            given.seed + 1,
+            given.jobs,
+            world=world,
+            by=given.by,
+            ask=Ask(),
+        )
+        rows.append([name, *covered(found)])
+        print(*rows[-1], sep=" | ", flush=True)
+    print("\n" + table(["world", *COVERED_HEADS], rows))
+
+
+# ---------------------------------------------------------------------------------------------------------
+# c. Reasons outside the table
+
+
+def hidden_world(
+    rng: np.random.Generator, world: World, by: str, hidden: Iterable[float], ask: Ask
+) -> dict[str, float]:
+    """Promises (upper ends) of the loss of policies fitted with some ``hidden``; and intervals of rates of the good."""
+    model = model_of(world.draw(4_000, rng))
+    people, held, fresh = world.draw(4_000, rng), world.draw(4_000, rng), world.draw(FRESH, rng)
+    found: dict[str, float] = {}
+    for one in hidden:
+        mine = replace(ask, hidden=one)
+        fitted = WAYS[by](people, model, mine)
+        truth = true_loss(fitted, mine, fresh)
+        found[f"loss {one:g}"] = truth
+        found[f"promise {one:g}"] = loss_interval(fitted, mine, held, 0.95)[2] >= truth
+        found[f"one-sided {one:g}"] = loss_interval(fitted, mine, held, 0.90)[2] >= truth
+        found[f"rates {one:g}"] = rates_held(fitted, one, held, fresh)
+    return found
+
+
+def rates_held(fitted: Fitted, hidden: float, people: People, fresh: People) -> float:
+    """The share of groups whose rate of decision 1 among the good lies in its interval, outer ends."""
+    q, others = fitted.decisions(people)[:, 1], fitted.decisions(fresh)[:, 1]
+    m = fitted.curves(fitted.model.predict_proba(features(people)), people["group"])
+    omega = naive.omega_of(people["label"], fitted.chances(people))
+    among = np.broadcast_to(np.array([0.0, 1.0]), m.shape)
+    held = []
+    for name in np.unique(people["group"]):
+        mine, theirs = people["group"] == name, fresh["group"] == name
+        truth = np.average(others[theirs], weights=fresh["truth"][theirs, 1])
+        ends = []
+        for highest in (False, True):
+            rate, error = naive.rate_end(
+                people["label"][mine],
+                m[mine],
+                np.ones(mine.sum()),
+                q[mine, None] * among[mine],
+                among[mine],
+                hidden,
+                omega[mine],
+                highest=highest,
+            )
+            _, low, high = naive.t_interval(error)
+            ends.append(rate + (high if highest else low))
+        held.append(ends[0] <= truth <= ends[1])
+    return float(np.mean(held))
+
+
+def part_hidden(given: argparse.Namespace) -> None:
+    """Promises where reasons outside the table decide who has a label."""
+    worlds = {
+        "good labelled at 3 times the odds, k = .8": (World(k=0.8, favoured=3.0), (1.0, 3.0)),
+        "good labelled at 3 times the odds, k = 1.7": (World(k=1.7, favoured=3.0), (1.0, 3.0)),
+        "unlabelled 2.5 worse or better, k = .8": (World(k=0.8, worse=2.5), (1.0, 2.5)),
+        "unlabelled 2.5 worse or better, k = 1.7": (World(k=1.7, worse=2.5), (1.0, 2.5)),
+    }
+    rows = []
+    for (name, (world, hidden)), (words, gap) in product(worlds.items(), (("gap 0", 0.0), ("no gap", 1e9))):
+        found = run(
+            hidden_world,
+            given.worlds or 300,
+            given.seed + 2,
+            given.jobs,
+            world=world,
+            by=given.by,
+            hidden=hidden,
+            ask=Ask(gap=gap),
+        )
+        for one in hidden:
+            shares = [
+                f"{found[f'{what} {one:g}'].mean():.3f}" for what in ("promise", "one-sided", "rates", "loss")
+            ]
+            rows.append([name, words, f"{one:g}", *shares, worlds_of(found)])
+            print(*rows[-1], sep=" | ", flush=True)
+    heads = [
+        "world",
+        "asked",
+        "hidden",
+        "promise held",
+        "one-sided",
+        "rates of groups held",
+        "true loss",
+        "worlds",
+    ]
+    print("\n" + table(heads, rows))
+
+
+# ---------------------------------------------------------------------------------------------------------
+# d. The loop
+
+
+@dataclass(frozen=True)
+class Loop:
+    """An officer who reads a trait outside the table rightly in group A and wrongly in B, then policies."""
+
+    def draw(self, n: int, rng: np.random.Generator, decide: Fitted | None = None) -> People:
+        """People whose labels the officer's, or a policy's, decisions show; the policy's odds are known."""
+        z = rng.integers(2, size=n)
+        x1, x2, u = rng.normal(-0.3 * z), rng.normal(size=n), rng.normal(size=n)
+        good = logistic(x1 + 0.7 * x2 + 1.2 * u + 0.2)
+        people = {
+            "x1": x1,
+            "x2": x2,
+            "group": np.array(["A", "B"])[z],
+            "y": (rng.random(n) < good).astype(int),
+        }
+        people |= {"truth": np.column_stack([1.0 - good, good]), "amount": np.ones(n)}
+        h = np.where(z == 0, 0.8, -1.5)
+        odds = logistic(1.7 * (x1 + 0.7 * x2 + h * u - 0.9 * z - 0.3))
+        if decide is not None:
+            odds = decide.decisions(people)[:, 1]
+        seen = rng.random(n) < odds
+        odds = np.full(n, np.nan) if decide is None else odds
+        return people | {"label": np.where(seen, people["y"], MISSING), "odds": odds}
+
+
+@dataclass(frozen=True)
+class Explored(Fitted):
+    """Everybody keeps at least a chance of decision 1: q = delta + (1 - delta) q'."""
+
+    at_least: float = 0.0
+
+    def decisions(self, people: People) -> np.ndarray:
+        """The odds of every decision."""
+        q = super().decisions(people)
+        return np.array([0.0, self.at_least]) + (1.0 - self.at_least) * q
+
+
+def explored(way: str, people: People, model: Any, ask: Ask, at_least: float) -> Fitted:
+    """With equal opportunity everybody good gains at_least alike: the gap of q' may be wider by 1 / (1 - at_least)."""
+    fitted = WAYS[way](people, model, replace(ask, gap=ask.gap / (1.0 - at_least)))
+    if not at_least:
+        return fitted
+    always = fitted_loss_of_all(fitted, ask, people)
+    stated = at_least * always + (1.0 - at_least) * fitted.stated
+    return Explored(fitted.policy, model, stated, fitted.chances, fitted.curves, at_least)
+
+
+def fitted_loss_of_all(fitted: Fitted, ask: Ask, people: People) -> float:
+    """What it would cost to give everybody decision 1, as the fit believes."""
+    if fitted.curves is None:
+        weights = naive.one_hot(people["y"], 2)
+    else:
+        m = fitted.curves(fitted.model.predict_proba(features(people)), people["group"])
+        weights = np.where((people["label"] == MISSING)[:, None], m, naive.one_hot(people["label"], 2))
+    return float((weights @ ask.matrix[:, 1]).mean())
+
+
+def true_gap(fitted: Fitted, people: People) -> float:
+    """Rate of decision 1 among the good, A minus B."""
+    q, good = fitted.decisions(people)[:, 1], people["truth"][:, 1]
+    a, b = (
+        np.average(q[rows], weights=good[rows]) for rows in (people["group"] == "A", people["group"] == "B")
+    )
+    return float(a - b)
+
+
+#: The way of fitting, and the chance that everybody keeps. Without one, the officer goes on choosing who is seen.
+ARMS: dict[str, tuple[str, float]] = {
+    "oracle": ("oracle", 0.0),
+    "left out": ("left out", 0.0),
+    "explained": ("design", 0.0),
+    "Explore(.02)": ("design", 0.02),
+    "Explore(.05)": ("design", 0.05),
+}
+
+
+def loop_world(rng: np.random.Generator, by: str, rounds: int, n: int) -> dict[str, float]:
+    """Gap among the good, loss, and stated minus true loss, after every round of every arm."""
+    world, ask = Loop(), Ask(happiness="equal_opportunity", gap=0.02)
+    model = model_of(world.draw(4_000, rng))
+    first, fresh = world.draw(n, rng), world.draw(FRESH, rng)
+    found = {}
+    for arm, (way, at_least) in ARMS.items():
+        people = first
+        for round_ in range(rounds + 1):
+            fitted = explored(by if way == "design" else way, people, model, ask, at_least)
+            loss = true_loss(fitted, ask, fresh)
+            found[f"{arm} {round_} gap"] = true_gap(fitted, fresh)
+            found[f"{arm} {round_} loss"] = loss
+            found[f"{arm} {round_} off"] = abs(fitted.stated - loss)
+            people = world.draw(n, rng, fitted if at_least else None)
+    return found
+
+
+def part_loop(given: argparse.Namespace) -> None:
+    """Decide, observe, fit again: four rounds."""
+    rounds = 4
+    found = run(
+        loop_world, given.worlds or 20, given.seed + 3, given.jobs, by=given.by, rounds=rounds, n=10_000
+    )
+    rows = []
+    for arm in ARMS:
+        for after in range(rounds + 1):
+            gap, loss, off = (found[f"{arm} {after} {what}"] for what in ("gap", "loss", "off"))
+            numbers = [told(gap, 3), told(np.abs(gap), 3), told(loss), told(off, 3)]
+            rows.append([arm, str(after), *numbers, worlds_of(found)])
+    heads = [
+        "arm",
+        "after round",
+        "true gap among the good (A - B)",
+        "its size",
+        "true loss",
+        "stated off by",
+        "worlds",
+    ]
+    print("\n" + table(heads, rows))
+
+
+# ---------------------------------------------------------------------------------------------------------
+# e. What Explore costs
+
+
+def part_price(given: argparse.Namespace) -> None:
+    """Explore's price against the finite difference, all labels known."""
+    rows, delta, step = [], 0.02, 1e-4
+    for name, world in (("loop", Loop()), ("c = 0", EXPLAINED), ("c = .8", LOTTERY)):
+        rng = np.random.default_rng([given.seed, 4])
+        model, people = model_of(world.draw(4_000, rng)), world.draw(12_000, rng)
+        ask = Ask(happiness="equal_opportunity", gap=0.02)
+        at = {d: explored("oracle", people, model, ask, d) for d in (0.0, delta - step, delta, delta + step)}
+        slope = (at[delta + step].stated - at[delta - step].stated) / (2 * step)
+        more = at[delta].stated - at[0.0].stated
+        kept = int((at[delta].decisions(people)[:, 1] <= delta + 1e-9).sum())
+        rows.append([name, f"{more:.4f}", f"{slope:.4f}", f"{kept:,}", f"{kept * delta:.0f}"])
+    heads = ["world", "loss(.02) - loss(0)", "finite difference", "at the bound", "explored"]
+    print("\n" + table(heads, rows))
+
+
+# ---------------------------------------------------------------------------------------------------------
+# f. Happiness that sees the table and the label
+
+
+@dataclass(frozen=True)
+class Repaid(World):
+    """Whether somebody repays depends on the amount too, which the model does not see."""
+
+    steep: float = 1.0
+
+    def draw(self, n: int, rng: np.random.Generator) -> People:
+        """As of the world, with other labels."""
+        people = super().draw(n, rng)
+        good = logistic(
+            people["x1"] + 0.7 * people["x2"] + 0.4 - self.steep * (np.log(people["amount"]) - 9.0)
+        )
+        y = (rng.random(n) < good).astype(int)
+        label = np.where(people["label"] == MISSING, MISSING, y)
+        return people | {"truth": np.column_stack([1.0 - good, good]), "y": y, "label": label}
+
+
+def fit_residual(people: People, model: Any, ask: Ask) -> Fitted:
+    """Happiness amount * y * decision, with the residual term; the loss by the expanded table."""
+    proba, omega, m, curve, of = imputed(people, model, ask)
+    label, columns = people["label"], columns_of(people)
+    # Split among the copies of a row, psi y is what the residual term makes of the sum of y.
+    columns["told"] = naive.psi(label, m, omega)[:, 1]
+    columns, y, w, at = naive.expanded(columns, label, np.ones(len(proba)), m)
+    policy = solved(columns, proba[at], y, w, replace(ask, happiness="amount * told * decision"))
+    return Fitted(policy, model, policy.loss, of, curve)
+
+
+WAYS["residual"] = fit_residual
+
+
+def repaid_world(rng: np.random.Generator, ways: tuple[str, ...], n: int, world: Repaid) -> dict[str, float]:
+    """The true gap in thousands, A minus B."""
+    ask = Ask(happiness="amount * y * decision")
+    model = model_of(world.draw(4_000, rng))
+    people, fresh = world.draw(n, rng), world.draw(2 * FRESH, rng)
+    found = {}
+    for way in ways:
+        worth = fresh["amount"] * fresh["truth"][:, 1] * WAYS[way](people, model, ask).decisions(fresh)[:, 1]
+        a, b = (worth[fresh["group"] == name].mean() for name in ("A", "B"))
+        found[way] = (a - b) / 1_000
+    return found
+
+
+def part_repaid(given: argparse.Namespace) -> None:
+    """Happiness amount * y * decision where y depends on the amount, which the model does not see."""
+    ways = (
+        ("naive", "residual", "oracle", "left out")
+        if given.by == "naive"
+        else (given.by, "oracle", "left out")
+    )
+    rows = []
+    for steep in (0.5, 1.0):
+        world = Repaid(steep=steep)
+        found = run(
+            repaid_world, given.worlds or 30, given.seed + 5, given.jobs, ways=ways, n=8_000, world=world
+        )
+        for way in ways:
+            rows.append(
+                [f"{steep:g}", way, told(found[way], 3), told(np.abs(found[way]), 3), worlds_of(found)]
+            )
+    print("\n" + table(["steepness", "fitted by", "true gap (A - B), thousands", "its size", "worlds"], rows))
+
+
+# ---------------------------------------------------------------------------------------------------------
+# g. Three classes, labels, policies that do not see the group, costs
+
+
+@dataclass(frozen=True)
+class Three:
+    """Three outcomes; the officer sees a trait outside the table only where a lottery tells of the refused."""
+
+    lottery: float = 0.0
+
+    def draw(self, n: int, rng: np.random.Generator) -> People:
+        """As of :class:`World`, with three labels."""
+        z = rng.integers(2, size=n)
+        x1, x2, u = rng.normal(-0.3 * z), rng.normal(size=n), rng.normal(size=n)
+        lean = x1 + 0.7 * x2 + (0.8 if self.lottery else 0.0) * u
+        good = naive.softmax(np.column_stack([-0.9 * lean, 0.2 + 0.5 * x2 - 0.3 * x1, 0.9 * lean]))
+        y = (good.cumsum(axis=1) < rng.random(n)[:, None]).sum(axis=1).clip(max=2)
+        seen = rng.random(n) < logistic(1.2 * (lean - 0.7 * z))
+        known = seen | (rng.random(n) < self.lottery)
+        return {
+            "x1": x1,
+            "x2": x2,
+            "group": np.array(["A", "B"])[z],
+            "amount": np.exp(rng.normal(0.0, 0.5, n)) * (1.0 + 0.4 * z),
+            "truth": good,
+            "y": y,
+            "label": np.where(known, y, MISSING),
+            "odds": np.where(seen, 1.0, self.lottery) if self.lottery else np.full(n, np.nan),
+        }
+
+
+COSTS = ((0.0, 1.0, 3.0), (1.0, 0.0, 1.0), (2.0, 0.5, 0.0))
+ERRORS = ((0.0, 1.0, 1.0), (1.0, 0.0, 1.0), (1.0, 1.0, 0.0))
+UNEQUAL = ((0.0, 3.0), (1.0, 0.0))
+
+
+def beyond() -> dict[str, tuple[Any, Ask]]:
+    """Worlds and what is asked in each."""
+    return {
+        "3 classes, score, error, explained": (Three(), Ask(policy="score", cost=ERRORS)),
+        "3 classes, score, costs, explained": (Three(), Ask(policy="score", cost=COSTS)),
+        "3 classes, score, error, lottery 5 %": (Three(0.05), Ask(policy="score", cost=ERRORS)),
+        "3 classes, score, costs, lottery 5 %": (Three(0.05), Ask(policy="score", cost=COSTS)),
+        "3 classes, individual, costs, explained": (Three(), Ask(policy="individual", cost=COSTS)),
+        "3 classes, individual, costs, lottery 5 %": (Three(0.05), Ask(policy="individual", cost=COSTS)),
+        "3 classes, label, costs, explained": (Three(), Ask(policy="label", cost=COSTS)),
+        "2 classes, score, cost 3 of a false 1, explained": (EXPLAINED, Ask(cost=UNEQUAL)),
+        "2 classes, label, explained": (EXPLAINED, Ask(policy="label")),
+        "2 classes, label, lottery 2 %": (LOTTERY, Ask(policy="label")),
+        "2 classes, blind score, explained": (EXPLAINED, Ask(see_group=False, gap=2_000.0)),
+        "2 classes, blind score, lottery 2 %": (LOTTERY, Ask(see_group=False, gap=2_000.0)),
+        "2 classes, individual, explained": (EXPLAINED, Ask(policy="individual")),
+    }
+
+
+def beyond_world(rng: np.random.Generator, world: Any, by: str, ask: Ask) -> dict[str, float]:
+    """True losses, and whether the interval held."""
+    asks = {way: (way, ask) for way in ("oracle", by, "left out")}
+    seeds = rng.spawn(2)
+    return loss_world(seeds[0], world, 4_000, asks) | coverage_world(seeds[1], world, by, ask)
+
+
+def part_beyond(given: argparse.Namespace) -> None:
+    """Three classes, costs, labels and policies that do not see the group."""
+    rows = []
+    for name, (world, ask) in beyond().items():
+        found = run(
+            beyond_world, given.worlds or 300, given.seed + 6, given.jobs, world=world, by=given.by, ask=ask
+        )
+        losses = [told(found[way]) for way in ("oracle", given.by, "left out")]
+        rows.append([name, *losses, told(found[given.by] - found["oracle"]), *covered(found)])
+        print(*rows[-1], sep=" | ", flush=True)
+    print(
+        "\n" + table(["world", "oracle", given.by, "left out", "more than the oracle", *COVERED_HEADS], rows)
+    )
+
+
+PARTS: dict[str, Callable[[argparse.Namespace], None]] = {
+    "loss": part_loss,
+    "curves": part_curves,
+    "coverage": part_coverage,
+    "hidden": part_hidden,
+    "loop": part_loop,
+    "price": part_price,
+    "repaid": part_repaid,
+    "beyond": part_beyond,
+}
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("parts", nargs="*", metavar="part", help=", ".join(PARTS))
+    parser.add_argument("--worlds", type=int, help="worlds of every row; by default as many as the pages say")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--by", choices=["naive"], default="naive")
+    given = parser.parse_args()
+    unknown = [part for part in given.parts if part not in PARTS]
+    if unknown:
+        parser.error(f"there is no part {unknown[0]!r}; the parts are {', '.join(PARTS)}")
+    for part in given.parts or PARTS:
+        print(f"\n# {part}: {PARTS[part].__doc__}\n", flush=True)
+        start = time.perf_counter()
+        PARTS[part](given)
+        print(f"\n{part}: {time.perf_counter() - start:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()

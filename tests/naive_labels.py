@@ -1,7 +1,7 @@
 """A naive second implementation of missing labels: the expanded table, debiased label weights, bounds by brute force.
 
 A missing label is a distribution over labels. Labels are codes 0 .. K-1, and :data:`MISSING` where there is none; ``m``
-are the probabilities of every label, an array (n, K); ``omega`` is how many unlabelled people a labelled one stands for.
+are the probabilities of every label, an array (n, K); ``omega`` is how many unlabelled people a labelled one is for.
 Nothing here is additive, clever or shared with the library, and the bounds try every vertex there is.
 """
 
@@ -34,7 +34,7 @@ def one_hot(label, classes):
 
 @dataclass(frozen=True)
 class Curves:
-    """softmax(a + b log p), one (a, b) a group: ``a`` has an entry for each class (the first is 0), ``b`` is a number."""
+    """softmax(a + b log p), one (a, b) a group: ``a`` has an entry for each class, the first 0; ``b`` is a number."""
 
     of: dict[Any, tuple[np.ndarray, float]]
 
@@ -55,12 +55,15 @@ def softmax(logits):
 def curves(proba, label, group, weight, *, penalty=0.0, slope=True):
     """Fit m group by group, on labelled rows of this weight (w times omega), by maximal likelihood.
 
-    Intercepts are free, so that the weighted labels and m agree in sum. ``penalty`` is that of (b - 1)^2 / 2, in labels:
-    weights are first scaled so that they sum to the effective number of labels. ``slope=False`` leaves b at 1.
+    Intercepts are free, so that the weighted labels and m agree in sum. ``penalty`` is that of (b - 1)^2 / 2, in
+    labels: weights are first scaled to sum to the effective number of labels. ``slope=False`` leaves b at 1.
     """
     found = {}
     for name in np.unique(group):
         rows = (group == name) & (label != MISSING) & (weight > 0)
+        if not rows.any():  # nobody to learn from: the model's own
+            found[name] = np.zeros(proba.shape[1]), 1.0
+            continue
         found[name] = _newton(
             np.log(np.clip(proba[rows], SMALLEST, None)),
             one_hot(label[rows], proba.shape[1]),
@@ -78,7 +81,9 @@ def effective(weight):
 
 def _newton(logs, truth, weight, penalty, slope):
     n, classes = logs.shape
-    features = np.zeros((n, classes, classes))  # of row i and class k: an indicator of each class but the first, log p
+    features = np.zeros(
+        (n, classes, classes)
+    )  # of row i and class k: an indicator of each class but the first, log p
     for k in range(1, classes):
         features[:, k, k - 1] = 1.0
     features[:, :, -1] = logs
@@ -174,7 +179,7 @@ def tilted(m, tilt):
 
 
 def distributions(m, hidden):
-    """All vertices of what the label of one unlabelled person can be distributed as; any label when nothing is assumed."""
+    """All vertices of how the label of one unlabelled person can be distributed; any label if nothing is assumed."""
     if np.isinf(hidden):
         return list(np.eye(len(m)))
     return [tilted(m, tilt) for tilt in tilts(len(m), hidden)]

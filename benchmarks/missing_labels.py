@@ -15,6 +15,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable
+from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
@@ -23,12 +24,14 @@ from typing import Any
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # worlds are what runs side by side
 
 import numpy as np
+import pandas as pd
 from joblib import Parallel, delayed
 from shared import table
 from sklearn.dummy import DummyClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
-from felicific import Score, solve
+from felicific import FairClassifier, Score, audit, solve
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 import naive_labels as naive
@@ -325,9 +328,60 @@ def loss_values(fitted: Fitted, ask: Ask, people: People) -> np.ndarray:
     return total
 
 
+# ---------------------------------------------------------------------------------------------------------
+# The library's own
+
+
+@dataclass(frozen=True)
+class Own(Fitted):
+    """A FairClassifier that was fitted with missing labels."""
+
+    fair: Any = None
+
+
+def frame(people: People) -> tuple[pd.DataFrame, np.ndarray, dict[str, Any]]:
+    """People as the library takes them, their labels with nan, and the known odds if there are any."""
+    known = not np.isnan(people["odds"]).any()
+    X = pd.DataFrame(columns_of(people) | ({"odds": people["odds"]} if known else {}))
+    y = np.where(people["label"] == MISSING, np.nan, people["label"])
+    return X, y, {"odds": "odds"} if known else {}
+
+
+def fit_own(people: People, model: Any, ask: Ask, at_least: float = 0.0) -> Fitted:
+    """``FairClassifier(missing_labels=...)``."""
+    from felicific import Explore, MissingLabels
+
+    X, y, odds = frame(people)
+    named = copy(model)
+    named.feature_names_in_ = np.array(FEATURES, dtype=object)  # the model's own columns of the table
+    fair = FairClassifier(
+        FrozenEstimator(named),
+        happiness=ask.happiness,
+        gap=ask.gap,
+        policy=ask.policy,
+        loss=ask.matrix,
+        change_cost=0.0,
+        sensitive_features="group",
+        group_at_predict=ask.see_group,
+        missing_labels=MissingLabels(hidden=ask.hidden, **odds),
+        constraints=[Explore(at_least=at_least)] if at_least else [],
+        random_state=0,
+    ).fit(X, y)
+    return Own(fair.policy_, model, fair.loss_, fair=fair)
+
+
+def audit_own(fitted: Own, hidden: float, people: People, **how: Any) -> Any:
+    """``audit(missing_labels=...)``."""
+    from felicific import MissingLabels
+
+    X, y, odds = frame(people)
+    return audit(fitted.fair, X, y, missing_labels=MissingLabels(hidden=hidden, **odds), **how)
+
+
 WAYS: dict[str, Callable[[People, Any, Ask], Fitted]] = {
     "oracle": fit_oracle,
     "naive": fit_naive,
+    "felicific": fit_own,
     "uncorrected": fit_uncorrected,
     "left out": fit_left_out,
 }
@@ -480,6 +534,10 @@ def coverage_world(rng: np.random.Generator, world: Any, by: str, ask: Ask) -> d
 
 
 def loss_interval(fitted: Fitted, ask: Ask, people: People, level: float) -> tuple[float, float, float]:
+    """Estimate and ends; with ``hidden``, the worst case and its ends."""
+    if isinstance(fitted, Own):
+        found = audit_own(fitted, ask.hidden, people, confidence=level).loss
+        return found.estimate, found.low, found.high
     return naive.t_interval(loss_values(fitted, ask, people), level)
 
 
@@ -548,39 +606,36 @@ def hidden_world(
 
 def rates_held(fitted: Fitted, hidden: float, people: People, fresh: People) -> float:
     """The share of groups whose rate of decision 1 among the good lies in its interval, outer ends."""
-    q, others = fitted.decisions(people)[:, 1], fitted.decisions(fresh)[:, 1]
+    q, held = fitted.decisions(fresh)[:, 1], []
+    for name, (low, high) in rate_intervals(fitted, hidden, people).items():
+        mine = fresh["group"] == name
+        held.append(low <= np.average(q[mine], weights=fresh["truth"][mine, 1]) <= high)
+    return float(np.mean(held))
+
+
+def rate_intervals(fitted: Fitted, hidden: float, people: People) -> dict[Any, tuple[float, float]]:
+    """By group, the ends of the rate of decision 1 among the good."""
+    if isinstance(fitted, Own):
+        (component,) = audit_own(fitted, hidden, people, happiness="equal_opportunity", gap=0.02).components
+        return {name: (mean.low, mean.high) for name, mean in component.means.items()}
+    q = fitted.decisions(people)[:, 1]
     m = fitted.curves(fitted.model.predict_proba(features(people)), people["group"])
     omega = naive.omega_of(people["label"], fitted.chances(people))
-    among = np.broadcast_to(np.array([0.0, 1.0]), m.shape)
-    held = []
+    among, found = np.broadcast_to(np.array([0.0, 1.0]), m.shape), {}
     for name in np.unique(people["group"]):
-        mine, theirs = people["group"] == name, fresh["group"] == name
-        truth = np.average(others[theirs], weights=fresh["truth"][theirs, 1])
-        ends = []
-        for highest in (False, True):
-            rate, error = naive.rate_end(
-                people["label"][mine],
-                m[mine],
-                np.ones(mine.sum()),
-                q[mine, None] * among[mine],
-                among[mine],
-                hidden,
-                omega[mine],
-                highest=highest,
-            )
-            _, low, high = naive.t_interval(error)
-            ends.append(rate + (high if highest else low))
-        held.append(ends[0] <= truth <= ends[1])
-    return float(np.mean(held))
+        mine = people["group"] == name
+        given = people["label"][mine], m[mine], np.ones(mine.sum()), q[mine, None] * among[mine], among[mine]
+        low, down = naive.rate_end(*given, hidden, omega[mine], highest=False)
+        high, up = naive.rate_end(*given, hidden, omega[mine], highest=True)
+        found[name] = low + naive.t_interval(down)[1], high + naive.t_interval(up)[2]
+    return found
 
 
 def part_hidden(given: argparse.Namespace) -> None:
     """Promises where reasons outside the table decide who has a label."""
     worlds = {
-        "good labelled at 3 times the odds, k = .8": (World(k=0.8, favoured=3.0), (1.0, 3.0)),
-        "good labelled at 3 times the odds, k = 1.7": (World(k=1.7, favoured=3.0), (1.0, 3.0)),
-        "unlabelled 2.5 worse or better, k = .8": (World(k=0.8, worse=2.5), (1.0, 2.5)),
-        "unlabelled 2.5 worse or better, k = 1.7": (World(k=1.7, worse=2.5), (1.0, 2.5)),
+        "good labelled at 3 times the odds": (World(k=0.8, favoured=3.0), (1.0, 3.0)),
+        "unlabelled 2.5 worse or better": (World(k=0.8, worse=2.5), (1.0, 2.5)),
     }
     rows = []
     for (name, (world, hidden)), (words, gap) in product(worlds.items(), (("gap 0", 0.0), ("no gap", 1e9))):
@@ -656,6 +711,8 @@ class Explored(Fitted):
 
 def explored(way: str, people: People, model: Any, ask: Ask, at_least: float) -> Fitted:
     """With equal opportunity everybody good gains at_least alike: the gap of q' may be wider by 1 / (1 - at_least)."""
+    if way == "felicific":
+        return fit_own(people, model, ask, at_least)
     fitted = WAYS[way](people, model, replace(ask, gap=ask.gap / (1.0 - at_least)))
     if not at_least:
         return fitted
@@ -742,16 +799,20 @@ def part_loop(given: argparse.Namespace) -> None:
 def part_price(given: argparse.Namespace) -> None:
     """Explore's price against the finite difference, all labels known."""
     rows, delta, step = [], 0.02, 1e-4
+    by = "oracle" if given.by == "naive" else given.by
     for name, world in (("loop", Loop()), ("c = 0", EXPLAINED), ("c = .8", LOTTERY)):
         rng = np.random.default_rng([given.seed, 4])
         model, people = model_of(world.draw(4_000, rng)), world.draw(12_000, rng)
+        people |= {"label": people["y"], "odds": np.full(12_000, np.nan)}
         ask = Ask(happiness="equal_opportunity", gap=0.02)
-        at = {d: explored("oracle", people, model, ask, d) for d in (0.0, delta - step, delta, delta + step)}
+        at = {d: explored(by, people, model, ask, d) for d in (0.0, delta - step, delta, delta + step)}
         slope = (at[delta + step].stated - at[delta - step].stated) / (2 * step)
         more = at[delta].stated - at[0.0].stated
+        said = [price for key, price in at[delta].policy.prices.items() if str(key).startswith("chance of")]
         kept = int((at[delta].decisions(people)[:, 1] <= delta + 1e-9).sum())
-        rows.append([name, f"{more:.4f}", f"{slope:.4f}", f"{kept:,}", f"{kept * delta:.0f}"])
-    heads = ["world", "loss(.02) - loss(0)", "finite difference", "at the bound", "explored"]
+        prices = [f"{slope:.6f}", *(f"{price:.6f}" for price in said or [np.nan])]
+        rows.append([name, f"{more:.4f}", *prices, f"{kept:,}", f"{kept * delta:.0f}"])
+    heads = ["world", "loss(.02) - loss(0)", "finite difference", "price", "at the bound", "explored"]
     print("\n" + table(heads, rows))
 
 
@@ -921,7 +982,7 @@ def main() -> None:
     parser.add_argument("--worlds", type=int, help="worlds of every row; by default as many as the pages say")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--by", choices=["naive"], default="naive")
+    parser.add_argument("--by", choices=["naive", "felicific"], default="naive")
     given = parser.parse_args()
     unknown = [part for part in given.parts if part not in PARTS]
     if unknown:

@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -144,8 +145,9 @@ class Ask:
         The loss as a matrix, to score by.
     hidden : float
         By how much the odds of a label may differ among people alike.
-    curve : dict
-        How the probabilities of a missing label are fitted (``tests/naive_labels.py``).
+    curve : dict, or "shares"
+        How the naive implementation fits the probabilities of a missing label: options of its ``curves``; or the
+        labels' shares by group and predicted label.
     see_group : bool
     """
 
@@ -154,7 +156,7 @@ class Ask:
     policy: Any = CELLS
     cost: Any = ((0.0, 1.0), (1.0, 0.0))
     hidden: float = 1.0
-    curve: dict[str, Any] = field(default_factory=lambda: CURVE)
+    curve: Any = field(default_factory=lambda: CURVE)
     see_group: bool = True
 
     @property
@@ -286,7 +288,8 @@ def imputed(people: People, model: Any, ask: Ask) -> tuple[np.ndarray, np.ndarra
     else:
         odds, of = people["odds"], lambda others: others["odds"]
     omega = naive.omega_of(people["label"], odds)
-    curve = naive.curves(proba, people["label"], people["group"], omega, **ask.curve)
+    fit = naive.shares if ask.curve == "shares" else partial(naive.curves, **ask.curve)
+    curve = fit(proba, people["label"], people["group"], omega)
     return proba, omega, curve(proba, people["group"]), curve, of
 
 
@@ -872,7 +875,7 @@ def part_repaid(given: argparse.Namespace) -> None:
         else (given.by, "oracle", "left out")
     )
     rows = []
-    for steep in (0.5, 1.0):
+    for steep in (1.0, 2.0):
         world = Repaid(steep=steep)
         found = run(
             repaid_world, given.worlds or 30, given.seed + 5, given.jobs, ways=ways, n=8_000, world=world
@@ -922,6 +925,7 @@ UNEQUAL = ((0.0, 3.0), (1.0, 0.0))
 
 def beyond() -> dict[str, tuple[Any, Ask]]:
     """Worlds and what is asked in each."""
+    label = Ask(policy="label", curve="shares")
     return {
         "3 classes, score, error, explained": (Three(), Ask(policy="score", cost=ERRORS)),
         "3 classes, score, costs, explained": (Three(), Ask(policy="score", cost=COSTS)),
@@ -929,10 +933,10 @@ def beyond() -> dict[str, tuple[Any, Ask]]:
         "3 classes, score, costs, lottery 5 %": (Three(0.05), Ask(policy="score", cost=COSTS)),
         "3 classes, individual, costs, explained": (Three(), Ask(policy="individual", cost=COSTS)),
         "3 classes, individual, costs, lottery 5 %": (Three(0.05), Ask(policy="individual", cost=COSTS)),
-        "3 classes, label, costs, explained": (Three(), Ask(policy="label", cost=COSTS)),
+        "3 classes, label, costs, explained": (Three(), replace(label, cost=COSTS)),
         "2 classes, score, cost 3 of a false 1, explained": (EXPLAINED, Ask(cost=UNEQUAL)),
-        "2 classes, label, explained": (EXPLAINED, Ask(policy="label")),
-        "2 classes, label, lottery 2 %": (LOTTERY, Ask(policy="label")),
+        "2 classes, label, explained": (EXPLAINED, label),
+        "2 classes, label, lottery 2 %": (LOTTERY, label),
         "2 classes, blind score, explained": (EXPLAINED, Ask(see_group=False, gap=2_000.0)),
         "2 classes, blind score, lottery 2 %": (LOTTERY, Ask(see_group=False, gap=2_000.0)),
         "2 classes, individual, explained": (EXPLAINED, Ask(policy="individual")),

@@ -74,6 +74,29 @@ def curves(proba, label, group, weight, *, penalty=0.0, slope=True):
     return Curves(found)
 
 
+@dataclass(frozen=True)
+class Shares:
+    """For a policy that sees the predicted label alone: the labels' shares, by group and predicted label."""
+
+    of: dict[Any, np.ndarray]
+
+    def __call__(self, proba, group):
+        """The probability of every label, of people of these probabilities and groups."""
+        return np.array([self.of[one, k] for one, k in zip(group, proba.argmax(axis=1), strict=True)])
+
+
+def shares(proba, label, group, weight):
+    """Sum up labels by these weights (w times omega); where nobody is seen, the group's own."""
+    found, truth = {}, one_hot(label, proba.shape[1]) * weight[:, None]
+    for name in np.unique(group):
+        mine = group == name
+        for k in range(proba.shape[1]):
+            sums = truth[mine & (proba.argmax(axis=1) == k)].sum(axis=0)
+            sums = sums if sums.sum() > 0 else truth[mine].sum(axis=0)
+            found[name, k] = sums / sums.sum()
+    return Shares(found)
+
+
 def effective(weight):
     """How many equally weighted rows tell as much."""
     return weight.sum() ** 2 / (weight**2).sum()

@@ -56,7 +56,9 @@ class LabelBeliefs:
     def of_people(self, people: People) -> People:
         """The people with the chances of their labels, and of having one."""
         people = people.with_scores
-        return replace(people, chances=self.chances_of(people), label_odds=self.odds_of(people))
+        by_score = people.by_score or people.label_odds is None
+        odds, chances = self.odds_of(people), self.chances_of(people)
+        return replace(people, chances=chances, label_odds=odds, by_score=by_score)
 
     def chances_of(self, people: People) -> Floats:
         """Chances of every label, of shape (n, labels)."""

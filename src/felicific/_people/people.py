@@ -83,6 +83,8 @@ class People:
         What is known of missing labels; None where none may be missing.
     label_odds : array of shape (n,), or None
         With which chance each was to have a label, where that is known person by person.
+    by_score : bool
+        Whether that is what score and group tell.
     chances : array of shape (n, L), or None
         How likely each label is, also of those whose label is known, where it is believed; see
         :mod:`felicific._people.labels`.
@@ -114,6 +116,7 @@ class People:
     unknown: str | None = None
     missing: MissingLabels | None = None
     label_odds: Floats | None = None
+    by_score: bool = False
     chances: Floats | None = None
     supposed: frozenset[str] = frozenset()
 

@@ -14,9 +14,9 @@ from felicific.exceptions import DataError
 
 #: Where chances of having a label come from, in words.
 SOURCES = {
-    "odds": "known odds",
-    "model": "a model of who has a label, by group and cross-fitted",
-    "score": "score and group alone",
+    "odds": "The odds of having one are known",
+    "model": "Who has one is taken to be explained by what the model sees (learnt by group, cross-fitted)",
+    "score": "Who has one is taken to be explained by score and group alone",
 }
 
 #: Of estimated chances: below this standing ratio, or with fewer effective labels, nothing can be said; below the
@@ -105,7 +105,7 @@ class KnownLabels:
         more = f" (and {len(self._some) - 6} more groups)" if len(self._some) > 6 else ""
         last = self.classes[-1]
         found = [
-            f"No label: {each}{more}. Who has one is taken to be explained by {SOURCES[self.source]}; those who do "
+            f"No label: {each}{more}. {SOURCES[self.source]}; those who do "
             f"stand for {', '.join(f'{self.standing[z]:.0%}' for z in self._some[:6])} of those who do not, as well as "
             f"{', '.join(f'{self.effective[z]:,.0f}' for z in self._some[:6])} equal labels would."
         ]
@@ -127,7 +127,7 @@ class KnownLabels:
         return f"if reasons outside the table change the odds of having a label at most {self.hidden:g}-fold"
 
     def __repr__(self) -> str:
-        return "\n".join([f"KnownLabels({SOURCES[self.source]})", *self.sentences()])
+        return "\n".join([f"KnownLabels: {SOURCES[self.source]}", *self.sentences()])
 
     # -----------------------------------------------------------------------------------------------------
     # Whether it can be relied on

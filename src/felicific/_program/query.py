@@ -45,7 +45,7 @@ from felicific.exceptions import DataError, EngineError, FelicificError, Happine
 def sum_lazily(people: LazyPeople, signal: Signal) -> Moments:
     """Moments by one query where everything can be written as expressions, else batch by batch."""
     engine, columns = people.engine, people.columns
-    # Of folds, because engines know no hash in common; of missing labels, because every function is then asked of people
+    # Of folds, because engines know no hash in common; of missing labels, because functions are then asked of people
     # who have one, and of the others as if they had each.
     by_rows = columns.folds or (columns.missing_labels is not None and columns.y is not None)
     if people.plan.reason is not None or not isinstance(engine, QueryEngine) or by_rows:

@@ -89,7 +89,7 @@ def _partly_labelled(people: People, problem: Problem, signal: Signal) -> Moment
             plain=plain.sum(axis=1),
             beside_x=beside_x,
             standing=standing,
-            source="score" if odds is None else "odds" if said.columns else "model",
+            source="odds" if said.columns else "score" if odds is None or people.by_score else "model",
             hidden=said.hidden,
             clip=said.clip,
         ),

@@ -345,7 +345,7 @@ class _Completed:
         mass, others = labelled.mass, un.supposed[0].mass
         mean = self._mean_proba(mass + others)
         stand, below = np.ones_like(mass), np.zeros(len(mass))
-        if un.source == "score":
+        if un.odds is None:
             odds = self._odds(mass, others, mean)
             below = ((mass + others) * (odds < un.clip)).sum(axis=1) / np.maximum(
                 (mass + others).sum(axis=1), 1e-300

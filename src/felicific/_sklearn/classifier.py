@@ -64,7 +64,7 @@ from felicific._sklearn.inputs import (
     present_splits,
     refuse_length,
 )
-from felicific._sklearn.label_odds import fit_label_model
+from felicific._sklearn.label_odds import fit_label_model, learns
 from felicific._sklearn.model import fit_model, parts_of
 from felicific._statistics.intervals import check_confidence
 from felicific._tables.groups import encode_groups, find_groups, named_columns, refuse_identifiers
@@ -510,7 +510,13 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         chances = None
         if kind.sees_x and not problem.see_group:
             chances = self._beliefs(rows, features, cv)
-        if labelled is not None and rows.odds is None:
+        missing = rows.missing
+        if (
+            missing is not None
+            and labelled is not None
+            and rows.odds is None
+            and learns(self.estimator_, missing)
+        ):
             rows = replace(rows, odds=self._label_odds(rows, features, labelled, cv))
         people = People.of(
             rows.x,

@@ -56,9 +56,7 @@ def fit_label_model(
     cluster: Array | None,
 ) -> tuple[LabelModel, Floats]:
     """Models of who has a label, one of each fold and group; and everybody's chance by the one that left them out."""
-    learner = said.odds if said.estimates else estimator
-    while isinstance(learner, FrozenEstimator):
-        learner = learner.estimator
+    learner = learner_of(estimator, said)
     if not hasattr(learner, "predict_proba"):
         raise DataError(
             f"Who has a label is to be learnt by a {type(learner).__name__}, which has no predict_proba.",
@@ -87,6 +85,19 @@ def fit_label_model(
         models[z].append(model)
         odds[rows] = chances
     return LabelModel(tuple(map(tuple, models))), np.maximum(odds, NEARLY_NONE)
+
+
+def learner_of(estimator: Any, said: MissingLabels) -> Any:
+    """What learns who has a label: the classifier that was named for it, else the model itself."""
+    learner = said.odds if said.estimates else estimator
+    while isinstance(learner, FrozenEstimator):
+        learner = learner.estimator
+    return learner
+
+
+def learns(estimator: Any, said: MissingLabels) -> bool:
+    """Whether it can learn anything; not what stands for a model that somebody else ran."""
+    return getattr(learner_of(estimator, said), "learns", True) is not False
 
 
 def _chance(model: Any, features: Table, n: int) -> Floats:

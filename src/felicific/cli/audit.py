@@ -21,6 +21,7 @@ from felicific.cli.options import (
     Measured,
     Method,
     MinPeople,
+    PartlyLabelled,
     Today,
 )
 from felicific.cli.words import in_the_shell
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AuditOptions(Measured, Evidence, Limited, Answer):
+class AuditOptions(Measured, PartlyLabelled, Evidence, Limited, Answer):
     """What ``felicific audit`` is told."""
 
     decision: Annotated[

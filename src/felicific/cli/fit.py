@@ -119,6 +119,7 @@ def sums(
         weight_kind=people.weight_kind,
         constraints=constraints,
         missing_group=people.missing_group,
+        missing_labels=people.missing_labels,
         **told,  # type: ignore[arg-type]  # a number and a name
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -13,6 +14,7 @@ from felicific._problem.criteria import CRITERIA
 from felicific._problem.expressions import Expression, is_name
 from felicific._problem.happiness import Happiness
 from felicific._problem.losers import Losers
+from felicific._problem.missing_labels import MissingLabels
 from felicific._problem.requirements import Budget, Floor, Gap, Ratio
 from felicific.cli.files import Source
 from felicific.cli.options import Roles, Traced
@@ -98,6 +100,19 @@ def needed_columns(*objects: Any) -> set[str] | None:
             return None
         names |= more
     return names
+
+
+def read_missing_labels(roles: Roles) -> MissingLabels | None:
+    """What is known of missing labels; --odds and --hidden say that some may be missing, too."""
+    said = roles.missing_labels
+    if said is None and not roles.odds and roles.hidden == 1.0:
+        return None
+    if said == "unknown" and (roles.odds or roles.hidden != 1.0):
+        raise DataError(
+            "--missing-labels unknown assumes nothing, and --odds or --hidden does.", "Leave one of them out."
+        )
+    hidden = math.inf if said == "unknown" else roles.hidden
+    return MissingLabels(odds=roles.odds or None, hidden=hidden)
 
 
 def read_gap(texts: Sequence[str] | None) -> Any:

@@ -31,6 +31,9 @@ class ColumnModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # unty
         Column of the labels that it predicts; by default the most probable class.
     """
 
+    #: Nothing, about who has a label either.
+    learns = False
+
     def __init__(self, classes: list[Any], proba: dict[Any, str] | None = None, predicted: str | None = None):
         self.classes = classes
         self.proba = proba
@@ -68,6 +71,7 @@ def classifier(people: People, rows: Table, kind: PolicyKind, **settings: Any) -
         favourable=people.favourable,
         policy=kind,
         missing_group=people.missing_group,
+        missing_labels=people.missing_labels,
         **settings,
     )
     said = people.evidence(rows)

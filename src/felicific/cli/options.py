@@ -208,7 +208,40 @@ class Measured(Scored):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Traced(Measured):
+class PartlyLabelled:
+    """What is known of people who have no label."""
+
+    missing_labels: Annotated[
+        Literal["explained", "unknown"] | None,
+        typer.Option(
+            metavar="WHY",
+            help="Some labels are missing: explained, by score and group (or by --odds), or unknown, so that only the "
+            "worst case can be told. Default: a missing label is an error.",
+            rich_help_panel=PEOPLE,
+        ),
+    ] = None
+    odds: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column of the known chance of having a label, as 'felicific apply --odds' writes it; of several they "
+            "are added up.",
+            rich_help_panel=PEOPLE,
+        ),
+    ] = None
+    hidden: Annotated[
+        float,
+        typer.Option(
+            metavar="NUMBER",
+            help="How many fold reasons outside the file may have changed the odds of having a label; 1: nothing is "
+            "hidden.",
+            rich_help_panel=ASKED,
+        ),
+    ] = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Traced(Measured, PartlyLabelled):
     """What a policy is fitted to, and what it must keep to at every gap."""
 
     label: Label = None
@@ -387,6 +420,8 @@ class Roles:
         What weights are.
     missing_group : str
         What those are called whose group is missing.
+    missing_labels, odds, hidden : str, list of str, float
+        What is known of missing labels.
     classes, favourable : str or list of str
         Decisions, as they are typed.
     happiness, name, unit, among, bounds, loss : str or list of str
@@ -408,6 +443,9 @@ class Roles:
     cluster: str | None = None
     weight_kind: WeightKind | None = None
     missing_group: str | None = None
+    missing_labels: str | None = None
+    odds: list[str] | None = None
+    hidden: float = 1.0
     key: str | None = None
     classes: list[str] | None = None
     favourable: str | None = None
@@ -427,5 +465,5 @@ class Roles:
 
     def columns(self) -> dict[str, str | list[str] | None]:
         """The columns that options name outright, by option."""
-        named = ("group", "label", "predicted", "today", "decision", "weight", "cluster", "key")
+        named = ("group", "label", "predicted", "today", "decision", "weight", "cluster", "key", "odds")
         return {option: getattr(self, option) for option in named}

@@ -11,6 +11,7 @@ import numpy as np
 from felicific import Policy
 from felicific._people.columns import ordered_groups, stacked
 from felicific._policy.solve import check_inference
+from felicific._problem.missing_labels import MissingLabels
 from felicific._program.signal_names import choose_policy
 from felicific._tables.groups import UNDECIDED, find_groups, resolve_groups
 from felicific._tables.memory import take_column
@@ -25,6 +26,7 @@ from felicific.cli.inputs import (
     read_function,
     read_group_proba,
     read_happiness,
+    read_missing_labels,
     read_proba,
 )
 from felicific.cli.options import Fitted, PolicyKind, Roles, Scored, Traced, WeightKind
@@ -55,6 +57,8 @@ class People:
         What weights are.
     missing_group : str or None
         What those are called whose group is missing.
+    missing_labels : MissingLabels or None
+        What is known of missing labels.
     happiness, loss, favourable :
         As the library takes them.
     policy : Policy or None
@@ -76,6 +80,7 @@ class People:
     cluster: str | None
     weight_kind: WeightKind | None
     missing_group: str | None
+    missing_labels: MissingLabels | None
     key: str | None
     happiness: Any
     loss: Any
@@ -122,6 +127,7 @@ class People:
             cluster=roles.cluster,
             weight_kind=roles.weight_kind,
             missing_group=roles.missing_group,
+            missing_labels=read_missing_labels(roles),
             key=roles.key,
             happiness=happiness,
             loss=cost,

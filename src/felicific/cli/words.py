@@ -15,7 +15,19 @@ IN_THE_SHELL = {
     r"; of a FairClassifier, fair\.group_model_\.predict_proba\(X\)": "",
     r"group_at_predict=False": "--no-group-at-predict",
     r"(use|leave) group_at_predict=True": "leave --no-group-at-predict out",
+    r"audit\(\.\.\., missing_labels=MissingLabels\(hidden=\.\.\.\)\)": "felicific audit --hidden NUMBER",
     r"audit\(\.\.\.\)": "felicific audit",
+    r"missing_labels='explained', MissingLabels\(odds=column\), MissingLabels\(hidden=3\) or 'unknown'": (
+        "--missing-labels explained, --odds COLUMN, --hidden 3, or --missing-labels unknown"
+    ),
+    r"(missing_labels=)?MissingLabels\(odds=(?:column|\.\.\.)\)": "--odds COLUMN",
+    r"(missing_labels=)?MissingLabels\(odds=[^()]*(?:\(\))?\)": "--odds COLUMN",
+    r"(missing_labels=)?MissingLabels\(hidden=\.\.\.\)": "--hidden NUMBER",
+    r"policy\.apply\(\.\.\., odds=True\)": "felicific apply --odds",
+    r"Explore\(\.\.\.\)": "--explore CHANCE",
+    r"hidden=(?=[ ,.])": "--hidden",
+    r"hidden=(\d[\d.]*)": r"--hidden \1",
+    r"math\.inf where nothing is assumed": "or --missing-labels unknown where nothing is assumed",
     r"Floor\((['\"])(.+?)\1, (?:at_least=)?['\"]today['\"]\)": r'--floor "\2=today"',
     r"let the policy see more( \(another policy=\))?": "let the policy see more (--policy individual; if it does not "
     "see the group, with --group-proba GROUP=COLUMN)",
@@ -62,6 +74,7 @@ OPTIONS = {
         "method",
         "min_people",
         "missing_group",
+        "missing_labels",
         "policy",
         "predicted",
         "proba",

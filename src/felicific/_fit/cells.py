@@ -95,6 +95,7 @@ class FittedCells(Fitted):
             expected=self.policy.expected,
             out_of_fold=self.policy.basis.out_of_fold,
             change_cost=self.policy.change_cost,
+            favourable=self.problem.favourable,
         )
 
     @property
@@ -146,7 +147,12 @@ class FittedCells(Fitted):
 
 def _solved(problem: Problem, moments: Moments, salt: str, change_cost: ChangeCost) -> CellPolicy:
     return solve_cells(
-        moments, problem.requirements, see_group=problem.see_group, salt=salt, change_cost=change_cost
+        moments,
+        problem.requirements,
+        see_group=problem.see_group,
+        salt=salt,
+        change_cost=change_cost,
+        favourable=problem.favourable,
     )
 
 

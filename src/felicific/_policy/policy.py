@@ -49,8 +49,10 @@ from felicific._policy.expected import expected_gaps, expected_reached, outlook,
 from felicific._policy.lottery import SEEDED, check_keys, draw, keys_as_text, make_salt
 from felicific._policy.sql import Names
 from felicific._problem.change import EVERY_GROUP_LOSES, FEW_LEFT, cost_of_changes, three_points
+from felicific._problem.explore import Explored
 from felicific._problem.happiness import Component, fractions_of, measured, read_component
 from felicific._problem.loss import is_accuracy, loss_text, loss_words
+from felicific._problem.rows import Chance
 from felicific._problem.unions import Attribute, known_groups, read_attributes
 from felicific._program.moments import Outcome
 from felicific._tables.dialect import Dialect
@@ -113,6 +115,10 @@ class Policy(ABC):
         What the groups are made of: names of columns, or positions where they have none.
     unknown : str, or None
         What those are called whose group is missing, where that was allowed.
+    favourable : decision, or None
+        The favourable decision, where it was said; else it is the last.
+    explore : tuple of Explored
+        Chances that people keep, see :class:`felicific.Explore`.
 
     Examples
     --------
@@ -145,6 +151,8 @@ class Policy(ABC):
     basis: Basis = field(default_factory=Basis)
     attributes: tuple[Attribute, ...] = ()
     unknown: str | None = None
+    favourable: Any = None
+    explore: tuple[Explored, ...] = ()
 
     #: Kinds of policy by the name that files give them.
     kinds: ClassVar[dict[str, type[Policy]]] = {}
@@ -178,6 +186,20 @@ class Policy(ABC):
     def share_drawn(self) -> float | None:
         """Share of the fitted people who face a lottery; None when it cannot be told without them."""
         return None
+
+    def share_explored(self, one: Explored) -> float | None:
+        """Share of the fitted people who have just the chance that they keep; None where that is not known."""
+        return one.share
+
+    def least_chance(self, chance: Chance) -> float:
+        """The least that anybody has of a chance that people keep."""
+        return chance.at_least
+
+    @property
+    def best(self) -> int:
+        """Position of the favourable decision."""
+        known = self.classes.tolist()
+        return len(known) - 1 if self.favourable is None else known.index(self.favourable)
 
     @property
     @abstractmethod
@@ -280,8 +302,12 @@ class Policy(ABC):
 
     @property
     def reached(self) -> dict[str, float]:
-        """What it makes of every requirement besides gaps of all groups, by its words: a gap, a ratio or a mean."""
-        return {asked.words: asked.reached(self.outcome.means) for asked in self.basis.requirements}
+        """What it makes of every requirement besides gaps of all groups, by its words.
+
+        A gap, a ratio or a mean; of chances that people keep, the least that anybody has.
+        """
+        found = {asked.words: asked.reached(self.outcome.means) for asked in self.basis.requirements}
+        return found | {one.chance.words: self.least_chance(one.chance) for one in self.explore}
 
     @property
     def not_constrained(self) -> dict[str, dict[Any, float]]:
@@ -555,10 +581,23 @@ class Policy(ABC):
             mean = "Expected mean" if self.expected else "Mean"
             ending = "" if component.aside else f": a gap of {gap}"
             found.append(f"{mean} {component.name!r} is {means}{ending}.")
-        found += self.basis.reached(self.components, self.outcome.means)
+        found += self.basis.reached(self.components, self.outcome.means) + self._explored()
         found += [*cost_of_changes(self.change_cost), outlook(self), *self.premises()]
         remarks = self.basis.remarks(self.components, self.wording.groups, self.outcome, whom)
         return found + remarks + too_few(self)
+
+    def _explored(self) -> list[str]:
+        """Who is explored, and what that costs."""
+        found = []
+        for one in self.explore:
+            share, price = self.share_explored(one), self.prices.get(one.chance.words)
+            told = [] if share is None else [f"{share:.2%} of the people have just that chance"]
+            if one.loss is not None:
+                told.append(f"it adds {one.loss:.6g} to the loss")
+            if price is not None:
+                told.append(f"a chance larger by 0.01 would add about {0.01 * price:.4g}")
+            found.append(f"Asked for: {one.chance.words}." + (f" {_sentence(told)}." if told else ""))
+        return found
 
     def story(self) -> list[str]:
         """What tuning did and what fairness did, apart: from today to the best without requirements, and on to this."""
@@ -597,6 +636,8 @@ class Policy(ABC):
             "basis": self.basis.to_json(),
             "attributes": list(self.attributes),
             "unknown": self.unknown,
+            "favourable": None if self.favourable is None else plain([self.favourable], "class")[0],
+            "explore": [one.to_json() for one in self.explore],
             **self._content(),
         }
 
@@ -678,6 +719,19 @@ class Policy(ABC):
             raise refused("randomize, see_group or expected is neither true nor false")
 
 
+def _sentence(parts: list[str]) -> str:
+    """Parts of a sentence, as one."""
+    joined = ", and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else parts[0]
+    return joined[:1].upper() + joined[1:]
+
+
+def _read_favourable(value: Any, classes: Array) -> Any:
+    """A class; None where it is the last."""
+    if value is not None and not any(type(one) is type(value) and one == value for one in classes.tolist()):
+        raise refused(f"its favourable decision {value!r} is none of its classes")
+    return value
+
+
 def _common(content: dict[str, Any]) -> dict[str, Any]:
     """What every kind of policy has."""
     components = content["components"]
@@ -685,9 +739,13 @@ def _common(content: dict[str, Any]) -> dict[str, Any]:
         raise refused("its components are no list")
     means, gaps = read_means(content["means"], "means"), read_numbers(content["gaps"], "gaps")
     shares = [read_share(content.get(name), name) for name in SHARES]
+    classes, groups = read_classes(content["classes"]), tuple(read_values(content["groups"], "group"))
+    explore = content.get("explore", [])
+    if not isinstance(explore, list):
+        raise refused("the chances that people keep are no list")
     return {
-        "classes": read_classes(content["classes"]),
-        "groups": tuple(read_values(content["groups"], "group")),
+        "classes": classes,
+        "groups": groups,
         "components": tuple(read_component(component) for component in components),
         "outcome": Outcome(read_number(content["loss"], "loss"), means, gaps, *shares),
         "prices": read_prices(content["prices"]),
@@ -698,4 +756,6 @@ def _common(content: dict[str, Any]) -> dict[str, Any]:
         "basis": Basis.from_json(content.get("basis"), means.shape),
         "attributes": read_attributes(content.get("attributes", [])),
         "unknown": content.get("unknown"),
+        "favourable": _read_favourable(content.get("favourable"), classes),
+        "explore": tuple(Explored.from_json(one, len(classes), len(groups)) for one in explore),
     }

@@ -62,7 +62,8 @@ def cost_by_sums(
 def met_today(moments: Moments, requirements: Sequence[Requirement]) -> bool:
     """Whether today's decisions meet all that is asked, on the people of these sums."""
     means = moments.today_value.sum(axis=1) / moments.divisor
-    return all(row.met(means[:, means_at(row)], 0.0) for row in rows_of(requirements, moments))
+    rows = rows_of(requirements, moments)  # a decision of today's leaves nobody a chance
+    return all(row.chance is None and row.met(means[:, means_at(row)], 0.0) for row in rows)
 
 
 def found_by_sums(moments: Moments, grid: Sequence[float] = GRID, *, see_group: bool = True) -> float:

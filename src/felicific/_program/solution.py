@@ -9,7 +9,7 @@ from typing import cast
 
 import numpy as np
 
-from felicific._problem.fractions import FractionGap, FreeLevel, means_at
+from felicific._problem.fractions import FractionGap, FreeLevel
 from felicific._problem.happiness import Component
 from felicific._problem.rows import Asked, Requirement, Row, asked_of, rows_of
 from felicific._program.fractions import TOLERANCE as LEVEL
@@ -189,7 +189,7 @@ def _within_rounding(program: Program) -> Answer:
     }
     for margin in (1e-12, 1e-10, limit, 10 * limit):
         wider = [
-            row.relaxed((excess + margin) * scales[position]) for position, row in enumerate(program.rows)
+            row.relaxed((excess + margin) * scales.get(position, 1.0)) for position, row in enumerate(program.rows)
         ]
         answer = run_model(program, wider, changes=changes_of(program))
         if answer.feasible:
@@ -211,8 +211,8 @@ def check_solution(program: Program, outcome: Outcome, q: Floats, objective: flo
     swing = np.abs(program.coefficients).max(axis=2).sum(axis=1).max(axis=0) * program.scales
     means = moments.linear_means(q)
     for row in program.rows:
-        slack = TOLERANCE * max(float(swing[row.j]), float(program.scales[row.j]))
-        if not row.met(means[:, means_at(row)], slack):
+        unit = 1.0 if row.chance is not None else max(float(swing[row.j]), float(program.scales[row.j]))
+        if not row.met(program.spoken_of(row, q, means), TOLERANCE * unit):
             faults.append(f"it does not meet: {row.words}")
     if faults:
         raise SolverError(

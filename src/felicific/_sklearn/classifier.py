@@ -103,7 +103,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     loss : "error", "changes", cost matrix (label, decision), function or expression, default="error"
         What a decision costs the decision maker. "changes" counts decisions that are not today's and nothing else: with
         a frozen model and happiness that does not look at the label, ``fit`` then needs no ``y``.
-    constraints : sequence of Gap, Ratio, Floor, Budget and Losers
+    constraints : sequence of Gap, Ratio, Floor, Budget, Losers and Explore
         Further requirements. Of several gaps of a component between all groups the smallest counts.
     change_cost : "auto" or number, default="auto"
         What a decision that is not today's costs beside the loss, in its unit; 0 makes changes free. "auto" takes, for

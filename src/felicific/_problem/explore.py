@@ -65,7 +65,6 @@ class Explore(Requirement):
     decision: Any = None
     groups: tuple[Any, ...] | None = None
     scores: tuple[float, float] | None = None
-    happiness: ClassVar[None] = None
     course: ClassVar[None] = None
     of_persons: ClassVar[bool] = True
     stays: ClassVar[str] = "each chance is a policy of its own, and its price says what a little more costs"

@@ -49,6 +49,8 @@ class Solution:
         What a policy is to remember of the requirements.
     level : Level or None
         Where fractions are compared, the level that was found and how well it is known.
+    worth : array of shape (groups, components), or None
+        Of a mixture, what one more unit of every group's mean is worth.
     """
 
     q: Floats
@@ -56,6 +58,7 @@ class Solution:
     prices: dict[str, float]
     asked: tuple[Asked, ...] = ()
     level: Level | None = None
+    worth: Floats | None = None
 
 
 def solve_program(

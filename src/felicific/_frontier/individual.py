@@ -159,7 +159,6 @@ def individual_frontier(
     problem: Problem, ground: Callable[[], Ledgers], policy: IndividualPolicy, closing: Closing
 ) -> Frontier:
     """The frontier of policies of the kind of ``policy``; ``ground`` are the people that it was fitted to."""
-
     # The chances that people keep are a part of the ground.
     closing = replace(closing, kept=of_means(closing.kept))
 

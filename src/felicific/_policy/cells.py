@@ -16,7 +16,7 @@ from felicific._people.people import People
 from felicific._policy.basis import Basis
 from felicific._policy.lottery import NEARLY, faces_lottery
 from felicific._policy.policy import Policy, Stretches, Wording
-from felicific._policy.sql import Names, case_expression
+from felicific._policy.sql import case_expression
 from felicific._problem.asked import gaps_asked
 from felicific._problem.explore import JUST, Explored
 from felicific._problem.rows import Chance, Requirement
@@ -27,7 +27,6 @@ from felicific._program.moments import Moments
 from felicific._program.signal_names import SIGNALS, signal_from_json, signal_to_json
 from felicific._program.signals import Signal, Spread
 from felicific._program.solution import solve_program
-from felicific._tables.dialect import Dialect
 from felicific._typing import Array, Codes, Floats, Table
 
 

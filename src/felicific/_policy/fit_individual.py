@@ -155,9 +155,7 @@ def ground_of(
         change_cost=change_cost,
         score=scores[:, 1] if scores.shape[1] == 2 else None,
     )
-    return Ledgers(
-        crowd, plug_in, known, labelled=people.labels is not None, chances=problem.chances(groups)
-    )
+    return Ledgers(crowd, plug_in, known, labelled=people.labels is not None, chances=problem.chances(groups))
 
 
 def check_today(problem: Problem, people: People) -> None:

@@ -215,8 +215,7 @@ class IndividualPolicy(Policy):
     def _rules(self, digits: int, names: Wording) -> list[str]:
         sentences = [] if self.see_group else [INFERS]
         for one in self.explore:
-            kept = one.chance.words.replace(" at least ", " of ", 1)
-            sentences.append(f"Whatever is said below, everybody keeps a {kept}, by lottery; of the rest:")
+            sentences.append(f"By lottery, people keep a {one.chance.words}; what follows decides the rest.")
         for z in range(len(self.groups) if self.see_group else 1):
             who = f"In group {names.groups[z]}" if self.see_group else "In any group"
             shares = self.mixture.share[z]

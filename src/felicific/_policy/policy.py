@@ -35,7 +35,7 @@ from felicific._documents import (
 from felicific._files import write_whole
 from felicific._people.columns import ordered_groups
 from felicific._people.people import People
-from felicific._policy.apply import Roles, decide_table
+from felicific._policy.apply import Roles, decide_table, odds_columns
 from felicific._policy.basis import (
     OUT_OF_FOLD,
     SHARES,
@@ -47,7 +47,6 @@ from felicific._policy.basis import (
 )
 from felicific._policy.expected import expected_gaps, expected_reached, outlook, too_few
 from felicific._policy.lottery import SEEDED, check_keys, draw, keys_as_text, make_salt
-from felicific._policy.sql import Names
 from felicific._problem.change import EVERY_GROUP_LOSES, FEW_LEFT, cost_of_changes, three_points
 from felicific._problem.explore import Explored
 from felicific._problem.happiness import Component, fractions_of, measured, read_component
@@ -55,7 +54,6 @@ from felicific._problem.loss import is_accuracy, loss_text, loss_words
 from felicific._problem.rows import Chance
 from felicific._problem.unions import Attribute, known_groups, read_attributes
 from felicific._program.moments import Outcome
-from felicific._tables.dialect import Dialect
 from felicific._tables.engine import Engine, dialect_of, find_engine
 from felicific._tables.groups import UNDECIDED, encode_groups, without_null
 from felicific._tables.memory import as_vector
@@ -468,6 +466,7 @@ class Policy(ABC):
         key: str | None = None,
         group_proba: Mapping[Any, str] | None = None,
         column: str = "decision",
+        odds: bool = False,
     ) -> Any:
         """The table with the decisions as one more column; a lazy table stays lazy.
 
@@ -483,6 +482,9 @@ class Policy(ABC):
             Where it is said how likely each group is, for an individual policy that does not see the group.
         column : str
             How the column of decisions is called.
+        odds : bool, default=False
+            Whether to add the chance that everybody had: of two classes a column ``odds``, of the favourable decision;
+            of more, a column ``odds_<class>`` of each.
         """
         if proba is None and predicted is None:
             raise DataError(
@@ -490,7 +492,7 @@ class Policy(ABC):
                 "Name them: policy.apply(table, proba={class: column}, sensitive_features=..., key=...).",
             )
         roles = Roles.of(self, proba, predicted, sensitive_features, key, group_proba)
-        return decide_table(table, self, roles, column)
+        return decide_table(table, self, roles, column, odds=odds)
 
     def rounded(self, decisions: Floats) -> Floats:
         """Decision probabilities as they are, or the most probable decision when the policy draws no lots.
@@ -528,6 +530,7 @@ class Policy(ABC):
         predicted: str | None = None,
         sensitive_features: str | Sequence[str] | None = None,
         key: str | None = None,
+        odds: bool = False,
     ) -> str:
         """Write the policy as one SQL ``CASE`` expression that draws the same lots, for DuckDB or Spark.
 
@@ -536,6 +539,9 @@ class Policy(ABC):
         group, impossible probabilities, no key) raises inside the database, and so does a column of another type than
         that of the fitted groups or classes, which a database would cast to compare them. Several group columns must
         be text or whole numbers. Only for policies that see a signal.
+
+        With ``odds=True`` it is a select list: the expression ``AS decision``, and the columns of odds that
+        :meth:`apply` adds, each an expression of its own.
         """
         write = self.sql_writer()
         if write is None:
@@ -545,14 +551,25 @@ class Policy(ABC):
             )
         roles = Roles.of(self, proba, predicted, sensitive_features, key)
         spoken = dialect_of(dialect)
-        return write(spoken, roles.placed(spoken.quote_name))
+        names = roles.placed(spoken.quote_name)
+        if not odds:
+            return write(spoken, names)
+        columns: dict[str, int | None] = {"decision": None, **odds_columns(self)}
+        listed = (
+            f"{write(spoken, names, position)} AS {spoken.quote_name(name)}"
+            for name, position in columns.items()
+        )
+        return ", ".join(listed)
 
     def stretches(self) -> Stretches | None:
         """Stretches of scores that are treated alike; None where functions of x decide."""
         return None
 
-    def sql_writer(self) -> Callable[[Dialect, Names], str] | None:
-        """How the policy is written as SQL, with columns as they are called there; None where functions of x decide."""
+    def sql_writer(self) -> Callable[..., str] | None:
+        """How the policy is written as SQL; None where functions of x decide.
+
+        It is called with a dialect, the columns as they are called there, and for odds the position of a decision.
+        """
         return None
 
     # -----------------------------------------------------------------------------------------------------
@@ -595,7 +612,8 @@ class Policy(ABC):
             if one.loss is not None:
                 told.append(f"it adds {one.loss:.6g} to the loss")
             if price is not None:
-                told.append(f"a chance larger by 0.01 would add about {0.01 * price:.4g}")
+                included = ", what changes cost included" if self.change_cost else ""
+                told.append(f"a chance larger by 0.01 would add about {0.01 * price:.4g}{included}")
             found.append(f"Asked for: {one.chance.words}." + (f" {_sentence(told)}." if told else ""))
         return found
 

@@ -135,7 +135,11 @@ class Explore(Requirement):
         words = f"chance of {decision!r} at least {written(self.at_least, 6)}"
         if self.groups is not None:
             words += f" in {', '.join(map(repr, self.groups))}"
-        return words if self.scores is None else f"{words} for scores from {self.scores[0]:g} to {self.scores[1]:g}"
+        return (
+            words
+            if self.scores is None
+            else f"{words} for scores from {self.scores[0]:g} to {self.scores[1]:g}"
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -144,9 +144,7 @@ def build(
     alike = moments.alike(see_group)
     moments = moments if alike is None else moments.moved(alike)
     n_groups, n_signals, n_classes = moments.loss.shape
-    refuse_chances(
-        [row.chance for row in rows if row.chance is not None], n_groups, see_group=see_group
-    )
+    refuse_chances([row.chance for row in rows if row.chance is not None], n_groups, see_group=see_group)
     check_room(
         SOLVED * moments.value.size,
         "The linear program",

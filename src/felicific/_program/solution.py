@@ -192,7 +192,8 @@ def _within_rounding(program: Program) -> Answer:
     }
     for margin in (1e-12, 1e-10, limit, 10 * limit):
         wider = [
-            row.relaxed((excess + margin) * scales.get(position, 1.0)) for position, row in enumerate(program.rows)
+            row.relaxed((excess + margin) * scales.get(position, 1.0))
+            for position, row in enumerate(program.rows)
         ]
         answer = run_model(program, wider, changes=changes_of(program))
         if answer.feasible:

@@ -125,6 +125,7 @@ def frontier(
         everything = gap is None and move is None and not any(one.replaces_gap for one in listed)
         closed = list(problem.closed) if everything else gap
         listed = tuple(one.named(problem.decisions.tolist(), favourable) for one in listed)
+        move = None if move is None else move.named(problem.decisions.tolist(), favourable)
         closing = Closing.of(closed, listed, problem.components, move)
         if kind.sees_x:
             return _individual(people, problem, cast(Individual, kind), salt, closing, cost)

@@ -20,7 +20,6 @@ class Bound:
     said: Asked
     j: int = field(init=False)
     words: str = field(init=False)
-    chance: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "j", self.said.j)

@@ -197,6 +197,16 @@ class ChanceRow:
         return sum((max(dual, 0.0) for dual in duals), 0.0) * unit
 
 
+def chance_of(row: Row) -> Chance | None:
+    """What a row speaks of if that is no mean: the chances of people, each by itself."""
+    return row.chance if isinstance(row, ChanceRow) else None
+
+
+def chances_in(rows: Sequence[Row]) -> list[Chance]:
+    """All chances that rows speak of."""
+    return [row.chance for row in rows if isinstance(row, ChanceRow)]
+
+
 @dataclass(frozen=True)
 class Explored:
     """What a policy remembers of a chance that people keep.

@@ -256,10 +256,6 @@ class Row(Protocol):
         """What it is called in ``prices``."""
 
     @property
-    def chance(self) -> Chance | None:
-        """What it speaks of if that is no mean: the chances of people, each by itself."""
-
-    @property
     def levels(self) -> tuple[tuple[float, float], ...]:
         """Bounds of the free columns that it needs besides the policy's, a pair for each."""
 

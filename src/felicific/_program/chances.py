@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from felicific._problem.explore import Explored
+from felicific._problem.explore import Explored, chances_in
 from felicific._problem.rows import Chance, Row
 from felicific._program.signals import Signal
 from felicific._typing import Floats, Truths
@@ -41,7 +41,7 @@ def cells_of(chance: Chance, signal: Signal, n_groups: int, n_classes: int) -> T
 
 def floors_in(rows: Sequence[Row], signal: Signal, n_groups: int, n_classes: int) -> Floats | None:
     """The chance of every decision that every cell keeps, of shape (groups, signals, decisions); None without any."""
-    chances = [row.chance for row in rows if row.chance is not None]
+    chances = chances_in(rows)
     if not chances:
         return None
     floors = np.zeros((n_groups, signal.size(n_classes), n_classes))

@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from felicific._problem.explore import chance_of
 from felicific._problem.fractions import means_at
 from felicific._problem.loss import CHANGES, loss_bounds
 from felicific._problem.rows import Requirement, rows_of
@@ -63,7 +64,7 @@ def met_today(moments: Moments, requirements: Sequence[Requirement]) -> bool:
     """Whether today's decisions meet all that is asked, on the people of these sums."""
     means = moments.today_value.sum(axis=1) / moments.divisor
     rows = rows_of(requirements, moments)  # a decision of today's leaves nobody a chance
-    return all(row.chance is None and row.met(means[:, means_at(row)], 0.0) for row in rows)
+    return all(chance_of(row) is None and row.met(means[:, means_at(row)], 0.0) for row in rows)
 
 
 def found_by_sums(moments: Moments, grid: Sequence[float] = GRID, *, see_group: bool = True) -> float:

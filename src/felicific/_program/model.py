@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from felicific._capacity import check_room
-from felicific._problem.explore import refuse_chances
+from felicific._problem.explore import chance_of, chances_in, refuse_chances
 from felicific._problem.fractions import means_at
 from felicific._problem.rows import Chance, Excess, ModelRow, Row
 from felicific._program.chances import cells_of, floors_in, lifted
@@ -127,9 +127,10 @@ class Program:
 
     def spoken_of(self, row: Row, q: Floats, means: Floats) -> Floats:
         """What a row is asked about: the means of its component, or chances of people that it speaks of."""
-        if row.chance is None:
+        chance = chance_of(row)
+        if chance is None:
             return np.asarray(means[:, means_at(row)])
-        return np.asarray(q[:, :, row.chance.decision][self._held(row.chance)])
+        return np.asarray(q[:, :, chance.decision][self._held(chance)])
 
 
 def build(
@@ -144,7 +145,7 @@ def build(
     alike = moments.alike(see_group)
     moments = moments if alike is None else moments.moved(alike)
     n_groups, n_signals, n_classes = moments.loss.shape
-    refuse_chances([row.chance for row in rows if row.chance is not None], n_groups, see_group=see_group)
+    refuse_chances(chances_in(rows), n_groups, see_group=see_group)
     check_room(
         SOLVED * moments.value.size,
         "The linear program",

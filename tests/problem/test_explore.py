@@ -27,6 +27,7 @@ from felicific import (
     Losers,
     Policy,
     Score,
+    audit,
     frontier,
     moments,
     solve,
@@ -441,6 +442,29 @@ def test_a_safe_fit_keeps_it_untested():
     model = fair(gap=2.5, confidence=0.9)
     assert not any("chance" in text for text in str(model.certificate_).splitlines())
     assert model.policy_.reached["chance of 1 at least 0.05"] >= 0.05 - 1e-12
+
+
+def test_the_report_and_an_audit_know_of_it():
+    """The page says what was asked for, and an audit of the classifier measures what it does."""
+    model, others = fair(), people(600, 14)
+    X = others[["p1", "loan", "g", "id"]]
+    content = model.report(X, others["y"]).to_dict()
+    assert "chance of 1 at least 0.05" in content["policy"]["constraints"]
+    found = audit(model, X, others["y"])
+    odds = model.policy_.odds(model.estimator_.predict_proba(X[["p1", "loan"]]), X["g"], X)
+    for g in "fm":
+        mean = float((odds[:, 1] * X["loan"])[X["g"] == g].mean())
+        assert found["decision * loan"].means[g].estimate == pytest.approx(mean)
+
+
+def test_the_same_chance_twice_is_once():
+    """What is asked for twice is remembered, charged and priced once."""
+    table = people(200, 3)
+    for kind in ("score", "individual"):
+        asked = roles(table, gap=0.3, **KINDS[kind])
+        once, twice = (solve(table, **asked, constraints=[Explore(0.1)] * k) for k in (1, 2))
+        assert twice.explore == once.explore
+        assert twice.prices == pytest.approx(once.prices, rel=1e-9)
 
 
 def test_losers_beside_it():

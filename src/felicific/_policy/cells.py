@@ -19,7 +19,7 @@ from felicific._policy.policy import Policy, Stretches, Wording
 from felicific._policy.sql import case_expression
 from felicific._problem.asked import gaps_asked
 from felicific._problem.explore import JUST, Explored
-from felicific._problem.rows import Chance, Requirement
+from felicific._problem.rows import Chance, Requirement, chances_of
 from felicific._program.chances import cells_of, explored_in
 from felicific._program.changes import ChangeCost, cost_by_sums
 from felicific._program.evidence import Evidence
@@ -286,13 +286,15 @@ def solve_cells(
     cost = cost_by_sums(joined, change_cost, requirements, see_group=see_group)
     solution = solve_program(joined, requirements, see_group=see_group, change_cost=cost)
     free = solve_program(joined, (), see_group=see_group, change_cost=cost) if requirements else solution
-    chances, losses = [], []
-    for one in requirements:
-        for chance in one.chances(joined.classes.tolist(), joined.groups):
-            others = [other for other in requirements if other is not one]
-            without = solve_program(joined, others, see_group=see_group, change_cost=cost)
-            chances.append(chance)
-            losses.append(solution.outcome.loss - without.outcome.loss)
+    decisions, chances = (
+        joined.classes.tolist(),
+        chances_of(requirements, joined.classes.tolist(), joined.groups),
+    )
+    losses = []
+    for chance in chances:
+        others = [one for one in requirements if chance not in one.chances(decisions, joined.groups)]
+        without = solve_program(joined, others, see_group=see_group, change_cost=cost)
+        losses.append(solution.outcome.loss - without.outcome.loss)
     return CellPolicy(
         classes=joined.classes,
         groups=joined.groups,

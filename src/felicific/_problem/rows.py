@@ -439,8 +439,8 @@ def asked_along(rows: Sequence[Row]) -> tuple[Asked, ...]:
 def chances_of(
     requirements: Sequence[Requirement], decisions: list[Any], groups: Sequence[Any]
 ) -> tuple[Chance, ...]:
-    """All chances that people keep."""
-    return tuple(chance for one in requirements for chance in one.chances(decisions, groups))
+    """All chances that people keep, each of them once."""
+    return tuple(dict.fromkeys(chance for one in requirements for chance in one.chances(decisions, groups)))
 
 
 def of_means(requirements: Sequence[Requirement]) -> tuple[Requirement, ...]:

@@ -20,4 +20,4 @@ def python_words(text):
     An option may take NAME=VALUE itself, and what stands in quotes was named by the user.
     """
     typed = re.sub(r"--[\w-]+ ('[^']*'|\S+)|(?<![\w=])'[^']*'|(?<![\w=])\"[^\"]*\"", "", text)
-    return re.findall(r"\b[a-z_]+=(?!=)|\b(?:Gap|Ratio|Floor|Budget|Losers|Score)\(|\bfair\.", typed)
+    return re.findall(r"\b[a-z_]+=(?!=)|\b(?:Gap|Ratio|Floor|Budget|Losers|Explore|Score)\(|\bfair\.", typed)

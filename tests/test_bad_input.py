@@ -743,7 +743,7 @@ def test_bad_constraint(refuses, make, words):
 @pytest.mark.parametrize(
     ("constraints", "words"),
     [
-        ([3], ["3", "Budget(...) or Losers(...)"]),
+        ([3], ["3", "Losers(...) or Explore(...)"]),
         (["floor"], ["'floor'", "Floor(...)"]),
         (Floor("statistical_parity(decision=1)", 0.1), ["Floor", "list"]),
         (5, ["5", "list"]),

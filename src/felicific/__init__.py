@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from felicific._frontier.solve import frontier
     from felicific._policy.policy import Policy
     from felicific._policy.solve import solve
+    from felicific._problem.explore import Explore
     from felicific._problem.happiness import Happiness
     from felicific._problem.losers import Losers
     from felicific._problem.missing_labels import MissingLabels
@@ -36,6 +37,7 @@ __all__ = [
     "Audit",
     "Budget",
     "Comparison",
+    "Explore",
     "FairClassifier",
     "FelicificError",
     "Floor",
@@ -72,6 +74,7 @@ _HOME = {
     "_frontier.solve": ["frontier"],
     "_policy.kinds": ["Policy"],  # so that files of every kind of policy can be read
     "_policy.solve": ["solve"],
+    "_problem.explore": ["Explore"],
     "_problem.happiness": ["Happiness"],
     "_problem.losers": ["Losers"],
     "_problem.missing_labels": ["MissingLabels"],

@@ -66,6 +66,13 @@ CAPABILITIES: tuple[Capability, ...] = (
         "`Gap`, `Ratio`, `Floor`, `Budget`, `Losers`, of several components and attributes",
         "memory engine sites shell report",
     ),
+    _row(
+        "explore",
+        "`Explore`: everybody keeps a chance of a decision",
+        "memory engine files shell report",
+        notes={"sites": "of the last class unless it is named"},
+    ),
+    _row("odds", "the odds beside every decision, `odds=True`", "memory engine files shell"),
     _row("fractions", "an `among` that looks at the decision, such as `precision_parity`", _EVERYWHERE),
     _row(
         "fraction promises",

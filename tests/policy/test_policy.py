@@ -199,7 +199,7 @@ def test_file_holds_no_person(tmp_path):
     assert set(content) == {
         "format", "version", "policy", "classes", "groups", "q", "mass", "components", "loss", "means", "gaps",
         "prices", "salt", "randomize", "see_group", "expected", "basis", "sha256",
-        "attributes", "unknown", "changed", "gains", "loses",
+        "attributes", "unknown", "changed", "gains", "loses", "favourable", "explore",
     }  # fmt: skip
     assert np.size(content["mass"]) == 4
 
@@ -444,6 +444,9 @@ def test_ragged_probabilities(ragged):
 
 
 BROKEN = {
+    "explore null": {"explore": None},
+    "explore text": {"explore": ["chance"]},
+    "favourable": {"favourable": "nobody"},
     "policy kind": {"policy": "score"},
     "policy list": {"policy": ["label"]},
     "policy null": {"policy": None},
@@ -537,7 +540,11 @@ def test_tampered_part(case):
 
 
 @pytest.mark.parametrize(
-    "part", sorted(set(json.loads(TEXT)) - {"basis", "attributes", "unknown", "changed", "gains", "loses"})
+    "part",
+    sorted(
+        set(json.loads(TEXT))
+        - {"basis", "attributes", "unknown", "changed", "gains", "loses", "favourable", "explore"}
+    ),
 )  # which files of 0.1.0 do not have
 def test_missing_part(part):
     """A file that lacks any of its parts is refused, and names it where it can."""

@@ -175,6 +175,9 @@ def test_decisions_are_a_lazy_column(lay, spark, table, signal):
     found = policy.apply(lay(people), **roles)
     assert found.columns == [*people, "decision"]
     assert [row["decision"] for row in found.orderBy("id").collect()] == expected
+    beside = policy.apply(lay(people), **roles, odds=True).orderBy("id").collect()
+    odds = np.array([[row[f"odds_{k}"] for k in range(3)] for row in beside])
+    assert np.abs(odds - policy.odds(proba, people["z"])[np.argsort(people["id"])]).max() <= 1e-12
     names = {"p0": "p`0", "p1": "p.1", "z": "z'; --"}
     hostile = lay({names.get(name, name): column for name, column in people.items()})
     hostile.createOrReplaceTempView("people")

@@ -128,6 +128,7 @@ class FittedCells(Fitted):
             expected=self.policy.expected,
             out_of_fold=self.policy.basis.out_of_fold,
             change_cost=self.policy.change_cost,
+            favourable=self.problem.favourable,
         )
 
     @property
@@ -193,7 +194,12 @@ def refuse_drawn(policy: CellPolicy) -> None:
 
 def _solved(problem: Problem, moments: Moments, salt: str, change_cost: ChangeCost) -> CellPolicy:
     return solve_cells(
-        moments, problem.requirements, see_group=problem.see_group, salt=salt, change_cost=change_cost
+        moments,
+        problem.requirements,
+        see_group=problem.see_group,
+        salt=salt,
+        change_cost=change_cost,
+        favourable=problem.favourable,
     )
 
 

@@ -98,7 +98,7 @@ class Closing:
             )
         if move.course is None:
             raise ConstraintError(
-                f"{move!r} does not move along a frontier: it is to be tightened in two directions.",
+                f"{move!r} does not move along a frontier: {move.stays}.",
                 "Move one with a single limit, at_least or at_most.",
             )
         if gap is not None:

@@ -39,7 +39,8 @@ from felicific._policy.policy import Policy
 from felicific._problem.asked import check_gaps, resolve_gap
 from felicific._problem.happiness import Component, HappinessLike
 from felicific._problem.requirements import check_width
-from felicific._problem.rows import Asked, asked_along
+from felicific._problem.rows import Asked, asked_along, chances_of
+from felicific._program.chances import explored_in
 from felicific._program.evidence import Evidence
 from felicific._program.fractions import COARSE
 from felicific._program.model import build, changed_by, changes_of
@@ -522,6 +523,7 @@ def cell_frontier(
     expected: bool = False,
     out_of_fold: bool = False,
     change_cost: float = 0.0,
+    favourable: Any = None,
 ) -> Frontier:
     """The frontier of policies that see a signal, with this salt; their outcomes are ``expected``, or measured."""
     joined.check_complete()
@@ -544,6 +546,8 @@ def cell_frontier(
             mass=joined.mass,
             attributes=joined.attributes,
             unknown=joined.unknown,
+            favourable=favourable,
+            explore=explored_in(chances_of(closing.kept, joined.classes.tolist(), joined.groups)),
             basis=Basis(
                 joined.loss_name,
                 joined.today,

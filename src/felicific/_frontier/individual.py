@@ -32,7 +32,7 @@ from felicific._frontier.searched import Steps, searched, values_of
 from felicific._policy.individual import IndividualPolicy, Search
 from felicific._policy.policy import Policy
 from felicific._problem.problem import Problem
-from felicific._problem.rows import Requirement, Row, asked_along
+from felicific._problem.rows import Requirement, Row, asked_along, of_means
 from felicific._program.crowd import Ledgers, Mixture
 from felicific._program.generation import Columns, Generator
 from felicific._program.highs import Answer, Ray
@@ -159,6 +159,8 @@ def individual_frontier(
     problem: Problem, ground: Callable[[], Ledgers], policy: IndividualPolicy, closing: Closing
 ) -> Frontier:
     """The frontier of policies of the kind of ``policy``; ``ground`` are the people that it was fitted to."""
+    # The chances that people keep are a part of the ground.
+    closing = replace(closing, kept=of_means(closing.kept))
 
     def find() -> Line:
         generator = Generator(ground(), closing.kept)
@@ -224,4 +226,7 @@ def _mixed(
     gaps = dict(zip(names, plug_in.gaps.tolist(), strict=True))
     found = replace(search, plug_in_loss=plug_in.loss, plug_in_gaps=gaps)
     mixture = pool.followed(q)
-    return replace(policy, mixture=mixture, outcome=outcome, prices={}, search=found, randomize=True)
+    kept = tuple(replace(one, share=None, loss=None) for one in policy.explore)
+    return replace(
+        policy, mixture=mixture, outcome=outcome, prices={}, search=found, randomize=True, explore=kept
+    )

@@ -23,6 +23,7 @@ from felicific._problem.problem import Problem
 from felicific._problem.rows import Requirement, rows_of
 from felicific._program.changes import ChangeCost, check_change_cost, cost_by_sums
 from felicific._program.crowd import Ledgers
+from felicific._program.model import build
 from felicific._program.moments import Moments
 from felicific._program.signals import Individual, Label, Signal
 from felicific._program.sums import compute_moments
@@ -65,7 +66,7 @@ def frontier(
     gap : dict of component or criterion to number, or list of components or criteria; optional
         Which gaps are closed; by default those of all components. With several, their gaps shrink together: in the
         proportions of the numbers, or else of their gaps when nothing is asked of them.
-    constraints : sequence of Gap, Ratio, Floor, Budget and Losers
+    constraints : sequence of Gap, Ratio, Floor, Budget, Losers and Explore
         Requirements that hold everywhere on the frontier, but for those that move.
     move : one of the constraints, optional
         What moves along the frontier, alone. By default every Gap, in the proportions of their numbers; without any,
@@ -130,19 +131,30 @@ def frontier(
         # All that is measured is closed, not what only a constraint speaks of.
         everything = gap is None and move is None and not any(one.replaces_gap for one in listed)
         closed = list(problem.closed) if everything else gap
+        listed = tuple(one.named(problem.decisions.tolist(), favourable) for one in listed)
+        move = None if move is None else move.named(problem.decisions.tolist(), favourable)
         closing = Closing.of(closed, listed, problem.components, move)
         if kind.sees_x:
             return _individual(people, problem, cast(Individual, kind), salt, closing, cost)
         joined = compute_moments(people, problem, cast(Signal, kind)).completed(hidden).joined()
         joined.check_complete()
-        return _cells(joined, closing, group_at_predict, salt, cost)
+        return _cells(joined, closing, group_at_predict, salt, cost, problem.favourable)
 
 
-def _cells(joined: Moments, closing: Closing, see_group: bool, salt: str, cost: ChangeCost) -> Frontier:
+def _cells(
+    joined: Moments,
+    closing: Closing,
+    see_group: bool,
+    salt: str,
+    cost: ChangeCost,
+    favourable: Any = None,
+) -> Frontier:
     """The frontier of policies that see a signal."""
     found = cost_by_sums(joined, cost, closing.requirements, see_group=see_group)
-    rows_of(closing.requirements, joined)  # what is wrong with them is said at once
-    return cell_frontier(joined, closing, see_group=see_group, salt=salt, change_cost=found)
+    # What is wrong with the requirements is said at once.
+    build(joined, rows_of(closing.requirements, joined), see_group=see_group)
+    told: Any = {"see_group": see_group, "salt": salt, "change_cost": found, "favourable": favourable}
+    return cell_frontier(joined, closing, **told)
 
 
 def _individual(

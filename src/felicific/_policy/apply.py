@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from felicific._people.columns import ordered_columns, ordered_groups, stacked
+from felicific._policy.lottery import check_keys, draw, keys_as_text
 from felicific._policy.sql import SEVERAL, Names
 from felicific._tables.dialect import Dialect, kinds_alike
 from felicific._tables.engine import Decisions, Engine, find_engine
 from felicific._tables.groups import UNDECIDED, resolve_groups
 from felicific._tables.memory import add_column, column_names, refuse_missing_columns, take_column
-from felicific._typing import Array, Table
+from felicific._typing import Array, Floats, Table
 from felicific.exceptions import DataError, GroupError
 
 if TYPE_CHECKING:
@@ -115,6 +116,18 @@ class _PolicyDecisions(Decisions):
         return self.policy.classes
 
     def decide(self, rows: Table) -> Array:
+        return self.taken(self.odds(rows), rows)
+
+    def taken(self, odds: Floats, rows: Table) -> Array:
+        """The decisions about rows in memory that have these odds."""
+        policy = self.policy
+        if not policy.randomize:
+            return np.asarray(policy.classes[odds.argmax(axis=1)])
+        keys = check_keys(take_column(rows, str(self.roles.key), "key"))
+        return np.asarray(policy.classes[draw(odds, lambda some: keys_as_text(keys[some]), policy.salt)])
+
+    def odds(self, rows: Table) -> Floats:
+        """Probability of every decision about rows in memory."""
         policy, roles = self.policy, self.roles
         if policy.needs_proba or roles.predicted is None:
             scores = np.column_stack([take_column(rows, name, "proba") for name in roles.proba or ()])
@@ -127,25 +140,60 @@ class _PolicyDecisions(Decisions):
                 rows, named, columns_only=True, missing_group=policy.unknown, remedy=UNDECIDED
             )
         chances = None if roles.group_proba is None else stacked(rows, roles.group_proba)
-        if not policy.randomize:
-            return np.asarray(policy.classes[policy.odds(scores, group, rows, chances).argmax(axis=1)])
-        keys = take_column(rows, str(roles.key), "key")
-        return np.asarray(policy.decide(scores, group, keys, rows, chances))
+        return policy.odds(scores, group, rows, chances)
 
     def sql(self, engine: Engine, dialect: Dialect, place: Callable[[str], str]) -> str | None:
+        return self.written(engine, dialect, place)
+
+    def written(
+        self, engine: Engine, dialect: Dialect, place: Callable[[str], str], odds_of: int | None = None
+    ) -> str | None:
+        """As an expression: the decision, or the odds of one."""
         write = self.policy.sql_writer()
         wanted = self.roles.kinds(self.policy)
         if write is None or not all(engine.kind(name, "the policy") in wanted[name] for name in wanted):
             return None
-        return write(dialect, self.roles.placed(place))
+        return write(dialect, self.roles.placed(place), odds_of)
 
     def columns(self, engine: Engine) -> tuple[str, ...] | None:
         seen = self.policy.columns_seen(engine, self.roles.group)
         return None if seen is None else (*self.roles.names, *seen)
 
 
-def decide_table(table: Table, policy: Policy, roles: Roles, column: str) -> Table:
-    """The table with one more column, the decisions; a lazy table stays lazy."""
+@dataclass(frozen=True)
+class _PolicyOdds(_PolicyDecisions):
+    """The chance that everybody had of one of the decisions."""
+
+    position: int
+
+    @property
+    def classes(self) -> Array:
+        return np.array([0.0, 1.0])  # the column holds numbers
+
+    def decide(self, rows: Table) -> Array:
+        return np.ascontiguousarray(self.odds(rows)[:, self.position])
+
+    def sql(self, engine: Engine, dialect: Dialect, place: Callable[[str], str]) -> str | None:
+        return self.written(engine, dialect, place, self.position)
+
+
+def odds_columns(policy: Policy) -> dict[str, int]:
+    """Names of the columns of odds, and the decision of each: of two the favourable one alone."""
+    known = policy.classes.tolist()
+    if len(known) == 2:
+        return {"odds": policy.best}
+    return {f"odds_{choice}": position for position, choice in enumerate(known)}
+
+
+def refuse_taken(names: Sequence[Any], column: str, remedy: str, *, ignores_case: bool = False) -> None:
+    """Refuse a new column whose name is that of another."""
+    for name in names:
+        if name == column or (ignores_case and str(name).lower() == column.lower()):
+            raise DataError(f"The table has a column {name!r} already.", remedy)
+
+
+def decide_table(table: Table, policy: Policy, roles: Roles, column: str, *, odds: bool = False) -> Table:
+    """The table with the decisions as one more column, and their odds as others; a lazy table stays lazy."""
     engine = find_engine(table)
     names = column_names(table) if engine is None else engine.names
     refuse_missing_columns(names, roles.names, "the policy")
@@ -155,14 +203,24 @@ def decide_table(table: Table, policy: Policy, roles: Roles, column: str) -> Tab
             "Name the column that identifies a person in key=.",
         )
     ignores_case = engine is not None and engine.ignores_case
-    for name in names:
-        if name == column or (ignores_case and str(name).lower() == column.lower()):
-            raise DataError(f"The table has a column {name!r} already.", "Choose another name in column=.")
+    refuse_taken(names, column, "Choose another name in column=.", ignores_case=ignores_case)
+    positions = odds_columns(policy) if odds else {}
+    for name in positions:
+        refuse_taken([*names, column], name, "Rename it, or leave odds=True out.", ignores_case=ignores_case)
     decisions = _PolicyDecisions(policy, roles)
     if engine is None:
-        return add_column(table, column, decisions.decide(table))
+        chances = decisions.odds(table)
+        table = add_column(table, column, decisions.taken(chances, table))
+        for name, position in positions.items():
+            table = add_column(table, name, np.ascontiguousarray(chances[:, position]))
+        return table
     _check_kinds(engine, roles)
-    return engine.with_decisions(decisions, column)
+    table = engine.with_decisions(decisions, column)
+    for name, position in positions.items():
+        more = find_engine(table)
+        assert more is not None, "a lazy table stays lazy"
+        table = more.with_decisions(_PolicyOdds(policy, roles, position), name)
+    return table
 
 
 def _check_kinds(engine: Engine, roles: Roles) -> None:

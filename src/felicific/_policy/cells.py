@@ -16,16 +16,17 @@ from felicific._people.people import People
 from felicific._policy.basis import Basis
 from felicific._policy.lottery import NEARLY, faces_lottery
 from felicific._policy.policy import Policy, Stretches, Wording
-from felicific._policy.sql import Names, case_expression
+from felicific._policy.sql import case_expression
 from felicific._problem.asked import gaps_asked
-from felicific._problem.rows import Requirement
+from felicific._problem.explore import JUST, Explored
+from felicific._problem.rows import Chance, Requirement, chances_of
+from felicific._program.chances import cells_of, explored_in
 from felicific._program.changes import ChangeCost, cost_by_sums
 from felicific._program.evidence import Evidence
 from felicific._program.moments import Moments
 from felicific._program.signal_names import SIGNALS, signal_from_json, signal_to_json
 from felicific._program.signals import Signal, Spread
 from felicific._program.solution import solve_program
-from felicific._tables.dialect import Dialect
 from felicific._typing import Array, Codes, Floats, Table
 
 
@@ -78,6 +79,19 @@ class CellPolicy(Policy):
         table = self.q.reshape(-1, self.q.shape[2])
         return self.randomize and (self.signal.drawn or bool(faces_lottery(table).any()))
 
+    def share_explored(self, one: Explored) -> float | None:
+        """By the weight of the cells with just that chance; not where a person's signal is drawn by lot."""
+        if self.signal.drawn:
+            return None
+        chance, (g, _, k) = one.chance, self.q.shape
+        just = self.q[:, :, chance.decision] <= chance.at_least + JUST
+        return float(self.mass[just & cells_of(chance, self.signal, g, k)].sum() / self.mass.sum())
+
+    def least_chance(self, chance: Chance) -> float:
+        """In all cells, somebody there or nobody."""
+        g, _, k = self.q.shape
+        return float(self.q[:, :, chance.decision][cells_of(chance, self.signal, g, k)].min(initial=1.0))
+
     def _mixed(self, scores: Array, group: Codes | None, x: Table, group_proba: Array | None) -> Floats:
         rows, k = np.arange(len(scores)), len(self.classes)
         labels = scores.ndim == 1 and not self.signal.needs_proba
@@ -125,7 +139,7 @@ class CellPolicy(Policy):
                 rows += [(z, owner, low, high, q) for low, high, q in _between(starts)]
         return Stretches(rows, boundary)
 
-    def sql_writer(self) -> Callable[[Dialect, Names], str]:
+    def sql_writer(self) -> Callable[..., str]:
         """One ``CASE`` expression."""
         return partial(case_expression, self)
 
@@ -247,6 +261,10 @@ class CellPolicy(Policy):
         if (self.mass < 0).any():
             raise refused("some mass is negative")
         self.signal.check(k)
+        for one in self.explore:
+            held = cells_of(one.chance, self.signal, g, k)
+            if (self.q[:, :, one.chance.decision][held] < one.chance.at_least - JUST).any():
+                raise refused("somebody does not keep the chance that everybody is to keep")
         for chain, decision in self.signal.chains(k):
             if (np.diff(self.q[:, chain.start : chain.stop, decision], axis=1) < -1e-9).any():
                 raise refused("a probability falls where the score rises")
@@ -262,11 +280,21 @@ def solve_cells(
     see_group: bool,
     salt: str,
     change_cost: ChangeCost = 0.0,
+    favourable: Any = None,
 ) -> CellPolicy:
     """The policy of least loss that sees the cells of some moments."""
     cost = cost_by_sums(joined, change_cost, requirements, see_group=see_group)
     solution = solve_program(joined, requirements, see_group=see_group, change_cost=cost)
     free = solve_program(joined, (), see_group=see_group, change_cost=cost) if requirements else solution
+    decisions, chances = (
+        joined.classes.tolist(),
+        chances_of(requirements, joined.classes.tolist(), joined.groups),
+    )
+    losses = []
+    for chance in chances:
+        others = [one for one in requirements if chance not in one.chances(decisions, joined.groups)]
+        without = solve_program(joined, others, see_group=see_group, change_cost=cost)
+        losses.append(solution.outcome.loss - without.outcome.loss)
     return CellPolicy(
         classes=joined.classes,
         groups=joined.groups,
@@ -280,6 +308,8 @@ def solve_cells(
         see_group=see_group,
         attributes=joined.attributes,
         unknown=joined.unknown,
+        favourable=favourable,
+        explore=explored_in(chances, losses),
         basis=Basis(
             joined.loss_name,
             joined.today,

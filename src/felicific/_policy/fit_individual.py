@@ -184,8 +184,9 @@ def ground_of(
         attributes=people.attributes,
         unknown=people.unknown,
         change_cost=change_cost,
+        score=scores[:, 1] if scores.shape[1] == 2 else None,
     )
-    return Ledgers(crowd, plug_in, known, labelled=people.labels is not None)
+    return Ledgers(crowd, plug_in, known, labelled=people.labels is not None, chances=problem.chances(groups))
 
 
 def check_today(problem: Problem, people: People) -> None:
@@ -238,6 +239,8 @@ def make_policy(
         problem=problem,
         attributes=crowd.attributes,
         unknown=crowd.unknown,
+        favourable=problem.favourable,
+        explore=generated.explored,
         basis=Basis(
             problem.loss.name,
             generated.today,

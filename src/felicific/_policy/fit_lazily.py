@@ -22,9 +22,10 @@ from felicific._policy.calibration import Calibration, fit_curve
 from felicific._policy.fit_individual import check_calibration, check_today, ground_of, make_policy
 from felicific._policy.individual import IndividualPolicy
 from felicific._problem.problem import Problem
+from felicific._problem.rows import Chance
 from felicific._program.bins import FINE
 from felicific._program.changes import ChangeCost
-from felicific._program.crowd import Choice, Crowd, Ledgers, Sums, add_sums
+from felicific._program.crowd import Choice, Crowd, Ledgers, Mixture, Sums, add_sums
 from felicific._program.generation import generate
 from felicific._program.signals import Individual, Label
 from felicific._program.sums import compute_moments
@@ -59,7 +60,7 @@ def fit_lazily(
         calibration = Calibration(())
         if problem.see_group:
             calibration = _calibrated(people, individual.calibration)
-        ground = _Table(people, calibration, moments.origin, cost)
+        ground = _Table(people, calibration, moments.origin, cost, problem.chances(moments.groups))
         generated = generate(ground, problem.requirements)
     return make_policy(problem, ground.crowd, generated, calibration, salt)
 
@@ -72,6 +73,7 @@ class _Table:
     calibration: Calibration
     origin: Floats
     change_cost: float
+    chances: tuple[Chance, ...] = ()
     passes: Iterator[int] = field(default_factory=partial(count, 1))
 
     @property
@@ -108,8 +110,18 @@ class _Table:
         sums: list[Sums] = self._pass(partial(_columns, choices)) if choices else []
         return sums
 
+    def keeping(self, chances: tuple[Chance, ...]) -> _Table:
+        """The same people where these chances are kept."""
+        return replace(self, chances=chances)
+
+    def explored(self, mixture: Mixture) -> Sums:
+        """Who has just the chance that people keep, by one pass."""
+        sums: Sums = self._pass(partial(_explored, mixture))
+        return sums
+
     def _pass(self, question: Callable[[Ledgers], Any]) -> Any:
-        step = partial(_asked, self.people.problem, self.calibration, self.origin, self.change_cost, question)
+        told = self.people.problem, self.calibration, self.origin, self.change_cost, self.chances
+        step = partial(_asked, *told, question)
         with shown(f"pass {next(self.passes)}"):
             return self.people.fold(step, add_sums)
 
@@ -122,17 +134,23 @@ def _columns(choices: list[Choice], people: Ledgers) -> list[Sums]:
     return people.columns(choices)
 
 
+def _explored(mixture: Mixture, people: Ledgers) -> Sums:
+    return people.explored(mixture)
+
+
 def _asked(
     problem: Problem,
     calibration: Calibration,
     origin: Floats,
     change_cost: float,
+    chances: tuple[Chance, ...],
     question: Callable[[Ledgers], Any],
     people: People,
 ) -> Any:
     """Put some people into ledgers and ask them."""
     check_today(problem, people)
-    return question(ground_of(problem, people, calibration, origin, change_cost=change_cost))
+    ground = ground_of(problem, people, calibration, origin, change_cost=change_cost)
+    return question(ground.keeping(chances))
 
 
 # ---------------------------------------------------------------------------------------------------------

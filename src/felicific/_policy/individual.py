@@ -17,6 +17,7 @@ from felicific._policy.calibration import Calibration
 from felicific._policy.ledger import expected_ledger
 from felicific._policy.lottery import NEARLY, faces_lottery
 from felicific._policy.policy import Policy, Wording
+from felicific._problem.explore import floors_of
 from felicific._problem.expressions import Expression
 from felicific._problem.happiness import (
     Happiness,
@@ -80,11 +81,15 @@ class Search:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a policy sees of people: every decision's expected worth, the likeliest class, and the slot of the group."""
+    """What a policy sees of people.
+
+    Every decision's expected worth, the likeliest class, the slot of the group, and of two classes the score.
+    """
 
     ledger: Ledger
     likely: Codes
     group: Codes
+    score: Floats | None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -118,8 +123,8 @@ class IndividualPolicy(Policy):
 
     @property
     def draws_lots(self) -> bool:
-        """Whether some group follows more than one policy."""
-        return self.randomize and bool(faces_lottery(self.mixture.share).any())
+        """Whether some group follows more than one policy, or people keep a chance whatever these say."""
+        return self.randomize and bool(self.explore or faces_lottery(self.mixture.share).any())
 
     def columns_seen(self, engine: Engine, group: Any) -> tuple[str, ...] | None:
         """Columns that its functions look at."""
@@ -165,7 +170,8 @@ class IndividualPolicy(Policy):
         ledger = expected_ledger(self.problem, self.groups, x, belief, names, self.origin, rows, now)
         if self.change_cost:
             ledger = replace(ledger, cost=charged(ledger.cost, likely, self.change_cost))
-        return Seen(ledger, likely, np.zeros(len(rows), dtype=np.intp) if group is None else group)
+        slot = np.zeros(len(rows), dtype=np.intp) if group is None else group
+        return Seen(ledger, likely, slot, scores[:, 1] if k == 2 else None)
 
     @classmethod
     def follow(cls, policies: Sequence[Self], seen: Seen) -> Floats:
@@ -188,6 +194,12 @@ class IndividualPolicy(Policy):
                             choose(alpha, kappa, cost, value) if free else fixed_decisions(fixed, likely)
                         )
                     mixed[rows, decided[key]] += mixture.share[z, m]
+        for policy, mixed in zip(policies, odds, strict=True):
+            if policy.explore:
+                chances = [one.chance for one in policy.explore]
+                floors = floors_of(chances, seen.score, seen.group, mixed.shape[1])
+                mixed *= 1.0 - floors.sum(axis=1, keepdims=True)
+                mixed += floors
         return odds
 
     @classmethod
@@ -202,6 +214,8 @@ class IndividualPolicy(Policy):
 
     def _rules(self, digits: int, names: Wording) -> list[str]:
         sentences = [] if self.see_group else [INFERS]
+        for one in self.explore:
+            sentences.append(f"By lottery, people keep a {one.chance.words}; what follows decides the rest.")
         for z in range(len(self.groups) if self.see_group else 1):
             who = f"In group {names.groups[z]}" if self.see_group else "In any group"
             shares = self.mixture.share[z]

@@ -158,6 +158,13 @@ def content_keys(table: Table, positions: NDArray[np.intp]) -> list[str]:
     return keys
 
 
+#: What is to be said where people keep a chance, and no key says who they are.
+ODDS_REPEAT = (
+    "Explore keeps people a chance, and no key says who a person is: equal rows draw equal lots, so the odds that are "
+    "written down may not be those with which people were drawn. Name the column that identifies people in key=."
+)
+
+
 def warn_keyless(stacklevel: int) -> None:
     """Say that without keys a person is known by the content of a row alone."""
     warnings.warn(

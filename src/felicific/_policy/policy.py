@@ -35,7 +35,7 @@ from felicific._documents import (
 from felicific._files import write_whole
 from felicific._people.columns import ordered_groups
 from felicific._people.people import People
-from felicific._policy.apply import Roles, decide_table
+from felicific._policy.apply import Roles, decide_table, odds_columns
 from felicific._policy.basis import (
     OUT_OF_FOLD,
     SHARES,
@@ -47,14 +47,14 @@ from felicific._policy.basis import (
 )
 from felicific._policy.expected import expected_gaps, expected_reached, outlook, too_few
 from felicific._policy.lottery import SEEDED, check_keys, draw, keys_as_text, make_salt
-from felicific._policy.sql import Names
 from felicific._problem.change import EVERY_GROUP_LOSES, FEW_LEFT, cost_of_changes, three_points
+from felicific._problem.explore import Explored
 from felicific._problem.happiness import Component, fractions_of, measured, read_component
 from felicific._problem.loss import is_accuracy, loss_text, loss_words
+from felicific._problem.rows import Chance
 from felicific._problem.unions import Attribute, known_groups, read_attributes
 from felicific._program.known_labels import KnownLabels
 from felicific._program.moments import Outcome
-from felicific._tables.dialect import Dialect
 from felicific._tables.engine import Engine, dialect_of, find_engine
 from felicific._tables.groups import UNDECIDED, encode_groups, without_null
 from felicific._tables.memory import as_vector
@@ -116,6 +116,10 @@ class Policy(ABC):
         What those are called whose group is missing, where that was allowed.
     labels : KnownLabels, or None
         Who has a label, where some are missing.
+    favourable : decision, or None
+        The favourable decision, where it was said; else it is the last.
+    explore : tuple of Explored
+        Chances that people keep, see :class:`felicific.Explore`.
 
     Examples
     --------
@@ -149,6 +153,8 @@ class Policy(ABC):
     attributes: tuple[Attribute, ...] = ()
     unknown: str | None = None
     labels: KnownLabels | None = None
+    favourable: Any = None
+    explore: tuple[Explored, ...] = ()
 
     #: Kinds of policy by the name that files give them.
     kinds: ClassVar[dict[str, type[Policy]]] = {}
@@ -182,6 +188,20 @@ class Policy(ABC):
     def share_drawn(self) -> float | None:
         """Share of the fitted people who face a lottery; None when it cannot be told without them."""
         return None
+
+    def share_explored(self, one: Explored) -> float | None:
+        """Share of the fitted people who have just the chance that they keep; None where that is not known."""
+        return one.share
+
+    def least_chance(self, chance: Chance) -> float:
+        """The least that anybody has of a chance that people keep."""
+        return chance.at_least
+
+    @property
+    def best(self) -> int:
+        """Position of the favourable decision."""
+        known = self.classes.tolist()
+        return len(known) - 1 if self.favourable is None else known.index(self.favourable)
 
     @property
     @abstractmethod
@@ -290,8 +310,12 @@ class Policy(ABC):
 
     @property
     def reached(self) -> dict[str, float]:
-        """What it makes of every requirement besides gaps of all groups, by its words: a gap, a ratio or a mean."""
-        return {asked.words: asked.reached(self.outcome.means) for asked in self.basis.requirements}
+        """What it makes of every requirement besides gaps of all groups, by its words.
+
+        A gap, a ratio or a mean; of chances that people keep, the least that anybody has.
+        """
+        found = {asked.words: asked.reached(self.outcome.means) for asked in self.basis.requirements}
+        return found | {one.chance.words: self.least_chance(one.chance) for one in self.explore}
 
     @property
     def not_constrained(self) -> dict[str, dict[Any, float]]:
@@ -452,6 +476,7 @@ class Policy(ABC):
         key: str | None = None,
         group_proba: Mapping[Any, str] | None = None,
         column: str = "decision",
+        odds: bool = False,
     ) -> Any:
         """The table with the decisions as one more column; a lazy table stays lazy.
 
@@ -467,6 +492,9 @@ class Policy(ABC):
             Where it is said how likely each group is, for an individual policy that does not see the group.
         column : str
             How the column of decisions is called.
+        odds : bool, default=False
+            Whether to add the chance that everybody had: of two classes a column ``odds``, of the favourable decision;
+            of more, a column ``odds_<class>`` of each.
         """
         if proba is None and predicted is None:
             raise DataError(
@@ -474,7 +502,7 @@ class Policy(ABC):
                 "Name them: policy.apply(table, proba={class: column}, sensitive_features=..., key=...).",
             )
         roles = Roles.of(self, proba, predicted, sensitive_features, key, group_proba)
-        return decide_table(table, self, roles, column)
+        return decide_table(table, self, roles, column, odds=odds)
 
     def rounded(self, decisions: Floats) -> Floats:
         """Decision probabilities as they are, or the most probable decision when the policy draws no lots.
@@ -512,6 +540,7 @@ class Policy(ABC):
         predicted: str | None = None,
         sensitive_features: str | Sequence[str] | None = None,
         key: str | None = None,
+        odds: bool = False,
     ) -> str:
         """Write the policy as one SQL ``CASE`` expression that draws the same lots, for DuckDB or Spark.
 
@@ -520,6 +549,9 @@ class Policy(ABC):
         group, impossible probabilities, no key) raises inside the database, and so does a column of another type than
         that of the fitted groups or classes, which a database would cast to compare them. Several group columns must
         be text or whole numbers. Only for policies that see a signal.
+
+        With ``odds=True`` it is a select list: the expression ``AS decision``, and the columns of odds that
+        :meth:`apply` adds, each an expression of its own.
         """
         write = self.sql_writer()
         if write is None:
@@ -529,14 +561,25 @@ class Policy(ABC):
             )
         roles = Roles.of(self, proba, predicted, sensitive_features, key)
         spoken = dialect_of(dialect)
-        return write(spoken, roles.placed(spoken.quote_name))
+        names = roles.placed(spoken.quote_name)
+        if not odds:
+            return write(spoken, names)
+        columns: dict[str, int | None] = {"decision": None, **odds_columns(self)}
+        listed = (
+            f"{write(spoken, names, position)} AS {spoken.quote_name(name)}"
+            for name, position in columns.items()
+        )
+        return ", ".join(listed)
 
     def stretches(self) -> Stretches | None:
         """Stretches of scores that are treated alike; None where functions of x decide."""
         return None
 
-    def sql_writer(self) -> Callable[[Dialect, Names], str] | None:
-        """How the policy is written as SQL, with columns as they are called there; None where functions of x decide."""
+    def sql_writer(self) -> Callable[..., str] | None:
+        """How the policy is written as SQL; None where functions of x decide.
+
+        It is called with a dialect, the columns as they are called there, and for odds the position of a decision.
+        """
         return None
 
     # -----------------------------------------------------------------------------------------------------
@@ -567,11 +610,25 @@ class Policy(ABC):
             found.append(f"{mean} {component.name!r} is {means}{ending}.")
         if self.labels is not None:
             found += self.labels.sentences()
-        found += self.basis.reached(self.components, self.outcome.means)
+        found += self.basis.reached(self.components, self.outcome.means) + self._explored()
         found += [*cost_of_changes(self.change_cost), outlook(self), *self.premises()]
         remarks = self.basis.remarks(self.components, self.wording.groups, self.outcome, whom)
         doubts = [] if self.labels is None else self.labels.cautions()
         return found + remarks + doubts + too_few(self)
+
+    def _explored(self) -> list[str]:
+        """Who is explored, and what that costs."""
+        found = []
+        for one in self.explore:
+            share, price = self.share_explored(one), self.prices.get(one.chance.words)
+            told = [] if share is None else [f"{share:.2%} of the people have just that chance"]
+            if one.loss is not None:
+                told.append(f"it adds {one.loss:.6g} to the loss")
+            if price is not None:
+                included = ", what changes cost included" if self.change_cost else ""
+                told.append(f"a chance larger by 0.01 would add about {0.01 * price:.4g}{included}")
+            found.append(f"Asked for: {one.chance.words}." + (f" {_sentence(told)}." if told else ""))
+        return found
 
     def story(self) -> list[str]:
         """What tuning did and what fairness did, apart: from today to the best without requirements, and on to this."""
@@ -611,6 +668,8 @@ class Policy(ABC):
             "attributes": list(self.attributes),
             "unknown": self.unknown,
             "labels": None if self.labels is None else self.labels.to_json(),
+            "favourable": None if self.favourable is None else plain([self.favourable], "class")[0],
+            "explore": [one.to_json() for one in self.explore],
             **self._content(),
         }
 
@@ -692,6 +751,19 @@ class Policy(ABC):
             raise refused("randomize, see_group or expected is neither true nor false")
 
 
+def _sentence(parts: list[str]) -> str:
+    """Parts of a sentence, as one."""
+    joined = ", and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else parts[0]
+    return joined[:1].upper() + joined[1:]
+
+
+def _read_favourable(value: Any, classes: Array) -> Any:
+    """A class; None where it is the last."""
+    if value is not None and not any(type(one) is type(value) and one == value for one in classes.tolist()):
+        raise refused(f"its favourable decision {value!r} is none of its classes")
+    return value
+
+
 def _common(content: dict[str, Any]) -> dict[str, Any]:
     """What every kind of policy has."""
     components = content["components"]
@@ -699,9 +771,13 @@ def _common(content: dict[str, Any]) -> dict[str, Any]:
         raise refused("its components are no list")
     means, gaps = read_means(content["means"], "means"), read_numbers(content["gaps"], "gaps")
     shares = [read_share(content.get(name), name) for name in SHARES]
+    classes, groups = read_classes(content["classes"]), tuple(read_values(content["groups"], "group"))
+    explore = content.get("explore", [])
+    if not isinstance(explore, list):
+        raise refused("the chances that people keep are no list")
     return {
-        "classes": read_classes(content["classes"]),
-        "groups": tuple(read_values(content["groups"], "group")),
+        "classes": classes,
+        "groups": groups,
         "components": tuple(read_component(component) for component in components),
         "outcome": Outcome(read_number(content["loss"], "loss"), means, gaps, *shares),
         "prices": read_prices(content["prices"]),
@@ -712,7 +788,7 @@ def _common(content: dict[str, Any]) -> dict[str, Any]:
         "basis": Basis.from_json(content.get("basis"), means.shape),
         "attributes": read_attributes(content.get("attributes", [])),
         "unknown": content.get("unknown"),
-        "labels": KnownLabels.from_json(
-            content.get("labels"), tuple(read_values(content["groups"], "group"))
-        ),
+        "labels": KnownLabels.from_json(content.get("labels"), groups),
+        "favourable": _read_favourable(content.get("favourable"), classes),
+        "explore": tuple(Explored.from_json(one, len(classes), len(groups)) for one in explore),
     }

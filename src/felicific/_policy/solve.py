@@ -74,7 +74,7 @@ def solve(
     gap : number, or dict of component or criterion to number
         Largest allowed gap, in the unit of happiness; components that a dict does not name are measured and not
         constrained. By default 0, or nothing once there is a Gap or a Ratio among the ``constraints``.
-    constraints : sequence of Gap, Ratio, Floor, Budget and Losers
+    constraints : sequence of Gap, Ratio, Floor, Budget, Losers and Explore
         Further requirements. Of several gaps of a component between all groups the smallest counts.
     change_cost : number or "auto"
         What a decision that is not today's costs beside the loss, in its unit, per person. "auto" takes, for the score
@@ -162,6 +162,7 @@ def solve(
                 see_group=group_at_predict,
                 salt=salt,
                 change_cost=cost,
+                favourable=problem.favourable,
             )
         individual = cast(Individual, kind)
         if isinstance(people, LazyPeople):

@@ -51,12 +51,14 @@ class Names:
     key: str | None
 
 
-def case_expression(policy: CellPolicy, dialect: Dialect, names: Names) -> str:
-    """The decision of a policy as one expression.
+def case_expression(policy: CellPolicy, dialect: Dialect, names: Names, odds_of: int | None = None) -> str:
+    """The decision of a policy as one expression; or the odds that people have of one of its decisions.
 
     Unknown groups, impossible probabilities and missing keys raise inside the database; they never fall into an
     ``ELSE``.
     """
+    if odds_of is not None:
+        return _Odds(policy, dialect, names, odds_of).text()
     return _Case(policy, dialect, names).text()
 
 
@@ -247,11 +249,7 @@ class _Case:
 
     def _soft(self, z: int) -> str:
         """A distribution that depends on the person: probabilities of the labels times what follows on each."""
-        shares, q = self.shares, self.policy.q[z]
-        odds = []
-        for d in range(self.k):
-            terms = [f"{share} * {write_number(q[s, d])}" for s, share in enumerate(shares)]
-            odds.append(f"(0.0e0 + {' + '.join(terms)})")
+        odds = self._soft_odds(z)
         if not self.policy.randomize:
             return self._likeliest(odds)
         cumulative, edges = odds[0], []
@@ -264,13 +262,23 @@ class _Case:
         open_to_more = " + ".join(f"CASE WHEN {p} > 0 THEN 1 ELSE 0 END" for p in odds)
         return f"CASE WHEN {open_to_more} > 1 THEN {self._lottery(edges)} ELSE {self._likeliest(odds)} END"
 
+    def _soft_odds(self, z: int) -> list[str]:
+        """The probability of every decision."""
+        shares, q = self.shares, self.policy.q[z]
+        odds = []
+        for d in range(self.k):
+            terms = [f"{share} * {write_number(q[s, d])}" for s, share in enumerate(shares)]
+            odds.append(f"(0.0e0 + {' + '.join(terms)})")
+        return odds
+
     def _likeliest(self, odds: list[str]) -> str:
         most = f"greatest({', '.join(odds)})"
-        lines = [
-            f"WHEN {p} >= {most} THEN {self._value(choice)}"
-            for p, choice in zip(odds[:-1], self.classes, strict=False)
-        ]
-        return f"CASE {' '.join(lines)} ELSE {self._value(self.classes[-1])} END"
+        lines = [f"WHEN {p} >= {most} THEN {self._said(choice)}" for choice, p in enumerate(odds[:-1])]
+        return f"CASE {' '.join(lines)} ELSE {self._said(self.k - 1)} END"
+
+    def _said(self, choice: int) -> str:
+        """What is written where this decision is taken for sure."""
+        return self._value(self.classes[choice])
 
     def _has_lottery(self) -> bool:
         if self.signal.drawn:
@@ -311,6 +319,24 @@ class _Case:
         before = [f"{shares[k]} > {share}" for share in shares[:k]]
         after = [f"{shares[k]} >= {share}" for share in shares[k + 1 :]]
         return _all(*before, *after)
+
+
+class _Odds(_Case):
+    """The odds of one of the decisions instead of the decision."""
+
+    def __init__(self, policy: CellPolicy, dialect: Dialect, names: Names, odds_of: int) -> None:
+        super().__init__(policy, dialect, names)
+        self.odds_of = odds_of
+
+    def _drawn(self, q: Floats) -> str:
+        return write_number(float(self.policy.rounded(q)[self.odds_of]))
+
+    def _soft(self, z: int) -> str:
+        odds = self._soft_odds(z)
+        return odds[self.odds_of] if self.policy.randomize else self._likeliest(odds)
+
+    def _said(self, choice: int) -> str:
+        return write_number(float(choice == self.odds_of))
 
 
 def _all(*conditions: str) -> str:

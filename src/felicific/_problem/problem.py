@@ -18,13 +18,14 @@ from felicific._problem.asked import (
     requirements_of,
     resolve_gap,
 )
-from felicific._problem.criteria import CRITERIA
+from felicific._problem.criteria import CRITERIA, resolve_favourable
+from felicific._problem.explore import refuse_chances
 from felicific._problem.expressions import Expression
 from felicific._problem.happiness import LOSES, Component, Happiness, resolve_happiness, with_counted
 from felicific._problem.losers import Losers, can_be_lost
 from felicific._problem.loss import Loss
 from felicific._problem.requirements import constraint_name
-from felicific._problem.rows import Comparison, Requirement
+from felicific._problem.rows import Chance, Comparison, Requirement, chances_of
 from felicific._tables.memory import exact_array
 from felicific._typing import Array
 from felicific.exceptions import DataError, HappinessError
@@ -50,6 +51,8 @@ class Problem:
         Whether deciding may look at the group.
     closed : tuple of str
         Components that are closed along a frontier when no gap is asked for.
+    favourable : decision, or None
+        The favourable decision, where it was said; else it is the last.
     """
 
     decisions: Array
@@ -59,6 +62,7 @@ class Problem:
     requirements: tuple[Requirement, ...] = ()
     see_group: bool = True
     closed: tuple[str, ...] = ()
+    favourable: Any = None
 
     @classmethod
     def of(
@@ -83,10 +87,11 @@ class Problem:
         asked = gap
         if gap is not None and not isinstance(gap, Mapping):
             asked = {str(component.name): gap for component in own}
-        checked = check_constraints(constraints)
+        checked = tuple(one.named(decisions.tolist(), favourable) for one in check_constraints(constraints))
         every = with_counted(own + _constrained(checked, own, decisions.tolist(), favourable))
         names = tuple(str(component.name) for component in own)
-        made = cls(decisions, truths, every, Loss.of(loss, decisions, truths), (), see_group, names)
+        best = None if favourable is None else resolve_favourable(favourable, decisions.tolist())
+        made = cls(decisions, truths, every, Loss.of(loss, decisions, truths), (), see_group, names, best)
         components = made.components
         made._refuse_unknown("decision", decisions.tolist(), "decision", "classes")
         made._refuse_unknown("y", truths.tolist(), "label", "classes")
@@ -132,6 +137,12 @@ class Problem:
     def cautious(self, margin: Callable[[float, Sequence[Any] | None], float], fitted: float) -> Problem:
         """The same with requirements as tight as people held out have to show them."""
         return replace(self, requirements=tuple(one.cautious(margin, fitted) for one in self.requirements))
+
+    def chances(self, groups: Sequence[Any]) -> tuple[Chance, ...]:
+        """The chances that people keep, whose groups are these."""
+        found = chances_of(self.requirements, self.decisions.tolist(), groups)
+        refuse_chances(found, len(groups), see_group=self.see_group)
+        return found
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
@@ -247,6 +258,8 @@ def _constrained(
     extra: dict[str, Happiness] = {}
     for constraint in constraints:
         happiness = constraint.speaks_of(own, classes, favourable)
+        if happiness is None:
+            continue
         if isinstance(happiness, str):
             if happiness in known or happiness in families or happiness not in CRITERIA:
                 continue

@@ -12,11 +12,15 @@ import numpy as np
 
 from felicific._problem.happiness import Component, Happiness
 from felicific._problem.unions import Attribute, Between
-from felicific._typing import Codes, Floats
+from felicific._typing import Array, Codes, Floats
 
 
 class Sums(Protocol):
     """What a requirement sees of the people: sums over them, as moments have them."""
+
+    @property
+    def classes(self) -> Array:
+        """The decisions."""
 
     @property
     def components(self) -> tuple[Component, ...]:
@@ -88,6 +92,34 @@ class ScaledMeans(Protocol):
 
     def mean(self, j: int, shares: Floats) -> tuple[Codes, Floats]:
         """Columns and scaled coefficients of a weighted mean, over groups, of component ``j``."""
+
+    def keeping(self, chance: Chance) -> Codes:
+        """Columns of the probabilities that a chance speaks of."""
+
+
+@dataclass(frozen=True)
+class Chance:
+    """A chance of a decision that people keep, each of them.
+
+    Attributes
+    ----------
+    words : str
+        How it reads.
+    decision : int
+        Position of the decision.
+    at_least : float
+        The chance.
+    groups : tuple of int, or None
+        Positions of the groups that keep it; None for all.
+    scores : pair of float, or None
+        From which score to which people keep it; None for all.
+    """
+
+    words: str
+    decision: int
+    at_least: float
+    groups: tuple[int, ...] | None = None
+    scores: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -261,7 +293,8 @@ class Row(Protocol):
     def met(self, means: Floats, slack: float) -> bool:
         """Whether group means of the component, relative to its origin, meet it but for ``slack`` and rounding.
 
-        Of a fraction, the means of its numerator and of its denominator side by side.
+        Of a fraction, the means of its numerator and of its denominator side by side; of a chance, all those that it
+        speaks of.
         """
 
     def relaxed(self, extra: float) -> Row:
@@ -327,11 +360,17 @@ class Requirement(ABC):
         What that number is.
     replaces_gap : bool
         Whether it stands in the place of ``gap=``, of which nothing is asked then unless it is said.
+    of_persons : bool
+        Whether it speaks of the chances of every person, and of no mean.
+    stays : str
+        Why one that cannot move along a frontier does not.
     """
 
     happiness: Any
     course: ClassVar[Literal["ray", "points"] | None] = "points"
     replaces_gap: ClassVar[bool] = False
+    of_persons: ClassVar[bool] = False
+    stays: ClassVar[str] = "it is to be tightened in two directions"
 
     @property
     def is_plain_gap(self) -> bool:
@@ -358,6 +397,14 @@ class Requirement(ABC):
     def speaks_of(self, own: tuple[Happiness, ...], decisions: list[Any], favourable: Any) -> Any:
         """What has to be measured for it, beside ``own``: a name, a function or a Happiness."""
         return self.happiness
+
+    def named(self, decisions: list[Any], favourable: Any) -> Requirement:
+        """With the decision that it speaks of by its name, where it leaves that to the problem."""
+        return self
+
+    def chances(self, decisions: list[Any], groups: Sequence[Any]) -> list[Chance]:
+        """The chances that people keep by it."""
+        return []
 
     def shares(self, components: Sequence[Component], groups: Sequence[Any]) -> list[Share]:
         """What can be shown of it on people held out, beside gaps."""
@@ -398,6 +445,18 @@ def asked_along(rows: Sequence[Row]) -> tuple[Asked, ...]:
     return tuple(
         row.asked if row.width is None else row.asked.opened() for row in rows if row.asked is not None
     )
+
+
+def chances_of(
+    requirements: Sequence[Requirement], decisions: list[Any], groups: Sequence[Any]
+) -> tuple[Chance, ...]:
+    """All chances that people keep, each of them once."""
+    return tuple(dict.fromkeys(chance for one in requirements for chance in one.chances(decisions, groups)))
+
+
+def of_means(requirements: Sequence[Requirement]) -> tuple[Requirement, ...]:
+    """Those that speak of means, and not of every person's chances."""
+    return tuple(one for one in requirements if not one.of_persons)
 
 
 def rows_of(requirements: Sequence[Requirement], sums: Sums) -> list[Row]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import reduce
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
+from typing import Any, Protocol, cast
 
 import numpy as np
 
+from felicific._problem.explore import floors_of, keeps
 from felicific._problem.happiness import Component
+from felicific._problem.rows import Chance
 from felicific._problem.unions import Attribute
 from felicific._typing import Array, Codes, Floats
 
@@ -40,7 +42,7 @@ class Ledger:
 class Crowd:
     """The people: their weights, groups, what the model itself decides about them, and their likeliest class.
 
-    Deciding otherwise than the likeliest class costs ``change_cost``.
+    Deciding otherwise than the likeliest class costs ``change_cost``. ``score`` is that of the second of two classes.
     """
 
     classes: Array
@@ -55,6 +57,7 @@ class Crowd:
     attributes: tuple[Attribute, ...] = ()
     unknown: str | None = None
     change_cost: float = 0.0
+    score: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,12 @@ class Mixture:
     alpha: Floats
     kappa: Floats
     share: Floats
+
+    @property
+    def choices(self) -> list[Choice]:
+        """The policies, one by one."""
+        parts = zip(self.alpha.tolist(), self.kappa, self.fixed.tolist(), strict=True)
+        return [(alpha, kappa, fixed) for alpha, kappa, fixed in parts]
 
     def followed(self, q: Floats) -> Mixture:
         """Those policies that some group follows; ``q`` has the shape (groups, 1, M)."""
@@ -138,17 +147,41 @@ class Ground(Protocol):
     def totals(self) -> Sums:
         """Sums that no policy changes."""
 
+    @property
+    def chances(self) -> tuple[Chance, ...]:
+        """The chances that people keep, whatever a policy decides about them."""
+
     def columns(self, choices: list[Choice]) -> list[Sums]:
         """What some deterministic policies do, in one pass over the people."""
 
+    def keeping(self, chances: tuple[Chance, ...]) -> Ground:
+        """The same people where these chances are kept."""
+
+    def explored(self, mixture: Mixture) -> Sums:
+        """By the words of every chance, the weight of those who have just that, group by group."""
+
 
 class Ledgers:
-    """People in memory, with what every decision is worth to them: expected, and under the real labels."""
+    r"""People in memory, with what every decision is worth to them: expected, and under the real labels.
+
+    Where people keep chances :math:`\delta_{id}`, a deterministic policy decides about the rest of the chance alone:
+
+    .. math:: q_i = \delta_i + (1 - \textstyle\sum_d \delta_{id}) q'_i
+
+    so its sums are those of what is kept, which no policy changes, and its own with smaller weights. What is best for a
+    person does not depend on that weight: policies choose as they would without.
+    """
 
     def __init__(
-        self, crowd: Crowd, plug_in: Ledger, real: Ledger | None = None, *, labelled: bool = True
+        self,
+        crowd: Crowd,
+        plug_in: Ledger,
+        real: Ledger | None = None,
+        *,
+        labelled: bool = True,
+        chances: tuple[Chance, ...] = (),
     ) -> None:
-        self.crowd, self.plug_in = crowd, plug_in
+        self.crowd, self.plug_in, self.chances = crowd, plug_in, chances
         self.real, self.labelled = plug_in if real is None else real, labelled
         self.cost = plug_in.cost
         if crowd.change_cost:
@@ -159,6 +192,42 @@ class Ledgers:
             [np.flatnonzero(crowd.group == z) for z in range(len(crowd.groups))] if crowd.see_group else []
         )
         self.parts = [(rows, self.cost[rows], plug_in.value[rows]) for rows in parts]
+
+    def keeping(self, chances: tuple[Chance, ...]) -> Ledgers:
+        """The same people where these chances are kept."""
+        real = self.real if self.has_real else None
+        return Ledgers(self.crowd, self.plug_in, real, labelled=self.labelled, chances=chances)
+
+    @cached_property
+    def _free(self) -> Crowd:
+        """The people with the weight of what a policy decides."""
+        return self.crowd if not self.chances else self._weighing(1.0 - self._floors.sum(axis=1))
+
+    @property
+    def _floors(self) -> Floats:
+        return floors_of(self.chances, self.crowd.score, self.crowd.group, len(self.crowd.classes))
+
+    def _weighing(self, share: Floats) -> Crowd:
+        return replace(self.crowd, weight=self.crowd.weight * share)
+
+    @cached_property
+    def _kept(self) -> Sums:
+        """Sums of what is kept."""
+        everybody, floors = np.zeros(len(self.crowd.own), dtype=np.intp), self._floors
+        parts = [self._done(self._weighing(floors[:, d]), everybody + d) for d in range(floors.shape[1])]
+        return reduce(add_sums, parts)
+
+    def explored(self, mixture: Mixture) -> Sums:
+        """By the words of every chance, the weight of those who have just that, group by group."""
+        crowd, decided = self.crowd, [self._decided(*choice) for choice in mixture.choices]
+        found = {}
+        for chance in self.chances:
+            follows = np.zeros(len(crowd.own), dtype=bool)
+            for m, decisions in enumerate(decided):
+                follows |= (decisions == chance.decision) & (mixture.share[crowd.group, m] > 0)
+            just = keeps(chance, crowd.score, crowd.group) & ~follows
+            found[chance.words] = _by_group(crowd, crowd.weight * just)
+        return found
 
     @property
     def has_real(self) -> bool:
@@ -189,31 +258,37 @@ class Ledgers:
         return [self._column(*choice) for choice in choices]
 
     def _column(self, alpha: float, kappa: Floats, fixed: int) -> Sums:
-        crowd = self.crowd
-        likely = crowd.own if crowd.likely is None else crowd.likely
-        decisions = self.decide(alpha, kappa) if fixed == CHOOSES else fixed_decisions(fixed, likely)
+        found = self._done(self._free, self._decided(alpha, kappa, fixed))
+        return cast(Sums, add_sums(found, self._kept)) if self.chances else found
+
+    def _decided(self, alpha: float, kappa: Floats, fixed: int) -> Codes:
+        likely = self.crowd.own if self.crowd.likely is None else self.crowd.likely
+        return self.decide(alpha, kappa) if fixed == CHOOSES else fixed_decisions(fixed, likely)
+
+    def _done(self, crowd: Crowd, decisions: Codes) -> Sums:
+        """Sums of some decisions about people of these weights."""
         rows, cost = np.arange(len(decisions)), self.plug_in.cost
         # How far a policy is from today's decisions, by group: squared differences of expected loss.
         far = np.square(cost[rows, decisions] - cost[rows, crowd.own]) * crowd.weight
         found = {
             "change": _by_group(crowd, far),
             "changed": _by_group(crowd, crowd.weight * (decisions != crowd.own)),
-            **self._moved(decisions),
+            **self._moved(crowd, decisions),
         }
         for name, ledger in self._both:
             found[f"{name} loss"], found[f"{name} value"] = sums_of(crowd, ledger, decisions)
         found[f"{name} square"] = _per_group(crowd, ledger.value[rows, decisions] ** 2)
         return found
 
-    def _moved(self, decisions: Codes) -> Sums:
+    def _moved(self, crowd: Crowd, decisions: Codes) -> Sums:
         """Who gets more and less than from today's decision; NaN of what looks at labels where there are none."""
         value, rows = self.real.value, np.arange(len(decisions))
-        then, now = value[rows, decisions], value[rows, self.crowd.own]
+        then, now = value[rows, decisions], value[rows, crowd.own]
         found = {
-            name: _per_group(self.crowd, self.real.among * truth)
+            name: _per_group(crowd, self.real.among * truth)
             for name, truth in (("gains", then > now), ("loses", then < now))
         }
-        unknown = [c.looks_at_y and not self.labelled for c in self.crowd.components]
+        unknown = [c.looks_at_y and not self.labelled for c in crowd.components]
         return {name: np.where(unknown, np.nan, numbers) for name, numbers in found.items()}
 
     def decide(self, alpha: float, kappa: Floats) -> Codes:

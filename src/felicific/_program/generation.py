@@ -23,8 +23,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from felicific._problem.explore import Explored
 from felicific._problem.fractions import FractionGap, FreeLevel
-from felicific._problem.rows import Asked, Requirement, Row, asked_of, rows_of
+from felicific._problem.rows import Asked, Requirement, Row, asked_of, of_means, rows_of
 from felicific._program.crowd import (
     CHOOSES,
     LIKELY,
@@ -84,7 +85,8 @@ class Generated:
     ``outcome``, what is decided ``today`` and what is done ``unconstrained`` are measured on the real ledger,
     ``plug_in`` on the expected one;
     ``duality_gap`` bounds how far ``plug_in_optimum``, the loss of the plug-in program's own mixture, is from
-    the least possible one. ``evidence`` is what the means of the outcome rest on.
+    the least possible one. ``evidence`` is what the means of the outcome rest on, ``explored`` are the chances that
+    people keep.
     """
 
     mixture: Mixture
@@ -99,6 +101,7 @@ class Generated:
     duality_gap: float
     asked: tuple[Asked, ...] = ()
     evidence: Evidence | None = None
+    explored: tuple[Explored, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -356,7 +359,8 @@ class Generator:
         outcome = program.moments.evaluate(q)
         check_solution(program, outcome, q, _objective(program, answer))
         prices = prices_of(program, answer) if level is None else prices_at(program, answer, level.level)
-        return Solution(q, outcome, prices, asked_of(rows), level)
+        worth = multipliers(program, answer, program.cost_scale)
+        return Solution(q, outcome, prices, asked_of(rows), level, worth)
 
     def _spread(self, columns: Columns) -> float:
         """How far apart decisions can leave the loss, by the columns there are."""
@@ -449,9 +453,83 @@ def generate(ground: Ground, requirements: Sequence[Requirement]) -> Generated:
     ----------
     ground : Ground
         The people: expected values for pricing; values under the real labels, if there are any, for the final mixture.
+        The chances that they keep are a part of what any policy does to them.
     requirements : sequence of Requirement
         What the mixture has to meet.
     """
+    asked = of_means(requirements)
+    if not ground.chances:
+        return _generate(ground, asked)[0]
+    try:
+        found, slopes = _generate(ground, asked)
+    except InfeasibleError as error:
+        raise _keeping_conflict(ground, asked, error) from error
+    held, total = ground.explored(found.mixture), float(ground.totals()["mass"].sum())
+    explored = []
+    for chance in ground.chances:
+        others = tuple(one for one in ground.chances if one is not chance)
+        without = _generate(ground.keeping(others), asked)[0]
+        share, loss = float(held[chance.words].sum()) / total, found.outcome.loss - without.outcome.loss
+        explored.append(Explored(chance, share, loss))
+    free = without if len(explored) == 1 else _generate(ground.keeping(()), asked)[0]
+    return replace(
+        found, explored=tuple(explored), unconstrained=free.unconstrained, prices=found.prices | slopes
+    )
+
+
+def _keeping_conflict(
+    ground: Ground, requirements: Sequence[Requirement], error: InfeasibleError
+) -> InfeasibleError:
+    """Say which of the chances that people keep are a part of a conflict: those without which there is none."""
+    kept = ground.chances
+    for chance in ground.chances:
+        rest = tuple(one for one in kept if one is not chance)
+        try:
+            _generate(ground.keeping(rest), requirements)
+        except InfeasibleError as other:
+            kept, error = rest, other
+    if not kept:
+        return error
+    words = (*error.conflict, *(chance.words for chance in kept))
+    return InfeasibleError(
+        f"No policy that was found meets: {'; '.join(words)}, all at once.",
+        "Relax or drop any one of them, or let the policy see more.",
+        words,
+    )
+
+
+#: By how much a chance is raised to see what it does to sums, which are straight lines in it.
+STEP = 1e-6
+
+
+def _slopes(search: Generator, mixture: Mixture, worth: Floats) -> dict[str, float]:
+    """Loss per unit of every chance that people keep, by the envelope of the master program.
+
+    A little more of a chance changes the sums of the policies that are followed and, to first order, nothing else: its
+    price is what that adds to the loss, less what it does for the requirements, at their multipliers.
+    """
+    ground, real = search.ground, search.real
+    prices: dict[str, float] = {}
+
+    def value(here: Ground) -> float:
+        found = 0.0
+        for share, sums in zip(mixture.share.T, here.columns(mixture.choices), strict=True):
+            loss = sums[f"{real.name} loss"] + search.crowd.change_cost * sums["changed"]
+            happy = (worth / real.divisor * sums[f"{real.name} value"]).sum(axis=1)
+            found += float(share @ (loss / search.total - happy))
+        return found
+
+    now = value(ground)
+    for chance in ground.chances:
+        more = replace(chance, at_least=chance.at_least + STEP)
+        raised = tuple(more if one is chance else one for one in ground.chances)
+        slope = (value(ground.keeping(raised)) - now) / STEP
+        prices[chance.words] = prices.get(chance.words, 0.0) + max(slope, 0.0)
+    return prices
+
+
+def _generate(ground: Ground, requirements: Sequence[Requirement]) -> tuple[Generated, dict[str, float]]:
+    """The mixture of least loss, and what the chances that people keep cost per unit."""
     search = Generator(ground, requirements)
     try:
         rows = search.reach(search.expected)
@@ -468,8 +546,9 @@ def generate(ground: Ground, requirements: Sequence[Requirement]) -> Generated:
     found = search.solved(search.real)
     free = search.master(search.real, [])
     freely = policy_of(free, _solved(free, search.changes).columns)
-    return Generated(
-        mixture=search.policies.followed(found.q),
+    mixture = search.policies.followed(found.q)
+    generated = Generated(
+        mixture=mixture,
         outcome=found.outcome,
         today=search.real.moments().today,
         unconstrained=free.moments.evaluate(freely),
@@ -482,6 +561,8 @@ def generate(ground: Ground, requirements: Sequence[Requirement]) -> Generated:
         asked=found.asked,
         evidence=Evidence.of(search.real.moments(), found.q),
     )
+    worth = found.worth
+    return generated, {} if worth is None or not ground.chances else _slopes(search, mixture, worth)
 
 
 def mixed_outcome(crowd: Crowd, ledger: Ledger, decisions: Floats) -> Outcome:

@@ -28,7 +28,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from felicific._capacity import check_room
-from felicific._problem.rows import Excess, ModelRow, Row
+from felicific._problem.explore import chance_of, chances_in, refuse_chances
+from felicific._problem.rows import Chance, Excess, ModelRow, Row
+from felicific._program.chances import cells_of, floors_in, lifted
 from felicific._program.moments import Moments, Outcome
 from felicific._typing import Codes, Floats, Truths
 from felicific.exceptions import MomentsError
@@ -113,6 +115,22 @@ class Program:
         columns = np.flatnonzero(numbers)
         return columns, numbers[columns]
 
+    def keeping(self, chance: Chance) -> Codes:
+        """Columns of the probabilities that a chance speaks of, where somebody is."""
+        cells = np.unique(self.cell[self._held(chance) & (self.cell >= 0)])
+        return np.asarray(cells * self.moments.loss.shape[2] + chance.decision)
+
+    def _held(self, chance: Chance) -> Truths:
+        n_groups, _, n_classes = self.moments.loss.shape
+        return cells_of(chance, self.moments.signal, n_groups, n_classes)
+
+    def spoken_of(self, row: Row, q: Floats, means: Floats) -> Floats:
+        """What a row is asked about: the means of its component, or chances of people that it speaks of."""
+        chance = chance_of(row)
+        if chance is None:
+            return np.asarray(means[:, row.at])
+        return np.asarray(q[:, :, chance.decision][self._held(chance)])
+
 
 def build(
     moments: Moments,
@@ -126,6 +144,7 @@ def build(
     alike = moments.alike(see_group)
     moments = moments if alike is None else moments.moved(alike)
     n_groups, n_signals, n_classes = moments.loss.shape
+    refuse_chances(chances_in(rows), n_groups, see_group=see_group)
     check_room(
         SOLVED * moments.value.size,
         "The linear program",
@@ -300,18 +319,24 @@ def _monotone_pairs(program: Program) -> Codes:
 
 
 def policy_of(program: Program, columns: Floats) -> Floats:
-    """Map the columns back to q; an empty cell gets today's decision, never an arbitrary vertex."""
-    n_classes = program.moments.loss.shape[2]
+    """Map the columns back to q; an empty cell gets today's decision, never an arbitrary vertex.
+
+    Where people keep a chance, so does whoever will be in an empty cell.
+    """
+    n_groups, _, n_classes = program.moments.loss.shape
+    floors = floors_in(program.rows, program.moments.signal, n_groups, n_classes)
+    today = program.today
+    if floors is not None:
+        today = floors + (1.0 - floors.sum(axis=2, keepdims=True)) * today
     solved = columns[: program.n_cells * n_classes].reshape(-1, n_classes).clip(min=0.0)
     solved[solved < 1e-12] = 0.0
     solved /= solved.sum(axis=1, keepdims=True)
-    q = np.where((program.cell >= 0)[:, :, None], solved[program.cell], program.today)
+    q = np.where((program.cell >= 0)[:, :, None], solved[program.cell], today)
     for z, line in enumerate(program.cell):
         for chain, decision in program.chains:
             _keep_monotone(q[z, chain.start : chain.stop], line[chain.start : chain.stop] >= 0, decision)
-    return np.asarray(
-        q if program.alike is None else np.take_along_axis(q, program.alike[:, :, None], axis=1)
-    )
+    q = q if program.alike is None else np.take_along_axis(q, program.alike[:, :, None], axis=1)
+    return np.asarray(q if floors is None else lifted(q, floors))
 
 
 def _keep_monotone(q: Floats, occupied: Truths, decision: int) -> None:

@@ -9,6 +9,7 @@ from typing import cast
 
 import numpy as np
 
+from felicific._problem.explore import chance_of
 from felicific._problem.fractions import FractionGap, FreeLevel
 from felicific._problem.happiness import Component
 from felicific._problem.rows import Asked, Requirement, Row, asked_of, rows_of
@@ -49,6 +50,8 @@ class Solution:
         What a policy is to remember of the requirements.
     level : Level or None
         Where fractions are compared, the level that was found and how well it is known.
+    worth : array of shape (groups, components), or None
+        Of a mixture, what one more unit of every group's mean is worth.
     """
 
     q: Floats
@@ -56,6 +59,7 @@ class Solution:
     prices: dict[str, float]
     asked: tuple[Asked, ...] = ()
     level: Level | None = None
+    worth: Floats | None = None
 
 
 def solve_program(
@@ -189,7 +193,8 @@ def _within_rounding(program: Program) -> Answer:
     }
     for margin in (1e-12, 1e-10, limit, 10 * limit):
         wider = [
-            row.relaxed((excess + margin) * scales[position]) for position, row in enumerate(program.rows)
+            row.relaxed((excess + margin) * scales.get(position, 1.0))
+            for position, row in enumerate(program.rows)
         ]
         answer = run_model(program, wider, changes=changes_of(program))
         if answer.feasible:
@@ -211,8 +216,8 @@ def check_solution(program: Program, outcome: Outcome, q: Floats, objective: flo
     swing = np.abs(program.coefficients).max(axis=2).sum(axis=1).max(axis=0) * program.scales
     means = moments.linear_means(q)
     for row in program.rows:
-        slack = TOLERANCE * max(float(swing[row.j]), float(program.scales[row.j]))
-        if not row.met(means[:, row.at], slack):
+        unit = 1.0 if chance_of(row) is not None else max(float(swing[row.j]), float(program.scales[row.j]))
+        if not row.met(program.spoken_of(row, q, means), TOLERANCE * unit):
             faults.append(f"it does not meet: {row.words}")
     if faults:
         raise SolverError(

@@ -38,7 +38,7 @@ from felicific._people.labels import LabelBeliefs
 from felicific._people.people import People
 from felicific._people.weights import WeightKind, level_outside, repeated, warn_repeated
 from felicific._policy.expected import gaps_in_words, outlook
-from felicific._policy.lottery import content_keys, draw, keys_as_text, make_salt, warn_keyless
+from felicific._policy.lottery import ODDS_REPEAT, content_keys, draw, keys_as_text, make_salt, warn_keyless
 from felicific._policy.policy import Policy
 from felicific._policy.solve import Kind, check_inference
 from felicific._problem.asked import check_constraints, default_gap
@@ -79,7 +79,7 @@ from felicific._tables.memory import (
 )
 from felicific._tables.seen import SeenRows
 from felicific._typing import Array, Codes, Floats, GapLike, LossLike, RandomState, Table, Truths
-from felicific.exceptions import ClusterWarning, ConstraintError, DataError, PolicyWarning
+from felicific.exceptions import ClusterWarning, ConstraintError, DataError, LotteryWarning, PolicyWarning
 
 if TYPE_CHECKING:
     from felicific.report.document import Report
@@ -115,7 +115,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     loss : "error", "changes", cost matrix (label, decision), function or expression, default="error"
         What a decision costs the decision maker. "changes" counts decisions that are not today's and nothing else: with
         a frozen model and happiness that does not look at the label, ``fit`` then needs no ``y``.
-    constraints : sequence of Gap, Ratio, Floor, Budget and Losers
+    constraints : sequence of Gap, Ratio, Floor, Budget, Losers and Explore
         Further requirements. Of several gaps of a component between all groups the smallest counts.
     change_cost : "auto" or number, default="auto"
         What a decision that is not today's costs beside the loss, in its unit; 0 makes changes free. "auto" takes, for
@@ -404,9 +404,11 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     def _warn(self, repeated: list[str]) -> None:
         """At most one warning for a fit: the worst. Everything is among the notes that the printed object shows."""
         cautions = self.policy_.cautions()
-        self._notes = (*cautions, *repeated)
+        keyless = [ODDS_REPEAT] if self.key is None and self.policy_.explore else []
+        self._notes = (*cautions, *keyless, *repeated)
         if self._notes:
-            category = PolicyWarning if cautions else ClusterWarning
+            other = LotteryWarning if keyless else ClusterWarning
+            category = PolicyWarning if cautions else other
             warnings.warn(self._notes[0], category, stacklevel=level_outside())
 
     @property
@@ -437,6 +439,11 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             favourable=self.favourable,
             see_group=bool(self.group_at_predict),
         )
+        if not self.randomize and any(one.of_persons for one in constraints):
+            raise ConstraintError(
+                "Explore keeps people a chance, which the lottery draws, and randomize is False.",
+                "Use randomize=True, or leave Explore(...) out.",
+            )
         if self.method != "auto":
             check_method(self.method, self.confidence)
         if self.confidence is not None:

@@ -60,13 +60,23 @@ class ApplyOptions(Scored, Answer):
         str,
         typer.Option(metavar="NAME", help="What to call the column of decisions.", rich_help_panel=OUTPUT),
     ] = "decision"
+    with_odds: Annotated[
+        bool,
+        typer.Option(
+            "--odds",
+            help="Also write the chance that everybody had of the favourable decision, as odds; of more than two "
+            "classes that of each, as odds_CLASS.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False
 
 
 def apply(options: ApplyOptions) -> None:
-    """Decide about the people of a file; all columns are kept, the decision is added.
+    """Decide about the people of a file; all columns are kept, the decision is added, and its odds if wanted.
 
     Example: felicific apply policy.json next-month.csv --proba score --group sex --key id --out decided.csv
     """
+    from felicific._policy.apply import odds_columns
     from felicific.cli.outputs import check_target, print_json
     from felicific.cli.people import People
     from felicific.exceptions import DataError
@@ -76,7 +86,11 @@ def apply(options: ApplyOptions) -> None:
     people = People.find(options, every_column=True, as_written=out.suffix.lower() == ".csv")
     if column in people.source.columns:
         raise DataError(f"The file has a column {column!r} already.", "Name the new one with --column.")
-    counts = _decide(people, out, column)
+    odds = odds_columns(people.policy) if options.with_odds and people.policy is not None else {}
+    for name in odds:
+        if name in (*people.source.columns, column):
+            raise DataError(f"The file has a column {name!r} already.", "Rename it, or leave --odds out.")
+    counts = _decide(people, out, column, odds)
     total = sum(counts.values())
     if options.as_json:
         print_json({"rows": total, "decisions": [[k, n] for k, n in counts.items()], "written": str(out)})
@@ -86,8 +100,8 @@ def apply(options: ApplyOptions) -> None:
     print(f"Written to {out}.")
 
 
-def _decide(people: Any, out: Path, column: str) -> dict[Any, int]:
-    """Write all rows with their decisions, a batch at a time; return how often each was taken."""
+def _decide(people: Any, out: Path, column: str, odds: dict[str, int]) -> dict[Any, int]:
+    """Write all rows with their decisions and odds, a batch at a time; return how often each was taken."""
     import numpy as np
     import pyarrow as pa
 
@@ -112,9 +126,12 @@ def _decide(people: Any, out: Path, column: str) -> dict[Any, int]:
                 warn_keyless(stacklevel=1)  # which is shown once
                 return content_keys(seen, positions)
 
-            codes = draw(people.chances(seen), texts, people.policy.salt)
+            chances = people.chances(seen)
+            codes = draw(chances, texts, people.policy.salt)
             counts += np.bincount(codes, minlength=len(classes))
             decided = rows.select(people.original).append_column(column, pa.array(classes[codes].tolist()))
+            for name, position in odds.items():
+                decided = decided.append_column(name, pa.array(chances[:, position].tolist(), pa.float64()))
             if write is None:
                 write = stack.enter_context(_writer(path, out.suffix.lower(), decided.schema))
             write.write_table(decided)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -76,10 +76,14 @@ def _fitted(people: People, options: FitOptions) -> _Result:
     task, seen, (kind, chosen) = people.task(options), people.seen(options), people.kind(options)
     if kind != "individual" and options.confidence is None:
         from felicific._policy.solve import solve
+        from felicific._problem.criteria import resolve_favourable
 
         auto = task["change_cost"] == "auto"
         moments = sums(people, kind, task["constraints"], looks_for_cost=auto)
         policy = solve(moments, group_at_predict=not options.blind, **task)
+        if people.favourable is not None:  # which sums do not say
+            best = resolve_favourable(people.favourable, policy.classes.tolist())
+            policy = replace(policy, favourable=best)
         return _Result(policy, moments.today, chosen=chosen)
     from felicific.cli.model import classifier
 

@@ -63,7 +63,7 @@ def _trace(people: People, options: FrontierOptions) -> Frontier:
     from felicific._frontier.solve import frontier as trace
     from felicific.cli.inputs import read_asked
 
-    _, constraints = read_asked(options, people.happiness, None)
+    _, constraints = read_asked(options, people.happiness, None, people.favourable)
     seen = people.seen(options)
     kind, _ = people.kind(options)
     if kind == "individual":

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from felicific._problem.criteria import CRITERIA
+from felicific._problem.explore import Explore
 from felicific._problem.expressions import Expression, is_name
 from felicific._problem.happiness import Happiness
 from felicific._problem.losers import Losers
@@ -120,14 +121,16 @@ def read_gap(texts: Sequence[str] | None) -> Any:
     return _by_name(texts, "gap", _number)
 
 
-def read_asked(options: Traced, happiness: Any, gap: Sequence[str] | None) -> tuple[Any, list[Any]]:
+def read_asked(
+    options: Traced, happiness: Any, gap: Sequence[str] | None, favourable: Any = None
+) -> tuple[Any, list[Any]]:
     """The gap as the library takes it, and every constraint: who is compared belongs to gaps and ratios alike.
 
     Without a number for either, those who are to be compared are to have a gap of 0.
     """
     whom: list[Any] = [read_between(text, options.group) for text in options.between or ()] or [None]
     compared = [(between, options.min_people) for between in whom]
-    found = read_constraints(options, happiness)
+    found = read_constraints(options, happiness, favourable)
     ratios = _named(options.ratio, "ratio", happiness, _number)
     found += [Ratio(name, level, *said) for name, level in ratios.items() for said in compared]
     allowed = read_gap(gap)
@@ -172,8 +175,8 @@ def read_change_cost(text: str) -> Any:
     return check_change_cost(text if text == "auto" else _number(text, "change-cost"))
 
 
-def read_constraints(options: Traced, happiness: Any) -> list[Any]:
-    """Floors, budgets and losers; without a name they are of the only happiness."""
+def read_constraints(options: Traced, happiness: Any, favourable: Any = None) -> list[Any]:
+    """Floors, budgets and losers, without a name of the only happiness; and the chance of the favourable decision."""
 
     def level(text: str, option: str) -> Any:
         return "today" if text == "today" and option == "floor" else _number(text, option)
@@ -187,7 +190,9 @@ def read_constraints(options: Traced, happiness: Any) -> list[Any]:
         if limits is not None and not isinstance(limits, dict):
             limits = {_only_name(happiness, option): limits}
         found += [make(what, limit) for what, limit in (limits or {}).items()]
-    return found if options.losers is None else [*found, Losers(options.losers)]
+    found += [] if options.losers is None else [Losers(options.losers)]
+    # Sums do not say which decision is favourable.
+    return found if options.explore is None else [*found, Explore(options.explore, decision=favourable)]
 
 
 def _only_name(happiness: Any, option: str) -> str:

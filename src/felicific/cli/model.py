@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -10,13 +12,14 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import GroupShuffleSplit, train_test_split
 from sklearn.utils.metaestimators import available_if
 
+from felicific._policy.lottery import ODDS_REPEAT
 from felicific._sklearn.classifier import FairClassifier
 from felicific._tables.groups import find_groups, refuse_identifiers, resolve_groups
 from felicific._tables.memory import distinct, take_column
 from felicific._typing import Array, Table
 from felicific.cli.options import PolicyKind
 from felicific.cli.people import People
-from felicific.exceptions import DataError
+from felicific.exceptions import DataError, LotteryWarning
 
 
 class ColumnModel(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
@@ -75,7 +78,10 @@ def classifier(people: People, rows: Table, kind: PolicyKind, **settings: Any) -
         **settings,
     )
     said = people.evidence(rows)
-    return fair.fit(rows, labels, weight_kind=people.weight_kind, today=people.today, **said)
+    with warnings.catch_warnings():
+        # Who people are is said where the policy is applied.
+        warnings.filterwarnings("ignore", re.escape(ODDS_REPEAT), LotteryWarning)
+        return fair.fit(rows, labels, weight_kind=people.weight_kind, today=people.today, **said)
 
 
 def halves(

@@ -281,6 +281,15 @@ class Traced(Measured, PartlyLabelled):
             rich_help_panel=ASKED,
         ),
     ] = None
+    explore: Annotated[
+        float | None,
+        typer.Option(
+            metavar="CHANCE",
+            help="Everybody keeps at least this chance of the favourable decision, by lottery: .02. With it labels are "
+            "seen of all kinds of people; `felicific apply --odds` writes the chances down.",
+            rich_help_panel=ASKED,
+        ),
+    ] = None
     kind: Annotated[
         PolicyKind,
         typer.Option(

@@ -154,7 +154,7 @@ class People:
 
     def task(self, options: Fitted) -> dict[str, Any]:
         """What is asked of a policy; a gap of 0 when nothing is said."""
-        gap, constraints = read_asked(options, self.happiness, options.gap)
+        gap, constraints = read_asked(options, self.happiness, options.gap, self.favourable)
         return {
             "gap": gap,
             "constraints": constraints,

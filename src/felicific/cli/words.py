@@ -39,6 +39,7 @@ IN_THE_SHELL = {
     r"[Ll]eave confidence out": "leave --confidence out",
     r"fewer than min_people": "fewer than --min-people",
     r"Losers\((\d[\d.]*)\)": r"--losers \1",
+    r"Explore\(\.\.\.\)|Explore(?= speaks| keeps)": "--explore",
     r"Ratio\(\.\.\., (\d[\d.]*)\)": r"--ratio \1",
     r"Gap\(\.\.\., (\d[\d.]*)\)": r"--gap \1",
     r"Gap\(\.\.\., (min_people=\d+)\)": r"\1",

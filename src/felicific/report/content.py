@@ -228,7 +228,10 @@ def _policy(problem: Problem, policy: Policy, rules: list[str]) -> dict[str, Any
     return {
         "kind": policy.kind,
         "gaps_allowed": None if gap is None else {str(name): plain(width) for name, width in gap.items()},
-        "constraints": [asked.words for asked in policy.basis.requirements if asked.words not in said],
+        "constraints": [
+            *(asked.words for asked in policy.basis.requirements if asked.words not in said),
+            *(one.chance.words for one in policy.explore),
+        ],
         "see_group": policy.see_group,
         "randomize": policy.randomize,
         "sentences": rules,

@@ -1,0 +1,322 @@
+"""Explore: everybody keeps a chance of a decision, so that what becomes of people is seen of all kinds of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from felicific._documents import read_number, refused
+from felicific._problem.criteria import resolve_favourable
+from felicific._problem.happiness import Happiness, written
+from felicific._problem.rows import Asked, Chance, Excess, ModelRow, Requirement, Row, ScaledMeans, Sums
+from felicific._typing import Codes, Floats, Truths
+from felicific.exceptions import ConstraintError, InfeasibleError
+
+#: By how much a chance may seem to be larger than one that is just kept.
+JUST = 1e-9
+
+
+@dataclass(frozen=True)
+class Explore(Requirement):
+    """Everybody keeps at least this chance of a decision.
+
+    Who is never approved never shows whether they would have repaid. A small chance, drawn by the policy's lottery and
+    written down (``policy.apply(..., odds=True)``), is what the next round can learn from.
+
+    Parameters
+    ----------
+    at_least : number
+        The chance, between 0 and 1.
+    decision : class, optional
+        Of which decision; by default the favourable one. Where only moments are known, the last class.
+    groups : sequence, optional
+        Who keeps it; by default everybody. Only for a policy that sees the group.
+    scores : (low, high), optional
+        Only people whose score of the second of two classes lies in this range, both ends included. In a policy of
+        cells, every cell that reaches into the range counts whole; and where the chance may not fall as the score
+        rises, so does what lies beyond.
+
+    Notes
+    -----
+    Of several for the same decision, a person keeps the largest. Its price is that of one more unit of the chance.
+    It needs the lottery, so ``randomize=False`` is refused; and people need a ``key``, or equal rows draw equal lots.
+
+    Examples
+    --------
+    >>> from felicific import Explore, solve
+    >>> people = {
+    ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
+    ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
+    ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
+    ... }
+    >>> policy = solve(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision",
+    ...                gap={}, constraints=[Explore(at_least=0.1)], random_state=0)
+    >>> policy.odds([0.1, 0.9], group=["f", "m"])[:, 1].round(9).tolist()
+    [0.1, 1.0]
+    >>> round(policy.loss, 9), policy.prices
+    (0.0375, {'chance of 1 at least 0.1': 0.375})
+    """
+
+    at_least: float = 0.02
+    decision: Any = None
+    groups: tuple[Any, ...] | None = None
+    scores: tuple[float, float] | None = None
+    course: ClassVar[None] = None
+    of_persons: ClassVar[bool] = True
+    stays: ClassVar[str] = "each chance is a policy of its own, and its price says what a little more costs"
+
+    def __post_init__(self) -> None:
+        chance = _number(self.at_least)
+        if not 0.0 < chance < 1.0:
+            raise ConstraintError(
+                f"Everybody is to keep a chance of at least {self.at_least!r}.",
+                "Give a number between 0 and 1; two per cent are 0.02.",
+            )
+        object.__setattr__(self, "at_least", chance)
+        if self.groups is not None:
+            listed = isinstance(self.groups, Iterable) and not isinstance(self.groups, str)
+            if not listed or not tuple(self.groups):
+                raise ConstraintError(f"The groups of Explore are {self.groups!r}.", "Pass a list of groups.")
+            object.__setattr__(self, "groups", tuple(self.groups))
+        if self.scores is not None:
+            listed = isinstance(self.scores, Iterable) and not isinstance(self.scores, str)
+            ends = [_number(end) for end in self.scores] if listed else []
+            if len(ends) != 2 or not 0.0 <= ends[0] < ends[1] <= 1.0:
+                raise ConstraintError(
+                    f"The scores of Explore are {self.scores!r}.",
+                    "Give the least and the largest score, such as (0.2, 0.5).",
+                )
+            object.__setattr__(self, "scores", (ends[0], ends[1]))
+
+    def named(self, decisions: list[Any], favourable: Any) -> Explore:
+        """Of the favourable decision, unless another is said."""
+        best = resolve_favourable(favourable, decisions) if self.decision is None else self.decision
+        return replace(self, decision=decisions[self._position(best, decisions)])
+
+    def speaks_of(self, own: tuple[Happiness, ...], decisions: list[Any], favourable: Any) -> None:
+        """Of no happiness."""
+
+    @staticmethod
+    def _position(decision: Any, decisions: list[Any]) -> int:
+        if decision not in decisions:
+            raise ConstraintError(
+                f"Explore speaks of the decision {decision!r}, which is none.",
+                f"The decisions are {', '.join(map(repr, decisions))}.",
+            )
+        return decisions.index(decision)
+
+    def chances(self, decisions: list[Any], groups: Sequence[Any]) -> list[Chance]:
+        """The one that it asks for."""
+        d = len(decisions) - 1 if self.decision is None else self._position(self.decision, decisions)
+        for group in self.groups or ():
+            if group not in groups:
+                raise ConstraintError(
+                    f"Explore speaks of the group {group!r}, which does not occur.",
+                    f"The groups are {', '.join(map(repr, groups))}.",
+                )
+        if self.scores is not None and len(decisions) != 2:
+            raise ConstraintError(
+                f"Explore speaks of scores from {self.scores[0]:g} to {self.scores[1]:g}, and there are "
+                f"{len(decisions)} classes, of which nobody has a single score.",
+                "Leave scores= out, or say groups=.",
+            )
+        who = None if self.groups is None else tuple(list(groups).index(group) for group in self.groups)
+        return [Chance(self._words(decisions[d]), d, self.at_least, who, self.scores)]
+
+    def rows(self, sums: Sums) -> list[Row]:
+        """One row, of every probability that it speaks of."""
+        return [ChanceRow(chance) for chance in self.chances(sums.classes.tolist(), sums.groups)]
+
+    def _words(self, decision: Any) -> str:
+        words = f"chance of {decision!r} at least {written(self.at_least, 6)}"
+        if self.groups is not None:
+            words += f" in {', '.join(map(repr, self.groups))}"
+        return (
+            words
+            if self.scores is None
+            else f"{words} for scores from {self.scores[0]:g} to {self.scores[1]:g}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ChanceRow:
+    """A chance as rows of the program: one for every probability, and so one for every cell."""
+
+    chance: Chance
+    j: ClassVar[int] = 0  # it speaks of no component, and nobody asks
+    at: ClassVar[int] = 0
+    levels: ClassVar[tuple[tuple[float, float], ...]] = ()
+    width: ClassVar[None] = None
+    asked: ClassVar[Asked | None] = None
+
+    @property
+    def words(self) -> str:
+        """How it reads."""
+        return self.chance.words
+
+    @property
+    def name(self) -> str:
+        """Its words."""
+        return self.chance.words
+
+    def moved(self, width: float) -> ChanceRow:
+        """It stays where it is."""
+        return self
+
+    def held(self) -> ChanceRow:
+        """It stays where it is."""
+        return self
+
+    def reached(self, means: Floats) -> float:
+        """The least of the chances; 1 where it speaks of nobody."""
+        return float(means.min(initial=1.0))
+
+    def written(self, means: ScaledMeans, level: int, excess: Excess | None) -> list[ModelRow]:
+        """A lower side for every probability."""
+        one, least = np.ones(1), self.chance.at_least
+        columns = means.keeping(self.chance)[:, None]
+        if excess is not None and not excess.on_ray:
+            columns, one = np.column_stack([columns, np.full(len(columns), excess.column)]), np.ones(2)
+        return [ModelRow(own, one, least, math.inf) for own in columns]
+
+    def met(self, means: Floats, slack: float) -> bool:
+        """Whether all chances are large enough."""
+        return self.reached(means) >= self.chance.at_least - slack
+
+    def relaxed(self, extra: float) -> ChanceRow:
+        """A smaller chance."""
+        return replace(self, chance=replace(self.chance, at_least=self.chance.at_least - extra))
+
+    def price(
+        self, written: Sequence[ModelRow], duals: Sequence[float], levels: Floats, unit: float
+    ) -> float:
+        """Loss per unit of the chance: it is the same in all rows, so their duals add."""
+        return sum((max(dual, 0.0) for dual in duals), 0.0) * unit
+
+
+def chance_of(row: Row) -> Chance | None:
+    """What a row speaks of if that is no mean: the chances of people, each by itself."""
+    return row.chance if isinstance(row, ChanceRow) else None
+
+
+def chances_in(rows: Sequence[Row]) -> list[Chance]:
+    """All chances that rows speak of."""
+    return [row.chance for row in rows if isinstance(row, ChanceRow)]
+
+
+@dataclass(frozen=True)
+class Explored:
+    """What a policy remembers of a chance that people keep.
+
+    Attributes
+    ----------
+    chance : Chance
+        Who keeps which.
+    share : float, or None
+        Share of the fitted people who have just that chance: whose decision it is that is explored.
+    loss : float, or None
+        What the loss of the fitted people is more than without it.
+    """
+
+    chance: Chance
+    share: float | None = None
+    loss: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """As data."""
+        chance = self.chance
+        return {
+            "words": chance.words,
+            "decision": chance.decision,
+            "at_least": chance.at_least,
+            "groups": None if chance.groups is None else list(chance.groups),
+            "scores": None if chance.scores is None else list(chance.scores),
+            "share": self.share,
+            "loss": self.loss,
+        }
+
+    @classmethod
+    def from_json(cls, content: Any, n_classes: int, n_groups: int) -> Explored:
+        """Read what :meth:`to_json` wrote, of a policy with so many decisions and groups."""
+        names = {"words", "decision", "at_least", "groups", "scores", "share", "loss"}
+        if not isinstance(content, dict) or set(content) != names or type(content["words"]) is not str:
+            raise refused("a chance that people keep lacks a part, or has one too many")
+        least, d, who = read_number(content["at_least"], "chance"), content["decision"], content["groups"]
+        ends, share = content["scores"], content["share"]
+        if type(d) is not int or not 0 <= d < n_classes or not 0.0 < least < 1.0:
+            raise refused("a chance that people keep is none, or of no decision")
+        if who is not None and not (who and all(type(z) is int and 0 <= z < n_groups for z in who)):
+            raise refused("a chance is kept by no group")
+        if ends is not None:
+            ends = [read_number(end, "score") for end in ends]
+            if len(ends) != 2 or not 0.0 <= ends[0] < ends[1] <= 1.0 or n_classes != 2:
+                raise refused("a chance is kept by people of impossible scores")
+        share = None if share is None else read_number(share, "share")
+        if share is not None and not 0.0 <= share <= 1.0 + JUST:
+            raise refused("a chance is just kept by what is no share of people")
+        loss = None if content["loss"] is None else read_number(content["loss"], "loss")
+        kept = None if who is None else tuple(who)
+        scores = None if ends is None else (ends[0], ends[1])
+        return cls(Chance(content["words"], d, least, kept, scores), share, loss)
+
+
+def floors_of(chances: Sequence[Chance], score: Floats | None, group: Codes, n_classes: int) -> Floats:
+    """The chance of every decision that every person keeps, of shape (n, decisions)."""
+    floors = np.zeros((len(group), n_classes))
+    for chance in chances:
+        kept = keeps(chance, score, group)
+        floors[kept, chance.decision] = np.maximum(floors[kept, chance.decision], chance.at_least)
+    return floors
+
+
+def keeps(chance: Chance, score: Floats | None, group: Codes) -> Truths:
+    """Whether a chance speaks of each person."""
+    kept = np.ones(len(group), dtype=bool) if chance.groups is None else np.isin(group, chance.groups)
+    if chance.scores is None:
+        return kept
+    assert score is not None, "two classes have a score"
+    return np.asarray(kept & (score >= chance.scores[0]) & (score <= chance.scores[1]))
+
+
+def refuse_chances(chances: Sequence[Chance], n_groups: int, *, see_group: bool) -> None:
+    """Refuse chances that nobody can keep: by a group that is not seen, or together more than 1."""
+    for chance in chances:
+        if chance.groups is not None and not see_group:
+            raise ConstraintError(
+                f"Explore speaks of some groups ({chance.words}), and the policy does not see the group.",
+                "Leave groups= out, or use group_at_predict=True.",
+            )
+    # Ranges that overlap do so where one of them begins.
+    for score in {0.0, *(chance.scores[0] for chance in chances if chance.scores is not None)}:
+        for z in range(n_groups):
+            largest: dict[int, Chance] = {}
+            for chance in chances:
+                kept = keeps(chance, np.array([score]), np.array([z]))[0]
+                if kept and chance.at_least > getattr(largest.get(chance.decision), "at_least", 0.0):
+                    largest[chance.decision] = chance
+            _refuse_more_than_one(list(largest.values()))
+
+
+def _refuse_more_than_one(chances: list[Chance]) -> None:
+    conflict = sorted(chances, key=lambda chance: chance.at_least)
+    if sum(chance.at_least for chance in conflict) <= 1.0 + JUST:
+        return
+    while sum(chance.at_least for chance in conflict[1:]) > 1.0 + JUST:
+        conflict = conflict[1:]
+    words = tuple(chance.words for chance in conflict)
+    raise InfeasibleError(
+        f"No policy meets: {'; '.join(words)}, all at once: these chances are together more than 1.",
+        "Lower any one of them.",
+        words,
+    )
+
+
+def _number(value: Any) -> float:
+    try:
+        return math.nan if isinstance(value, str | bool) else float(value)
+    except (TypeError, ValueError):
+        return math.nan

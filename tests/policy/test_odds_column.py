@@ -1,0 +1,141 @@
+"""Odds beside decisions: on every engine and as SQL the very chances of Python, and names that are taken refused."""
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pytest
+from naive import DASK, LAZY, MEMORY, as_dask
+
+from felicific import Explore, Policy, Score, solve
+from felicific.exceptions import DataError
+
+
+def columns(n=200, classes=2, seed=0):
+    rng = np.random.default_rng(seed)
+    g = rng.integers(0, 2, n)
+    s = rng.normal(size=(n, classes)) + 0.5 * g[:, None] * np.arange(classes)
+    p = np.exp(s) / np.exp(s).sum(axis=1, keepdims=True)
+    y = (rng.random(n)[:, None] > p.cumsum(axis=1)).sum(axis=1).clip(max=classes - 1)
+    return {
+        "id": np.arange(n), "g": np.array(["f", "m"], dtype=object)[g], "y": y, "loan": rng.integers(1, 9, n) / 4,
+    } | {f"p{k}": p[:, k] for k in range(classes)}  # fmt: skip
+
+
+def roles(classes=2):
+    return {"proba": {k: f"p{k}" for k in range(classes)}, "sensitive_features": "g"}
+
+
+def made(kind, classes=2, **more):
+    told = {
+        "happiness": {"got": "(decision == 1) * loan"},
+        "y": "y",
+        "gap": 0.05,
+        "random_state": 0,
+        "policy": kind,
+    }
+    return solve(
+        pd.DataFrame(columns(300, classes, 1)),
+        **roles(classes) | told | {"constraints": [Explore(0.06)]} | more,
+    )
+
+
+def collected(table):
+    if hasattr(table, "collect"):
+        table = table.collect()
+    if hasattr(table, "to_arrow_table"):
+        table = table.to_arrow_table()
+    if hasattr(table, "compute"):
+        table = table.compute()
+    frame = table if isinstance(table, pd.DataFrame) else None
+    if frame is None:
+        frame = pd.DataFrame(table) if isinstance(table, dict) else table.to_pandas()
+    return frame.sort_values("id").reset_index(drop=True)
+
+
+KINDS = {
+    "score": "score",
+    "free": Score(monotone=False),
+    "label": "label",
+    "soft": "soft-label",
+    "own": "individual",
+}
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("place", [*MEMORY, *LAZY, *DASK])
+def test_odds_are_those_of_python_everywhere(place, kind, classes, tmp_path):
+    """To the last bit in memory and to rounding on engines; decisions are what they are without the odds."""
+    policy, table = made(KINDS[kind], classes), columns(classes=classes)
+
+    def make(rows):
+        if place in LAZY:
+            return LAZY[place](rows, tmp_path)
+        return as_dask(rows) if place in DASK else MEMORY[place](rows)
+
+    told = {**roles(classes), "key": "id"}
+    decided = collected(policy.apply(make(table), **told, odds=True))
+    proba = np.column_stack([table[f"p{k}"] for k in range(classes)])
+    odds = policy.odds(proba, table["g"], pd.DataFrame(table))
+    names = ["odds"] if classes == 2 else [f"odds_{k}" for k in range(classes)]
+    found = decided[names].to_numpy(dtype=float)
+    expected = odds[:, 1:] if classes == 2 else odds
+    if place in MEMORY:
+        assert found.tolist() == expected.tolist()
+    assert np.abs(found - expected).max() <= 1e-12
+    assert list(decided.columns) == [*table, "decision", *names]
+    plain = collected(policy.apply(make(table), **told))
+    assert decided["decision"].tolist() == plain["decision"].tolist()
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("kind", ["score", "label", "soft"])
+def test_sql_selects_decisions_and_odds(kind, classes):
+    """The select list, run by DuckDB, gives the decisions and the odds of Python; without odds it is as before."""
+    policy, people = made(KINDS[kind], classes), pd.DataFrame(columns(classes=classes))
+    text = policy.to_sql("duckdb", **roles(classes), key="id", odds=True)
+    assert text.startswith(policy.to_sql("duckdb", **roles(classes), key="id") + " AS ")
+    found = duckdb.sql(f"SELECT id, {text} FROM people ORDER BY id").df()
+    expected = policy.apply(people, **roles(classes), key="id", odds=True)
+    assert list(found.columns) == ["id", *list(expected.columns)[len(people.columns) :]]
+    assert found["decision"].tolist() == expected["decision"].tolist()
+    for name in list(found.columns)[2:]:
+        assert np.abs(found[name] - expected[name]).max() <= 1e-12
+
+
+@pytest.mark.parametrize("kind", ["score", "label", "soft"])
+def test_rounded_decisions_have_odds_of_nought_or_one(kind):
+    """Where nobody faces a lottery, the odds say what is decided, in memory and as SQL."""
+    from dataclasses import replace
+
+    policy, people = replace(made(KINDS[kind], constraints=[]), randomize=False), pd.DataFrame(columns())
+    decided = policy.apply(people, **roles(), odds=True)
+    assert decided["odds"].tolist() == decided["decision"].astype(float).tolist()
+    found = collected(policy.apply(duckdb.from_df(people), **roles(), odds=True))
+    assert found["odds"].tolist() == decided["odds"].tolist()
+
+
+def test_of_two_classes_the_odds_are_of_the_favourable_one():
+    """Which that is the policy remembers, through its file too; unless it was said, the second."""
+    people = pd.DataFrame(columns())
+    proba = people[["p0", "p1"]].to_numpy()
+    for kind in ("score", "individual"):
+        policy = made(kind, favourable=0)
+        assert policy.favourable == 0
+        read = Policy.from_json(policy.to_json())
+        decided = read.apply(people, **roles(), key="id", odds=True)
+        assert decided["odds"].tolist() == policy.odds(proba, people["g"], people)[:, 0].tolist()
+        assert made(kind).favourable is None
+
+
+def test_names_that_are_taken_are_refused(refuses):
+    """A column of the table, or of the decisions, that has the name of the odds; in DuckDB whatever its case."""
+    policy, people = made("score"), pd.DataFrame(columns())
+    told = {**roles(), "key": "id", "odds": True}
+    with refuses(DataError, "'odds'", remedy="odds=True"):
+        policy.apply(people.assign(odds=1.0), **told)
+    with refuses(DataError, "'odds'", remedy="odds=True"):
+        policy.apply(people, **told, column="odds")
+    with refuses(DataError, "'ODDS'", remedy="odds=True"):
+        policy.apply(duckdb.from_df(people.assign(ODDS=1.0)), **told)
+    assert "odds" in policy.apply(people.assign(ODDS=1.0), **told)

@@ -1,0 +1,570 @@
+"""Explore: the chance that everybody keeps, against a plain program over persons; its price, conflicts and files."""
+
+import itertools
+import json
+import math
+import pickle
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+from strategies import examples
+
+from felicific import (
+    Budget,
+    Explore,
+    FairClassifier,
+    Gap,
+    InfeasibleError,
+    Losers,
+    Policy,
+    Score,
+    audit,
+    frontier,
+    moments,
+    solve,
+)
+from felicific._program.solution import check_solution
+from felicific.exceptions import ConstraintError, LotteryWarning, PolicyFileError, SolverError
+
+
+def people(n=300, seed=0, classes=2):
+    """People of two groups with scores, loans and labels; of three classes, with three probabilities."""
+    rng = np.random.default_rng(seed)
+    g = rng.integers(0, 2, n)
+    s = rng.normal(size=(n, classes)) + 0.4 * g[:, None] * np.arange(classes)
+    p = np.exp(s) / np.exp(s).sum(axis=1, keepdims=True)
+    y = (rng.random(n)[:, None] > p.cumsum(axis=1)).sum(axis=1).clip(max=classes - 1)
+    columns = {f"p{k}": p[:, k] for k in range(classes)}
+    return pd.DataFrame(
+        {"g": np.array(["f", "m"])[g], "loan": rng.integers(1, 40, n) / 4, "y": y, "id": np.arange(n)}
+        | columns
+    )
+
+
+def roles(table, **more):
+    """What the columns are, and happiness that is the loan of those who are decided the last class."""
+    classes = [int(name[1:]) for name in table.columns if name[0] == "p"]
+    return {
+        "proba": {k: f"p{k}" for k in classes},
+        "y": "y",
+        "sensitive_features": "g",
+        "happiness": {"got": f"(decision == {classes[-1]}) * loan"},
+        "random_state": 0,
+    } | more
+
+
+def odds_of(policy, table, **more):
+    proba = table[[name for name in table.columns if name[0] == "p"]].to_numpy()
+    return policy.odds(proba, table["g"] if policy.see_group else None, table, **more)
+
+
+def explored(policy):
+    (one,) = policy.explore
+    return one
+
+
+# ---------------------------------------------------------------------------------------------------------
+# What it does
+
+
+def naive_loss(table, asked, gap, monotone):
+    """Least loss of a program with a variable for every person and decision; equal scores are decided alike."""
+    k = len(asked["proba"])
+    n = len(table)
+    y, group = table["y"].to_numpy(), (table["g"] == "m").to_numpy()
+    cost = (np.arange(k)[None, :] != y[:, None]).ravel() / n
+    # Persons of a group share a cell if their signal is the same: here the score itself, rounded.
+    cell = table["cell"].to_numpy()
+    keys = sorted({(int(z), int(c)) for z, c in zip(group, cell, strict=True)})
+    place = np.array([keys.index((int(z), int(c))) for z, c in zip(group, cell, strict=True)])
+    spread = np.zeros((n * k, len(keys) * k))
+    for i in range(n):
+        for d in range(k):
+            spread[i * k + d, place[i] * k + d] = 1.0
+    got = np.zeros((2, n * k))
+    for z in (0, 1):
+        got[z, np.flatnonzero(group == z) * k + k - 1] = table["loan"][group == z] / (group == z).sum()
+    apart = (got[0] - got[1]) @ spread
+    above, limits = [apart, -apart], [gap, gap]
+    for (z, c), (other, after) in itertools.pairwise(keys):
+        if monotone and z == other:
+            row = np.zeros(len(keys) * k)
+            row[keys.index((z, c)) * k + 1], row[keys.index((other, after)) * k + 1] = 1.0, -1.0
+            above.append(row)
+            limits.append(0.0)
+    sums = np.kron(np.eye(len(keys)), np.ones(k))
+    floors = np.zeros((len(keys), k))
+    for one in asked["explore"]:
+        for i, (z, _) in enumerate(keys):
+            d = k - 1 if one.decision is None else one.decision
+            if one.groups is None or ("f", "m")[z] in one.groups:
+                floors[i, d] = max(floors[i, d], one.at_least)
+    bounds = [(low, 1.0) for low in floors.ravel()]
+    return linprog(cost @ spread, np.array(above), limits, sums, np.ones(len(keys)), bounds=bounds).fun
+
+
+@examples(25)
+@given(
+    st.integers(0, 10_000),
+    st.sampled_from([2, 3]),
+    st.booleans(),
+    st.sampled_from([0.0, 0.4, 2.0]),
+    st.lists(
+        st.builds(
+            Explore,
+            st.sampled_from([0.02, 0.1, 0.3]),
+            decision=st.sampled_from([None, 0, 1]),
+            groups=st.sampled_from([None, ["f"]]),
+        ),
+        min_size=1,
+        max_size=3,
+    ),
+)
+def test_the_loss_is_that_of_a_plain_program_with_bounds(seed, classes, monotone, gap, explore):
+    """With every chance as a bound of a variable, another solver finds the same loss."""
+    table = people(60, seed, classes)
+    if classes == 2:  # few scores, so that a cell is a score
+        levels = np.array([0.1, 0.3, 0.45, 0.6, 0.8])
+        table["cell"] = np.digitize(table["p1"], [0.2, 0.4, 0.5, 0.7])
+        table["p1"] = levels[table["cell"]]
+        table["p0"] = 1.0 - table["p1"]
+        policy = Score(monotone=monotone)
+    else:
+        table["cell"] = table[["p0", "p1", "p2"]].to_numpy().argmax(axis=1)
+        policy, monotone = "label", False
+    asked = roles(table, policy=policy, gap=gap, constraints=explore)
+    found = solve(table, **asked)
+    expected = naive_loss(table, asked | {"explore": explore}, gap, monotone)
+    assert found.loss == pytest.approx(expected, abs=1e-9)
+    odds = odds_of(found, table)
+    for one in explore:
+        kept = np.ones(len(table), bool) if one.groups is None else table["g"].isin(one.groups).to_numpy()
+        d = classes - 1 if one.decision is None else one.decision
+        assert (odds[kept, d] >= one.at_least).all()
+    assert Policy.from_json(found.to_json()).to_json() == found.to_json()
+
+
+KINDS = {
+    "score": {"policy": "score"},
+    "free": {"policy": Score(monotone=False)},
+    "few cells": {"policy": Score(cells=5)},
+    "label": {"policy": "label"},
+    "soft-label": {"policy": "soft-label"},
+    "blind": {"policy": "score", "group_at_predict": False},
+    "individual": {"policy": "individual"},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_everybody_keeps_the_chance(kind, classes):
+    """Those it was fitted on keep it, and so do people with scores that nobody had."""
+    table = people(200, 3, classes)
+    table = table[(table["p1"] < 0.3) | (table["p1"] > 0.45)]
+    policy = solve(table, **roles(table, gap=0.5, constraints=[Explore(0.07)], **KINDS[kind]))
+    for others in (table, people(3000, 4, classes)):
+        odds = odds_of(policy, others)
+        assert odds[:, -1].min() >= 0.07 - 1e-15
+        assert odds.sum(axis=1) == pytest.approx(np.ones(len(odds)), abs=1e-12)
+    assert policy.reached[f"chance of {classes - 1} at least 0.07"] == pytest.approx(0.07, abs=1e-12)
+
+
+def test_a_blind_individual_policy_keeps_it_too():
+    """Deciding by how likely each group is leaves everybody the chance."""
+    table = people(300, 1)
+    chances = {"f": 0.3 + 0.4 * (table["g"] == "f"), "m": 0.7 - 0.4 * (table["g"] == "f")}
+    table = table.assign(cf=chances["f"], cm=chances["m"])
+    told = {"policy": "individual", "group_at_predict": False, "group_proba": {"f": "cf", "m": "cm"}}
+    policy = solve(table, **roles(table, gap=1.0, constraints=[Explore(0.07)], **told))
+    odds = odds_of(policy, table, group_proba=chances)
+    assert odds[:, 1].min() == pytest.approx(0.07)
+
+
+@pytest.mark.parametrize("decision", [0, 1])
+@pytest.mark.parametrize("kind", ["score", "free", "individual"])
+def test_a_range_of_scores(kind, decision):
+    """Within the range everybody keeps the chance; far from it, on the cheap side, nobody has to."""
+    table = people(400, 2)
+    table = table[(table["p1"] < 0.4) | (table["p1"] > 0.5)]
+    one = Explore(0.1, decision=decision, scores=(0.3, 0.6))
+    policy = solve(table, **roles(table, gap={}, constraints=[one], **KINDS[kind]))
+    others = people(3000, 5)
+    odds, inside = odds_of(policy, others)[:, decision], others["p1"].between(0.3, 0.6).to_numpy()
+    assert odds[inside].min() >= 0.1 - 1e-15
+    far = others["p1"].to_numpy() < 0.2 if decision == 1 else others["p1"].to_numpy() > 0.7
+    assert odds[far].min() == 0.0
+    if kind == "score":
+        chance = odds_of(policy, others.sort_values(["g", "p1"]))[:, 1]
+        for g in "fm":
+            assert (np.diff(chance[np.sort(others["g"].to_numpy()) == g]) >= -1e-12).all()
+
+
+def test_a_chance_that_costs_nothing_changes_nothing():
+    """Where everybody has the chance anyway, the policy stays as it was, and the price is 0."""
+    table = people(300, 6)
+    asked = roles(table, gap={}, loss=[[0.0, 0.0], [1.0, 0.0]])  # approving everybody is free
+    plain, kept = solve(table, **asked), solve(table, **asked, constraints=[Explore(0.1)])
+    if odds_of(plain, table)[:, 1].min() >= 0.1:
+        assert kept.q.tolist() == plain.q.tolist()
+    assert kept.prices["chance of 1 at least 0.1"] == pytest.approx(0.0, abs=1e-12)
+    assert kept.loss == pytest.approx(plain.loss, abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["score", "label", "individual"])
+def test_nothing_changes_without_it(kind):
+    """A policy without Explore remembers none, and its unconstrained counterpart is the same as one with it."""
+    table = people(200, 7)
+    asked = roles(table, gap=0.3, **KINDS[kind])
+    plain, kept = solve(table, **asked), solve(table, **asked, constraints=[Explore(0.1)])
+    assert plain.explore == ()
+    assert not any("chance" in name for name in plain.prices)
+    one, other = plain.outcomes["unconstrained"], kept.outcomes["unconstrained"]
+    assert other.loss == pytest.approx(one.loss, abs=1e-12)
+    assert explored(kept).loss == pytest.approx(kept.loss - plain.loss, abs=1e-12)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# What it costs
+
+
+@pytest.mark.parametrize("kind", [*KINDS])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_price_is_what_a_little_more_costs(kind, seed):
+    """The price is the slope of the loss in the chance, from both sides, unless there is a kink in between."""
+    table, step = people(500, seed), 1e-4
+    asked = roles(table, gap=0.4, **KINDS[kind])
+
+    def at(chance):
+        return solve(table, **asked, constraints=[Explore(chance)])
+
+    found, before, after = at(0.05), at(0.05 - step), at(0.05 + step)
+    left, right = (found.loss - before.loss) / step, (after.loss - found.loss) / step
+    price = found.prices["chance of 1 at least 0.05"]
+    assert left * (1 - 1e-3) - 1e-9 <= price <= right * (1 + 1e-3) + 1e-9
+    if abs(left - right) < 1e-6:
+        assert price == pytest.approx(left, rel=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["score", "individual"])
+def test_prices_of_groups_and_scores(kind):
+    """Each of several chances has a price of its own, which is its own slope."""
+    table, step = people(600, 4), 1e-4
+    asked = roles(table, gap=0.4, **KINDS[kind])
+
+    def at(first, second):
+        both = [Explore(first, groups=["f"], scores=(0.0, 0.4)), Explore(second, decision=0)]
+        return solve(table, **asked, constraints=both)
+
+    found = at(0.05, 0.03)
+    names = ["chance of 1 at least 0.05 in 'f' for scores from 0 to 0.4", "chance of 0 at least 0.03"]
+    slopes = [
+        (at(0.05 + step, 0.03).loss - found.loss) / step,
+        (at(0.05, 0.03 + step).loss - found.loss) / step,
+    ]
+    assert [found.prices[name] for name in names] == pytest.approx(slopes, rel=2e-3)
+
+
+@pytest.mark.parametrize("kind", ["score", "label", "individual"])
+def test_who_is_explored_is_counted(kind):
+    """The share is that of the people whose chance is just the one that is kept, and a sentence says it."""
+    table = people(400, 8)
+    policy = solve(table, **roles(table, gap=0.4, constraints=[Explore(0.05)], **KINDS[kind]))
+    share = float(np.isclose(odds_of(policy, table)[:, 1], 0.05, atol=1e-9).mean())
+    assert policy.share_explored(explored(policy)) == pytest.approx(share)
+    assert 0 < share < 1
+    (sentence,) = [text for text in policy.sentences() if text.startswith("Asked for: chance")]
+    assert f"{share:.2%} of the people have just that chance" in sentence
+    assert f"it adds {explored(policy).loss:.6g} to the loss" in sentence
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Beside others
+
+
+CONFLICTS = {
+    "budget": [Explore(0.3), Budget("got", at_most=0.1)],
+    "losers": [Losers(0), Explore(0.3, decision=0)],
+    "gap of groups": [Explore(0.9, groups=["f"]), Explore(0.9, decision=0, groups=["m"]), Gap("got", 0.1)],
+}
+
+
+@pytest.mark.parametrize("kind", ["score", "label", "individual"])
+@pytest.mark.parametrize("case", CONFLICTS)
+def test_conflicts_are_irreducible(kind, case):
+    """A conflict names all that is part of it; what has nothing to do with it is not named, and any one less helps."""
+    table = people(300, 9)
+    asked = roles(table, gap={}, **KINDS[kind])
+    idle = [Explore(0.01, scores=(0.0, 0.1))] if kind != "label" else [Explore(0.01, groups=["f"])]
+    if case == "gap of groups":
+        idle = []
+    with pytest.raises(InfeasibleError) as raised:
+        solve(table, **asked, constraints=[*idle, *CONFLICTS[case]])
+    assert len(raised.value.conflict) == len(CONFLICTS[case])
+    assert all("0.01" not in words for words in raised.value.conflict)
+    for one in CONFLICTS[case]:
+        solve(table, **asked, constraints=[*idle, *(other for other in CONFLICTS[case] if other is not one)])
+
+
+def test_a_conflict_that_it_is_no_part_of_does_not_name_it():
+    """What cannot be met anyway is said without the chance."""
+    table = people(300, 9)
+    for kind in ("score", "individual"):
+        impossible = [Budget("got", at_most=0.1), Budget("got", at_least=3.0), Explore(0.01)]
+        with pytest.raises(InfeasibleError) as raised:
+            solve(table, **roles(table, gap={}, constraints=impossible, **KINDS[kind]))
+        assert len(raised.value.conflict) == 2
+        assert not any("chance" in text for text in raised.value.conflict)
+
+
+@pytest.mark.parametrize("kind", ["score", "individual"])
+def test_chances_that_are_more_than_one(kind):
+    """Chances of several decisions that are together more than 1 are refused, and only those are named."""
+    table = people(100, 1, 3)
+    three = [Explore(0.6, decision=0), Explore(0.5, decision=1), Explore(0.05), Explore(0.1, decision=1)]
+    with pytest.raises(InfeasibleError) as raised:
+        solve(table, **roles(table, gap={}, constraints=three, **KINDS[kind]))
+    assert sorted(raised.value.conflict) == ["chance of 0 at least 0.6", "chance of 1 at least 0.5"]
+    just = [Explore(0.5, decision=0), Explore(0.3, decision=1), Explore(0.2)]
+    policy = solve(table, **roles(table, gap={}, constraints=just, **KINDS[kind]))
+    assert odds_of(policy, table) == pytest.approx(np.tile([0.5, 0.3, 0.2], (100, 1)), abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["score", "individual"])
+def test_it_holds_everywhere_on_a_frontier(kind):
+    """Every policy of the frontier keeps the chance, and its loss is that of solving at its gap."""
+    table = people(400, 10)
+    asked = roles(table, constraints=[Explore(0.1)], **KINDS[kind])
+    line = frontier(table, **asked)
+    for policy in (*line.policies, line.at(gap=0.3)):
+        assert odds_of(policy, table)[:, 1].min() >= 0.1 - 1e-12
+        assert Policy.from_json(policy.to_json()).explore == policy.explore
+    assert line.at(gap=0.3).loss == pytest.approx(solve(table, **asked, gap=0.3).loss, abs=1e-3)
+    if kind == "score":
+        assert line.at(gap=0.3).loss == pytest.approx(solve(table, **asked, gap=0.3).loss, abs=1e-9)
+
+
+def test_it_does_not_move(refuses):
+    """A frontier along the chance is refused by name."""
+    table, one = people(100), Explore(0.1)
+    with refuses(ConstraintError, "does not move", remedy="single limit"):
+        frontier(table, **roles(table, constraints=[one], move=one))
+
+
+def test_sums_do_not_know_what_is_favourable():
+    """Of moments it is the last class unless it is said; of a table, the favourable one."""
+    table = people(200, 3)
+    told = {name: part for name, part in roles(table).items() if name != "random_state"}
+    sums = moments(table, **told, favourable=0)
+    assert list(solve(sums, gap={}, constraints=[Explore(0.1)]).prices) == ["chance of 1 at least 0.1"]
+    policy = solve(table, **roles(table, gap={}, constraints=[Explore(0.1)], favourable=0))
+    assert list(policy.prices) == ["chance of 0 at least 0.1"]
+    assert policy.favourable == 0
+    line = frontier(table, **roles(table, constraints=[Explore(0.1)], favourable=0))
+    assert all(odds_of(policy, table)[:, 0].min() >= 0.1 - 1e-12 for policy in line.policies)
+
+
+@pytest.mark.parametrize("engine", ["polars lazy"])
+@pytest.mark.parametrize("kind", ["score", "individual"])
+def test_on_an_engine(kind, engine):
+    """Rows that stay where they are lead to the same chances, prices and people."""
+    table = people(300, 11)
+    calibrated = {"policy": "score"} if kind == "score" else {"policy": "individual"}
+    asked = roles(table, gap=0.5, constraints=[Explore(0.1, scores=(0.0, 0.4))], **calibrated)
+    lazy, here = solve(pl.from_pandas(table).lazy(), **asked), solve(table, **asked)
+    assert odds_of(lazy, table)[table["p1"] < 0.4, 1].min() >= 0.1 - 1e-15
+    tolerance = 1e-9 if kind == "score" else 0.02  # calibration counts scores in bins there
+    assert lazy.loss == pytest.approx(here.loss, abs=tolerance)
+    assert list(lazy.prices.values()) == pytest.approx(list(here.prices.values()), abs=10 * tolerance)
+    assert lazy.share_explored(explored(lazy)) == pytest.approx(here.share_explored(explored(here)), abs=0.05)
+
+
+def test_an_answer_that_does_not_keep_it_fails_its_check():
+    """The probabilities themselves are looked at, not only the means that they make."""
+    from felicific._problem.rows import rows_of
+    from felicific._program.highs import run_model
+    from felicific._program.model import build, policy_of
+
+    table = people(200, 12)
+    told = {name: part for name, part in roles(table).items() if name != "random_state"}
+    sums = moments(table, **told).joined()
+    program = build(sums, rows_of([Explore(0.1)], sums))
+    free = run_model(replace(program, rows=[]), [])
+    q = policy_of(replace(program, rows=[]), free.columns)
+    objective = float(free.columns[: len(program.cost)] @ program.cost)
+    with pytest.raises(SolverError, match="chance of 1 at least"):
+        check_solution(program, sums.evaluate(q), q, objective)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Of a classifier
+
+
+TABLE = people(1200, 13)
+MODEL = FrozenEstimator(LogisticRegression().fit(TABLE[["p1", "loan"]], TABLE["y"]))
+
+
+def fair(**settings):
+    told = {
+        "happiness": "decision * loan",
+        "gap": 0.5,
+        "sensitive_features": "g",
+        "random_state": 0,
+        "key": "id",
+    }
+    model = FairClassifier(MODEL, **told | {"constraints": [Explore(0.05)]} | settings)
+    return model.fit(TABLE[["p1", "loan", "g", "id"]], TABLE["y"])
+
+
+@pytest.mark.parametrize("kind", ["score", "label", "soft-label", "individual"])
+def test_a_classifier_keeps_it_wherever_it_moves(kind):
+    """Fitted, moved along its frontier, recalibrated and stored, everybody keeps the chance."""
+    X = TABLE[["p1", "loan", "g", "id"]]
+    model = fair(policy=kind, change_cost=0.0)
+    for one in (model, model.at(gap=1.0), model.recalibrate(X[::2])):
+        odds = one.policy_.odds(model.estimator_.predict_proba(X[["p1", "loan"]]), X["g"], X)
+        assert odds[:, 1].min() >= 0.05 - 1e-12
+        assert len(one.policy_.explore) == 1
+    stored = pickle.loads(pickle.dumps(model))
+    assert stored.policy_.to_json() == model.policy_.to_json()
+
+
+def test_a_safe_fit_keeps_it_untested():
+    """It holds by construction, so the rows held out have nothing to show of it."""
+    model = fair(gap=2.5, confidence=0.9)
+    assert not any("chance" in text for text in str(model.certificate_).splitlines())
+    assert model.policy_.reached["chance of 1 at least 0.05"] >= 0.05 - 1e-12
+
+
+def test_the_report_and_an_audit_know_of_it():
+    """The page says what was asked for, and an audit of the classifier measures what it does."""
+    model, others = fair(), people(600, 14)
+    X = others[["p1", "loan", "g", "id"]]
+    content = model.report(X, others["y"]).to_dict()
+    assert "chance of 1 at least 0.05" in content["policy"]["constraints"]
+    found = audit(model, X, others["y"])
+    odds = model.policy_.odds(model.estimator_.predict_proba(X[["p1", "loan"]]), X["g"], X)
+    for g in "fm":
+        mean = float((odds[:, 1] * X["loan"])[X["g"] == g].mean())
+        assert found["decision * loan"].means[g].estimate == pytest.approx(mean)
+
+
+def test_the_same_chance_twice_is_once():
+    """What is asked for twice is remembered, charged and priced once."""
+    table = people(200, 3)
+    for kind in ("score", "individual"):
+        asked = roles(table, gap=0.3, **KINDS[kind])
+        once, twice = (solve(table, **asked, constraints=[Explore(0.1)] * k) for k in (1, 2))
+        assert twice.explore == once.explore
+        assert twice.prices == pytest.approx(once.prices, rel=1e-9)
+
+
+def test_losers_beside_it():
+    """The price of losers is that of policies that keep the chance too."""
+    for row in fair(gap=0.2).price_of_losers():
+        assert row.loss is None or row.loss >= fair(gap=0.2, constraints=[]).price_of_losers()[0].loss - 1e-9
+
+
+def test_without_a_key_one_warning():
+    """Content keys repeat, so one warning says that the odds may not be the odds; with a key there is none."""
+    with pytest.warns(LotteryWarning, match="Explore") as found:
+        fair(key=None)
+    assert len(found) == 1
+    assert "key=" in str(found[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fair()
+        fair(key=None, constraints=[])
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Bad input and files
+
+
+@pytest.mark.parametrize("chance", [0.0, 1.0, -0.1, 1.5, math.nan, "0.1", True, None])
+def test_no_chance(refuses, chance):
+    """What is no chance between 0 and 1 is refused, and shown."""
+    with refuses(ConstraintError, repr(chance), remedy="between 0 and 1"):
+        Explore(chance)
+
+
+@pytest.mark.parametrize(
+    "scores", [0.3, (0.3,), (0.5, 0.3), (0.3, 0.3), (-0.1, 0.5), (0.2, 1.2), "ab", ("a", "b")]
+)
+def test_no_range_of_scores(refuses, scores):
+    """What is no pair of rising scores is refused, and shown."""
+    with refuses(ConstraintError, repr(scores), remedy="least and the largest"):
+        Explore(scores=scores)
+
+
+@pytest.mark.parametrize("groups", ["f", [], 3])
+def test_no_groups(refuses, groups):
+    """What is no list of groups is refused."""
+    with refuses(ConstraintError, repr(groups), remedy="list"):
+        Explore(groups=groups)
+
+
+@pytest.mark.parametrize("kind", ["score", "individual"])
+def test_unknown_names(refuses, kind):
+    """A decision or a group that there is not is named, with those that there are."""
+    table = people(50)
+    for one, word, known in ((Explore(decision=7), "7", "0, 1"), (Explore(groups=["x"]), "'x'", "'f', 'm'")):
+        with refuses(ConstraintError, word, remedy=known):
+            solve(table, **roles(table, constraints=[one], **KINDS[kind]))
+
+
+def test_what_cannot_be_seen(refuses):
+    """Groups of a policy that sees none, scores of one that sees none, and of three classes, are refused by name."""
+    table, three = people(50), people(50, 0, 3)
+    blind = {"group_at_predict": False, "policy": "score"}
+    with refuses(ConstraintError, "does not see the group", remedy="groups="):
+        solve(table, **roles(table, constraints=[Explore(groups=["f"])], **blind))
+    for kind in ("label", "soft-label"):
+        with refuses(ConstraintError, "sees no score", remedy="scores="):
+            solve(table, **roles(table, constraints=[Explore(scores=(0.1, 0.2))], policy=kind))
+    with refuses(ConstraintError, "3 classes", remedy="scores="):
+        solve(three, **roles(three, constraints=[Explore(scores=(0.1, 0.2))]))
+
+
+def test_rounded_decisions_explore_nothing(refuses):
+    """Without the lottery there is no chance to keep."""
+    with refuses(ConstraintError, "randomize", remedy="randomize=True"):
+        fair(randomize=False)
+
+
+def test_a_file_that_promises_more_than_it_keeps_is_refused():
+    """The chances of a file are checked against its probabilities."""
+    from felicific._documents import checksum
+
+    table = people(100)
+    policy = solve(table, **roles(table, gap={}, constraints=[Explore(0.1)]))
+    content = json.loads(policy.to_json())
+
+    def sealed(**parts):
+        body = {
+            name: part
+            for name, part in (content | parts).items()
+            if name not in ("format", "version", "sha256")
+        }
+        return json.dumps(content | parts | {"sha256": checksum(body)})
+
+    (one,) = content["explore"]
+    assert Policy.from_json(sealed(explore=[one])).explore == policy.explore
+    broken = ({"at_least": 0.2}, {"decision": 2}, {"groups": []}, {"groups": [5]}, {"scores": [0.4, 0.1]},
+              {"share": 2.0}, {"words": 3}, {"more": 1})  # fmt: skip
+    for part in broken:
+        with pytest.raises(PolicyFileError):
+            Policy.from_json(sealed(explore=[one | part]))
+    with pytest.raises(PolicyFileError):
+        Policy.from_json(sealed(favourable=2))
+    old = {name: part for name, part in content.items() if name not in ("explore", "favourable")}
+    content = old
+    assert Policy.from_json(sealed()).explore == ()

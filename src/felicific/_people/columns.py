@@ -19,6 +19,7 @@ from felicific._tables.memory import (
     column_names,
     count_rows,
     distinct,
+    exact_array,
     is_frame,
     null_rows,
     take_column,
@@ -304,6 +305,7 @@ def without_missing(labels: Array | None, weight: Floats | None) -> Array | None
     if not len(lost):
         return labels
     held = np.delete(labels, lost)
+    held = exact_array(held.tolist()) if held.dtype.kind == "O" else held
     whole = held.dtype.kind == "f" and bool((held == np.rint(held)).all())
     return held.astype(np.int64) if whole else held
 

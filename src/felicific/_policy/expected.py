@@ -111,7 +111,9 @@ def outlook(policy: Policy) -> str:
         for one, number in zip(each, _expected(policy, each, None), strict=True)
     ]
     between = f" between all{' known' if policy.unknown is not None else ''} groups" if asked else ""
-    return f"{text}{between} must be expected{''.join(f', and {part}' for part in asked)}."
+    open_ones = any(component.ends for component in policy.components)
+    hidden = ", if nothing is hidden" if open_ones else ""
+    return f"{text}{between} must be expected{''.join(f', and {part}' for part in asked)}{hidden}."
 
 
 def gaps_in_words(policy: Policy, gaps: Mapping[str, float], digits: int = 6) -> str:

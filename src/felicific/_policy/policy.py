@@ -596,7 +596,9 @@ class Policy(ABC):
     def _achieved(self) -> list[str]:
         whom = self._whom
         what = ("expected " if self.expected else "") + loss_words(self.basis.loss_name)
-        found = [f"{whom.capitalize()}, the {what} is {loss_text(self.basis.loss_name, self.loss, 6)}."]
+        name, least = self.basis.loss_name, self.basis.least_loss
+        best = "" if least is None else f" at worst, and {loss_text(name, least, 6)} at best"
+        found = [f"{whom.capitalize()}, the {what} is {loss_text(name, self.loss, 6)}{best}."]
         for j, component in enumerate(self.components):
             means = ", ".join(
                 f"{'of nobody' if math.isnan(mean) else component.quantity(mean)} in group {group!r}"
@@ -606,7 +608,8 @@ class Policy(ABC):
             negligible = self.outcome.gaps[j] <= 1e-12 * np.nanmax(np.abs(self.outcome.means[:, j]))
             gap = component.quantity(0.0 if negligible else float(self.outcome.gaps[j]))
             mean = "Expected mean" if self.expected else "Mean"
-            ending = "" if component.aside else f": a gap of {gap}"
+            worst = " at worst" if component.ends else ""
+            ending = "" if component.aside else f": a gap of {gap}{worst}"
             found.append(f"{mean} {component.name!r} is {means}{ending}.")
         if self.labels is not None:
             found += self.labels.sentences()
@@ -632,7 +635,10 @@ class Policy(ABC):
 
     def story(self) -> list[str]:
         """What tuning did and what fairness did, apart: from today to the best without requirements, and on to this."""
-        return three_points(self.components, self.wording.groups, self.basis.loss_name, self.outcomes)
+        told = three_points(self.components, self.wording.groups, self.basis.loss_name, self.outcomes)
+        if self.labels is None or self.labels.hidden == 1:
+            return told
+        return [*told, f"What looks at the label is said at worst, {self.labels.condition}."]
 
     def premises(self) -> list[str]:
         """What to know of the loss, the means and the gaps that it states for the people it was fitted on."""

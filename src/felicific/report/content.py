@@ -30,6 +30,7 @@ from felicific._problem.change import EVERY_GROUP_LOSES, losing, remedy_of
 from felicific._problem.criteria import CRITERIA
 from felicific._problem.happiness import Counted, Happiness
 from felicific._problem.problem import Problem
+from felicific._program.known_labels import SOURCES, KnownLabels
 from felicific._program.moments import Outcome
 from felicific._tables.memory import all_columns, is_frame
 from felicific._typing import Floats
@@ -117,6 +118,7 @@ def describe_choice(
         "notes": [*notes],
         "points": {name: write_outcome(point) for name, point in policy.outcomes.items()},
         "story": policy.story(),
+        "labels": None if policy.labels is None else _labels(policy.labels),
         "losers": [
             {
                 "at_most": row.at_most,
@@ -126,6 +128,22 @@ def describe_choice(
             for row in losers
         ],
         "reproduce": reproduce(tried, command),
+    }
+
+
+def _labels(known: KnownLabels) -> dict[str, Any]:
+    """Who has a label, group by group, and what is supposed of the others."""
+    numbers = ("share", "standing", "effective", "below")
+    return {
+        "groups": plain_all(known.groups),
+        "label": plain(known.classes[-1]),
+        **{name: _numbers(getattr(known, name)) for name in numbers},
+        "seen": _numbers(known.seen[:, -1]),
+        "imputed": _numbers(known.imputed[:, -1]),
+        "source": SOURCES[known.source],
+        "hidden": plain(known.hidden) if math.isfinite(known.hidden) else "inf",
+        "condition": known.condition if known.hidden > 1 else "",
+        "cautions": known.cautions(),
     }
 
 

@@ -51,6 +51,7 @@ def make_view(content: Content) -> dict[str, Any]:
         "points": _points(content, names) if chosen else [],
         "gainers": [clean(_said(content, text), 600) for text in content.get("story", ())[2:]],
         "losers": _losers(content, names),
+        "labels": _unlabelled(content),
         "premises": content["policy"]["premises"] if chosen else [],
         "outlook": _outlook(content) if chosen else "",
         "versions": list(content["reproduce"]["versions"].items()),
@@ -108,6 +109,42 @@ def _about(content: Content, names: Names) -> list[str]:
     aim = "accuracy, the share of decisions that equal the true label" if names.accuracy else "a small loss"
     found.append(f"What the decision maker wants is {aim}.")
     return found
+
+
+def _unlabelled(content: Content) -> dict[str, Any] | None:
+    """Who has no label, as rows of a table and sentences; None where everybody has one."""
+    known = content.get("labels")
+    if known is None:
+        return None
+    rows = [
+        (
+            name,
+            percent(1.0 - share, 1) if share is not None else "nobody",
+            percent(seen, 1) if seen is not None else "",
+            percent(supposed, 1) if supposed is not None else "",
+            percent(standing, 0),
+            count(effective),
+        )
+        for name, share, seen, supposed, standing, effective in zip(
+            labels(known["groups"]),
+            *(known[part] for part in ("share", "seen", "imputed", "standing", "effective")),
+            strict=True,
+        )
+    ]
+    worst = (
+        f"Numbers that look at the label are the worst case {known['condition']}."
+        if known["condition"]
+        else ""
+    )
+    return {
+        "label": clean(str(known["label"])),
+        "rows": rows,
+        "lines": [
+            f"{known['source']}.",
+            *([worst] if worst else []),
+            *(clean(text, 400) for text in known["cautions"]),
+        ],
+    }
 
 
 def _measures(content: Content, names: Names) -> list[dict[str, str]]:

@@ -1,0 +1,273 @@
+"""FairClassifier where labels are missing: wiring, what it shows, and what it says."""
+
+import math
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+
+from felicific import Explore, FairClassifier, MissingLabels, Score, moments, solve
+from felicific.exceptions import DataError, PolicyWarning
+
+FEATURES = ["x1", "x2"]
+
+
+def lending(n=3000, seed=0, steep=0.7):
+    """People, their true labels, and who has one by an officer whose chances are known."""
+    rng = np.random.default_rng(seed)
+    z = rng.integers(0, 2, n)
+    x1, x2 = rng.normal(-0.3 * z, 1.0), rng.normal(size=n)
+    truth = (rng.random(n) < 1 / (1 + np.exp(-(x1 + 0.7 * x2 + 0.4)))).astype(int)
+    odds = 1 / (1 + np.exp(-steep * (x1 + 0.7 * x2 - 0.5 * z + 0.5)))
+    X = pd.DataFrame(
+        {
+            "x1": x1,
+            "x2": x2,
+            "group": np.array(["A", "B"], dtype=object)[z],
+            "amount": np.exp(rng.normal(9, 0.5, n)),
+            "id": np.arange(n),
+            "odds": odds,
+        }
+    )
+    return X, truth, np.where(rng.random(n) < odds, truth, np.nan)
+
+
+X, TRUTH, Y = lending()
+MODEL = FrozenEstimator(LogisticRegression().fit(lending(seed=9)[0][FEATURES], lending(seed=9)[1]))
+
+
+def fair(**more):
+    settings = {
+        "happiness": "equal_opportunity",
+        "gap": 0.02,
+        "sensitive_features": "group",
+        "key": "id",
+        "random_state": 0,
+        "missing_labels": "explained",
+    }
+    return FairClassifier(MODEL, **settings | more)
+
+
+@pytest.mark.parametrize("kind", ["score", "label", "individual"])
+@pytest.mark.parametrize("said", ["explained", MissingLabels(odds="odds")])
+def test_every_kind_of_policy_is_near_the_fit_to_all_labels(kind, said):
+    """What is stated is near what the policy does to everybody's true labels; leaving people out is not."""
+    fitted = fair(policy=kind, missing_labels=said, change_cost=0).fit(X, Y)
+    odds = fitted.predict_proba(X)
+    loss = float(np.mean(1.0 - odds[np.arange(len(X)), TRUTH]))
+    assert fitted.loss_ == pytest.approx(loss, abs=0.04)
+    assert fitted.gaps_["equal_opportunity"] <= 0.02 + 1e-9
+    known = fitted.labels_
+    assert known.source == ("odds" if said != "explained" else "model")
+    assert known.people.sum() == len(X)
+    assert known.labelled.sum() == np.isfinite(Y).sum()
+    assert (known.imputed[:, 1] < known.seen[:, 1]).all()  # the officer took the better ones
+    assert "No label" in str(fitted.policy_)
+
+
+def test_known_odds_are_those_of_solve():
+    """The sums are the same as those of a table of scores with a column of odds."""
+    fitted = fair(policy=Score(cells=30), missing_labels=MissingLabels(odds="odds"), change_cost=0).fit(X, Y)
+    table = X.assign(y=Y, p=MODEL.predict_proba(X[FEATURES])[:, 1])
+    policy = solve(
+        table,
+        proba="p",
+        y="y",
+        sensitive_features="group",
+        happiness="equal_opportunity",
+        gap=0.02,
+        policy=Score(cells=30),
+        missing_labels=MissingLabels(odds="odds"),
+        random_state=0,
+    )
+    assert fitted.loss_ == pytest.approx(policy.loss, abs=1e-12)
+    assert fitted.policy_.labels.to_dict() == policy.labels.to_dict()
+
+
+def test_nothing_changes_where_no_label_is_missing():
+    """With complete labels, bit for bit the fit without missing_labels, and no labels_."""
+    plain = fair(missing_labels=None).fit(X, TRUTH)
+    said = fair().fit(X, TRUTH)
+    assert said.policy_.to_json() == plain.policy_.to_json()
+    assert not hasattr(said, "labels_")
+
+
+def test_the_odds_column_is_read_at_the_fit_alone():
+    """Neither the model nor predict sees it, and people without it are decided about as people with it."""
+    said = fair(missing_labels=MissingLabels(odds="odds")).fit(X, Y)
+    assert "odds" not in said.feature_names_in_
+    assert (said.predict(X) == said.predict(X.drop(columns="odds"))).all()
+    free = FairClassifier(
+        LogisticRegression(),
+        happiness="equal_opportunity",
+        gap=0.05,
+        sensitive_features="group",
+        missing_labels=MissingLabels(odds="odds"),
+        random_state=0,
+    ).fit(X[[*FEATURES, "odds"]].assign(group=(X["group"] == "B").astype(int)), Y)
+    assert list(free.estimator_.feature_names_in_) == [*FEATURES, "group"]
+    assert free.predict(X[FEATURES].assign(group=(X["group"] == "B").astype(int))[:5]).shape == (5,)
+
+
+def test_an_unfitted_model_learns_from_the_labelled_and_is_tried_on_all():
+    """Labels of the unlabelled are never looked at, whatever stands there; folds are over all rows."""
+    people = X[[*FEATURES, "group", "amount"]]
+    kinds = [Y, np.where(np.isnan(Y), None, Y).astype(object), pd.Series(Y), pd.array(Y, dtype="Int64")]
+    fits = [
+        FairClassifier(
+            HistGradientBoostingClassifier(max_iter=10, random_state=0, categorical_features=["group"]),
+            happiness="decision * amount",
+            gap=100.0,
+            policy="score",
+            sensitive_features="group",
+            missing_labels="explained",
+            random_state=0,
+        ).fit(people.assign(group=(people["group"] == "B").astype(int)), y)
+        for y in kinds
+    ]
+    assert len({one.policy_.loss for one in fits}) == 1
+    assert fits[0].classes_.tolist() == [0, 1]
+
+
+def test_labels_of_text_and_rows_of_weight_zero():
+    """Labels may be text, and a row of weight 0 is absent, whatever its label and odds."""
+    words = np.where(np.isnan(Y), None, np.where(Y == 1, "good", "bad"))
+    model = FrozenEstimator(LogisticRegression().fit(X[FEATURES], np.where(TRUTH == 1, "good", "bad")))
+    settings = {
+        "happiness": "equal_opportunity",
+        "gap": 0.02,
+        "sensitive_features": "group",
+        "random_state": 0,
+    }
+    settings |= {"missing_labels": MissingLabels(odds="odds"), "policy": "score", "change_cost": 0}
+    plain = FairClassifier(model, **settings).fit(X, words)
+    more = pd.concat([X, X[:20].assign(odds=np.nan)])
+    weight = np.append(np.ones(len(X)), np.zeros(20))
+    again = FairClassifier(model, **settings).fit(more, np.append(words, ["bad"] * 20), sample_weight=weight)
+    assert again.loss_ == plain.loss_
+    twice = FairClassifier(model, **settings).fit(X, words, sample_weight=np.full(len(X), 2.0))
+    double = FairClassifier(model, **settings).fit(pd.concat([X, X]), np.append(words, words))
+    assert twice.loss_ == pytest.approx(double.loss_, abs=1e-12)
+    np.testing.assert_allclose(twice.labels_.effective, double.labels_.effective)
+
+
+def test_what_is_hidden_is_a_range():
+    """The loss at hidden=2 is worse than at 1, and its range holds it; at() needs no new fit."""
+    said = fair(
+        happiness="decision * amount", gap=0.0, missing_labels=MissingLabels(odds="odds"), policy="score"
+    )
+    one = said.fit(X, Y)
+    two = one.at(hidden=2)
+    again = fair(
+        happiness="decision * amount",
+        gap=0.0,
+        missing_labels=MissingLabels(odds="odds", hidden=2),
+        policy="score",
+        change_cost=one.change_cost_,
+    ).fit(X, Y)
+    assert two.loss_ == pytest.approx(again.loss_, abs=1e-9)
+    assert two.loss_range_[0] <= one.loss_ <= two.loss_ == two.loss_range_[1]
+    assert one.at(hidden=math.inf).loss_ >= two.loss_
+    assert "at worst" in str(two.policy_)
+    assert two.at(gap=500.0).loss_ <= two.loss_
+    assert two.missing_labels.hidden == 2
+    with pytest.raises(DataError, match="nothing is hidden"):
+        fair(missing_labels=None).fit(X, TRUTH).at(hidden=2)
+    bounded = fair(
+        happiness="decision * amount", missing_labels=MissingLabels(hidden=2), policy="individual", gap=100.0
+    )
+    free = fair(happiness="decision * amount", policy="individual", gap=100.0).fit(X, Y)
+    assert bounded.fit(X, Y).loss_ > free.loss_
+    with pytest.raises(DataError, match="looks at the label"):
+        fair(missing_labels=MissingLabels(hidden=2), policy="individual").fit(X, Y)
+
+
+def test_a_fitted_classifier_is_stored_and_recalibrated():
+    """What was supposed of labels survives a file, and new people without labels are met."""
+    said = fair(happiness="decision * amount", gap=50.0).fit(X, Y)
+    back = pickle.loads(pickle.dumps(said))
+    assert (back.predict(X) == said.predict(X)).all()
+    assert back.labels_.to_dict() == said.labels_.to_dict()
+    new = lending(seed=4)[0]
+    assert said.recalibrate(new).gaps_["decision * amount"] <= 50.0 + 1e-6
+
+
+def test_labels_nobody_looks_at_may_be_missing():
+    """With loss="changes" and happiness that ignores the label, a missing one is no error, and nothing is supposed."""
+    asked = {"happiness": "decision * amount", "loss": "changes", "gap": 100.0, "missing_labels": None}
+    found = fair(**asked).fit(X, Y)
+    assert found.loss_ == fair(**asked).fit(X).loss_
+    assert not hasattr(found, "labels_")
+
+
+def test_errors_say_what_to_do():
+    """Nothing said, a classifier that knows no chances, odds of another length, nobody alike."""
+    with pytest.raises(DataError, match="Leaving them out would fit the policy"):
+        fair(missing_labels=None).fit(X, Y)
+    with pytest.raises(DataError, match="has no predict_proba"):
+        fair(missing_labels=MissingLabels(odds=RidgeClassifier())).fit(X, Y)
+    with pytest.raises(DataError, match="odds for"):
+        fair(missing_labels=MissingLabels(odds=np.full(5, 0.5))).fit(X, Y)
+    with pytest.raises(DataError, match="nothere"):
+        fair(missing_labels=MissingLabels(odds="nothere")).fit(X, Y)
+    score = MODEL.predict_proba(X[FEATURES])[:, 1]
+    cut = np.where(score > 0.55, TRUTH, np.nan)
+    with pytest.raises(DataError, match="nobody alike has a label") as error:
+        fair().fit(X, cut)
+    assert "Explore(...)" in str(error.value)
+    with pytest.raises(DataError, match="missing_labels is"):
+        fair(missing_labels="missing at random").fit(X, Y)
+
+
+def test_doubtful_overlap_warns_once():
+    """Where those with a label stand for few of the others, one warning says so, and the printed object too."""
+    people, truth, _ = lending(8000)
+    rng = np.random.default_rng(5)
+    chance = (1 / (1 + np.exp(-1.1 * (people["x1"] + 0.7 * people["x2"])))).to_numpy()
+    y = np.where(rng.random(len(people)) < chance, truth, np.nan)
+    y[chance < 0.15] = np.nan
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        found = fair(happiness="decision * amount", gap=500.0).fit(people, y)
+    assert 0.6 < found.labels_.standing.min() < 0.9
+    said = [str(warning.message) for warning in told if issubclass(warning.category, PolicyWarning)]
+    assert len(said) == 1
+    assert "nobody alike was seen" in said[0]
+    assert "nobody alike was seen" in str(found.policy_)
+
+
+def test_the_loop_decides_observes_and_fits_again():
+    """Odds of a policy that explores are the odds with which labels are seen: the next fit takes them as they are."""
+    people, _, y = lending(4000, seed=6)
+    first = fair(constraints=[Explore(at_least=0.05)]).fit(people.drop(columns="odds"), y)
+    new, later, _ = lending(4000, seed=7)
+    scores = MODEL.predict_proba(new[FEATURES])[:, 1]
+    table = new.drop(columns="odds").assign(score=scores)
+    decided = first.policy_.apply(table, proba="score", sensitive_features="group", key="id", odds=True)
+    assert decided["odds"].min() >= 0.05 - 1e-12
+    seen = np.where(decided["decision"] == 1, later, np.nan)
+    again = fair(missing_labels=MissingLabels(odds="odds"), constraints=[Explore(at_least=0.05)]).fit(
+        decided.drop(columns=["decision", "score"]), seen
+    )
+    assert again.labels_.source == "odds"
+    assert abs(again.labels_.standing - 1).max() < 0.6
+    wrong = decided.assign(odds=(decided["odds"] * 0.8).clip(lower=0.01)).drop(columns=["decision", "score"])
+    with pytest.raises(DataError, match="not the odds with which labels were seen"):
+        fair(missing_labels=MissingLabels(odds="odds")).fit(wrong, seen)
+
+
+def test_sums_of_sites_are_those_of_one_table():
+    """moments(...) of parts with missing labels add to what one fit sees."""
+    table = X.assign(y=Y, p=MODEL.predict_proba(X[FEATURES])[:, 1])
+    asked = {"proba": "p", "y": "y", "sensitive_features": "group", "happiness": "decision * amount"}
+    asked |= {"missing_labels": "explained"}
+    whole = solve(moments(table, **asked), gap=0.0, random_state=0)
+    parts = solve(
+        sum(moments(part, **asked) for part in (table[:1000], table[1000:])), gap=0.0, random_state=0
+    )
+    assert parts.loss == pytest.approx(whole.loss, abs=1e-9)

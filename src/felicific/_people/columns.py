@@ -15,11 +15,11 @@ from felicific._problem.missing_labels import MissingLabels
 from felicific._problem.problem import as_classes
 from felicific._tables.groups import attributes_of, check_missing_group, groups_of_present
 from felicific._tables.memory import (
+    as_objects,
     as_vector,
     column_names,
     count_rows,
     distinct,
-    exact_array,
     is_frame,
     null_rows,
     take_column,
@@ -305,7 +305,7 @@ def without_missing(labels: Array | None, weight: Floats | None) -> Array | None
     if not len(lost):
         return labels
     held = np.delete(labels, lost)
-    held = exact_array(held.tolist()) if held.dtype.kind == "O" else held
+    held = as_objects(held.tolist()) if held.dtype.kind == "O" else held
     whole = held.dtype.kind == "f" and bool((held == np.rint(held)).all())
     return held.astype(np.int64) if whole else held
 

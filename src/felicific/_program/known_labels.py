@@ -17,6 +17,7 @@ SOURCES = {
     "odds": "known odds",
     "model": "a model of who has a label, by group and cross-fitted",
     "score": "score and group alone",
+    "decision": "decision and group alone",
 }
 
 #: Of estimated chances: below this standing ratio, or with fewer effective labels, nothing can be said; below the
@@ -40,8 +41,8 @@ class KnownLabels:
     ----------
     groups, classes : tuple
         The groups, and the labels that there are.
-    source : {"odds", "model", "score"}
-        Where the chances of having a label come from: known, by a model, or by score and group alone.
+    source : {"odds", "model", "score", "decision"}
+        Where the chances of having a label come from: known, by a model, or by group and score, or decision, alone.
     hidden, clip : float
         As :class:`felicific.MissingLabels` has them.
     people, labelled : array of shape (groups,)

@@ -293,7 +293,7 @@ class _Asked:
         self.said_loss = self.loss is not None
 
     def needs_labels(self, problem: Problem, columns: Columns) -> bool:
-        """Whether missing labels are an error where nobody says why: not if only a loss that was not named needs any."""
+        """Whether missing labels are an error if nobody says why: not where only a loss that nobody named needs any."""
         said = self.said_loss or columns.missing_labels is not None
         return said or any(happiness.looks_at_y for happiness in problem.happiness)
 

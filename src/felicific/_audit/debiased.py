@@ -65,6 +65,8 @@ class Debiased:
         How many fold reasons outside the table may change the odds of having a label.
     parts : dict of int to Supposed
         The components that look at labels, by position; the loss stands behind all components.
+    by_odds : bool
+        Whether the chance of having a label is known, and not estimated.
     """
 
     labels: Codes
@@ -72,11 +74,13 @@ class Debiased:
     standing: Floats
     hidden: float
     parts: Mapping[int, Supposed]
+    by_odds: bool = False
 
     def take(self, rows: Codes | Truths) -> Debiased:
         """Some of the people."""
         parts = {j: part.take(rows) for j, part in self.parts.items()}
-        return Debiased(self.labels[rows], self.chances[rows], self.standing[rows], self.hidden, parts)
+        kept = self.labels[rows], self.chances[rows], self.standing[rows]
+        return Debiased(*kept, self.hidden, parts, self.by_odds)
 
     def changed(self, before: Debiased, shift: Floats) -> Debiased:
         """What is worth more than before; ``shift`` is by how much the origins of the components are apart."""

@@ -503,8 +503,8 @@ def debiased_people(people: People, parts: dict[int, Supposed]) -> Debiased:
     assert people.chances is not None, "it is known how likely each label is"
     assert people.label_odds is not None, "it is known how likely a label was"
     assert people.missing is not None, "labels may be missing"
-    standing = stands_for(people, people.label_odds)
-    return Debiased(people.labels, people.chances, standing, people.missing.hidden, parts)
+    standing, said = stands_for(people, people.label_odds), people.missing
+    return Debiased(people.labels, people.chances, standing, said.hidden, parts, bool(said.columns))
 
 
 def supposed_worth(

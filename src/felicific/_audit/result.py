@@ -439,7 +439,8 @@ def interval_to_dict(interval: Interval) -> dict[str, Any]:
 
 def _labels_to_dict(labels: KnownLabels) -> dict[str, Any]:
     """Who has a label, as plain data."""
-    hidden = "inf" if math.isinf(labels.hidden) else labels.hidden
+    hidden: dict[str, Any] = {"hidden": "inf" if math.isinf(labels.hidden) else labels.hidden}
+    hidden |= {"condition": labels.condition} if labels.hidden > 1.0 else {}
     groups = []
     for group, known in labels.to_dict().items():
         shares = {
@@ -448,7 +449,7 @@ def _labels_to_dict(labels: KnownLabels) -> dict[str, Any]:
         }
         numbers = {name: plain(value) for name, value in known.items() if name not in shares}
         groups.append({"group": plain(group)} | numbers | shares)
-    return {"hidden": hidden, "condition": labels.condition, "groups": groups}
+    return hidden | {"groups": groups}
 
 
 def means_to_dict(means: Mapping[Any, Interval]) -> list[dict[str, Any]]:

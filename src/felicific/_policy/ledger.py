@@ -79,7 +79,7 @@ def real_ledger(problem: Problem, people: People, origin: Floats) -> Ledger:
         slot = 0 if problem.see_group else codes
         known = None if y is None else y[rows]
         truth = None if labels is None else labels[rows]
-        yield _Case(known, truth, people.group[rows], np.ones(len(codes)), slot, frozenset())
+        yield _Case(known, truth, people.group[rows], np.ones(len(codes)), slot, people.supposed)
 
     slots = 1 if problem.see_group else len(people.groups)
     ledger = _ledger(problem, slots, people.x, people.rows, cases, origin, people.today_of(slice(None)))

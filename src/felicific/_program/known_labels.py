@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from felicific._documents import check_shape, plain, read_number, read_numbers, read_values, refused
+from felicific._problem.missing_labels import condition
 from felicific._typing import Floats
 from felicific.exceptions import DataError
 
@@ -123,9 +124,7 @@ class KnownLabels:
     @property
     def condition(self) -> str:
         """What bounds hold under."""
-        if math.isinf(self.hidden):
-            return "whatever the labels of those who have none are"
-        return f"if reasons outside the table change the odds of having a label at most {self.hidden:g}-fold"
+        return condition(self.hidden)
 
     def __repr__(self) -> str:
         return "\n".join([f"KnownLabels({SOURCES[self.source]})", *self.sentences()])

@@ -158,6 +158,7 @@ def _measure(options: AuditOptions) -> Audit:
         today=people.today,
         weight_kind=people.weight_kind,
         missing_group=people.missing_group,
+        missing_labels=people.missing_labels,
         confidence=options.confidence,
         method=options.method,
         simultaneous=options.simultaneous,

@@ -269,8 +269,8 @@ def _with_same_labels(before: Audit, after: Audit) -> tuple[Audit, Audit, list[s
     earlier = told.index(before.labels.source) <= told.index(after.labels.source)
     chosen, labels = (one, before.labels) if earlier else (other, after.labels)
     said = (
-        f"The two audits differ in what they say of missing labels; that of the one {'before' if earlier else 'after'} is "
-        f"taken for both. {SOURCES[labels.source]}."
+        f"The two audits differ in what they say of missing labels; that of the one {'before' if earlier else 'after'} "
+        f"is taken for both. {SOURCES[labels.source]}."
     )
     return _believing(before, chosen), _believing(after, chosen), [said]
 

@@ -21,8 +21,8 @@ from felicific.exceptions import DataError
 FOLDS = 5
 
 #: What a model that was fitted with missing labels says of some rows of some groups, of which its probabilities are
-#: given: the chances of the labels, of shape (n, K), and of having one, of shape (n,), or None if it cannot say.
-LabelsOf: TypeAlias = Callable[[Table, Array, Floats], tuple[Floats, Floats | None]]
+#: given: the chances of the labels, of shape (n, K), and of having one, of shape (n,), each None if it cannot say.
+LabelsOf: TypeAlias = Callable[[Table, Array, Floats | None], tuple[Floats, Floats | None] | None]
 
 
 @dataclass(frozen=True)

@@ -175,7 +175,7 @@ def _needs_rows(people: People, method: Method, out: Path | None) -> bool:
         part.bounds is not None if isinstance(part, Happiness) else people.policy and part in CRITERIA
         for part in parts
     )
-    # Betting looks at one person after the other, who has a label is learnt from all, and a page names their fingerprint.
+    # Betting looks at one person after the other, who has a label is learnt from all, a page names their fingerprint.
     return (
         people.pandas
         or people.missing_labels is not None

@@ -346,6 +346,7 @@ def frame(people: People) -> tuple[pd.DataFrame, np.ndarray, dict[str, Any]]:
     """People as the library takes them, their labels with nan, and the known odds if there are any."""
     known = not np.isnan(people["odds"]).any()
     X = pd.DataFrame(columns_of(people) | ({"odds": people["odds"]} if known else {}))
+    X["id"] = np.arange(len(X))
     y = np.where(people["label"] == MISSING, np.nan, people["label"])
     return X, y, {"odds": "odds"} if known else {}
 
@@ -368,6 +369,7 @@ def fit_own(people: People, model: Any, ask: Ask, at_least: float = 0.0) -> Fitt
         group_at_predict=ask.see_group,
         missing_labels=MissingLabels(hidden=ask.hidden, **odds),
         constraints=[Explore(at_least=at_least)] if at_least else [],
+        key="id",
         random_state=0,
     ).fit(X, y)
     return Own(fair.policy_, model, fair.loss_, fair=fair)
@@ -743,13 +745,15 @@ def true_gap(fitted: Fitted, people: People) -> float:
     return float(a - b)
 
 
-#: The way of fitting, and the chance that everybody keeps. Without one, the officer goes on choosing who is seen.
-ARMS: dict[str, tuple[str, float]] = {
-    "oracle": ("oracle", 0.0),
-    "left out": ("left out", 0.0),
-    "explained": ("design", 0.0),
-    "Explore(.02)": ("design", 0.02),
-    "Explore(.05)": ("design", 0.05),
+#: The way of fitting, the chance that everybody keeps, and whether a fit takes all people that a policy has decided about
+#: or those of the last round. Without a chance, the officer goes on choosing who is seen.
+ARMS: dict[str, tuple[str, float, bool]] = {
+    "oracle": ("oracle", 0.0, False),
+    "left out": ("left out", 0.0, False),
+    "explained": ("design", 0.0, False),
+    "Explore(.02)": ("design", 0.02, False),
+    "Explore(.05)": ("design", 0.05, False),
+    "Explore(.02), all rounds": ("design", 0.02, True),
 }
 
 
@@ -759,7 +763,7 @@ def loop_world(rng: np.random.Generator, by: str, rounds: int, n: int) -> dict[s
     model = model_of(world.draw(4_000, rng))
     first, fresh = world.draw(n, rng), world.draw(FRESH, rng)
     found = {}
-    for arm, (way, at_least) in ARMS.items():
+    for arm, (way, at_least, all_rounds) in ARMS.items():
         people = first
         for round_ in range(rounds + 1):
             fitted = explored(by if way == "design" else way, people, model, ask, at_least)
@@ -767,7 +771,9 @@ def loop_world(rng: np.random.Generator, by: str, rounds: int, n: int) -> dict[s
             found[f"{arm} {round_} gap"] = true_gap(fitted, fresh)
             found[f"{arm} {round_} loss"] = loss
             found[f"{arm} {round_} off"] = abs(fitted.stated - loss)
-            people = world.draw(n, rng, fitted if at_least else None)
+            last = world.draw(n, rng, fitted if at_least else None)
+            kept = people if all_rounds and round_ else {name: column[:0] for name, column in last.items()}
+            people = {name: np.concatenate([kept[name], column]) for name, column in last.items()}
     return found
 
 

@@ -64,6 +64,11 @@ def people(n=400, classes=2):
     )
 
 
+def partly():
+    rows = people()
+    return rows.assign(repaid=rows["repaid"].where(np.random.default_rng(1).random(len(rows)) < 0.7))
+
+
 def lazy():
     return pl.from_pandas(people()).lazy()
 
@@ -134,6 +139,7 @@ REFUSED = {
     ("safe fit", "engine"): lambda: fitted(lazy(), confidence=0.9, gap=30.0),
     ("band", "engine"): lambda: banded(lazy()),
     ("audit classifier", "engine"): lambda: audited(lazy(), model()),
+    ("audit missing labels", "engine"): lambda: audited(lazy(), missing_labels="explained"),
     ("betting", "engine"): lambda: audited(lazy(), method="betting", happiness=BOUNDED),
     ("compare", "engine"): lambda: compare(audited(lazy()), audited(lazy())),
     ("alternatives", "engine"): lambda: alternatives({"today": "score"}, lazy(), "repaid", **ASKED),
@@ -197,6 +203,8 @@ HAD = {
     ("audit", "files"): lambda: audited(people(), read_back(solve(people(), **ROLES)), proba="score"),
     ("audit", "shell"): lambda: shell("audit", "--decision", "approved"),
     ("audit", "report"): lambda: audited(lazy()).to_html(),
+    ("audit missing labels", "memory"): lambda: audited(partly(), missing_labels="explained"),
+    ("audit missing labels", "report"): lambda: audited(partly(), missing_labels="unknown").to_html(),
     ("audit classifier", "memory"): lambda: audited(people(), fitted()),
     ("betting", "memory"): lambda: audited(people(), method="betting", happiness=BOUNDED),
     ("compare", "memory"): lambda: compare(audited(people()), audited(people())),

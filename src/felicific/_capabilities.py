@@ -140,6 +140,12 @@ CAPABILITIES: tuple[Capability, ...] = (
     _row("clusters", "`cluster=`, rows that are not independent", "memory engine shell report"),
     _row("band", "limits along a frontier", "memory report", engine=_COLLECT),
     _row("audit", "an audit of a column of decisions, or of a policy", "memory engine files shell report"),
+    _row(
+        "audit missing labels",
+        "an audit with `missing_labels=`",
+        "memory files report",
+        engine=No("DataError", "Collect the table first, or name the file in the shell."),
+    ),
     _row("ratios", "its ratios, `audit(...).ratios`; `missing_group=`", "memory engine files shell report"),
     _row(
         "audit classifier",

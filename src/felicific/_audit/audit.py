@@ -6,6 +6,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -17,17 +18,19 @@ from felicific._audit.decided import (
     find_classes,
     has_policy,
     last_step,
+    scored_by,
     without_policy,
 )
 from felicific._audit.engine import sum_persons
 from felicific._audit.measured import judged, measure
+from felicific._audit.missing import Scored, notes_of, with_beliefs
 from felicific._audit.persons import Persons, known_groups, persons_of
 from felicific._audit.result import Audit
 from felicific._capabilities import remedy
 from felicific._people.checks import check_weights
-from felicific._people.columns import Columns
+from felicific._people.columns import Columns, without_missing
 from felicific._people.lazy import LazyPeople, classes_on, distinct_labels
-from felicific._people.missing import missing_first
+from felicific._people.missing import Missing, missing_first, missing_values
 from felicific._people.people import People
 from felicific._people.weights import WeightKind, level_outside, warn_repeated
 from felicific._people.worth import idle
@@ -36,11 +39,19 @@ from felicific._policy.policy import Policy
 from felicific._problem.asked import check_constraints, default_gap
 from felicific._problem.happiness import HappinessLike, resolve_happiness
 from felicific._problem.losers import measuring
+from felicific._problem.missing_labels import MissingLabelsLike, resolve_missing_labels
 from felicific._problem.problem import Problem
 from felicific._statistics.intervals import check_confidence
 from felicific._tables.engine import Engine, find_engine
 from felicific._tables.groups import attributes_of, groups_of_present
-from felicific._tables.memory import column_names, count_rows, take_column, take_rows
+from felicific._tables.memory import (
+    column_names,
+    count_rows,
+    null_rows,
+    select_columns,
+    take_column,
+    take_rows,
+)
 from felicific._typing import Array, Floats, GapLike, LossLike, Table
 from felicific.exceptions import DataError, GroupWarning
 
@@ -69,6 +80,7 @@ def audit(
     weight_kind: WeightKind = None,
     cluster: Any = None,
     missing_group: str | None = None,
+    missing_labels: MissingLabelsLike = None,
     proba: Any = None,
     predicted: Any = None,
     today: Any = None,
@@ -118,6 +130,11 @@ def audit(
     missing_group : str, optional
         What to call people whose group is missing, ``"unknown"`` say: they are counted and shown, and never compared.
         By default as a FairClassifier or a Policy that is audited calls them; else a missing group is an error.
+    missing_labels : "explained", "unknown" or MissingLabels(...), optional
+        What is known of why some labels are missing; by default what the FairClassifier that is audited says. Means
+        that look at labels are then debiased. How likely somebody was to have a label is told by a column of odds, by
+        the model, by its score or, of plain decisions, by what was decided; with ``hidden`` of more than 1 every number
+        that looks at labels also has ``bounds``. A table that is not in memory has to be collected first.
     confidence : float, default=0.95
         With which every interval is to hold the truth.
     method : {"auto", "t", "hall", "exact", "bernstein", "betting"}
@@ -154,6 +171,7 @@ def audit(
     confidence = check_confidence(confidence)
     if method not in METHODS:
         raise DataError(f"There is no method {method!r}.", f"Choose one of {', '.join(map(repr, METHODS))}.")
+    said = resolve_missing_labels(missing_labels)
     columns = Columns(
         sensitive_features,
         y,
@@ -166,21 +184,23 @@ def audit(
         group_proba=group_proba,
         weight_kind=weight_kind,
         missing_group=missing_group,
+        missing_labels=said,
     )
     asked = _Asked(happiness, sensitive_features, loss, gap, favourable, classes)
     policy = decisions if isinstance(decisions, Policy) else None
     _check_scores(policy, columns)
     if policy is not None:
         columns = replace(columns, missing_group=policy.name_of_unknown(missing_group))
-    engine, beside, lottery = find_engine(X), Beside(), False
+    engine, beside, lottery, labels = find_engine(X), Beside(), False, None
     if engine is not None:
         persons, problem, means = _on_engine(engine, policy, decisions, columns, asked)
     else:
         with missing_first(X, columns):
             if policy is None:
-                people, problem, beside = _by_decisions(decisions, X, columns, asked)
+                people, problem, beside, scored = _by_decisions(decisions, X, columns, asked)
             else:
-                people, problem = _by_policy(policy, X, columns, asked)
+                people, problem, scored = _by_policy(policy, X, columns, asked)
+            people, labels = with_beliefs(people, problem, scored)
             persons = persons_of(people, problem)
             compared = policy is not None or people.today is not None
             means = means_without(people, problem) if compared else None
@@ -199,7 +219,9 @@ def audit(
         method=method,
         simultaneous=bool(simultaneous),
         loss_name=problem.loss.name,
+        unlabelled=asked.unlabelled,
     )
+    found = replace(found, labels=labels)
     decider = policy or beside.policy
     if decider is not None:
         found = replace(found, requirements=judged(found, decider, means, method))
@@ -209,6 +231,7 @@ def audit(
         widths = [math.inf] * len(widths)
         warnings.warn(alone, GroupWarning, stacklevel=level_outside())
     notes = [*([LOTTERY] if lottery else []), *([alone] if alone else []), *spared, *found.notes]
+    notes += notes_of(labels)
     return replace(found, notes=(*notes, *beside.notes(persons, widths, shown)))
 
 
@@ -253,6 +276,7 @@ class _Asked:
     classes: Any
 
     constraints: Any = ()
+    unlabelled: int = 0
 
     def problem(self, decisions: Array, *, labelled: bool, policy: Policy | None = None) -> Problem:
         """What is asked of these decisions; a policy says what its requirements speak of besides."""
@@ -264,6 +288,21 @@ class _Asked:
             constraints = measuring(policy.components, own)
         found = Problem.of(decisions, self.happiness, constraints=constraints, **about)
         return found if labelled else found.unlabelled
+
+    def __post_init__(self) -> None:
+        self.said_loss = self.loss is not None
+
+    def needs_labels(self, problem: Problem, columns: Columns) -> bool:
+        """Whether missing labels are an error if nobody says why: not where only a loss that nobody named needs any."""
+        said = self.said_loss or columns.missing_labels is not None
+        return said or any(happiness.looks_at_y for happiness in problem.happiness)
+
+    def drops_labels(self, y: Array | None, problem: Problem, columns: Columns) -> bool:
+        """Whether labels are left out, since some are missing and nothing but such a loss needs them."""
+        if y is None or self.needs_labels(problem, columns):
+            return False
+        self.unlabelled = len(null_rows(y))
+        return bool(self.unlabelled)
 
     def fill(self, settings: Any) -> None:
         """Take what was not said from a FairClassifier, which remembers the groups that ``fit`` named."""
@@ -298,6 +337,11 @@ def _on_engine(
 
     Also group means of what is decided today, where that is said, or by the model itself, if a policy is audited.
     """
+    if columns.missing_labels is not None and columns.y is not None:
+        raise DataError(
+            "Missing labels are audited person by person, and the table is not in memory.",
+            remedy("audit missing labels", "engine"),
+        )
     if policy is None and not isinstance(decisions, str):
         raise DataError(
             f"The decisions are a {type(decisions).__name__}, and the table is not in memory.",
@@ -313,16 +357,36 @@ def _on_engine(
         classes = find_classes(taken, labels)
     known = classes_on(engine, columns, classes)
     problem = asked.problem(known, labelled=columns.y is not None, policy=policy)
-    people = LazyPeople.of(engine, columns, problem)
-    if policy is not None:
-        people = replace(people, columns=people.columns.for_groups(policy.groups))
-    persons, means = sum_persons(people, policy)
+
+    def summed(columns: Columns, problem: Problem) -> tuple[Persons, Floats | None]:
+        people = LazyPeople.of(engine, columns, problem)
+        if policy is not None:
+            people = replace(people, columns=people.columns.for_groups(policy.groups))
+        return sum_persons(people, policy)
+
+    try:
+        persons, means = summed(columns, problem)
+    except DataError:
+        asked.unlabelled = 0 if y is None or asked.needs_labels(problem, columns) else _gone(engine, columns)
+        if not asked.unlabelled:
+            raise
+        problem = asked.problem(known, labelled=False, policy=policy)
+        persons, means = summed(replace(columns, y=None), problem)
     return persons, problem, means
+
+
+def _gone(engine: Engine, columns: Columns) -> int:
+    """In how many rows of a table that is not in memory the label is missing."""
+    y, weight = str(columns.y), columns.weight
+    names = [y, *([] if weight is None else [weight])]
+    work = partial(missing_values, {y: "y"}, weight, [y])
+    missing: Missing | None = engine.fold(work, Missing.__add__, names)
+    return 0 if missing is None else missing.counts.get(y, 0)
 
 
 def _by_decisions(
     decisions: Any, X: Table, columns: Columns, asked: _Asked
-) -> tuple[People, Problem, Beside]:
+) -> tuple[People, Problem, Beside, Scored]:
     """People in memory, about whom something is decided by a classifier or was by anything else."""
     decides = not isinstance(decisions, str) and hasattr(decisions, "predict")
     if decisions is None or not (decides or isinstance(decisions, str) or hasattr(decisions, "__len__")):
@@ -343,13 +407,17 @@ def _by_decisions(
             asked.fill(settings)
             if columns.missing_group is None:
                 columns = replace(columns, missing_group=settings.missing_group)
+            if columns.missing_labels is None:
+                said = resolve_missing_labels(getattr(settings, "missing_labels", None))
+                columns = replace(columns, missing_labels=said)
     y, cluster, now = (columns.column(X, role) for role in ("y", "cluster", "today"))
     if isinstance(decisions, str):
         decisions = columns.column(X, "decided")
     table = np.empty((len(decisions), 0)) if X is None else X
     n = count_rows(table)
+    odds = None if y is None else columns.label_odds_in(X)
     array = None if decides else as_decisions(decisions, n)
-    for what, part in (("labels y", y), ("clusters", cluster), ("decisions of today", now)):
+    for what, part in (("labels y", y), ("clusters", cluster), ("decisions of today", now), ("odds", odds)):
         if part is not None and len(part) != n:
             raise DataError(f"There are {len(part)} {what} for {n} rows.", "Pass one for every row.")
     weight = check_weights(columns.column(X, "weight"), n)
@@ -361,7 +429,9 @@ def _by_decisions(
     if len(rows) < n:
         # Weight 0 is the row absent: not even a model is asked about it.
         table, group = take_rows(table, rows), group[rows]
-        y, weight, cluster, now = (None if part is None else part[rows] for part in (y, weight, cluster, now))
+        y, weight, cluster, now, odds = (
+            None if part is None else part[rows] for part in (y, weight, cluster, now, odds)
+        )
         array, passed = None if array is None else array[rows], group if passed is not None else None
     if array is None:
         array = as_decisions(decided_by(decisions, table, passed, by_odds=fair), len(rows))
@@ -369,8 +439,10 @@ def _by_decisions(
         own, shares = without_policy(decisions, table)
         decider = settings.policy_
         known = Beside(None, shares[0], sum(shares[1:]), decider.basis.out_of_fold, policy=decider)
-    classes = find_classes(array, y, asked.classes)
+    classes = find_classes(array, without_missing(y, None), asked.classes)
     problem = asked.problem(classes, labelled=y is not None, policy=known.policy)
+    if asked.drops_labels(y, problem, columns):
+        y, problem = None, asked.problem(classes, labelled=False, policy=known.policy)
     if X is None:
         problem.refuse_x()
     if fair and settings.key in column_names(table):  # a pipeline may make it later
@@ -388,20 +460,37 @@ def _by_decisions(
         rows=rows,
         attributes=attributes,
         unknown=missing,
+        missing=columns.missing_labels,
+        label_odds=odds,
     )
     people = replace(people, drawn=settings.policy_.draws_lots) if fair else people
-    return people, problem, known
+    scored = Scored()
+    if people.missing is not None and people.labels is not None and not people.labelled.all():
+        if decides:
+            scored = scored_by(decisions, table, classes, fair=fair)
+        else:
+            scored = Scored(features=None if X is None else _beside_roles(table, columns))
+    return people, problem, known, scored
 
 
-def _by_policy(policy: Policy, X: Table, columns: Columns, asked: _Asked) -> tuple[People, Problem]:
+def _beside_roles(table: Table, columns: Columns) -> Table:
+    """The columns that play no role."""
+    roles = columns.named_in(table)
+    return select_columns(table, [name for name in column_names(table) if name not in roles], "odds")
+
+
+def _by_policy(policy: Policy, X: Table, columns: Columns, asked: _Asked) -> tuple[People, Problem, Scored]:
     """People in memory, about whom a policy decides."""
     weight = columns.weights_in(X)
     classes = columns.classes_in(X, policy.classes.tolist(), weight)
     labelled = columns.y is not None
     problem = asked.problem(classes, labelled=labelled, policy=policy)
+    y = columns.column(X, "y")
+    if asked.drops_labels(y if y is None or weight is None else y[weight > 0], problem, columns):
+        columns, problem = replace(columns, y=None), asked.problem(classes, labelled=False, policy=policy)
     columns = columns.for_groups(policy.groups)
     people = People.of(X, problem, **columns.read(X, classes, weight))
-    return policy.decided(people), problem
+    return policy.decided(people), problem, Scored(people.with_scores.proba)
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from felicific._audit.methods import BETTING_ROWS, Measure, measure_component, measure_loss
-from felicific._audit.persons import EachPerson, known_groups
+from felicific._audit.debiased import Debiased
+from felicific._audit.measured import measure
+from felicific._audit.methods import BETTING_ROWS, DEBIASED, Measure, measure_component, measure_loss
+from felicific._audit.persons import EachPerson, known_groups, revalued
 from felicific._audit.result import (
     NOBODY,
     Audit,
     Interval,
+    bounded,
     html_lines,
     html_table,
     interval_to_dict,
@@ -29,7 +32,8 @@ from felicific._audit.result import (
 from felicific._capabilities import remedy
 from felicific._problem.change import every_group_loses, few_counted, nothing_to_repair
 from felicific._problem.happiness import Component
-from felicific._statistics.gaps import change_interval
+from felicific._program.known_labels import SOURCES
+from felicific._statistics.gaps import change_interval, spread_of
 from felicific._statistics.intervals import check_confidence, with_changed
 from felicific._tables.memory import table_maker
 from felicific._typing import Codes, Floats
@@ -130,7 +134,10 @@ class Comparison:
             lines += [] if found.gap is None else [line_of(name, unit, "gap", "", found.gap)]
         if self.loss is not None:
             lines.append(line_of("loss", "", "loss", "", self.loss))
-        return table_maker("auto")({name: np.array([line[name] for line in lines]) for name in lines[0]})
+        names = dict.fromkeys([*lines[0], *bounded(lines)])
+        return table_maker("auto")(
+            {name: np.array([line.get(name, math.nan) for line in lines]) for name in names}
+        )
 
     @property
     def _title(self) -> str:
@@ -206,6 +213,8 @@ def compare(before: Audit, after: Audit, *, confidence: float | None = None) -> 
     level = after.confidence if confidence is None else check_confidence(confidence)
     one, other = _one_by_one(before), _one_by_one(after)
     _check_same(before, after)
+    before, after, labels = _with_same_labels(before, after)
+    one, other = _one_by_one(before), _one_by_one(after)
     shift = other.origin - one.origin
     change = other.values - one.values + shift
     inside, reach = one.inside, one.reach
@@ -216,25 +225,74 @@ def compare(before: Audit, after: Audit, *, confidence: float | None = None) -> 
                 change[:, j], reach[:-1, j] = _fraction_change(one, other, j)
                 inside[:, j] = True
         change = np.where(inside, change, 0.0)
+    # Changes may leave the bounds of what changes; those of debiased values would be cut at them.
+    components = tuple(
+        replace(part, bounds=None) if debiased else part
+        for part, debiased in zip(other.components, other.debiased_at.tolist()[:-1], strict=True)
+    )
     paired = replace(
         other,
+        components=components,
         values=change,
         inside=inside,
         share=None,
         reach=reach,
         origin=np.zeros(len(shift)),
         rates=np.zeros(len(shift), dtype=bool),
+        ends=None,
     )
+    paired = _bounded(paired, one, other, shift)
     alpha, known = 1.0 - level, known_groups(paired)
-    components = tuple(_change(paired, (before, after), j, known, alpha) for j in range(len(shift)))
+    changes = tuple(_change(paired, (before, after), j, known, alpha) for j in range(len(shift)))
     return Comparison(
-        components=components,
+        components=changes,
         loss=_loss_change(one, other, alpha),
         rows=after.rows,
         confidence=level,
-        remarks=tuple(_remarks(before, after, components, level)),
+        remarks=(*labels, *_remarks(before, after, changes, level)),
         loss_name=after.loss_name,
     )
+
+
+def _with_same_labels(before: Audit, after: Audit) -> tuple[Audit, Audit, list[str]]:
+    """Both audits with the same beliefs about missing labels: a change is of the same people; and what is said of it.
+
+    Of two that differ, the one that looks at more says who has a label, and else the one before.
+    """
+    one, other = _one_by_one(before).debiased, _one_by_one(after).debiased
+    if one is None or other is None or before.labels is None or after.labels is None:
+        return before, after, []
+    same = np.array_equal(one.standing, other.standing) and np.array_equal(one.chances, other.chances)
+    if same:
+        return before, after, []
+    told = [*SOURCES]
+    earlier = told.index(before.labels.source) <= told.index(after.labels.source)
+    chosen, labels = (one, before.labels) if earlier else (other, after.labels)
+    said = (
+        f"The two audits differ in what they say of missing labels; that of the one {'before' if earlier else 'after'} "
+        f"is taken for both. {SOURCES[labels.source]}."
+    )
+    return _believing(before, chosen), _believing(after, chosen), [said]
+
+
+def _believing(audit: Audit, told: Debiased) -> Audit:
+    """The same audit with other beliefs about missing labels."""
+    persons = _one_by_one(audit)
+    assert persons.debiased is not None, "labels are missing"
+    if persons.debiased is told:
+        return audit
+    own = replace(persons.debiased, chances=told.chances, standing=told.standing)
+    widths = [math.inf if part.test is None else part.test.at_most for part in audit.components]
+    how: dict[str, Any] = {"confidence": audit.confidence, "simultaneous": audit.simultaneous}
+    return measure(revalued(replace(persons, debiased=own)), widths, **how, loss_name=audit.loss_name)
+
+
+def _bounded(paired: EachPerson, one: EachPerson, other: EachPerson, shift: Floats) -> EachPerson:
+    """With both ends of what hidden reasons leave open of every change, which are not those of before and after."""
+    if other.debiased is None or one.debiased is None or other.ends is None:
+        return paired
+    changed = revalued(replace(paired, debiased=other.debiased.changed(one.debiased, shift)))
+    return replace(paired, ends=changed.ends)
 
 
 def _fraction_change(one: EachPerson, other: EachPerson, j: int) -> tuple[Floats, Floats]:
@@ -293,6 +351,12 @@ def _check_same(before: Audit, after: Audit) -> None:
         )
     if before.persons.fingerprint != after.persons.fingerprint:
         raise DataError("The two audits are not of the same people.", remedy)
+    hidden = [None if audit.labels is None else audit.labels.hidden for audit in (before, after)]
+    if hidden[0] != hidden[1]:
+        raise DataError(
+            "The two audits do not say the same of missing labels.",
+            "Audit both with the same missing_labels=.",
+        )
 
 
 def _one_by_one(audit: Audit) -> EachPerson:
@@ -308,20 +372,23 @@ def _intervals(
     found: Measure, reach: Floats, span: float | None, countable: bool, alpha: float
 ) -> list[Interval]:
     """Intervals of mean changes, which lie between minus and plus the span of what changes, if that is known."""
+    if found.words_after == DEBIASED:
+        span = None
     if span and countable:
         method = "betting" if found.sample.n.max() <= BETTING_ROWS else "bernstein"
         made = replace(found, method=method, bounds=(-span, span)).intervals(alpha)
     else:
-        added = replace(found, sample=with_changed(found.sample, reach), method="hall", bounds=None)
+        added = _with_added(found, reach)
         columns = (
             added.intervals(alpha),
             added.by("t").notes(),
             found.sample.mean.tolist(),
             found.sample.n.tolist(),
+            [one.bounds for one in found.intervals(alpha)],
         )
         made = [
-            replace(interval, estimate=estimate, n=n, method=ADDED, note=note)
-            for interval, note, estimate, n in zip(*columns, strict=True)
+            replace(interval, estimate=estimate, n=n, method=ADDED, note=note, bounds=bounds)
+            for interval, note, estimate, n, bounds in zip(*columns, strict=True)
         ]
     sure = [
         Interval(0.0, 0.0, 0.0, interval.n, KNOWN_ZERO) if far == 0.0 else interval
@@ -330,8 +397,15 @@ def _intervals(
     return [NOBODY if n == 0 else one for one, n in zip(sure, found.sample.n.tolist(), strict=True)]
 
 
+def _with_added(found: Measure, reach: Floats) -> Measure:
+    """With two changed people added, at both ends too."""
+    ends = found.ends and (_with_added(found.ends[0], reach), _with_added(found.ends[1], reach))
+    sample = with_changed(found.sample, reach)
+    return replace(found, sample=sample, method="hall", bounds=None, ends=ends)
+
+
 def _change(paired: EachPerson, audits: tuple[Audit, Audit], j: int, known: Codes, alpha: float) -> Change:
-    component = paired.components[j]
+    component = audits[1].persons.components[j]
     span = None if component.over else _width(component.bounds)
     reach = paired.reach[:-1, j]
     found = measure_component(paired, j, "t")
@@ -341,8 +415,17 @@ def _change(paired: EachPerson, audits: tuple[Audit, Audit], j: int, known: Code
     if len(known) < len(paired.groups):
         one, other, compared, changed = (part.only(known) for part in (one, other, compared, changed))
     before, after = (audit.components[j] for audit in audits)
-    widest = component.widest
-    low, high = (-widest, widest) if len(known) < 2 else change_interval(one, other, changed, alpha)
+    widest, bounds = component.widest, None
+    low, high = (-widest, widest)
+    if len(known) > 1 and found.ends is None:
+        low, high = change_interval(one, other, changed, alpha)
+    elif len(known) > 1:  # what hidden reasons leave open of each of the gaps
+        was, is_ = (measure_component(audit.persons, j, "t").only(known) for audit in audits)
+        tail = alpha / (4.0 * len(known))
+        (least, most), (lower, upper) = (spread_of(part.by("hall").limits(tail)) for part in (was, is_))
+        low, high = float(lower - most), float(upper - least)
+        gaps = [audit.components[j].gap for audit in audits]
+        bounds = _apart([gap.bounds for gap in gaps if gap is not None and gap.bounds is not None])
     return Change(
         component=component,
         means=dict(zip(paired.groups, means, strict=True)),
@@ -354,10 +437,19 @@ def _change(paired: EachPerson, audits: tuple[Audit, Audit], j: int, known: Code
             min(high, widest),
             float(compared.n.min()),
             "none" if len(known) < 2 else "all pairs of groups together, widened for skewness (large sample)",
+            bounds=bounds,
         ),
         before={group: mean.estimate for group, mean in before.means.items()},
         after={group: mean.estimate for group, mean in after.means.items()},
     )
+
+
+def _apart(gaps: list[tuple[float, float]]) -> tuple[float, float] | None:
+    """What is left open of the change of a gap, from what is of the gaps before and after."""
+    if len(gaps) < 2:
+        return None
+    (least, most), (lower, upper) = gaps
+    return lower - most, upper - least
 
 
 def _width(bounds: tuple[float, float] | None) -> float | None:
@@ -367,6 +459,7 @@ def _width(bounds: tuple[float, float] | None) -> float | None:
 def _loss_change(one: EachPerson, other: EachPerson, alpha: float) -> Interval | None:
     if one.losses is None or other.losses is None:
         return None
-    change = measure_loss(replace(one, losses=other.losses - one.losses, loss_rate=False, loss_bounds=None))
+    paired = replace(other, losses=other.losses - one.losses, loss_rate=False, loss_bounds=None, ends=None)
+    change = measure_loss(_bounded(paired, one, other, other.origin - one.origin))
     assert change is not None, "the losses are known"
     return _intervals(change, one.reach[-1:, -1], _width(other.loss_bounds), one.countable, alpha)[0]

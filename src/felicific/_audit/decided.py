@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from felicific._audit.missing import Scored
+from felicific._people.checks import check_proba
 from felicific._tables.memory import as_objects, as_vector, distinct, exact_array, null_rows, select_columns
 from felicific._typing import Array, Floats, Table
 from felicific.exceptions import DataError
@@ -89,6 +91,25 @@ def decided_by(estimator: Any, X: Table, sensitive_features: Any, *, by_odds: bo
     if by_odds:
         return np.asarray(estimator.predict_proba(X, **passed))
     return as_vector(estimator.predict(features_of(estimator, X)), "predictions")
+
+
+def scored_by(estimator: Any, X: Table, classes: Array, *, fair: bool) -> Scored:
+    """What the model by which is decided says of people whose labels are missing."""
+    if not fair:
+        features = features_of(estimator, X)
+        able = hasattr(estimator, "predict_proba")
+        return Scored(_proba(estimator, features, classes) if able else None, X, features)
+    last = last_step(estimator)
+    if last is not estimator and len(estimator.steps) > 1:
+        X = estimator[:-1].transform(X)
+    features, proba = last._model_says(X)
+    checked = None if proba is None else check_proba(proba, len(classes), np.arange(len(proba)))
+    return Scored(checked, X, features, getattr(last, "_labels_of", None))
+
+
+def _proba(model: Any, features: Table, classes: Array) -> Floats:
+    proba = predict_proba(model, features, classes)
+    return check_proba(proba, len(classes), np.arange(len(proba)))
 
 
 def features_of(estimator: Any, X: Table) -> Table:

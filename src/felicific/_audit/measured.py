@@ -22,6 +22,7 @@ from felicific._statistics.gaps import (
     range_name,
     spread_of,
 )
+from felicific._statistics.intervals import Limits
 from felicific._typing import Codes, Floats, Truths
 
 #: What is said of people whose group is missing.
@@ -39,8 +40,12 @@ def measure(
     method: str = "auto",
     simultaneous: bool = False,
     loss_name: str = "",
+    unlabelled: int = 0,
 ) -> Audit:
-    """Make intervals for what is known person by person; ``allowed`` are the gaps to test (infinite: none)."""
+    """Make intervals for what is known person by person; ``allowed`` are the gaps to test (infinite: none).
+
+    ``unlabelled`` are the rows whose labels are missing, where the loss is left out for that.
+    """
     (n_groups, n_components), known = persons.sample.n.shape, known_groups(persons)
     alpha = 1.0 - confidence
     apart = alpha / (n_groups * n_components) if simultaneous else alpha
@@ -57,7 +62,7 @@ def measure(
         rows=persons.rows,
         confidence=confidence,
         simultaneous=simultaneous,
-        notes=tuple(_notes(persons, known, components)),
+        notes=tuple(_notes(persons, known, components, unlabelled)),
         persons=persons,
         loss_name=loss_name,
         unknown=tuple(persons.groups[z] for z in range(n_groups) if z not in known),
@@ -148,7 +153,7 @@ def _measured(
     found = everyone if len(known) == len(groups) else everyone.only(known)
     sample, n_groups = found.sample, len(known)
     # What was asked for is used for the gap too; otherwise the studentised range, where it may be trusted.
-    by_range = found.method in ("t", "hall") or (method == "auto" and found.normal)
+    by_range = found.ends is None and (found.method in ("t", "hall") or (method == "auto" and found.normal))
     span = (
         range_interval(found.pairs, together)
         if by_range
@@ -161,6 +166,7 @@ def _measured(
         min(float(span[1]), widest),
         float(sample.n.min()),
         range_name(n_groups, rate=found.rate) if by_range else limits_name(found.words),
+        bounds=None if found.open is None else _pair(spread_of(found.open), widest),
     )
     test = None
     if math.isfinite(allowed):
@@ -180,10 +186,19 @@ def _measured(
     part = replace(part, corrected={groups[z]: better[z] for z in np.flatnonzero(everyone.skewed)})
     if not found.skewed.any():
         return part
-    low, high = range_interval(sample, together, corrected=True)
+    low, high = (
+        range_interval(sample, together, corrected=True)
+        if found.ends is None
+        else spread_of(found.by("hall").limits(together / (2.0 * n_groups)))
+    )
     words = f"{gap.method}, widened for skewness"
     corrected = replace(gap, low=float(low), high=min(float(high), widest), method=words)
     return replace(part, corrected_gap=corrected)
+
+
+def _pair(limits: Limits, widest: float) -> tuple[float, float]:
+    low, high = limits
+    return min(float(low), widest), min(float(high), widest)
 
 
 def _with_unknown(means: list[Interval], known: Codes) -> list[Interval]:
@@ -200,10 +215,13 @@ def _verdict(p_value: float, p_exceeds: float, alpha: float) -> str:
     return "at most" if p_exceeds <= alpha else "undecided"
 
 
-def _notes(persons: Persons, known: Codes, components: tuple[ComponentAudit, ...]) -> list[str]:
+def _notes(
+    persons: Persons, known: Codes, components: tuple[ComponentAudit, ...], unlabelled: int
+) -> list[str]:
     notes = []
     if persons.loss_sample is None:
-        notes.append("The loss needs labels, and there are none.")
+        lost = f"they are missing in {unlabelled:,} rows: say missing_labels='explained', for instance."
+        notes.append(f"The loss needs labels, and {lost if unlabelled else 'there are none.'}")
     if persons.weighted:
         kind = "sampling weights" if persons.sampling else "frequencies"
         total = persons.sizes.sum()

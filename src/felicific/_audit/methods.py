@@ -19,6 +19,9 @@ from felicific.exceptions import DataError, HappinessError
 #: What is said of a fraction of which a lottery decides who is counted.
 DELTA = ", delta method of a ratio of means"
 
+#: What is said of means that missing labels are part of.
+DEBIASED = ", missing labels debiased"
+
 #: Above this many people in a group a betting interval takes a noticeable time and is chosen no longer.
 BETTING_ROWS = 100_000
 
@@ -46,6 +49,8 @@ class Measure:
         Whether all values are 0 or 1, by declaration; the origin is then 0.
     words_after : str
         What is said after the words of the method.
+    ends : (Measure, Measure), or None
+        Of what hidden reasons leave open: its least and its most.
     """
 
     sample: Sample
@@ -55,6 +60,7 @@ class Measure:
     values: Callable[[int], Floats]
     rate: bool = False
     words_after: str = ""
+    ends: tuple[Measure, Measure] | None = None
 
     @cached_property
     def pairs(self) -> Sample:
@@ -63,7 +69,18 @@ class Measure:
 
     def limits(self, tail: float) -> Limits:
         """Limits of every group's mean, relative to the origin."""
+        if self.ends is not None:
+            least, most = self.ends
+            return least.limits(tail)[0], most.limits(tail)[1]
         return mean_limits(self.method, self.sample, tail, self.bounds, self.values)
+
+    @property
+    def open(self) -> Limits | None:
+        """The least and the most that hidden reasons leave open of every group's mean, relative to the origin."""
+        if self.ends is None:
+            return None
+        least, most = (end.sample.mean for end in self.ends)
+        return np.minimum(least, self.sample.mean), np.maximum(most, self.sample.mean)
 
     def cautious(self, tail: float) -> Limits:
         """The same; of a large sample with the correction for skewness."""
@@ -72,11 +89,13 @@ class Measure:
     def only(self, groups: Codes) -> Measure:
         """Some of the groups."""
         values, places = self.values, groups.tolist()
-        return replace(self, sample=self.sample.only(groups), values=lambda z: values(places[z]))
+        ends = None if self.ends is None else (self.ends[0].only(groups), self.ends[1].only(groups))
+        return replace(self, sample=self.sample.only(groups), values=lambda z: values(places[z]), ends=ends)
 
     def by(self, method: str) -> Measure:
         """The same people by another method."""
-        return replace(self, method=method)
+        ends = None if self.ends is None else (self.ends[0].by(method), self.ends[1].by(method))
+        return replace(self, method=method, ends=ends)
 
     @property
     def words(self) -> str:
@@ -91,7 +110,10 @@ class Measure:
     @cached_property
     def skewed(self) -> Truths:
         """Groups whose t interval covers too rarely because of skewness, by Cochran's rule."""
-        return self.sample.skewed
+        skewed = self.sample.skewed
+        for end in self.ends or ():
+            skewed = skewed | end.skewed
+        return skewed
 
     def p_values(self, at_most: float) -> tuple[float, float]:
         """By the studentised range, that the gap is at most this, and that it is more."""
@@ -113,7 +135,11 @@ class Measure:
         """The interval of every group's mean."""
         low, high = self.limits(alpha / 2.0)
         means = self.sample.mean + self.origin, low + self.origin, high + self.origin
-        return make_intervals(*means, self.sample.n, self.words, self.notes())
+        made = make_intervals(*means, self.sample.n, self.words, self.notes())
+        if self.open is None:
+            return made
+        ends = zip(*((side + self.origin).tolist() for side in self.open), strict=True)
+        return [replace(one, bounds=bounds) for one, bounds in zip(made, ends, strict=True)]
 
     def notes(self) -> list[str]:
         """What to beware of in every group's mean; empty if nothing."""
@@ -150,6 +176,13 @@ def _measured(persons: Persons, j: int, sample: Sample, method: str) -> Measure:
 
     origin = float(persons.origin[j])
     chosen, rate = _choose(method, persons, j, sample.n), bool(persons.rates[j])
+    if is_debiased(persons, j):
+        bounds = bounds_of(persons, j)
+        found = Measure(_within(sample, bounds), origin, chosen, bounds, values, words_after=DEBIASED)
+        ends = _ends(persons)
+        return replace(
+            found, ends=ends and (_component_at(ends[0], j, chosen), _component_at(ends[1], j, chosen))
+        )
     if persons.lots and persons.components[j].over:
         return Measure(sample, origin, chosen, bounds_of(persons, j), values, words_after=DELTA)
     if not rate:
@@ -158,6 +191,25 @@ def _measured(persons: Persons, j: int, sample: Sample, method: str) -> Measure:
     sample = replace(sample, mean=sample.mean + origin)
     chosen = "added" if chosen == "t" else chosen
     return Measure(sample, 0.0, chosen, (0.0, 1.0), lambda z: values(z) + origin, rate)
+
+
+def is_debiased(persons: Persons, j: int) -> bool:
+    """Whether missing labels are part of the values of a component; of -1, of the loss."""
+    return isinstance(persons, EachPerson) and bool(persons.debiased_at[j])
+
+
+def _ends(persons: Persons) -> tuple[EachPerson, EachPerson] | None:
+    return persons.ends if isinstance(persons, EachPerson) else None
+
+
+def _component_at(end: EachPerson, j: int, method: str) -> Measure:
+    """One end of a component."""
+    return _measured(end, j, end.sample.take(j), method)
+
+
+def _within(sample: Sample, bounds: tuple[float, float] | None) -> Sample:
+    """Means within bounds that are known, which those of debiased values may leave."""
+    return sample if bounds is None else replace(sample, mean=np.clip(sample.mean, *bounds))
 
 
 def measure_loss(persons: Persons, method: str = "auto") -> Measure | None:
@@ -174,12 +226,23 @@ def _measured_loss(persons: Persons, sample: Sample, asked: str = "auto") -> Mea
         return persons.loss_values()
 
     bounds = persons.loss_bounds if persons.loss_bounds is None or np.ptp(persons.loss_bounds) else None
+    if is_debiased(persons, -1):
+        method = asked if asked == "hall" else "t"
+        found = Measure(_within(sample, bounds), 0.0, method, bounds, values, words_after=DEBIASED)
+        ends = _ends(persons)
+        return replace(found, ends=ends and (_loss_at(ends[0], method), _loss_at(ends[1], method)))
     method = _best(persons, persons.loss_rate, bounds, sample.n)
     if (asked in ("t", "hall") and method != "exact") or (asked == "bernstein" and method == "betting"):
         method = asked
     if persons.loss_rate and not persons.countable:
         method = "added" if method == "t" else method
     return Measure(sample, 0.0, method, bounds, values)
+
+
+def _loss_at(end: EachPerson, method: str) -> Measure:
+    """One end of the loss."""
+    assert end.loss_sample is not None, "the loss is known"
+    return _measured_loss(end, end.loss_sample, method)
 
 
 def _best(persons: Persons, rate: bool, bounds: tuple[float, float] | None, n: Floats) -> str:
@@ -211,12 +274,23 @@ class Known(NamedTuple):
 
 def cautious_limits(ways: Sequence[EachPerson], tail: float) -> Known:
     """What :meth:`Measure.cautious` says of every component and of the loss, for each way of deciding."""
+    if ways[0].ends is None:
+        return _cautious(ways, tail)
+    ends = [[way.ends[side] for way in ways if way.ends is not None] for side in (0, 1)]
+    found, least, most = (
+        _cautious(part, tail) for part in ([replace(way, ends=None) for way in ways], *ends)
+    )
+    return found._replace(low=least.low, high=most.high, loss_low=least.loss_low, loss_high=most.loss_high)
+
+
+def _cautious(ways: Sequence[EachPerson], tail: float) -> Known:
+    """The same where nothing is hidden, or of one end."""
     one, n_ways, n_components = ways[0], len(ways), len(ways[0].components)
     # Component by component in memory: that is how they are summed up.
     values = np.concatenate([way.values.T for way in ways]).T
     inside = None if one.inside is None else np.tile(one.inside, (1, n_ways))
     groups = len(one.groups)
-    sample = one.summed(values, one.codes, groups, inside)
+    sample = one.summed(values, one.codes, groups, inside, np.tile(one.debiased_at[:-1], n_ways))
     low, high = np.empty_like(sample.mean), np.empty_like(sample.mean)
     for j in range(n_components):
         for part in _alike(ways, j):
@@ -250,7 +324,7 @@ def _loss_limits(ways: Sequence[EachPerson], tail: float) -> tuple[Floats, Float
         return np.full(len(ways), np.nan), low, high
     every = np.stack(losses)
     together = np.zeros(every.shape[1], dtype=np.intp)
-    sample = one.summed(every.T, together, 1)
+    sample = one.summed(every.T, together, 1, uneven=np.repeat(one.debiased_at[-1:], len(ways)))
     rate = np.array([way.loss_rate for way in ways])
     for part in _together(rate, one.loss_bounds):
         measured = _measured_loss(ways[part[0]], sample.take(part))
@@ -260,6 +334,14 @@ def _loss_limits(ways: Sequence[EachPerson], tail: float) -> tuple[Floats, Float
 
 def _choose(method: str, persons: Persons, j: int, n: Floats) -> str:
     component, bounds = persons.components[j], persons.components[j].bounds
+    if is_debiased(persons, j):
+        if method in ("auto", "t", "hall"):
+            return "t" if method == "auto" else method
+        raise HappinessError(
+            f"Labels are missing, {component.name!r} looks at them, and values that are debiased for it are neither "
+            f"rates nor within bounds, so method={method!r} does not apply.",
+            "Use method='t' or 'hall'.",
+        )
     if persons.lots and component.over:
         if method in ("auto", "t", "hall"):
             return "t" if method == "auto" else method

@@ -8,22 +8,24 @@ with the probabilities :math:`q_i` of the decisions about person i: a lottery co
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from felicific._audit.debiased import Debiased, Supposed
 from felicific._capabilities import remedy
+from felicific._people.labels import stands_for
 from felicific._people.people import People
 from felicific._people.worth import Worth, differs, typical, worth_of
-from felicific._problem.happiness import Component, fractions_of
+from felicific._problem.happiness import ARGUMENTS, Component, Happiness, arguments_of, fractions_of
 from felicific._problem.problem import Problem
 from felicific._problem.unions import UNGROUPED, Grouping, Union
 from felicific._program.moments import NOBODY
 from felicific._statistics.intervals import Sample
-from felicific._statistics.units import sample_of, side_by_side
+from felicific._statistics.units import of_few, sample_of, side_by_side
 from felicific._typing import Array, Codes, Floats, Truths
 from felicific.exceptions import DataError, GroupError, HappinessError
 
@@ -110,6 +112,11 @@ class EachPerson:
         What the groups are made of.
     least : array of shape (components,), or None
         The least that any decision is worth to anybody who is counted; None where nobody looked.
+    debiased : Debiased, or None
+        Where labels are missing: of components, and the loss, that look at them, what everybody would be worth with
+        each. Their values are made of it, and are neither rates nor within bounds person by person.
+    ends : (EachPerson, EachPerson), or None
+        The same people at the least and the most that hidden reasons leave open; None where nothing is hidden.
     """
 
     groups: tuple[Any, ...]
@@ -132,6 +139,8 @@ class EachPerson:
     least: Floats | None = None
     share: Floats | None = None
     lots: bool = False
+    debiased: Debiased | None = None
+    ends: tuple[EachPerson, EachPerson] | None = None
 
     @property
     def rows(self) -> int:
@@ -164,18 +173,39 @@ class EachPerson:
         """How many clusters there are."""
         return None if self.cluster is None else len(np.unique(self.cluster))
 
-    def summed(self, values: Floats, codes: Codes, n_groups: int, inside: Truths | None = None) -> Sample:
-        """Values of these people, of shape (n, components), summed up by group."""
-        return sample_of(
-            values, codes, n_groups, inside, self.weight, sampling=self.sampling, cluster=self.cluster
-        )
+    @property
+    def debiased_at(self) -> Truths:
+        """Of which components, and last whether of the loss, values are debiased for missing labels."""
+        found = np.zeros(len(self.components) + 1, dtype=bool)
+        found[list(self.debiased.parts) if self.debiased is not None else []] = True
+        return found
+
+    def summed(
+        self,
+        values: Floats,
+        codes: Codes,
+        n_groups: int,
+        inside: Truths | None = None,
+        uneven: Truths | None = None,
+    ) -> Sample:
+        """Values of these people, of shape (n, components), summed up by group; some may be ``uneven``."""
+        how: dict[str, Any] = {"sampling": self.sampling, "cluster": self.cluster}
+        found = sample_of(values, codes, n_groups, inside, self.weight, **how)
+        if uneven is None or not uneven.any():
+            return found
+        return of_few(found, values, codes, inside, self.weight, uneven, **how)
 
     @cached_property
     def sample(self) -> Sample:
         """The values of all components, summed up by group."""
+        uneven = self.debiased_at[:-1]
         if self.share is None:
-            return self.summed(self.values, self.codes, len(self.groups), self.inside)
-        return side_by_side([self._sample(j) for j in range(len(self.components))])
+            return self.summed(self.values, self.codes, len(self.groups), self.inside, uneven)
+        found = side_by_side([self._sample(j) for j in range(len(self.components))])
+        if not uneven.any():
+            return found
+        how: dict[str, Any] = {"sampling": self.sampling, "cluster": self.cluster}
+        return of_few(found, self.values, self.codes, self.inside, self.weight, uneven, **how)
 
     def _sample(self, j: int) -> Sample:
         """One component; of a fraction whose denominator is drawn by lot, a mean weighted by who is counted."""
@@ -210,7 +240,7 @@ class EachPerson:
 
     def merged(self, place: Codes, names: tuple[Any, ...]) -> EachPerson:
         """The same people by unions of groups; ``place`` is the one that every group belongs to."""
-        return replace(self, groups=names, codes=place[self.codes], grouping=UNGROUPED)
+        return revalued(replace(self, groups=names, codes=place[self.codes], grouping=UNGROUPED))
 
     @cached_property
     def loss_sample(self) -> Sample | None:
@@ -218,7 +248,7 @@ class EachPerson:
         if self.losses is None:
             return None
         everyone = np.zeros(len(self.losses), dtype=np.intp)
-        return self.summed(self.losses[:, None], everyone, 1).take(0)
+        return self.summed(self.losses[:, None], everyone, 1, uneven=self.debiased_at[-1:]).take(0)
 
     @property
     def one_by_one(self) -> bool:
@@ -367,14 +397,46 @@ def regrouped(persons: Persons, unions: Sequence[Union]) -> EachPerson:
     kept: dict[str, Any] = {name: getattr(persons, name) for name in parts}
     if not rows.all():
         kept = {name: None if part is None else part[rows] for name, part in kept.items()}
-    return replace(persons, groups=names, codes=codes[rows], grouping=UNGROUPED, **kept)
+        kept["debiased"] = None if persons.debiased is None else persons.debiased.take(rows)
+    return revalued(replace(persons, groups=names, codes=codes[rows], grouping=UNGROUPED, **kept))
+
+
+def revalued(persons: EachPerson) -> EachPerson:
+    """With the values that missing labels leave in these groups, and both ends of them where something is hidden."""
+    if persons.debiased is None:
+        return persons
+    ends = None if persons.debiased.hidden == 1.0 else (_at_end(persons, -1.0), _at_end(persons, 1.0))
+    return replace(_at_end(persons, 0.0), ends=ends)
+
+
+def _at_end(persons: EachPerson, end: float) -> EachPerson:
+    assert persons.debiased is not None, "labels are missing"
+    values, inside, losses = persons.values.copy(order="K"), persons.inside, persons.losses
+    weight = np.ones(len(persons.codes)) if persons.weight is None else persons.weight
+    for j in persons.debiased.parts:
+        if j == len(persons.components):
+            losses = persons.debiased.column(j, persons.codes, 1, weight, end)[0]
+            continue
+        values[:, j], counted = persons.debiased.column(j, persons.codes, len(persons.groups), weight, end)
+        by_label = persons.debiased.parts[j].among is not None
+        if by_label and (inside is not None or counted is not None):
+            inside = np.ones_like(values, dtype=bool) if inside is None else inside.copy(order="K")
+            inside[:, j] = True if counted is None else counted
+        elif inside is not None:
+            values[:, j] = np.where(inside[:, j], values[:, j], 0.0)
+    return replace(persons, values=values, inside=inside, losses=losses, ends=None)
 
 
 def persons_of(people: People, problem: Problem) -> EachPerson:
-    """What the odds of the decisions about some people do to each of them, batch by batch."""
+    """What the odds of the decisions about some people do to each of them, batch by batch.
+
+    Where labels are missing, people say how likely each label is.
+    """
     odds, sampling = people.odds, people.sampling
     assert odds is not None, "something was decided about these people"
     n, j = len(people), len(problem.happiness)
+    unlabelled = lacks_labels(people)
+    looking = [c for c, h in enumerate(problem.happiness) if unlabelled and h.looks_at_y]
     # Component by component in memory: that is how they are summed up later.
     values = np.zeros((j, n)).T
     some = any(h.among is not None and not h.over for h in problem.happiness)
@@ -384,12 +446,15 @@ def persons_of(people: People, problem: Problem) -> EachPerson:
     for part, batch in people.batches(4):  # nothing is summed by cell here, so more fit into the cache
         worth, q, who = worth_of(problem, batch), odds[part], (people.codes[part], people.weights[part])
         for c in range(j):
+            if c in looking:
+                continue
             values[part, c], counted = memory.happiness_of(c, worth, q, *who)
             if counted is not None and inside is not None:
                 inside[part, c] = counted
-        if losses is not None:
+        if losses is not None and not (unlabelled and problem.loss.looks_at_y):
             losses[part] = np.einsum("id,di->i", q, worth.cost)
             memory.reach_of(j, worth.cost, *who)
+    debiased = _debiased(people, problem, looking, inside, memory) if unlabelled else None
     checksum = memory.checksum
     for array in (people.codes, people.labels, people.weight, people.cluster_codes):
         checksum = checksum if array is None else _checksum(array, checksum)
@@ -399,8 +464,8 @@ def persons_of(people: People, problem: Problem) -> EachPerson:
         groups=people.groups,
         components=problem.components,
         origin=origin,
-        rates=rates_of(problem, drawn=people.drawn),
-        loss_rate=problem.loss.is_rate and not people.drawn,
+        rates=rates_of(problem, drawn=people.drawn, debiased=debiased),
+        loss_rate=is_loss_rate(problem, drawn=people.drawn, debiased=debiased),
         loss_bounds=problem.loss.bounds,
         sampling=sampling,
         cluster=people.cluster_codes,
@@ -416,9 +481,100 @@ def persons_of(people: People, problem: Problem) -> EachPerson:
         least=memory.least,
         share=share,
         lots=share is not None,
+        debiased=debiased,
     )
+    persons = revalued(persons)
     check_persons(persons)
     return persons
+
+
+def lacks_labels(people: People) -> bool:
+    """Whether somebody's label is missing, and it is known how likely each is."""
+    if people.missing is None or people.labels is None or people.labelled.all():
+        return False
+    assert people.chances is not None, "it is known how likely each label is"
+    assert people.label_odds is not None, "it is known how likely a label was"
+    return True
+
+
+def debiased_people(people: People, parts: dict[int, Supposed]) -> Debiased:
+    """People of whom some have no label, with what they would be worth."""
+    assert people.labels is not None, "some have a label"
+    assert people.chances is not None, "it is known how likely each label is"
+    assert people.label_odds is not None, "it is known how likely a label was"
+    assert people.missing is not None, "labels may be missing"
+    standing, said = stands_for(people, people.label_odds), people.missing
+    return Debiased(people.labels, people.chances, standing, said.hidden, parts, bool(said.columns))
+
+
+def supposed_worth(
+    people: People, problem: Problem, looking: Sequence[int]
+) -> Iterator[tuple[int, slice, Worth]]:
+    """What decisions are worth to people as if each label were everybody's; refuse what cannot be said of them.
+
+    By the position of the label, the rows, and their worth.
+    """
+    hidden = 1.0 if people.missing is None else people.missing.hidden
+    for c in looking:
+        refuse_unbounded(problem.happiness[c], len(problem.labels), hidden)
+    stated = [c for c in looking if problem.happiness[c].bounds is not None]
+    for _, batch in people.with_labels.batches(4) if stated else ():  # bounds speak of real labels
+        for c in stated:
+            worth_of(problem, batch).values(c)
+    for k in range(len(problem.labels)):
+        for part, batch in people.supposing(k, problem.labels).batches(4):
+            yield k, part, worth_of(problem, batch)
+
+
+def refuse_unbounded(happiness: Happiness, n_labels: int, hidden: float) -> None:
+    """Refuse what cannot be measured, or bounded, where labels are missing."""
+    if happiness.over:
+        raise HappinessError(
+            f"Who is counted by {happiness.name!r} depends on the decision, it looks at labels, and some are missing.",
+            "Measure it on people who all have a label, or measure something that is a mean of everybody.",
+        )
+    asks = arguments_of(happiness.function, f"The happiness {happiness.name!r}", ARGUMENTS)
+    if hidden > 1.0 and happiness.by_label and "y" in asks and n_labels > 2:
+        raise HappinessError(
+            f"The happiness {happiness.name!r} looks at the label, and so does its `among`: of more than two labels "
+            f"its worst case at hidden={hidden:g} is not known.",
+            "Let it look at the label by `among` alone, or use hidden=1.",
+        )
+
+
+def _debiased(
+    people: People, problem: Problem, looking: Sequence[int], inside: Truths | None, memory: _Memory
+) -> Debiased:
+    """What everybody would be worth with each label, of what looks at labels."""
+    n, k, odds, j = len(people), len(problem.labels), people.odds, len(problem.happiness)
+    assert odds is not None, "something was decided about these people"
+    value = {c: np.zeros((n, k)) for c in looking} | (
+        {j: np.zeros((n, k))} if problem.loss.looks_at_y else {}
+    )
+    among = {c: np.zeros((n, k)) for c in looking if problem.happiness[c].by_label}
+    held = people.weights[:, None] * believed(people)
+    for label, part, worth in supposed_worth(people, problem, looking):
+        q, who = odds[part], (people.codes[part], held[part, label])
+        for c in looking:
+            value[c][part, label], counted = memory.happiness_of(c, worth, q, *who)
+            if c in among:
+                among[c][part, label] = 1.0 if counted is None else counted
+            elif counted is not None and inside is not None:
+                inside[part, c] = counted
+        if problem.loss.looks_at_y:
+            value[j][part, label] = np.einsum("id,di->i", q, worth.cost)
+            memory.reach_of(j, worth.cost, *who)
+    sizes = np.bincount(people.codes, people.weights, minlength=len(people.groups)).astype(np.float64)
+    for c in among:
+        memory.widen(c, sizes)
+    return debiased_people(people, {c: Supposed(part, among.get(c)) for c, part in value.items()})
+
+
+def believed(people: People) -> Floats:
+    """How likely each label is of everybody: certain where it is known; of shape (n, labels)."""
+    assert people.labels is not None, "some have a label"
+    assert people.chances is not None, "it is known how likely each label is"
+    return np.where(people.labelled[:, None], np.eye(people.chances.shape[1])[people.labels], people.chances)
 
 
 def fractions_among(
@@ -444,9 +600,16 @@ def fractions_among(
     return values, inside, share if drawn else None
 
 
-def rates_of(problem: Problem, *, drawn: bool) -> Truths:
+def rates_of(problem: Problem, *, drawn: bool, debiased: Debiased | None = None) -> Truths:
     """Components of which everybody gets 0 or 1, by declaration; what a lottery lets expect may be anything between."""
-    return np.array([bool(happiness.rate) and not drawn for happiness in problem.happiness])
+    known = {} if debiased is None else debiased.parts
+    return np.array([bool(h.rate) and not drawn and c not in known for c, h in enumerate(problem.happiness)])
+
+
+def is_loss_rate(problem: Problem, *, drawn: bool, debiased: Debiased | None = None) -> bool:
+    """Likewise of the loss."""
+    missing = debiased is not None and len(problem.happiness) in debiased.parts
+    return problem.loss.is_rate and not drawn and not missing
 
 
 def _checksum(array: Array, before: int) -> int:
@@ -469,6 +632,14 @@ class _Memory:
         with np.errstate(over="ignore"):  # numbers as large as that are refused by name in the end
             self._squares[j] += np.bincount(codes, weight * far**2, minlength=g)
         self._mass[j] += np.bincount(codes, weight, minlength=g)
+
+    def widen(self, j: int, people: Floats) -> None:
+        """What a component that counts some people changes, as part of everybody: the fewer count, the more does each.
+
+        ``people`` are those of every group.
+        """
+        share = np.where(self._mass[j] > 0, people / np.where(self._mass[j] > 0, self._mass[j], 1.0), 1.0)
+        self._squares[j] *= share**2
 
     @property
     def reach(self) -> Floats:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from felicific._audit.persons import Persons
+from felicific._audit.persons import EachPerson, Persons
 from felicific._audit.result import (
     Audit,
     Interval,
@@ -317,6 +317,7 @@ def find_ratios(found: Audit, between: Between, min_people: float) -> Ratios:
             continue  # groups are not compared by it
         try:
             _refuse_idle(persons, component)
+            _refuse_open(persons, j)
             parts.append(_component(persons, j, sample, compared, alpha, found.simultaneous))
         except ConstraintError as error:
             refused[component.name] = error
@@ -329,6 +330,15 @@ def _refuse_idle(persons: Persons, component: Component) -> None:
         raise ConstraintError(
             f"No decision changes {component.name!r}, so its ratio says nothing of the decisions.",
             "Ask for a ratio of what depends on the decision.",
+        )
+
+
+def _refuse_open(persons: Persons, j: int) -> None:
+    """Refuse a ratio of what hidden reasons leave open."""
+    if isinstance(persons, EachPerson) and persons.ends is not None and persons.debiased_at[j]:
+        raise ConstraintError(
+            f"Hidden reasons leave open what {persons.components[j].name!r} is, and there are no bounds for ratios.",
+            "Compare groups by its gap, or audit with hidden=1.",
         )
 
 

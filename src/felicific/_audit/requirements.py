@@ -21,6 +21,7 @@ Compare = Callable[[Persons, int, Codes], ComponentAudit]
 
 UNMEASURED = "it was not measured: name it in happiness=, as it was when the policy was fitted"
 UNSAID = "the policy does not say how much was asked for"
+OPEN = "hidden reasons leave it open, and there are no bounds for ratios"
 NOBODY = "none of these people are of the groups that it speaks of"
 
 
@@ -118,6 +119,8 @@ class Judge:
             return gap
         if asked.measure == "mean":
             return measure_component(merged, j, self.method).only(held).intervals(alpha)[0]
+        if measure_component(merged, j, "auto").ends is not None:
+            return replace(_unknown(OPEN), low=0.0, high=1.0)
         rate, sample = bool(merged.rates[j]), merged.sample.take(j).only(held)
         sample = replace(sample, mean=sample.mean + merged.origin[j])
         ends = (0.0, 1.0)

@@ -23,6 +23,7 @@ from felicific.exceptions import ConstraintError
 
 if TYPE_CHECKING:
     from felicific._audit.ratios import Ratios
+    from felicific._program.known_labels import KnownLabels
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,10 @@ class Interval:
         How the interval was made.
     note : str
         What to beware of; empty if nothing.
+    bounds : (low, high), or None
+        Where labels are missing, and reasons outside the table may have mattered: the least and the most that they
+        leave open, without sampling error. The estimate is without such reasons, and ``low`` and ``high`` hold with
+        them. None where nothing is hidden.
     """
 
     estimate: float
@@ -47,6 +52,7 @@ class Interval:
     n: float
     method: str
     note: str = ""
+    bounds: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "method", method_words(self.method, self.n))
@@ -204,6 +210,8 @@ class Audit:
         Ratios that stand in every output; see :meth:`with_ratios`.
     requirements : tuple of RequirementAudit
         What was asked of the policy that is audited, if one is, and whether these people meet it.
+    labels : KnownLabels, or None
+        Where labels are missing: who has one, and what is supposed of the others.
 
     Examples
     --------
@@ -228,6 +236,7 @@ class Audit:
     unknown: tuple[Any, ...] = ()
     shown_ratios: tuple[Ratios, ...] = ()
     requirements: tuple[RequirementAudit, ...] = ()
+    labels: KnownLabels | None = None
 
     def __getitem__(self, name: str) -> ComponentAudit:
         for found in self.components:
@@ -308,6 +317,7 @@ class Audit:
         shown = {"ratios": [ratios.to_dict() for ratios in self.shown_ratios]} if self.shown_ratios else {}
         unknown = {"unknown": plain_all(self.unknown)} if self.unknown else {}
         asked = [row.to_dict() for row in self.requirements]
+        labels = {} if self.labels is None else {"labels": _labels_to_dict(self.labels)}
         return {
             "confidence": self.confidence,
             "simultaneous": self.simultaneous,
@@ -316,7 +326,7 @@ class Audit:
             "components": [_component_to_dict(found) for found in self.components],
             "loss": None if self.loss is None else interval_to_dict(self.loss),
             "notes": list(self.notes),
-        } | (unknown | shown | ({"requirements": asked} if asked else {}))
+        } | (unknown | shown | ({"requirements": asked} if asked else {}) | labels)
 
     def plot(self, after: Audit | None = None, **options: Any) -> Any:
         """Group means with their intervals as an Altair chart, and those of another audit beside them.
@@ -369,8 +379,9 @@ class Audit:
         empty: dict[str, Any] = dict.fromkeys(COLUMNS, "") | dict.fromkeys(
             ("bias", "at_most", "p_value", "p_exceeds"), math.nan
         )
+        names, empty = (*COLUMNS, *bounded(lines)), empty | dict.fromkeys(BOUNDS, math.nan)
         return table_maker("auto")(
-            {name: np.array([(empty | line)[name] for line in lines]) for name in COLUMNS}
+            {name: np.array([(empty | line)[name] for line in lines]) for name in names}
         )
 
     def __str__(self) -> str:
@@ -389,6 +400,15 @@ COLUMNS = (
     "component", "unit", "what", "group", "n", "estimate", "low", "high", "bias", "at_most", "p_value", "p_exceeds",
     "verdict", "method", "note",
 )  # fmt: skip
+
+
+#: Columns that there are where hidden reasons leave something open.
+BOUNDS = ("bounds_low", "bounds_high")
+
+
+def bounded(lines: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Those columns, if some line has them."""
+    return BOUNDS if any(BOUNDS[0] in line for line in lines) else ()
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -411,9 +431,25 @@ def plain_all(values: Iterable[Any]) -> list[Any]:
 
 def interval_to_dict(interval: Interval) -> dict[str, Any]:
     """An interval as plain data."""
+    bounds = {} if interval.bounds is None else {"bounds": plain_all(interval.bounds)}
     return {
         name: plain(getattr(interval, name)) for name in ("estimate", "low", "high", "n", "method", "note")
-    }
+    } | bounds
+
+
+def _labels_to_dict(labels: KnownLabels) -> dict[str, Any]:
+    """Who has a label, as plain data."""
+    hidden: dict[str, Any] = {"hidden": "inf" if math.isinf(labels.hidden) else labels.hidden}
+    hidden |= {"condition": labels.condition} if labels.hidden > 1.0 else {}
+    groups = []
+    for group, known in labels.to_dict().items():
+        shares = {
+            name: [{"label": plain(label), "share": plain(share)} for label, share in known[name].items()]
+            for name in ("seen", "imputed")
+        }
+        numbers = {name: plain(value) for name, value in known.items() if name not in shares}
+        groups.append({"group": plain(group)} | numbers | shares)
+    return hidden | {"groups": groups}
 
 
 def means_to_dict(means: Mapping[Any, Interval]) -> list[dict[str, Any]]:
@@ -455,7 +491,7 @@ def line_of(name: str, unit: str, what: str, group: str, interval: Interval) -> 
         "high": interval.high,
         "method": interval.method,
         "note": interval.note,
-    }
+    } | ({} if interval.bounds is None else dict(zip(BOUNDS, interval.bounds, strict=True)))
 
 
 def short(text: str, width: int = 40) -> str:
@@ -481,6 +517,8 @@ def table_lines(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[st
 def row_of(name: str, interval: Interval, component: Component) -> tuple[str, ...]:
     """An interval as one row of a table for reading."""
     method = interval.method + (f"; {interval.note}" if interval.note else "")
+    if interval.bounds is not None:
+        method += f"; hidden reasons leave {' to '.join(map(component.cell, interval.bounds))}"
     numbers = (component.cell(part) for part in (interval.estimate, interval.low, interval.high))
     return (short(name), written(interval.n, 6), *numbers, method)
 
@@ -537,7 +575,11 @@ def loss_line(loss: Interval, name: str) -> str:
     """The loss in one line; the error rate as an accuracy, in per cent."""
     ends = (loss.high, loss.low) if is_accuracy(name) else (loss.low, loss.high)
     number, low, high = (loss_text(name, part) for part in (loss.estimate, *ends))
-    return f"{loss_words(name)} {number}, from {low} to {high} {_how(loss)}"
+    if loss.bounds is None:
+        return f"{loss_words(name)} {number}, from {low} to {high} {_how(loss)}"
+    open_ends = [loss_text(name, part) for part in loss.bounds]
+    left = " to ".join(open_ends[::-1] if is_accuracy(name) else open_ends)
+    return f"{loss_words(name)} {number}, from {low} to {high} {_how(loss)}; hidden reasons leave {left}"
 
 
 def loss_change(loss: Interval, name: str) -> str:

@@ -87,6 +87,11 @@ def a_priori(policy: Policy, moments: Moments | None, loss: Loss, confidence: fl
         return no_certificate(
             f"policies that see all of x are too many for a bound in advance. {AUDIT}", confidence
         )
+    if moments.labels is not None or moments.unlabelled is not None:
+        return no_certificate(
+            f"labels are missing, and the bound in advance counts people whose label is known. {AUDIT}",
+            confidence,
+        )
     if moments.weight_kind == "sampling":
         return no_certificate(f"the bound counts people, and sampling weights do not. {AUDIT}", confidence)
     if not moments.counts:
@@ -154,16 +159,22 @@ def tested(
     large_samples: tuple[str, ...],
     kept: tuple[str, ...],
     silent: list[str],
+    condition: str,
 ) -> Certificate:
     """The certificate of a policy that passed a test on rows held out."""
     found = Certificate(confidence, "held-out test", gaps, loss, smallest, large_samples, kept=kept)
     ways = ", ".join(method_words(method, smallest) for method in methods)
     how = f"tested on {rows:,} rows held out, {smallest:,} in the smallest group; {ways}"
-    return _worded(found, components, how, silent, loss_name)
+    return _worded(found, components, how, silent, loss_name, condition)
 
 
 def _worded(
-    found: Certificate, components: tuple[Component, ...], how: str, silent: list[str], loss_name: str
+    found: Certificate,
+    components: tuple[Component, ...],
+    how: str,
+    silent: list[str],
+    loss_name: str,
+    condition: str = "",
 ) -> Certificate:
     parts = [
         f"the gap of {component.name!r} is at most {component.quantity(found.gaps[component.name])}"
@@ -176,9 +187,10 @@ def _worded(
     elif found.loss is not None:
         parts.append(f"the loss at most {written(found.loss, 6)}")
     listed = ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + parts[-1]
+    sure = f"{_condition(found)}{', ' + condition if condition else ''}"
     sentence = (
-        f"With confidence {found.confidence:.6g}{_condition(found)}, {listed} for people like these, at their group "
-        f"mix ({how})."
+        f"With confidence {found.confidence:.6g}{sure}, {listed} for people like these, at their group mix "
+        f"({how})."
     )
     if silent:
         sentence += f" Nothing can be promised of the rest: {'; '.join(silent)}."

@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar
 
 import numpy as np
 
-from felicific._audit.persons import Persons
+from felicific._audit.persons import EachPerson, Persons, known_groups, lacks_labels, persons_of
 from felicific._capabilities import remedy
 from felicific._fit.certificate import Certificate
 from felicific._fit.losers import LosersRow
@@ -22,8 +22,9 @@ from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import Policy
 from felicific._problem.asked import gaps_asked, requirements_of
 from felicific._problem.problem import Problem
+from felicific._problem.rows import largest_between
 from felicific._program.evidence import Evidence
-from felicific._program.moments import Moments, Outcome
+from felicific._program.moments import Moments, Outcome, gaps_of
 from felicific._program.signals import SoftLabel
 from felicific._program.summing import sum_people
 from felicific._typing import Floats
@@ -202,9 +203,25 @@ def kept_people(people: People | None) -> People:
 
 
 def achieved(problem: Problem, people: People, odds: Floats) -> Outcome:
-    """Loss, group means and gaps of decision probabilities about people with labels."""
+    """Loss, group means and gaps of decision probabilities about people with labels.
+
+    Or of people of whom it is known how likely each label is: then the worst that hidden reasons leave open.
+    """
+    if lacks_labels(people):
+        return outcome_of(persons_of(replace(people, odds=odds, drawn=True), problem))
     moments, as_drawn = _drawn(problem, people, odds)
     return moments.evaluate(as_drawn)
+
+
+def outcome_of(persons: EachPerson) -> Outcome:
+    """Loss, group means and gaps of what is known person by person; the worst of what hidden reasons leave open."""
+    known = known_groups(persons)
+    low, high = persons.ends or (persons, persons)
+    assert high.loss_sample is not None, "the loss is known"
+    gaps = gaps_of(persons.means[known])
+    for j in np.flatnonzero(persons.debiased_at[:-1]) if persons.ends is not None else ():
+        gaps[j] = largest_between(low.means[known, j], high.means[known, j])
+    return Outcome(float(high.loss_sample.mean[0]), persons.means, gaps)
 
 
 def _drawn(problem: Problem, people: People, odds: Floats) -> tuple[Moments, Floats]:

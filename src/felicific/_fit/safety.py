@@ -24,13 +24,14 @@ from typing import Any
 
 import numpy as np
 
-from felicific._audit.methods import Measure, measure_component, measure_loss
+from felicific._audit.methods import DEBIASED, Measure, measure_component, measure_loss
 from felicific._audit.persons import EachPerson, Persons, known_groups, regrouped
 from felicific._capabilities import remedy
 from felicific._fit.certificate import Certificate, tested
 from felicific._frontier.frontier import Frontier
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import Component
+from felicific._problem.missing_labels import condition
 from felicific._problem.problem import Problem
 from felicific._problem.rows import Comparison, Share
 from felicific._problem.unions import Attribute, Union, compared
@@ -283,13 +284,22 @@ class Trial:
             measure = measure_component(people, share.j)  # a share has bounds, so whatever the method of gaps
             z, limits = share.z or 0, measure.cautious(self.level)
             mean, high = (float(part[z] + measure.origin) for part in (measure.sample.mean, limits[1]))
-            found.append(Kept(share, mean, high, measure.words, persons.countable))
+            surely = persons.countable and measure.words_after != DEBIASED
+            found.append(Kept(share, mean, high, measure.words, surely))
         return found
 
     def _shows(self, persons: Persons, claim: Comparison, salt: str) -> Shown:
         j = claim.j
         persons, fitted = self._compared(claim, persons)
+        debiased = bool(persons.debiased_at[j])
         betting = self.method != "t" and persons.components[j].bounds is not None and persons.countable
+        betting = betting and not debiased
+        if self.method == "betting" and debiased:
+            raise DataError(
+                "method='betting' bets on values within bounds, and labels that are missing leave none of "
+                f"{persons.components[j].name!r}, which looks at them.",
+                "Use method='t'.",
+            )
         if self.method == "betting" and not betting:
             raise DataError(
                 "method='betting' bets on people one by one, and weights or clusters leave none.",
@@ -329,6 +339,11 @@ class Trial:
         before = measure_component(fitted, claim.j, "t")
         if not found.normal or (before.skewed.any() and not before.rate):
             return False, TOO_SKEWED
+        if found.ends is not None:
+            low, high = (side + found.origin for side in found.limits(self.level / 2.0))
+            short = claim.ratio * high[:, None] - low
+            np.fill_diagonal(short, -math.inf)
+            return bool(short.max() <= claim.at_most), limits_name(found.words)
         if claim.ratio == 1.0:
             return found.p_values(claim.at_most)[1] <= self.level, range_name(2, rate=found.rate)
         return ratio_shown(found.pairs, found.origin, claim.ratio, self.level), LARGE_RATIO
@@ -338,7 +353,10 @@ class Trial:
         loss = measure_loss(persons, "t" if self.method == "t" else "auto")
         if loss is None:
             return None, False
-        high = float(loss.cautious(LOSS_SHARE * self.gamma / candidates)[1][0])
+        tail = LOSS_SHARE * self.gamma / candidates
+        # Of debiased losses the end of a two-sided interval: one-sided ones hold a little too rarely.
+        tail = tail / 2.0 if loss.words_after == DEBIASED else tail
+        high = float(loss.cautious(tail)[1][0])
         return (high, loss.method in ("t", "added")) if math.isfinite(high) else (None, False)
 
 
@@ -435,8 +453,19 @@ def certify(
             *(part.share.words for part in kept),
         ),
         [f"the group {group!r} is compared with nobody" for group in unknown],
+        _condition(persons),
     )
     return policy, certificate
+
+
+def _condition(persons: Persons) -> str:
+    """What the promise rests on where labels are missing; empty where none is that matters."""
+    debiased = persons.debiased if isinstance(persons, EachPerson) else None
+    if debiased is None:
+        return ""
+    if debiased.hidden > 1.0:
+        return condition(debiased.hidden)
+    return f"if {'the odds of having a label are known' if debiased.by_odds else 'the table explains who has a label'}"
 
 
 def _called(claim: Comparison, names: list[str]) -> str:

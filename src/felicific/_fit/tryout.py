@@ -9,8 +9,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from felicific._audit.persons import EachPerson, check_persons, fractions_among, rates_of
-from felicific._fit.fitted import achieved
+from felicific._audit.debiased import Debiased, Supposed
+from felicific._audit.persons import (
+    EachPerson,
+    believed,
+    check_persons,
+    debiased_people,
+    fractions_among,
+    is_loss_rate,
+    lacks_labels,
+    rates_of,
+    revalued,
+)
+from felicific._fit.fitted import achieved, outcome_of
 from felicific._people.people import People
 from felicific._policy.ledger import find_origin, real_ledger
 from felicific._policy.policy import Policy
@@ -72,9 +83,10 @@ class Tryout:
 
     def measured(self, odds: Floats, *, drawn: bool) -> EachPerson:
         """What decision probabilities, which may be ``drawn`` by lot, do to each person."""
-        values = self._values(odds)
+        values, debiased = self._values(odds), self._debiased(odds)
         losses = np.asarray(np.einsum("id,id->i", odds, self._ledger[0].cost))
-        rates, loss_rate = rates_of(self.problem, drawn=drawn), self.problem.loss.is_rate and not drawn
+        rates = rates_of(self.problem, drawn=drawn, debiased=debiased)
+        loss_rate = is_loss_rate(self.problem, drawn=drawn, debiased=debiased)
         everyone = self._everyone
         inside, share, of = everyone.inside, None, self.problem.components
         if self._fractions:
@@ -88,9 +100,36 @@ class Tryout:
             inside=inside,
             share=share,
             lots=share is not None,
+            debiased=debiased,
         )
+        persons = revalued(persons)
         check_persons(persons)
         return persons
+
+    def _debiased(self, odds: Floats) -> Debiased | None:
+        """Where labels are missing: what everybody would be worth with each, of what looks at labels."""
+        if not self._unlabelled:
+            return None
+        ledgers, n = self._supposed, len(self.problem.happiness)
+        parts: dict[int, Supposed] = {}
+        for j in self._looking:
+            value = np.stack([np.einsum("id,id->i", odds, one.value[:, :, 0, j]) for one in ledgers], axis=1)
+            by_label = self.problem.happiness[j].by_label
+            among = np.stack([one.among[:, 0, j] for one in ledgers], axis=1) if by_label else None
+            parts[j] = Supposed(value, among)
+        if self.problem.loss.looks_at_y:
+            cost = np.stack([np.einsum("id,id->i", odds, one.cost) for one in ledgers], axis=1)
+            parts[n] = Supposed(cost)
+        return debiased_people(self.people, parts)
+
+    @cached_property
+    def _unlabelled(self) -> bool:
+        return lacks_labels(self.people)
+
+    @property
+    def _looking(self) -> list[int]:
+        """Components that look at labels."""
+        return [j for j, happiness in enumerate(self.problem.happiness) if happiness.looks_at_y]
 
     # -----------------------------------------------------------------------------------------------------
     # Many policies of one frontier
@@ -128,6 +167,9 @@ class Tryout:
 
     def _result(self, odds: Floats) -> tuple[float, Floats, Floats]:
         """Loss, group means and gaps."""
+        if self._unlabelled:
+            found = outcome_of(self.measured(odds, drawn=True))
+            return found.loss, found.means, found.gaps
         (ledger, origin), weight = self._ledger, self._weights
         relative = self._per_group(self._values(odds)) / np.where(self._counted > 0, self._counted, np.nan)
         if self._fractions:
@@ -218,6 +260,19 @@ class Tryout:
         far = np.ptp(ledger.value[:, :, 0], axis=1) * ledger.among[:, 0]
         reach[:-1, :-1] = self._per_group(far**2) / np.where(self._counted > 0, self._counted, 1.0)
         reach[-1, -1] = np.average(np.ptp(ledger.cost, axis=1) ** 2, weights=weight)
+        if not self._unlabelled:
+            return reach
+        sizes = self._per_group(np.ones((len(weight), 1)))[:, 0]
+        for j in self._looking:
+            far = self._expected(
+                [np.ptp(part.value[:, :, 0, j], axis=1) ** 2 * part.among[:, 0, j] for part in self._supposed]
+            )
+            mass = self._counted[:, j]
+            held = np.where(mass > 0, mass, 1.0)
+            part = sizes / held if self.problem.happiness[j].by_label else 1.0
+            reach[:-1, j] = self._per_group(far[:, None])[:, 0] / held * part**2
+        far = self._expected([np.ptp(part.cost, axis=1) ** 2 for part in self._supposed])
+        reach[-1, -1] = np.average(far, weights=weight)
         return reach
 
     def _values(self, odds: Floats) -> Floats:
@@ -230,7 +285,41 @@ class Tryout:
 
     @cached_property
     def _ledger(self) -> tuple[Ledger, Floats]:
+        """Under the real labels; where some are missing, as it is believed of those who have none."""
         self.today  # noqa: B018  # says what is wrong with these people
         seeing = self.problem.seeing
-        origin = find_origin(seeing, self.people)
-        return real_ledger(seeing, self.people, origin), origin
+        if not self._unlabelled:
+            origin = find_origin(seeing, self.people)
+            return real_ledger(seeing, self.people, origin), origin
+        first = self._supposed[0]
+        cost, value, among = first.cost, first.value.copy(), first.among.copy()
+        if self.problem.loss.looks_at_y:
+            cost = self._expected([part.cost for part in self._supposed])
+        for j in self._looking:
+            value[:, :, 0, j] = self._expected([part.value[:, :, 0, j] for part in self._supposed])
+            if self.problem.happiness[j].by_label:
+                among[:, 0, j] = self._expected([part.among[:, 0, j] for part in self._supposed])
+        return Ledger(cost, value, among), self._origin
+
+    def _expected(self, numbers: Sequence[Floats]) -> Floats:
+        """What is believed of numbers that are known for each label; people come first."""
+        chances = believed(self.people)
+        wide = [chances[:, k].reshape(-1, *(1,) * (one.ndim - 1)) for k, one in enumerate(numbers)]
+        return np.asarray(sum(each * one for each, one in zip(wide, numbers, strict=True)))
+
+    @cached_property
+    def _origin(self) -> Floats:
+        """A typical value of every component, of people who all have a label."""
+        seeing, labels = self.problem.seeing, self.problem.labels
+        found = find_origin(seeing, self.people.with_labels)
+        return (
+            found if len(self.people.with_labels) else find_origin(seeing, self.people.supposing(0, labels))
+        )
+
+    @cached_property
+    def _supposed(self) -> list[Ledger]:
+        """As if each label were everybody's."""
+        seeing, labels = self.problem.seeing, self.problem.labels
+        return [
+            real_ledger(seeing, self.people.supposing(k, labels), self._origin) for k in range(len(labels))
+        ]

@@ -212,11 +212,15 @@ class Columns:
                 "MissingLabels(odds=...) is a classifier, and here there are scores only.",
                 "Name the column of the chances that it gives, or use FairClassifier, which asks it.",
             )
+        return {"missing": self.missing_labels, "label_odds": self.label_odds_in(table)}
+
+    def label_odds_in(self, table: Table) -> Array | None:
+        """The known chances of having a label; None where they are not known."""
         parts = [
             take_column(table, name, "odds") if isinstance(name, str) else as_vector(name, "odds")
             for name in self.odds
         ]
-        return {"missing": self.missing_labels, "label_odds": added_odds(parts)}
+        return added_odds(parts)
 
     def _groups(self, table: Table, weight: Floats | None) -> Array:
         return groups_of_present(table, self.group, weight, self.columns_only, self.missing_group, fresh=True)

@@ -210,9 +210,9 @@ class People:
             return None if column is None else encode_labels(column, classes, name, rows)
 
         decisions, truths = problem.decisions, problem.labels
+        odds, flat = _odds(given["decisions"], decisions, rows)
         known_labels = _Labels.of(labels, problem, values, rows, missing, given["odds"])
         labels, missing = known_labels.y, known_labels.missing
-        odds, flat = _odds(given["decisions"], decisions, rows)
         # As a happiness function sees them: arithmetic on narrow numbers would wrap.
         seen = {"group": values} | ({} if labels is None else {"y": labels})
         wide = widener(seen)(seen)

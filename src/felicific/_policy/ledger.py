@@ -94,7 +94,7 @@ def real_ledger(problem: Problem, people: People, origin: Floats) -> Ledger:
         truth = None if labels is None else labels[rows]
         everyone = np.ones(len(codes))
         if stands is None or chances is None or not look_at_y:
-            yield _Case(known, truth, people.group[rows], everyone, slot, frozenset())
+            yield _Case(known, truth, people.group[rows], everyone, slot, people.supposed)
             return
         have, stand = people.labelled[rows].astype(np.float64), stands[rows]
         truth = np.asarray(truth).clip(min=0)

@@ -108,3 +108,10 @@ def check_hidden(hidden: Any) -> float:
             "math.inf where nothing is assumed.",
         )
     return number
+
+
+def condition(hidden: float) -> str:
+    """What holds where hidden reasons may change odds so many fold, as the end of a sentence."""
+    if math.isinf(hidden):
+        return "whatever the labels of those who have none are"
+    return f"if reasons outside the table change the odds of having a label at most {hidden:g}-fold"

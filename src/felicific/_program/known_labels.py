@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from felicific._documents import check_shape, plain, read_number, read_numbers, read_values, refused
+from felicific._problem.missing_labels import condition
 from felicific._typing import Floats
 from felicific.exceptions import DataError
 
@@ -17,6 +18,7 @@ SOURCES = {
     "odds": "The odds of having one are known",
     "model": "Who has one is taken to be explained by what the model sees (learnt by group, cross-fitted)",
     "score": "Who has one is taken to be explained by score and group alone",
+    "decision": "Who has one is taken to be explained by decision and group alone",
 }
 
 #: Of estimated chances: below this standing ratio, or with fewer effective labels, nothing can be said; below the
@@ -40,8 +42,8 @@ class KnownLabels:
     ----------
     groups, classes : tuple
         The groups, and the labels that there are.
-    source : {"odds", "model", "score"}
-        Where the chances of having a label come from: known, by a model, or by score and group alone.
+    source : {"odds", "model", "score", "decision"}
+        Where the chances of having a label come from: known, by a model, or by group and score, or decision, alone.
     hidden, clip : float
         As :class:`felicific.MissingLabels` has them.
     people, labelled : array of shape (groups,)
@@ -122,9 +124,7 @@ class KnownLabels:
     @property
     def condition(self) -> str:
         """What bounds hold under."""
-        if math.isinf(self.hidden):
-            return "whatever the labels of those who have none are"
-        return f"if reasons outside the table change the odds of having a label at most {self.hidden:g}-fold"
+        return condition(self.hidden)
 
     def __repr__(self) -> str:
         return "\n".join([f"KnownLabels: {SOURCES[self.source]}", *self.sentences()])

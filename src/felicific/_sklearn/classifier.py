@@ -977,6 +977,12 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         X = self._intake.check(self, X, reset=False)
         return np.asarray(self.estimator_.predict(self._intake.features(X, self.estimator_)))
 
+    def _model_says(self, X: Table) -> tuple[Table, Floats | None]:
+        """What the model sees of people, and its probabilities if it has any, for audits where labels are missing."""
+        features = self._intake.features(self._intake.check(self, X, reset=False), self.estimator_)
+        able = hasattr(self.estimator_, "predict_proba")
+        return features, predict_proba(self.estimator_, features, self.classes_) if able else None
+
     def score(self, X: Table, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
         """Share of decisions that equal the label; ``sample_weight`` as in ``fit``."""
         y = Columns(y=y).column(X, "y")

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from felicific._audit.decided import scored_by
+from felicific._audit.missing import with_beliefs
 from felicific._fit.fitted import achieved
 from felicific._people.checks import check_weights
+from felicific._people.columns import Columns
 from felicific._people.people import People, changes, refuse_idle
 from felicific._problem.asked import check_one_unit
 from felicific._problem.happiness import HappinessLike, measured
+from felicific._problem.missing_labels import MissingLabelsLike, resolve_missing_labels
 from felicific._problem.problem import Problem
 from felicific._sklearn.classifier import FairClassifier
 from felicific._sklearn.inputs import present_rows
@@ -36,6 +40,9 @@ class Scorer:
         As for :class:`FairClassifier`; what is left None is taken from the FairClassifier that is scored.
     price : number, or dict of component to number
         Turns the two into one.
+    missing_labels : "explained", "unknown" or MissingLabels(...), optional
+        As for :func:`felicific.audit`: what is known of why some labels are missing. With ``hidden`` of more than 1 the
+        loss and the gaps are the worst that is left open.
 
     Notes
     -----
@@ -62,6 +69,7 @@ class Scorer:
     loss: LossLike | None = None
     favourable: Any = None
     price: float | Mapping[str, float] | None = None
+    missing_labels: MissingLabelsLike = None
 
     def __call__(
         self,
@@ -78,12 +86,16 @@ class Scorer:
         fair = isinstance(last, FairClassifier)
         named = sensitive_features if sensitive_features is not None else self.sensitive_features
         weight, labels = check_weights(sample_weight, count_rows(X)), as_vector(y, "y")
+        said = self.missing_labels if self.missing_labels is not None or not fair else _said_by(last)
+        missing = resolve_missing_labels(said)
+        chances = Columns(missing_labels=missing).label_odds_in(X)
         present = present_rows(weight)
         if present is not None and weight is not None:
             # Weight 0 is the row absent: not even a model is asked about it.
             named = None if named is None else resolve_groups(X, named, rows=present)
             sensitive_features = None if sensitive_features is None else named
             X, labels, weight = take_rows(X, present), labels[present], weight[present]
+            chances = None if chances is None else chances[present]
         passed = {} if sensitive_features is None else {"sensitive_features": sensitive_features}
         classes = np.asarray(estimator.classes_)
         # What a FairClassifier at the end of a pipeline says of its own table is about the transformed one.
@@ -110,10 +122,22 @@ class Scorer:
             group = resolve_groups(inner, last.sensitive_features_, columns_only=True)
         table = inner if self.happiness is None else X
         people = People.of(
-            table, problem, group=group, y=labels, proba=decisions, weight=weight, rows=present
+            table,
+            problem,
+            group=group,
+            y=labels,
+            proba=decisions,
+            weight=weight,
+            rows=present,
+            missing=missing,
+            label_odds=chances,
         )
+        odds = np.asarray(people.with_scores.proba)
+        if people.missing is not None and not people.labelled.all():
+            scored = scored_by(estimator, X, classes, fair=fair)
+            people, _ = with_beliefs(replace(people, odds=odds), problem, scored)
         refuse_idle(problem, changes(problem, people))
-        outcome = achieved(problem, people, np.asarray(people.with_scores.proba))
+        outcome = achieved(problem, people, odds)
         own = [(problem.components[j], float(outcome.gaps[j])) for j in measured(problem.components)]
         gaps = {component.name: gap for component, gap in own}
         if self.price is not None:
@@ -130,3 +154,9 @@ class Scorer:
         if len(gaps) == 1:
             return scores | {"neg_gap": -next(iter(gaps.values()))}
         return scores | {f"neg_gap: {name}": -gap for name, gap in gaps.items()}
+
+
+def _said_by(fair: FairClassifier) -> MissingLabelsLike:
+    """What a FairClassifier says of missing labels."""
+    said: MissingLabelsLike = getattr(fair, "missing_labels", None)
+    return said

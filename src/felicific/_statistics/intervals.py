@@ -80,7 +80,7 @@ class Sample:
     mean, sd, skewness : array
         Mean, standard deviation (with n - 1) and standardised third moment.
     df : array, or None
-        Degrees of freedom of the standard error; None for n - 1.
+        Degrees of freedom of the standard error; None, or not a number, for n - 1.
     ties : Ties, or None
         How the errors of the group means go together; None where people of different groups are independent.
     """
@@ -95,7 +95,7 @@ class Sample:
     @property
     def freedom(self) -> Floats:
         """Degrees of freedom of the standard error."""
-        return self.n - 1.0 if self.df is None else self.df
+        return self.n - 1.0 if self.df is None else np.where(np.isnan(self.df), self.n - 1.0, self.df)
 
     @property
     def silent(self) -> NDArray[np.bool_]:
@@ -123,7 +123,7 @@ class Sample:
         """One component alone, of shape (groups,); or some, of shape (groups, components)."""
         numbers = (self.n, self.mean, self.sd, self.skewness)
         n, mean, sd, skewness = (array[:, j] for array in numbers)
-        df = None if self.df is None else self.df[:, j]
+        df = None if self.df is None or np.isnan(self.df[:, j]).all() else self.df[:, j]
         ties = None if self.ties is None else Ties(*(array[:, :, j] for array in self.ties))
         return Sample(n, mean, sd, skewness, df, ties)
 
@@ -409,7 +409,7 @@ def mean_limits(
     lower, upper = bounds if bounds is not None else (-math.inf, math.inf)
     if method in ("t", "hall"):
         low, high = (t_limits if method == "t" else hall_limits)(sample, tail)
-        return np.maximum(low, lower), np.minimum(high, upper)
+        return np.clip(low, lower, upper), np.clip(high, lower, upper)
     if method == "bernstein":
         return bernstein_limits(sample, tail, lower, upper)
     assert values is not None, "betting needs the values themselves"

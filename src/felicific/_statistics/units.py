@@ -15,7 +15,7 @@ at most Kish's :math:`(\sum w)^2 / \sum w^2`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -82,6 +82,39 @@ def sample_of(
         c = None if cluster is None else cluster[rows]
         parts.append(_component(values[rows, j], codes[rows], n_groups, w[rows], c))
     return side_by_side(parts)
+
+
+def of_few(
+    sample: Sample,
+    values: Floats,
+    codes: Codes,
+    inside: Truths | None,
+    weight: Floats | None,
+    uneven: Truths,
+    *,
+    sampling: bool = False,
+    cluster: Codes | None = None,
+) -> Sample:
+    r"""The same where the error of some components rests on few people who weigh much.
+
+    Of those that are ``uneven`` the degrees of freedom are those of :math:`(\sum_c u_c^2)^2 / \sum_c u_c^4` over what
+    units add to the error of the mean, and never more than without that.
+    """
+    n_groups, w = len(sample.n), np.ones(len(codes)) if weight is None else weight
+    df = np.full(sample.n.shape, np.nan) if sample.df is None else sample.df.copy()
+    for j in np.flatnonzero(uneven).tolist():
+        rows = slice(None) if inside is None else np.flatnonzero(inside[:, j])
+        z, u, times = codes[rows], values[rows, j] - sample.mean[codes[rows], j], w[rows]
+        if cluster is not None:
+            pairs, place = np.unique(cluster[rows] * n_groups + z, return_inverse=True)
+            z, u, times = pairs % n_groups, np.bincount(place, times * u), np.ones(len(pairs))
+        elif sampling:
+            u, times = times * u, np.ones(len(u))
+        square = u * u / max(float((u * u).max(initial=0.0)), 1e-300)
+        two, four = (np.bincount(z, times * part, minlength=n_groups) for part in (square, square**2))
+        known = sample.freedom[:, j]
+        df[:, j] = np.where(four > 0, np.minimum(known, two**2 / np.where(four > 0, four, 1.0)), known)
+    return replace(sample, df=df)
 
 
 def _component(v: Floats, z: Codes, n_groups: int, w: Floats, cluster: Codes | None) -> Sample:

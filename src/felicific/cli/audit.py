@@ -158,6 +158,7 @@ def _measure(options: AuditOptions) -> Audit:
         today=people.today,
         weight_kind=people.weight_kind,
         missing_group=people.missing_group,
+        missing_labels=people.missing_labels,
         confidence=options.confidence,
         method=options.method,
         simultaneous=options.simultaneous,
@@ -174,9 +175,10 @@ def _needs_rows(people: People, method: Method, out: Path | None) -> bool:
         part.bounds is not None if isinstance(part, Happiness) else people.policy and part in CRITERIA
         for part in parts
     )
-    # Betting looks at one person after the other, and a page names the fingerprint of all rows.
+    # Betting looks at one person after the other, who has a label is learnt from all, a page names their fingerprint.
     return (
         people.pandas
+        or people.missing_labels is not None
         or (people.policy is None and people.decision is None)
         or method == "betting"
         or (method == "auto" and bounded)

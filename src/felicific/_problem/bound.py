@@ -9,7 +9,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from felicific._problem.rows import MEASURES, Asked, Excess, ModelRow, ScaledMeans, largest_between
+from felicific._problem.rows import MEASURES, Asked, Chance, Excess, ModelRow, ScaledMeans, largest_between
 from felicific._typing import Floats
 
 
@@ -19,16 +19,14 @@ class Bound:
 
     said: Asked
     j: int = field(init=False)
+    at: int | list[int] = field(init=False)
     words: str = field(init=False)
+    chance: ClassVar[Chance | None] = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "j", self.said.j)
+        object.__setattr__(self, "at", self.said.j)
         object.__setattr__(self, "words", self.said.words)
-
-    @property
-    def at(self) -> int | list[int]:
-        """Position of the component whose means it is asked about."""
-        return self.j
 
     @property
     def name(self) -> str:
@@ -142,10 +140,9 @@ class OpenGapRow(GapRow):
     ends: tuple[int, int] = field(kw_only=True)
     levels: ClassVar[tuple[tuple[float, float], ...]] = ()
 
-    @property
-    def at(self) -> list[int]:
-        """Positions of both ends."""
-        return list(self.ends)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "at", list(self.ends))
 
     def reached(self, means: Floats) -> float:
         """The largest gap there can be, of means of both ends side by side."""

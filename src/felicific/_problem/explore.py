@@ -198,14 +198,9 @@ class ChanceRow:
         return sum((max(dual, 0.0) for dual in duals), 0.0) * unit
 
 
-def chance_of(row: Row) -> Chance | None:
-    """What a row speaks of if that is no mean: the chances of people, each by itself."""
-    return row.chance if isinstance(row, ChanceRow) else None
-
-
 def chances_in(rows: Sequence[Row]) -> list[Chance]:
     """All chances that rows speak of."""
-    return [row.chance for row in rows if isinstance(row, ChanceRow)]
+    return [row.chance for row in rows if row.chance is not None]
 
 
 @dataclass(frozen=True)

@@ -97,10 +97,9 @@ class _FractionRow(Bound, ABC):
         known = bottom > 0
         return MEASURES[self.said.measure](top[known] / bottom[known]) if known.any() else math.nan
 
-    @property
-    def at(self) -> list[int]:
-        """Positions of numerator and denominator."""
-        return [self.fraction.j, self.fraction.over]
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "at", [self.fraction.j, self.fraction.over])
 
     @property
     def levels(self) -> tuple[tuple[float, float], ...]:

@@ -255,6 +255,10 @@ class Row(Protocol):
         """Position of the component."""
 
     @property
+    def chance(self) -> Chance | None:
+        """What it speaks of if that is no mean: a chance of people, each by itself."""
+
+    @property
     def at(self) -> int | list[int]:
         """Position of the component whose means it is asked about; or of several, side by side."""
 

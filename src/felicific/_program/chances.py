@@ -39,13 +39,10 @@ def cells_of(chance: Chance, signal: Signal, n_groups: int, n_classes: int) -> T
     return np.asarray(held & inside)
 
 
-def floors_in(rows: Sequence[Row], signal: Signal, n_groups: int, n_classes: int) -> Floats | None:
-    """The chance of every decision that every cell keeps, of shape (groups, signals, decisions); None without any."""
-    chances = chances_in(rows)
-    if not chances:
-        return None
+def floors_in(rows: Sequence[Row], signal: Signal, n_groups: int, n_classes: int) -> Floats:
+    """The chance of every decision that every cell keeps, of shape (groups, signals, decisions)."""
     floors = np.zeros((n_groups, signal.size(n_classes), n_classes))
-    for chance in chances:
+    for chance in chances_in(rows):
         own = floors[:, :, chance.decision]
         own[...] = np.where(
             cells_of(chance, signal, n_groups, n_classes), np.maximum(own, chance.at_least), own

@@ -17,7 +17,6 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from felicific._problem.explore import chance_of
 from felicific._problem.loss import CHANGES, loss_bounds
 from felicific._problem.rows import Requirement, rows_of
 from felicific._program.moments import Moments
@@ -63,7 +62,7 @@ def met_today(moments: Moments, requirements: Sequence[Requirement]) -> bool:
     """Whether today's decisions meet all that is asked, on the people of these sums."""
     means = moments.today_value.sum(axis=1) / moments.divisor
     rows = rows_of(requirements, moments)  # a decision of today's leaves nobody a chance
-    return all(chance_of(row) is None and row.met(means[:, row.at], 0.0) for row in rows)
+    return all(row.chance is None and row.met(means[:, row.at], 0.0) for row in rows)
 
 
 def found_by_sums(moments: Moments, grid: Sequence[float] = GRID, *, see_group: bool = True) -> float:

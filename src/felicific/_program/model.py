@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from felicific._capacity import check_room
-from felicific._problem.explore import chance_of, chances_in, refuse_chances
+from felicific._problem.explore import chances_in, refuse_chances
 from felicific._problem.rows import Chance, Excess, ModelRow, Row
 from felicific._program.chances import cells_of, floors_in, lifted
 from felicific._program.moments import Moments, Outcome
@@ -126,10 +126,9 @@ class Program:
 
     def spoken_of(self, row: Row, q: Floats, means: Floats) -> Floats:
         """What a row is asked about: the means of its component, or chances of people that it speaks of."""
-        chance = chance_of(row)
-        if chance is None:
+        if row.chance is None:
             return np.asarray(means[:, row.at])
-        return np.asarray(q[:, :, chance.decision][self._held(chance)])
+        return np.asarray(q[:, :, row.chance.decision][self._held(row.chance)])
 
 
 def build(
@@ -144,7 +143,8 @@ def build(
     alike = moments.alike(see_group)
     moments = moments if alike is None else moments.moved(alike)
     n_groups, n_signals, n_classes = moments.loss.shape
-    refuse_chances(chances_in(rows), n_groups, see_group=see_group)
+    if any(row.chance is not None for row in rows):
+        refuse_chances(chances_in(rows), n_groups, see_group=see_group)
     check_room(
         SOLVED * moments.value.size,
         "The linear program",
@@ -324,9 +324,9 @@ def policy_of(program: Program, columns: Floats) -> Floats:
     Where people keep a chance, so does whoever will be in an empty cell.
     """
     n_groups, _, n_classes = program.moments.loss.shape
-    floors = floors_in(program.rows, program.moments.signal, n_groups, n_classes)
-    today = program.today
-    if floors is not None:
+    floors, today = None, program.today
+    if any(row.chance is not None for row in program.rows):
+        floors = floors_in(program.rows, program.moments.signal, n_groups, n_classes)
         today = floors + (1.0 - floors.sum(axis=2, keepdims=True)) * today
     solved = columns[: program.n_cells * n_classes].reshape(-1, n_classes).clip(min=0.0)
     solved[solved < 1e-12] = 0.0

@@ -393,6 +393,11 @@ class Moments:
         return np.asarray(np.einsum("zsdj,zsd->zj", self.value, q) / self.divisor)
 
     @cached_property
+    def _ends(self) -> list[tuple[int, int, int]]:
+        """Positions of every component that hidden reasons leave open, and of its ends."""
+        return ends_of(self.components) if any(component.ends for component in self.components) else []
+
+    @cached_property
     def _fractions(self) -> list[tuple[int, int]]:
         """Positions of every fraction and of its denominator."""
         return fractions_of(self.components)
@@ -576,7 +581,7 @@ class Moments:
     def _outcome(self, loss: float, relative: Floats) -> Outcome:
         known = self.known or list(range(len(self.groups)))
         gaps = gaps_of(relative[known])
-        for j, low, high in ends_of(self.components):
+        for j, low, high in self._ends:
             gaps[j] = largest_between(relative[known, low], relative[known, high])
         means = np.where(self.counted > 0, relative + self.origin, np.nan)
         return Outcome(loss / self.total, means, gaps)

@@ -9,7 +9,6 @@ from typing import cast
 
 import numpy as np
 
-from felicific._problem.explore import chance_of
 from felicific._problem.fractions import FractionGap, FreeLevel
 from felicific._problem.happiness import Component
 from felicific._problem.rows import Asked, Requirement, Row, asked_of, rows_of
@@ -216,7 +215,7 @@ def check_solution(program: Program, outcome: Outcome, q: Floats, objective: flo
     swing = np.abs(program.coefficients).max(axis=2).sum(axis=1).max(axis=0) * program.scales
     means = moments.linear_means(q)
     for row in program.rows:
-        unit = 1.0 if chance_of(row) is not None else max(float(swing[row.j]), float(program.scales[row.j]))
+        unit = 1.0 if row.chance is not None else max(float(swing[row.j]), float(program.scales[row.j]))
         if not row.met(program.spoken_of(row, q, means), TOLERANCE * unit):
             faults.append(f"it does not meet: {row.words}")
     if faults:

@@ -43,7 +43,12 @@ from felicific._policy.policy import Policy
 from felicific._policy.solve import Kind, check_inference
 from felicific._problem.asked import check_constraints, default_gap
 from felicific._problem.happiness import HappinessLike
-from felicific._problem.missing_labels import MissingLabelsLike, check_hidden, resolve_missing_labels
+from felicific._problem.missing_labels import (
+    MissingLabels,
+    MissingLabelsLike,
+    check_hidden,
+    resolve_missing_labels,
+)
 from felicific._problem.problem import Problem
 from felicific._problem.rows import Requirement
 from felicific._problem.unions import known_groups
@@ -343,7 +348,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         n = count_rows(X)
         frozen = isinstance(self.estimator, FrozenEstimator)
         labels = None if y is None and self._needs_no_label else labels_of(y, n)
-        missing = resolve_missing_labels(self.missing_labels)
+        missing = self._missing_labels
         if labels is not None and missing is None and len(null_rows(labels)) and self._needs_no_label:
             labels = None  # nothing looks at them
         weight = check_weights(sample_weight, n)
@@ -421,9 +426,14 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         return not problem.looks_at_y and (problem.see_group or not self._kind().sees_x)
 
     @property
+    def _missing_labels(self) -> MissingLabels | None:
+        """What is said of missing labels."""
+        return None if self.missing_labels is None else resolve_missing_labels(self.missing_labels)
+
+    @property
     def _intake(self) -> Intake:
         columns = tuple(self.group_proba.values()) if isinstance(self.group_proba, Mapping) else ()
-        seen, missing = bool(self.group_at_predict), resolve_missing_labels(self.missing_labels)
+        seen, missing = bool(self.group_at_predict), self._missing_labels
         odds = () if missing is None else missing.columns
         return Intake(self.key, self.sensitive_features_, seen, self.missing_group, columns, odds)
 
@@ -722,7 +732,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     def _hiding(self, hidden: float, gap: GapLike, loss: float | None) -> Self:
         """A new fitted object that takes reasons outside the table into account."""
         check_is_fitted(self, "policy_")
-        fresh, said = copy(self), resolve_missing_labels(self.missing_labels)
+        fresh, said = copy(self), self._missing_labels
         fitted = self._fitted.hiding(hidden)
         fresh.missing_labels = None if said is None else replace(said, hidden=hidden)
         fresh.change_cost = self.policy_.change_cost
@@ -802,7 +812,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         now, cluster = said.column(X, "today"), said.column(X, "cluster")
         refuse_length(cluster, n)
         rows = Rows(X, labels, group, weight, now, np.arange(n), said.weight_kind, cluster)
-        missing = resolve_missing_labels(self.missing_labels)
+        missing = self._missing_labels
         if missing is not None and len(null_rows(labels)):
             rows = replace(rows, missing=missing, odds=odds_in(X, missing))
         present = present_rows(weight)

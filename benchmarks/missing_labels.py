@@ -639,8 +639,10 @@ def rate_intervals(fitted: Fitted, hidden: float, people: People) -> dict[Any, t
 def part_hidden(given: argparse.Namespace) -> None:
     """Promises where reasons outside the table decide who has a label."""
     worlds = {
-        "good labelled at 3 times the odds": (World(k=0.8, favoured=3.0), (1.0, 3.0)),
-        "unlabelled 2.5 worse or better": (World(k=0.8, worse=2.5), (1.0, 2.5)),
+        "good labelled at 3 times the odds, k = .8": (World(k=0.8, favoured=3.0), (1.0, 3.0)),
+        "good labelled at 3 times the odds, k = 1.7": (World(k=1.7, favoured=3.0), (1.0, 3.0)),
+        "unlabelled 2.5 worse or better, k = .8": (World(k=0.8, worse=2.5), (1.0, 2.5)),
+        "unlabelled 2.5 worse or better, k = 1.7": (World(k=1.7, worse=2.5), (1.0, 2.5)),
     }
     rows = []
     for (name, (world, hidden)), (words, gap) in product(worlds.items(), (("gap 0", 0.0), ("no gap", 1e9))):
@@ -745,8 +747,8 @@ def true_gap(fitted: Fitted, people: People) -> float:
     return float(a - b)
 
 
-#: The way of fitting, the chance that everybody keeps, and whether a fit takes all people that a policy has decided about
-#: or those of the last round. Without a chance, the officer goes on choosing who is seen.
+#: The way of fitting, the chance that everybody keeps, and whether a fit takes all people that policies decided about or
+#: those of the last round. Without a chance, the officer goes on choosing who is seen.
 ARMS: dict[str, tuple[str, float, bool]] = {
     "oracle": ("oracle", 0.0, False),
     "left out": ("left out", 0.0, False),

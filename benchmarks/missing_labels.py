@@ -346,6 +346,7 @@ def frame(people: People) -> tuple[pd.DataFrame, np.ndarray, dict[str, Any]]:
     """People as the library takes them, their labels with nan, and the known odds if there are any."""
     known = not np.isnan(people["odds"]).any()
     X = pd.DataFrame(columns_of(people) | ({"odds": people["odds"]} if known else {}))
+    X["id"] = np.arange(len(X))
     y = np.where(people["label"] == MISSING, np.nan, people["label"])
     return X, y, {"odds": "odds"} if known else {}
 
@@ -368,6 +369,7 @@ def fit_own(people: People, model: Any, ask: Ask, at_least: float = 0.0) -> Fitt
         group_at_predict=ask.see_group,
         missing_labels=MissingLabels(hidden=ask.hidden, **odds),
         constraints=[Explore(at_least=at_least)] if at_least else [],
+        key="id",
         random_state=0,
     ).fit(X, y)
     return Own(fair.policy_, model, fair.loss_, fair=fair)
@@ -637,8 +639,10 @@ def rate_intervals(fitted: Fitted, hidden: float, people: People) -> dict[Any, t
 def part_hidden(given: argparse.Namespace) -> None:
     """Promises where reasons outside the table decide who has a label."""
     worlds = {
-        "good labelled at 3 times the odds": (World(k=0.8, favoured=3.0), (1.0, 3.0)),
-        "unlabelled 2.5 worse or better": (World(k=0.8, worse=2.5), (1.0, 2.5)),
+        "good labelled at 3 times the odds, k = .8": (World(k=0.8, favoured=3.0), (1.0, 3.0)),
+        "good labelled at 3 times the odds, k = 1.7": (World(k=1.7, favoured=3.0), (1.0, 3.0)),
+        "unlabelled 2.5 worse or better, k = .8": (World(k=0.8, worse=2.5), (1.0, 2.5)),
+        "unlabelled 2.5 worse or better, k = 1.7": (World(k=1.7, worse=2.5), (1.0, 2.5)),
     }
     rows = []
     for (name, (world, hidden)), (words, gap) in product(worlds.items(), (("gap 0", 0.0), ("no gap", 1e9))):
@@ -743,13 +747,15 @@ def true_gap(fitted: Fitted, people: People) -> float:
     return float(a - b)
 
 
-#: The way of fitting, and the chance that everybody keeps. Without one, the officer goes on choosing who is seen.
-ARMS: dict[str, tuple[str, float]] = {
-    "oracle": ("oracle", 0.0),
-    "left out": ("left out", 0.0),
-    "explained": ("design", 0.0),
-    "Explore(.02)": ("design", 0.02),
-    "Explore(.05)": ("design", 0.05),
+#: The way of fitting, the chance that everybody keeps, and whether a fit takes all people that policies decided about or
+#: those of the last round. Without a chance, the officer goes on choosing who is seen.
+ARMS: dict[str, tuple[str, float, bool]] = {
+    "oracle": ("oracle", 0.0, False),
+    "left out": ("left out", 0.0, False),
+    "explained": ("design", 0.0, False),
+    "Explore(.02)": ("design", 0.02, False),
+    "Explore(.05)": ("design", 0.05, False),
+    "Explore(.02), all rounds": ("design", 0.02, True),
 }
 
 
@@ -759,7 +765,7 @@ def loop_world(rng: np.random.Generator, by: str, rounds: int, n: int) -> dict[s
     model = model_of(world.draw(4_000, rng))
     first, fresh = world.draw(n, rng), world.draw(FRESH, rng)
     found = {}
-    for arm, (way, at_least) in ARMS.items():
+    for arm, (way, at_least, all_rounds) in ARMS.items():
         people = first
         for round_ in range(rounds + 1):
             fitted = explored(by if way == "design" else way, people, model, ask, at_least)
@@ -767,7 +773,9 @@ def loop_world(rng: np.random.Generator, by: str, rounds: int, n: int) -> dict[s
             found[f"{arm} {round_} gap"] = true_gap(fitted, fresh)
             found[f"{arm} {round_} loss"] = loss
             found[f"{arm} {round_} off"] = abs(fitted.stated - loss)
-            people = world.draw(n, rng, fitted if at_least else None)
+            last = world.draw(n, rng, fitted if at_least else None)
+            kept = people if all_rounds and round_ else {name: column[:0] for name, column in last.items()}
+            people = {name: np.concatenate([kept[name], column]) for name, column in last.items()}
     return found
 
 

@@ -1,12 +1,23 @@
-"""Draw the pictures of the README and of report.md: python docs/figures.py (needs altair and vl-convert-python)."""
+"""Draw the pictures of the README and of the pages: python docs/figures.py [name ...].
+
+It needs altair and vl-convert-python.
+"""
 
 from __future__ import annotations
 
+import runpy
+import sys
+from collections.abc import Callable
+from contextlib import redirect_stdout
 from dataclasses import dataclass
+from functools import cache
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import altair as alt
 import numpy as np
+import pandas as pd
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
 
@@ -17,6 +28,7 @@ from felicific.report.view import make_view
 from felicific.studies import make_forest
 
 HERE = Path(__file__).parent
+LENDERS = 10
 WAYS = ["today", "repaired on others", "recalibrated on them"]
 
 
@@ -29,6 +41,7 @@ class Demo:
     y: Any
 
 
+@cache
 def make(seed: int = 0) -> Demo:
     """Simulate, train, repair."""
     data = synthetic_loans(48_842, seed=seed)
@@ -73,12 +86,43 @@ def draw_choice(demo: Demo) -> plots.Chart:
     return choice(make_view(content)["picture"], theme=plots.LIGHT)[0]
 
 
+def draw_rounds() -> plots.Chart:
+    """The true gap after each round of examples/lending_rounds.py: thin lines are lenders, thick ones their means."""
+    rounds = runpy.run_path(str(HERE.parent / "examples" / "lending_rounds.py"))["main"]
+    with redirect_stdout(StringIO()):
+        found = pd.concat([rounds(seed=seed).assign(lender=seed) for seed in range(LENDERS)])
+    found = found[["way", "round", "true gap", "lender"]].rename(columns={"true gap": "gap"})
+    ways, theme = ["explained", "left out", "Explore(.02)"], plots.LIGHT
+    colour = alt.Color("way:N", legend=None).scale(domain=ways, range=theme.colours(3))
+    shape = alt.Shape("way:N", legend=None).scale(domain=ways, range=theme.forms(3))
+    x = alt.X("round:O", title="round", axis=alt.Axis(labelAngle=0, grid=False))
+    y = alt.Y("gap:Q", title=None, axis=alt.Axis(tickCount=6, domain=False, ticks=False))
+    mean = found.groupby(["way", "round"], as_index=False)["gap"].mean()
+    each = plots.values(found.to_dict("records")).mark_line(strokeWidth=0.8, opacity=0.35)
+    line = plots.values(mean.to_dict("records"))
+    last = plots.values(mean[mean["round"] == mean["round"].max()].to_dict("records"))
+    asked = plots.values([{"from": -0.02, "to": 0.02}])
+    parts = [
+        asked.mark_rect(color=theme.accent, opacity=0.12).encode(y=alt.Y("from:Q"), y2="to:Q"),
+        each.encode(x=x, y=y, color=colour, detail=["lender:N", "way:N"]),
+        line.mark_line(strokeWidth=2.5).encode(x=x, y=y, color=colour),
+        line.mark_point(size=80, filled=True, opacity=1).encode(x=x, y=y, color=colour, shape=shape),
+        last.mark_text(align="left", dx=12, fontWeight="bold").encode(x=x, y=y, text="way:N"),
+    ]
+    chart = alt.layer(*parts).properties(width=460, height=260, padding={"right": 90})
+    title = "true gap of loans among those who would repay, A minus B"
+    return plots.themed(chart.properties(title=title), theme)
+
+
+FIGURES: dict[str, Callable[[], plots.Chart]] = {
+    "demo": lambda: draw(measure(make())),
+    "report-choice": lambda: draw_choice(make()),
+    "report-policy": lambda: plots.policy(make().fair.policy_),
+    "missing-labels-rounds": draw_rounds,
+}
+
+
 if __name__ == "__main__":
-    found = make()
-    for name, chart in (
-        ("demo", draw(measure(found))),
-        ("report-choice", draw_choice(found)),
-        ("report-policy", plots.policy(found.fair.policy_)),
-    ):
-        plots.save(chart, HERE / f"{name}.svg")
+    for name in sys.argv[1:] or FIGURES:
+        plots.save(FIGURES[name](), HERE / f"{name}.svg")
         print(f"wrote {HERE / name}.svg")

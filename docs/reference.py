@@ -26,6 +26,8 @@ RESULTS = {
     "_policy.individual.Search": "`policy.search`, of an individual policy",
     "_fit.certificate.Certificate": "`fair.certificate_`",
     "_problem.rows.Asked": "`policy.basis.requirements`",
+    "_program.known_labels.KnownLabels": "`fair.labels_`, `policy.labels`, where labels are missing",
+    "_problem.explore.Explored": "`policy.explore`",
     "_frontier.curve.Curve": "`frontier.on(...)`, `fair.frontier_on(X, y)`",
     "_audit.band.Band": "`frontier.band(...)`, `fair.frontier_band(X, y)`",
     "_audit.result.ComponentAudit": '`audit(...).components`, `audit(...)["name"]`',

@@ -30,6 +30,7 @@ PAGES = (
     "howto-choose-eps",
     "howto-deploy",
     "howto-many-groups",
+    "howto-missing-labels",
     "howto-sites",
     pytest.param("howto-spark", marks=pytest.mark.cluster),
 )
@@ -116,7 +117,16 @@ def test_the_page_does_what_it_says(name, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "name", ["tutorial", "howto-deploy", "howto-shell", "howto-sites", "howto-spark", "../README"]
+    "name",
+    [
+        "tutorial",
+        "howto-deploy",
+        "howto-missing-labels",
+        "howto-shell",
+        "howto-sites",
+        "howto-spark",
+        "../README",
+    ],
 )
 def test_no_page_about_deploying_seeds_the_lottery(name):
     """A salt of a seed is the same for everybody: policies of these pages get theirs without one."""

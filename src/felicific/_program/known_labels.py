@@ -127,7 +127,8 @@ class KnownLabels:
         return condition(self.hidden)
 
     def __repr__(self) -> str:
-        return "\n".join([f"KnownLabels: {SOURCES[self.source]}", *self.sentences()])
+        known, everybody = (f"{part.sum():,.6g}" for part in (self.labelled, self.people))
+        return "\n".join([f"KnownLabels: {known} of {everybody} people have a label", *self.sentences()])
 
     # -----------------------------------------------------------------------------------------------------
     # Whether it can be relied on

@@ -747,7 +747,7 @@ def true_gap(fitted: Fitted, people: People) -> float:
     return float(a - b)
 
 
-#: The way of fitting, the chance that everybody keeps, and whether a fit takes all people that policies decided about or
+#: The way of fitting, the chance that everybody keeps, and whether a fit takes all people that were decided about, or
 #: those of the last round. Without a chance, the officer goes on choosing who is seen.
 ARMS: dict[str, tuple[str, float, bool]] = {
     "oracle": ("oracle", 0.0, False),

@@ -555,3 +555,15 @@ def test_no_overlap_is_refused(refuses):
             sensitive_features="g",
             missing_labels="explained",
         )
+
+
+def test_labels_that_say_nothing_of_who_is_counted_are_refused(refuses):
+    """One person who stands for a thousand others may make the share of those who are counted negative."""
+    table = make_table(40).assign(odds=0.9, y=1.0)
+    table.loc[table["g"] == "b", "y"] = [0.0, *[1.0] * int((table["g"] == "b").sum() - 2), np.nan]
+    table.loc[table["g"].eq("b").idxmax(), "odds"] = 1e-4
+    table.loc[table["y"].isna(), "odds"] = 1e-4
+    with refuses(
+        HappinessError, "labels of the group 'b' do not tell how many are counted by 'equal_opportunity'"
+    ):
+        audited(table, MissingLabels(odds="odds"), happiness="equal_opportunity")

@@ -195,7 +195,7 @@ def _measured(persons: Persons, j: int, sample: Sample, method: str) -> Measure:
 
 def is_debiased(persons: Persons, j: int) -> bool:
     """Whether missing labels are part of the values of a component; of -1, of the loss."""
-    return isinstance(persons, EachPerson) and bool(persons.debiased_at[j])
+    return bool(persons.debiased_at[j])
 
 
 def _ends(persons: Persons) -> tuple[EachPerson, EachPerson] | None:

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 from sklearn.linear_model import LogisticRegression
 
-from felicific import Happiness, MissingLabels, Scorer, audit, compare, solve
+from felicific import FairClassifier, Happiness, MissingLabels, Scorer, audit, compare, solve
 from felicific._audit.debiased import Debiased, Supposed
 from felicific._people.labels import LabelBeliefs
 from felicific._people.people import People
@@ -555,3 +555,58 @@ def test_no_overlap_is_refused(refuses):
             sensitive_features="g",
             missing_labels="explained",
         )
+
+
+def test_labels_that_say_nothing_of_who_is_counted_are_refused(refuses):
+    """One person who stands for a thousand others may make the share of those who are counted negative."""
+    table = make_table(40).assign(odds=0.9, y=1.0)
+    table.loc[table["g"] == "b", "y"] = [0.0, *[1.0] * int((table["g"] == "b").sum() - 2), np.nan]
+    table.loc[table["g"].eq("b").idxmax(), "odds"] = 1e-4
+    table.loc[table["y"].isna(), "odds"] = 1e-4
+    with refuses(
+        HappinessError, "labels of the group 'b' do not tell how many are counted by 'equal_opportunity'"
+    ):
+        audited(table, MissingLabels(odds="odds"), happiness="equal_opportunity")
+
+
+def test_a_fair_classifier_says_what_it_believes_of_labels():
+    """Where it was fitted with missing labels it is asked; odds that are known, or to be learnt, come first."""
+    table, other = (
+        rows.assign(g=(rows["g"] == "b").astype(int)) for rows in (make_table(1500), make_table(1500, seed=4))
+    )
+    fair = FairClassifier(
+        LogisticRegression(), happiness="equal_opportunity", gap=0.1, sensitive_features="g", random_state=0
+    ).fit(other[["g", "x"]], other["full"])
+    rows = table[["g", "x"]]
+    plain = audit(fair, rows, table["y"], missing_labels="explained")
+    assert plain.labels.source == "score"
+    asked = []
+
+    def labels_of(X, group, proba):
+        asked.append((X, group, proba))
+        return np.column_stack([0.4 + 0.0 * proba[:, 0], 0.6 + 0.0 * proba[:, 0]]), np.full(len(proba), 0.5)
+
+    fair._labels_of = labels_of
+    found = audit(fair, rows, table["y"], missing_labels="explained")
+    assert found.labels.source == "model"
+    X, group, _ = asked[0]
+    assert X.equals(rows)
+    assert group.tolist() == table["g"].tolist()
+    q = fair.predict_proba(rows)
+    wrong, places = [q[:, 1], q[:, 0]], {index: i for i, index in enumerate(table.index)}
+    half = np.full(len(table), 0.5)
+    loss = robust(table, 0.6 + 0.0 * half, half, lambda row, y: wrong[y][places[row.Index]])
+    assert found.loss.estimate == pytest.approx(loss.mean(), rel=1e-12)
+    told = audit(fair, rows, table["y"], missing_labels=MissingLabels(odds=table["odds"].to_numpy()))
+    assert told.labels.source == "odds"
+    loss = robust(
+        table, 0.6 + 0.0 * half, table["odds"].to_numpy(), lambda row, y: wrong[y][places[row.Index]]
+    )
+    assert told.loss.estimate == pytest.approx(loss.mean(), rel=1e-12)
+    learnt = audit(fair, rows, table["y"], missing_labels=MissingLabels(odds=LogisticRegression()))
+    assert learnt.labels.source == "model"
+    assert learnt.loss.estimate != found.loss.estimate
+    fair.missing_labels = "explained"
+    assert audit(fair, rows, table["y"]).loss == found.loss
+    score = Scorer()(fair, rows, table["y"])
+    assert score["neg_loss"] == pytest.approx(-found.loss.estimate, rel=1e-12)

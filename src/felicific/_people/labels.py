@@ -43,7 +43,7 @@ class LabelBeliefs:
 
         The chances of labels are learnt from people by how many without a label they stand for, so that sums of them
         need no correction; or from all ``alike``. That is for means that are corrected by the same people: chances that
-        follow the few who stand for many leave less of the correction than there is, and intervals hold too rarely.
+        follow the few who stand for many hide a part of the correction, and intervals then hold too rarely.
         """
         said = people.missing
         assert said is not None, "labels may be missing"

@@ -415,7 +415,7 @@ def _by_decisions(
         decisions = columns.column(X, "decided")
     table = np.empty((len(decisions), 0)) if X is None else X
     n = count_rows(table)
-    odds = None if y is None else columns.label_odds_in(X)
+    odds = None if y is None or not len(null_rows(y)) else columns.label_odds_in(X)
     array = None if decides else as_decisions(decisions, n)
     for what, part in (("labels y", y), ("clusters", cluster), ("decisions of today", now), ("odds", odds)):
         if part is not None and len(part) != n:

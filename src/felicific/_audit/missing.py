@@ -9,11 +9,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from felicific._people.labels import LabelBeliefs, stands_for
+from felicific._people.labels import LabelBeliefs, odds_by_group, refuse_labelled_otherwise, stands_for
 from felicific._people.people import People
 from felicific._problem.problem import Problem
+from felicific._problem.unions import known_groups
 from felicific._program.known_labels import EXPLORE, KnownLabels
-from felicific._tables.memory import column_names, is_frame, row_argmax, take_column
+from felicific._tables.memory import column_names, is_frame, row_argmax, take_column, take_rows
 from felicific._typing import Array, Codes, Floats, Table
 from felicific.exceptions import DataError
 
@@ -60,6 +61,7 @@ def with_beliefs(people: People, problem: Problem, scored: Scored) -> tuple[Peop
     if told is not None:  # labels were missing at the fit, too
         chances, odds = told
         if people.label_odds is None and odds is not None and not said.estimates:
+            refuse_labelled_otherwise(people, odds)
             people, source = replace(people, label_odds=odds), "model"
     if people.label_odds is None and said.estimates:
         people, source = (
@@ -80,7 +82,8 @@ def with_beliefs(people: People, problem: Problem, scored: Scored) -> tuple[Peop
     known = known_labels(people, problem.labels, source)
     if proba is None and not math.isinf(said.hidden):
         _refuse_alone(people, decided, problem)
-    known.check(_lowest(people, proba), _sums_of_odds(people) if source == "odds" else None)
+    compared = known_groups(people.groups, people.attributes, people.unknown)
+    known.check(_lowest(people, proba), odds_by_group(people) if source == "odds" else None, compared)
     return people, known
 
 
@@ -178,26 +181,20 @@ def _lowest(people: People, proba: Floats | None) -> Floats:
     return found
 
 
-def _sums_of_odds(people: People) -> Floats:
-    """By group the sum of the odds of having a label, and their variance."""
-    odds, weight = np.asarray(people.label_odds), people.weights
-    twice = weight if people.weight_kind == "sampling" else 1.0
-    columns = (odds, twice * odds * (1.0 - odds))
-    return np.stack(
-        [np.bincount(people.codes, weight * one, minlength=len(people.groups)) for one in columns], axis=1
-    )
-
-
 # ---------------------------------------------------------------------------------------------------------
 # A classifier that says who has a label
 
 
 def _cross_fitted(people: People, features: Table, classifier: Any) -> Floats:
-    """The chance of having a label by a classifier, in every group and never fitted on the person itself."""
+    """The chance of having a label by a classifier, in every group and never fitted on the person itself.
+
+    It learns from the columns of numbers; a pipeline, which may know what to do with others, from all.
+    """
     from sklearn.base import clone
     from sklearn.utils.validation import has_fit_parameter
 
-    table, have = _numbers(features), people.labelled
+    whole = hasattr(classifier, "steps") and is_frame(features)
+    table, have = features if whole else _numbers(features), people.labelled
     odds, weighs = (
         np.ones(len(people)),
         people.weight is not None and has_fit_parameter(classifier, "sample_weight"),
@@ -215,8 +212,8 @@ def _cross_fitted(people: People, features: Table, classifier: Any) -> Floats:
                 odds[test] = have[train].mean() if len(train) else have[rows].mean()
                 continue
             told = {"sample_weight": people.weights[train]} if weighs else {}
-            model = clone(classifier).fit(table[train], have[train].astype(int), **told)
-            odds[test] = model.predict_proba(table[test])[:, 1]
+            model = clone(classifier).fit(take_rows(table, train), have[train].astype(int), **told)
+            odds[test] = model.predict_proba(take_rows(table, test))[:, 1]
     return odds
 
 

@@ -20,6 +20,7 @@ from felicific._typing import Codes, Floats
 Compare = Callable[[Persons, int, Codes], ComponentAudit]
 
 UNMEASURED = "it was not measured: name it in happiness=, as it was when the policy was fitted"
+ENDS = "it speaks of the worst case, and audits say between which ends a mean lies"
 UNSAID = "the policy does not say how much was asked for"
 OPEN = "hidden reasons leave it open, and there are no bounds for ratios"
 NOBODY = "none of these people are of the groups that it speaks of"
@@ -79,7 +80,10 @@ class Judge:
         persons, component = self.found.persons, self.policy.components[asked.j]
         names = [one.name for one in persons.components]
         if component.name not in names:
-            return RequirementAudit(asked.words, component, asked.measure, _unknown(UNMEASURED), None)
+            end = any(component.name in (one.ends or ()) for one in self.policy.components)
+            return RequirementAudit(
+                asked.words, component, asked.measure, _unknown(ENDS if end else UNMEASURED), None
+            )
         j, (place, held) = names.index(component.name), self._unions(asked)
         if len(held) < (1 if asked.measure == "mean" else 2):
             return RequirementAudit(asked.words, component, asked.measure, _unknown(NOBODY), None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self, cast
@@ -15,7 +14,7 @@ from felicific._policy.basis import UNCHANGED
 from felicific._policy.cells import CellPolicy, solve_cells
 from felicific._policy.fit_individual import ground_of
 from felicific._policy.policy import Policy
-from felicific._problem.happiness import LOSES, Component
+from felicific._problem.happiness import LOSES
 from felicific._problem.problem import Problem
 from felicific._program.changes import ChangeCost
 from felicific._program.evidence import Evidence
@@ -67,7 +66,7 @@ class FittedCells(Fitted):
         raw = sum_whole(seen, problem.with_losers, signal)
         compared = raw.completed().joined()
         compared.check_complete()
-        moments = compared.of([*problem.names, *ends_among(compared.components)])
+        moments = compared.of(with_ends(problem, compared))
         solved = _solved(problem, moments, salt, change_cost)
         compared = replace(compared, fold_mass=None, fold_loss=None, fold_today=None)  # a cost is found now
         policy = replace(solved, randomize=randomize)
@@ -91,7 +90,7 @@ class FittedCells(Fitted):
         raw = super().hiding(hidden).raw
         assert raw is not None, "labels are missing"
         compared = raw.completed(hidden).joined()
-        moments = compared.of([*self.problem.names, *ends_among(compared.components)])
+        moments = compared.of(with_ends(self.problem, compared))
         cost = self.policy.change_cost
         solved = _solved(self.problem, moments, self.policy.salt, cost)
         policy = _rounded(
@@ -110,7 +109,7 @@ class FittedCells(Fitted):
     @cached_property
     def moments(self) -> Moments:
         """The sums of what was asked."""
-        return self.compared.of([*self.problem.names, *ends_among(self.compared.components)])
+        return self.compared.of(with_ends(self.problem, self.compared))
 
     @property
     def sums(self) -> Moments:
@@ -160,7 +159,7 @@ class FittedCells(Fitted):
             see_group=self.problem.see_group,
             exact_loss=not self.problem.loss.looks_at_y,
         )
-        moments = compared.of([*self.problem.names, *ends_among(compared.components)])
+        moments = compared.of(with_ends(self.problem, compared))
         solved = _solved(self.problem, moments, self.policy.salt, self.policy.change_cost)
         solved = replace(solved, randomize=self.policy.randomize, expected=True)
         policy = carried(_rounded(self.problem, people, solved, moments), self.policy)
@@ -178,9 +177,10 @@ class FittedCells(Fitted):
         return fitted, self.recalibration(kept)
 
 
-def ends_among(components: Sequence[Component]) -> list[str]:
-    """Names of the components that are the ends of others."""
-    return [end for component in components for end in component.ends or ()]
+def with_ends(problem: Problem, sums: Moments) -> list[str]:
+    """Names of the components of a problem, and of their ends where hidden reasons leave them open."""
+    own = [component for component in sums.components if component.name in problem.names]
+    return [*problem.names, *(end for component in own for end in component.ends or ())]
 
 
 def refuse_drawn(policy: CellPolicy) -> None:

@@ -72,12 +72,14 @@ class Fitted(ABC):
 
     def hiding(self, hidden: float) -> Self:
         """As if reasons outside the table had changed the odds of having a label at most so many fold."""
-        if self.policy.labels is None or self.policy.sees_x:
+        if self.policy.labels is None or self.policy.sees_x or self.policy.expected:
             raise DataError(
                 "No label is missing, so nothing is hidden."
                 if self.policy.labels is None
-                else "hidden= of an individual policy is said when it is fitted.",
-                "Leave hidden= out, or fit with missing_labels=MissingLabels(hidden=...).",
+                else "hidden= of an individual policy is said when it is fitted."
+                if self.policy.sees_x
+                else "What is hidden is about the people with labels, and this policy was recalibrated on others.",
+                "Leave hidden= out, or fit with missing_labels=MissingLabels(hidden=...), and recalibrate then.",
             )
         return self
 

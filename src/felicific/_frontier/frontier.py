@@ -485,8 +485,10 @@ def _known(line: Line) -> Line:
     return line
 
 
-def _followed(policy: CellPolicy, q: Floats, outcome: Outcome) -> Policy:
+def _followed(joined: Moments, policy: CellPolicy, q: Floats, outcome: Outcome) -> Policy:
     """The policy of these probabilities, given what they do."""
+    if joined.least_loss is not None:
+        policy = replace(policy, basis=replace(policy.basis, least_loss=joined.least_of(q)))
     return replace(policy, q=q, outcome=outcome)
 
 
@@ -547,6 +549,7 @@ def cell_frontier(
             attributes=joined.attributes,
             unknown=joined.unknown,
             favourable=favourable,
+            labels=joined.labels,
             explore=explored_in(chances_of(closing.kept, joined.classes.tolist(), joined.groups)),
             basis=Basis(
                 joined.loss_name,
@@ -555,6 +558,7 @@ def cell_frontier(
                 requirements=asked,
                 unconstrained=solve_program(joined, (), **sight).outcome,
                 change_cost=change_cost,
+                least_loss=joined.least_of(point.q),
             ),
         )
 
@@ -562,10 +566,10 @@ def cell_frontier(
         if searched(closing, joined):
             solve = partial(solve_program, joined, **sight, tolerance=COARSE)
             steps = Steps.of(closing, joined, solve, build(joined, [], **sight).value)
-            return steps.line(partial(_followed, first(steps.points[0], steps.asked)))
+            return steps.line(partial(_followed, joined, first(steps.points[0], steps.asked)))
         program = build(joined, closing.rows(joined, **sight), **sight)
         points = breakpoints(program, changes_of(program))
-        policy = partial(_followed, first(points[0], asked_along(program.rows)))
+        policy = partial(_followed, joined, first(points[0], asked_along(program.rows)))
         rounding = tau_rounding(program)
         return Line(moving_of(program), points, joined.today, joined, policy, rounding, today_at(program))
 

@@ -212,6 +212,13 @@ class Columns:
                 "MissingLabels(odds=...) is a classifier, and here there are scores only.",
                 "Name the column of the chances that it gives, or use FairClassifier, which asks it.",
             )
+        y, known = self.column(table, "y"), column_names(table) if is_frame(table) else []
+        if (
+            y is not None
+            and not len(null_rows(y))
+            and any(type(n) is str and n not in known for n in self.odds)
+        ):
+            return {"missing": self.missing_labels}  # nobody lacks a label, so nobody has to know the odds
         return {"missing": self.missing_labels, "label_odds": self.label_odds_in(table)}
 
     def label_odds_in(self, table: Table) -> Array | None:

@@ -116,11 +116,52 @@ class LabelBeliefs:
         return np.asarray(place[people.codes])
 
 
-def stands_for(people: People, odds: Floats) -> Floats:
-    """How many people without a label each with one stands for; estimated odds are clipped, known ones are not."""
+def stands_for(people: People, odds: Floats, *, whole: bool = True) -> Floats:
+    """How many people without a label each with one stands for; estimated odds are clipped, known ones are not.
+
+    Of a ``whole`` table, nobody where everybody of the group has one.
+    """
     said = people.missing
     assert said is not None, "labels may be missing"
-    return standing_of(odds if said.columns else np.maximum(odds, said.clip), people.labelled)
+    found = standing_of(odds if said.columns else np.maximum(odds, said.clip), people.labelled)
+    if not whole:
+        return found
+    others = np.bincount(people.codes[~people.labelled], minlength=len(people.groups)) > 0
+    return np.where(others[people.codes], found, 0.0)
+
+
+def odds_by_group(people: People) -> Floats:
+    """By group sums of the chances of having a label, and of their variances; and weights of people.
+
+    Of shape (groups, 4); the last are people whose chance is below ``clip``, and those without a label whose is 0.
+    """
+    said, weight, g = people.missing, people.weights, len(people.groups)
+    assert said is not None, "labels may be missing"
+    odds, twice = np.asarray(people.label_odds), weight if people.weight_kind == "sampling" else 1.0
+    columns = (odds, twice * odds * (1.0 - odds), odds < said.clip, (odds == 0.0) & ~people.labelled)
+    return np.stack([np.bincount(people.codes, weight * one, minlength=g) for one in columns], axis=1)
+
+
+#: By how many standard deviations, and by which share of a group, those with a label may differ from what was learnt.
+SURPRISE, APART = 4.5, 0.05
+
+
+def refuse_labelled_otherwise(people: People, odds: Floats) -> None:
+    """Refuse chances of a label that were learnt from others, where these people were labelled in another way."""
+    g, weight = len(people.groups), people.weights
+
+    def total(numbers: Any) -> Floats:
+        return np.asarray(np.bincount(people.codes, weight * numbers, minlength=g), dtype=np.float64)
+
+    have, expected, everyone = total(people.labelled), total(odds), total(1.0)
+    apart = np.abs(have - expected) - SURPRISE * np.sqrt(total(odds * (1.0 - odds)))
+    for z in np.flatnonzero(apart > APART * everyone)[:1].tolist():
+        raise DataError(
+            f"In the group {people.groups[z]!r} {have[z]:,.6g} of {everyone[z]:,.6g} people have a label, and by what "
+            f"was learnt at the fit {expected[z]:,.6g} would: these people were labelled in another way.",
+            "Say how: missing_labels=MissingLabels(odds=...), a column of the chances or a classifier that learns them "
+            "from these people.",
+        )
 
 
 def _by_score(people: People) -> tuple[OddsCurve, ...]:

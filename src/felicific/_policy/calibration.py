@@ -69,7 +69,7 @@ def calibration_of(curves: Sequence[LabelCurve]) -> Calibration:
             knots.append(((grid, np.flip(1.0 - second)), (grid, second)))
             continue
         largest = max(curve.shift)
-        raised = np.clip(grid, EDGE, 1.0 - EDGE) ** max(curve.slope, 0.0)
+        raised = np.clip(grid, EDGE, 1.0 - EDGE) ** curve.slope
         knots.append(tuple((grid, math.exp(shift - largest) * raised) for shift in curve.shift))
     return Calibration(tuple(knots))
 

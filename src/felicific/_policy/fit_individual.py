@@ -39,7 +39,21 @@ def fit_individual(
         calibration = calibrated(individual, people)
     cost = cost_by_people(problem, people, individual, change_cost)
     ground = ground_of(problem, people, calibration, change_cost=cost)
-    return _policy(problem, ground, calibration, salt, labels), fingerprint_of(ground)
+    policy = _policy(problem, ground, calibration, salt, labels)
+    if labels is not None and labels.hidden > 1 and problem.loss.looks_at_y:
+        policy = replace(
+            policy, basis=replace(policy.basis, least_loss=_least_loss(problem, people, ground, policy))
+        )
+    return policy, fingerprint_of(ground)
+
+
+def _least_loss(problem: Problem, people: People, ground: Ledgers, policy: IndividualPolicy) -> float:
+    """The loss at its best, where hidden reasons leave open what labels people have who have none."""
+    assert people.missing is not None, "labels are missing"
+    cost = ground.real.cost.copy()
+    cost[~people.labelled] = worst_cost(problem, people, people.missing.hidden, -1.0)
+    each = np.einsum("id,id->i", policy.odds_of(people), cost)
+    return float(np.average(each, weights=people.weights))
 
 
 def _believed(problem: Problem, people: People) -> tuple[People, KnownLabels | None]:

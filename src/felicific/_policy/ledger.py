@@ -114,15 +114,18 @@ def real_ledger(problem: Problem, people: People, origin: Floats) -> Ledger:
     return ledger
 
 
-def worst_cost(problem: Problem, people: People, hidden: float) -> Floats:
-    """Loss of every decision about those without a label, where hidden reasons may tilt their chances so far."""
+def worst_cost(problem: Problem, people: People, hidden: float, sign: float = 1.0) -> Floats:
+    """Loss of every decision about those without a label, where hidden reasons may tilt their chances so far.
+
+    At its worst, or with a ``sign`` of -1 at its best.
+    """
     others = people.without_labels
     chances = np.asarray(people.chances)[~people.labelled]
     found = np.zeros((len(others), len(problem.decisions), len(problem.labels)))
     for k in range(len(problem.labels)):
         for part, batch in others.supposing(k, problem.labels).batches():
             found[part, :, k] = worth_of(problem, batch).cost.T
-    worst, _ = tilted(np.broadcast_to(chances[:, None, :], found.shape), found, hidden)
+    worst, _ = tilted(np.broadcast_to(chances[:, None, :], found.shape), sign * found, hidden)
     return np.asarray((worst * found).sum(axis=2))
 
 

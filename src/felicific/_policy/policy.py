@@ -612,7 +612,7 @@ class Policy(ABC):
             ending = "" if component.aside else f": a gap of {gap}{worst}"
             found.append(f"{mean} {component.name!r} is {means}{ending}.")
         if self.labels is not None:
-            found += self.labels.sentences()
+            found += self.labels.sentences(" among the people it was fitted on" if self.expected else "")
         found += self.basis.reached(self.components, self.outcome.means) + self._explored()
         found += [*cost_of_changes(self.change_cost), outlook(self), *self.premises()]
         remarks = self.basis.remarks(self.components, self.wording.groups, self.outcome, whom)

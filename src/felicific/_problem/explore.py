@@ -79,9 +79,10 @@ class Explore(Requirement):
         object.__setattr__(self, "at_least", chance)
         if self.groups is not None:
             listed = isinstance(self.groups, Iterable) and not isinstance(self.groups, str)
-            if not listed or not tuple(self.groups):
+            known = tuple(self.groups) if listed else ()
+            if not known:
                 raise ConstraintError(f"The groups of Explore are {self.groups!r}.", "Pass a list of groups.")
-            object.__setattr__(self, "groups", tuple(self.groups))
+            object.__setattr__(self, "groups", known)
         if self.scores is not None:
             listed = isinstance(self.scores, Iterable) and not isinstance(self.scores, str)
             ends = [_number(end) for end in self.scores] if listed else []

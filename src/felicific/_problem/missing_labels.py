@@ -61,6 +61,11 @@ class MissingLabels:
             raise DataError(f"clip is {self.clip!r}.", "Give a chance between 0 and 1, such as 0.02.")
         object.__setattr__(self, "clip", float(self.clip))
         if isinstance(self.odds, list | tuple):
+            if any(isinstance(one, float) for one in self.odds):
+                raise DataError(
+                    "odds is a list of numbers, where a list names columns.",
+                    "Pass an array, or the name of a column.",
+                )
             object.__setattr__(self, "odds", tuple(self.odds))
 
     @property

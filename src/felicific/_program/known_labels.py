@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ from felicific.exceptions import DataError
 #: Where chances of having a label come from, in words.
 SOURCES = {
     "odds": "The odds of having one are known",
-    "model": "Who has one is taken to be explained by what the model sees (learnt by group, cross-fitted)",
+    "model": "Who has one is taken to be explained by the columns that it was learnt from (by group, cross-fitted)",
     "score": "Who has one is taken to be explained by score and group alone",
     "decision": "Who has one is taken to be explained by decision and group alone",
 }
@@ -29,7 +30,9 @@ LEAST, DOUBTFUL, FEWEST = 0.6, 0.9, 30.0
 SURPRISE = 4.5
 
 #: What to do where nobody alike has a label.
-EXPLORE = "Use hidden=, or Explore(...) in the next round and MissingLabels(odds=...) after it."
+EXPLORE = (
+    "Use hidden=math.inf ('unknown'), or Explore(...) in the next round and MissingLabels(odds=...) after it."
+)
 
 NUMBERS = ("people", "labelled", "standing", "effective", "below", "evidence")
 
@@ -99,15 +102,15 @@ class KnownLabels:
             for z, group in enumerate(self.groups)
         }
 
-    def sentences(self) -> list[str]:
-        """Who has no label, and what that means, in words."""
+    def sentences(self, whom: str = "") -> list[str]:
+        """Who has no label, and what that means, in words; ``whom`` says among which people where that is not clear."""
         if not self._some:
             return []
         each = ", ".join(f"{1.0 - self.share[z]:.1%} of group {self.groups[z]!r}" for z in self._some[:6])
         more = f" (and {len(self._some) - 6} more groups)" if len(self._some) > 6 else ""
         last = self.classes[-1]
         found = [
-            f"No label: {each}{more}. {SOURCES[self.source]}; those who do "
+            f"No label{whom}: {each}{more}. {SOURCES[self.source]}; those who do "
             f"stand for {', '.join(f'{self.standing[z]:.0%}' for z in self._some[:6])} of those who do not, as well as "
             f"{', '.join(f'{self.effective[z]:,.0f}' for z in self._some[:6])} equal labels would."
         ]
@@ -118,7 +121,10 @@ class KnownLabels:
         )
         found.append(f"The label is {last!r} for: {shares}{more}.")
         if self.hidden > 1:
-            found.append(f"Numbers that look at the label are the worst case {self.condition}.")
+            found.append(
+                f"The loss, and gaps of what looks at the label, are the worst case {self.condition}; means are as if "
+                "nothing were hidden."
+            )
         return found
 
     @property
@@ -133,38 +139,51 @@ class KnownLabels:
     # -----------------------------------------------------------------------------------------------------
     # Whether it can be relied on
 
-    def check(self, lowest: Floats, odds: Floats | None) -> None:
+    def check(self, lowest: Floats, odds: Floats | None, compared: Collection[int]) -> None:
         """Refuse what cannot be known.
 
         ``lowest`` is by group the least score of somebody with a label (NaN: there are no scores), ``odds`` by group
-        the sum of known odds and their variance.
+        the sum of known odds, their variance, and last the weight of those without a label whose odds are 0;
+        ``compared`` are the positions of the groups that are.
         """
+        if odds is not None:
+            for z in np.flatnonzero(self.people > 0).tolist():
+                self._check_odds(z, *odds[z, :2].tolist())
         for z in self._some:
-            group = self.groups[z]
+            group, missing = self.groups[z], float(self.people[z] - self.labelled[z])
             if self.labelled[z] <= 0:
                 raise DataError(
                     f"Nobody of the group {group!r} has a label.",
                     "Get labels for some of them: Explore(...) in the next round and MissingLabels(odds=...) after it; "
                     "or merge the group with another.",
                 )
-            if odds is not None:
-                self._check_odds(z, *odds[z, :2].tolist())
-        if self.source == "odds" or math.isinf(self.hidden):
-            return
-        for z in self._some:
-            if self.standing[z] < LEAST and self.hidden == 1.0:
-                below = f" (scores below {lowest[z]:.2g})" if lowest[z] > 0 else ""
+            if math.isinf(self.hidden):
+                continue
+            if odds is not None and (odds[z, -1] > 0 or self.standing[z] <= 0):
+                part = odds[z, -1] / missing if odds[z, -1] > 0 else 1.0
+                why = "the odds are 0" if odds[z, -1] > 0 else "nobody was drawn"
                 raise DataError(
-                    f"For {100 * (1.0 - self.standing[z]):.0f} % of the unlabelled of {self.groups[z]!r} nobody alike "
-                    f"has a label{below}.",
+                    f"For {100 * part:.2g} % of the unlabelled of {group!r} {why}: nobody alike has a label.",
                     EXPLORE,
                 )
-            if self.effective[z] < FEWEST and self.hidden == 1.0:
-                raise DataError(
-                    f"The labels of the group {self.groups[z]!r} tell as much of those who have none as "
-                    f"{self.effective[z]:.3g} equal ones would, and {FEWEST:.0f} are the least.",
-                    f"Merge the group with another, or get more labels. {EXPLORE}",
-                )
+            if self.source != "odds" and z in compared:
+                self._check_overlap(z, float(lowest[z]))
+
+    def _check_overlap(self, z: int, lowest: float) -> None:
+        """Of estimated chances: refuse people of whom nobody alike has a label, or too few have."""
+        if self.standing[z] < LEAST:
+            below = f" (scores below {lowest:.2g})" if lowest > 0 else ""
+            raise DataError(
+                f"For {100 * (1.0 - self.standing[z]):.0f} % of the unlabelled of {self.groups[z]!r} nobody alike "
+                f"has a label{below}.",
+                EXPLORE,
+            )
+        if self.effective[z] < FEWEST:
+            raise DataError(
+                f"The labels of the group {self.groups[z]!r} tell as much of those who have none as "
+                f"{self.effective[z]:.3g} equal ones would, and {FEWEST:.0f} are the least.",
+                f"Merge the group with another, or get more labels. {EXPLORE}",
+            )
 
     def cautions(self) -> list[str]:
         """What to be warned of: the group in which those who have a label stand for the fewest, or tell the least."""
@@ -183,6 +202,15 @@ class KnownLabels:
                 f"What is supposed of those of the group {self.groups[few]!r} who have no label rests on as much as "
                 f"{self.effective[few]:.3g} equal labels would tell: it may be far off."
             )
+        for z in some:
+            gone = [
+                name for name, share in zip(self.classes, self.seen[z].tolist(), strict=True) if share == 0
+            ]
+            if gone:
+                found.append(
+                    f"Nobody of the group {self.groups[z]!r} who has a label has the label {gone[0]!r}, so it is "
+                    "supposed of none of the others."
+                )
         return found
 
     def _check_odds(self, z: int, expected: float, variance: float) -> None:

@@ -355,6 +355,8 @@ class Moments:
 
     def evaluate(self, q: Floats) -> Outcome:
         """What the policy ``q[z, s, d]`` does."""
+        if self.unlabelled is not None:
+            return self.completed().evaluate(q)
         found = self._outcome(float(np.einsum("zsd,zsd->", self.loss, q)), self.relative_means(q))
         return replace(found, **self._shares(q))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from felicific._people.labels import stands_for
+from felicific._people.labels import odds_by_group, stands_for
 from felicific._people.people import CHANGED, People, changes, refuse_idle
 from felicific._people.worth import BATCH, Batch, Worth, refuse_overflow, typical, worth_of
 from felicific._problem.problem import Problem
@@ -65,15 +65,23 @@ def _partly_labelled(people: People, problem: Problem, signal: Signal) -> Moment
     # Where score and group tell the chance of a label, how many somebody stands for is known once all are added.
     stands, odds = np.ones(len(known)), None
     if people.label_odds is not None:
-        stands = stands_for(people, people.label_odds)[people.labelled]
-        odds = _odds_by_group(people, said.clip)
+        stands = stands_for(people, people.label_odds, whole=False)[people.labelled]
+        odds = odds_by_group(people)
     standing = None
     if any(beside_x):
         real = replace(known, weight=known.weights * stands)
+        each = [real.supposing(k, problem.labels) for k in labels]
+        rises: dict[str, Any] = {}
+        if len(labels) == 2:
+            good = real.weights * (np.asarray(known.labels) == 1)
+            rises = dict(_rises(supposed, problem, signal)) | {
+                "stood": _rises(each, problem, signal),
+                "stood_good": _rises([replace(part, weight=good) for part in each], problem, signal),
+            }
         standing = Standing(
             sum_people(real, problem, signal),
-            tuple(sum_people(real.supposing(k, problem.labels), problem, signal) for k in labels),
-            **(_rises(supposed, problem, signal) if len(labels) == 2 else {}),
+            tuple(sum_people(part, problem, signal) for part in each),
+            **rises,
         )
     plain = _counts(known, signal, np.ones(len(known)), len(labels))
     squares = stands if people.weight_kind != "sampling" else stands * known.weights
@@ -125,14 +133,6 @@ def _probabilities(people: People, signal: Signal) -> Floats | None:
             for k in range(n_labels):
                 found[k] += np.bincount(place, _product(share, scores[:, k]), minlength=g * s)
     return np.moveaxis(found.reshape(n_labels, g, s), 0, 2)
-
-
-def _odds_by_group(people: People, clip: float) -> Floats:
-    """By group: sums of the chances of having a label, of their variances, and of people below ``clip``."""
-    odds, weight, g = np.asarray(people.label_odds), people.weights, len(people.groups)
-    twice = weight if people.weight_kind == "sampling" else 1.0
-    columns = (odds, twice * odds * (1.0 - odds), odds < clip)
-    return np.stack([np.bincount(people.codes, weight * one, minlength=g) for one in columns], axis=1)
 
 
 def _rises(supposed: list[People], problem: Problem, signal: Signal) -> dict[str, Floats]:

@@ -21,8 +21,8 @@ happiness has two ends.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,6 +59,8 @@ class Standing:
         The same as if each label were theirs.
     rise_loss, rise_value, rise_today_loss, rise_today_value : array, or None
         Of two labels: of people without a label, by how much the second one raises what is summed, where it does.
+    stood, stood_good : dict of the same arrays
+        Likewise of people with a label, each counted as in ``real``; and of those among them who have the second.
     """
 
     real: Moments
@@ -67,6 +69,28 @@ class Standing:
     rise_value: Floats | None = None
     rise_today_loss: Floats | None = None
     rise_today_value: Floats | None = None
+    stood: Mapping[str, Floats] = field(default_factory=dict)
+    stood_good: Mapping[str, Floats] = field(default_factory=dict)
+
+    def mapped(self, sums: Callable[[Moments], Moments], array: Callable[[Floats], Floats]) -> Standing:
+        """The same with every moments and every array changed alike."""
+        rises: dict[str, Any] = {name: _on(array, getattr(self, name)) for name in RISES}
+        stood, good = (
+            {name: array(one) for name, one in part.items()} for part in (self.stood, self.stood_good)
+        )
+        return Standing(
+            sums(self.real), tuple(map(sums, self.supposed)), **rises, stood=stood, stood_good=good
+        )
+
+    def added(self, more: Standing) -> Standing:
+        """Those of two tables together."""
+        rises: dict[str, Any] = {name: _plus(getattr(self, name), getattr(more, name)) for name in RISES}
+        supposed = tuple(a + b for a, b in zip(self.supposed, more.supposed, strict=True))
+        stood, good = (
+            {name: one[name] + other[name] for name in one}
+            for one, other in ((self.stood, more.stood), (self.stood_good, more.stood_good))
+        )
+        return Standing(self.real + more.real, supposed, **rises, stood=stood, stood_good=good)
 
     @property
     def moments(self) -> tuple[Moments, ...]:
@@ -93,9 +117,9 @@ class Unlabelled:
         Sum of the squares of how many they stand for, or of ones.
     proba : array of shape (groups, signals, K), or None
         Sums of everybody's probabilities.
-    odds : array of shape (groups, 3), or None
-        By group the sums of the chances of having a label, of their variances, and of people below ``clip``; None where
-        score and group tell the chance.
+    odds : array of shape (groups, 4), or None
+        By group the sums of the chances of having a label, of their variances, of people below ``clip``, and of those
+        without a label whose chance is 0; None where score and group tell the chance.
     plain : array of shape (groups, K)
         Weight of people with a label, by label.
     beside_x : tuple of bool
@@ -137,12 +161,7 @@ class Unlabelled:
                 )
         standing = self.standing
         if standing is not None and other.standing is not None:
-            more = other.standing
-            rises: dict[str, Any] = {
-                name: _plus(getattr(standing, name), getattr(more, name)) for name in RISES
-            }
-            supposed = tuple(a + b for a, b in zip(standing.supposed, more.supposed, strict=True))
-            standing = Standing(standing.real + more.real, supposed, **rises)
+            standing = standing.added(other.standing)
         return replace(
             self,
             supposed=tuple(a + b for a, b in zip(self.supposed, other.supposed, strict=True)),
@@ -156,10 +175,7 @@ class Unlabelled:
 
     def mapped(self, sums: Callable[[Moments], Moments], array: Callable[[Floats], Floats]) -> Unlabelled:
         """The same with every moments and every array changed alike: brought to more groups, say."""
-        standing = self.standing
-        if standing is not None:
-            rises: dict[str, Any] = {name: _on(array, getattr(standing, name)) for name in RISES}
-            standing = Standing(sums(standing.real), tuple(map(sums, standing.supposed)), **rises)
+        standing = None if self.standing is None else self.standing.mapped(sums, array)
         return replace(
             self,
             supposed=tuple(map(sums, self.supposed)),
@@ -205,6 +221,10 @@ class Unlabelled:
                 "real": self.standing.real.content(),
                 "supposed": [part.content() for part in self.standing.supposed],
                 **{name: _written(getattr(self.standing, name)) for name in RISES},
+                **{
+                    name: {part: array.tolist() for part, array in getattr(self.standing, name).items()}
+                    for name in ("stood", "stood_good")
+                },
             }
         return {
             "supposed": [part.content() for part in self.supposed],
@@ -231,7 +251,7 @@ class Unlabelled:
         wrong = len(supposed) != k or content["source"] not in ("odds", "model", "score")
         if wrong or len(beside_x) != j + 1 or not all(type(one) is bool for one in beside_x):
             raise refused("what it says of missing labels does not fit its classes and components")
-        shapes = {"seen": (g, s, k), "squares": (g, s), "proba": (g, s, k), "odds": (g, 3), "plain": (g, k)}
+        shapes = {"seen": (g, s, k), "squares": (g, s), "proba": (g, s, k), "odds": (g, 4), "plain": (g, k)}
         arrays: dict[str, Any] = {name: _read(content[name], name, shape) for name, shape in shapes.items()}
         if any(arrays[name] is None for name in ("seen", "squares", "plain")):
             raise refused("it does not say how many people have a label")
@@ -246,8 +266,21 @@ class Unlabelled:
             }
             rises: dict[str, Any] = {name: _read(parts[name], name, shape) for name, shape in further.items()}
             real, others = read(parts["real"]), [read(part) for part in parts["supposed"]]
+            stood, good = (
+                {
+                    name: check_shape(name, read_numbers(one, name), further[name])
+                    for name, one in parts[which].items()
+                }
+                for which in ("stood", "stood_good")
+            )
+            if not set(stood) == set(good) <= set(RISES) or bool(stood) != (rises["rise_loss"] is not None):
+                raise refused("what it says of people with a label who stand for others lacks a part")
             standing = Standing(
-                _like(labelled, real), tuple(_like(labelled, part) for part in others), **rises
+                _like(labelled, real),
+                tuple(_like(labelled, part) for part in others),
+                **rises,
+                stood=stood,
+                stood_good=good,
             )
         hidden = math.inf if content["hidden"] == "inf" else read_number(content["hidden"], "hidden")
         clip = read_number(content["clip"], "clip")
@@ -291,13 +324,15 @@ class _Completed:
         origin = _origin([labelled, *un.supposed])
         base, parts = labelled.around(origin), [part.around(origin) for part in un.supposed]
         chances, labels, stand = self._imputed()
+        # Where everybody of a group has a label, they stand for nobody.
+        stand = stand * (un.supposed[0].mass.sum(axis=1, keepdims=True) > 0)
         sums: dict[str, Any] = {}
         for name in ADDED:
             held = [getattr(part, name) for part in (base, *parts)]
             sums[name] = (
                 None if any(part is None for part in held) else held[0] + self._mixed(name, held[1:], chances)
             )
-        if un.standing is not None and self.hidden == 1.0:
+        if un.standing is not None:
             self._correct(sums, chances, stand, origin)
         found = replace(
             base,
@@ -308,7 +343,7 @@ class _Completed:
             unlabelled=None,
             labels=labels,
         )
-        return found if self.hidden == 1.0 else self._bounded(found, base, parts, chances)
+        return found if self.hidden == 1.0 else self._bounded(found, base, parts, chances, stand)
 
     def _mixed(self, name: str, arrays: Sequence[Floats], chances: Floats) -> Floats:
         """What is supposed of the unlabelled: sums over labels, of those that look at them."""
@@ -373,7 +408,8 @@ class _Completed:
             seen=self._seen_shares(),
             imputed=np.full((len(mass), len(un.classes)), np.nan),
         )
-        labels.check(self._lowest(mass, mean), un.odds if un.source == "odds" else None)
+        known = un.odds if un.source == "odds" else None
+        labels.check(self._lowest(mass, mean), known, labelled.known)
         chances = self._chances(counts, others, mean, effective)
         with np.errstate(invalid="ignore", divide="ignore"):
             imputed = np.einsum("zs,zsk->zk", others, chances) / missing[:, None]
@@ -441,18 +477,30 @@ class _Completed:
     # -----------------------------------------------------------------------------------------------------
     # What is hidden
 
-    def _bounded(self, found: Moments, base: Moments, parts: list[Moments], chances: Floats) -> Moments:
+    def _bounded(
+        self, found: Moments, base: Moments, parts: list[Moments], chances: Floats, stand: Floats
+    ) -> Moments:
         """With the worst loss of every decision, the best beside it, and both ends of happiness that looks at y."""
         un, both = self.unlabelled, self.unlabelled.beside_x
         self._refuse_unbounded(found.components)
         rises = un.standing
+        standing = [] if rises is None else [part.around(base.origin) for part in rises.moments]
 
         def ends(name: str, j: int | None, sign: float) -> Floats:
             arrays = [getattr(part, name) if j is None else getattr(part, name)[..., j] for part in parts]
             if not both[-1 if j is None else j]:
                 return self._extreme(arrays, chances, sign)
-            rise = getattr(rises, f"rise_{name}")
-            return self._between(arrays, rise if j is None else rise[..., j], chances, sign)
+            assert rises is not None, "something looks at both"
+            named = f"rise_{name}"
+            sums = [getattr(part, name) for part in standing]
+            sums += [getattr(rises, named), rises.stood[named], rises.stood_good[named]]
+            real, first, second, rise, stood, good = (array if j is None else array[..., j] for array in sums)
+            left = self._between(arrays, rise, chances, sign)
+            # Those with a label also say how far off the chances are: all that rises, then all that falls.
+            whole, whole_good = second - first, real - first
+            risen = self._off(stood, good, chances, sign > 0)
+            fallen = self._off(whole - stood, whole_good - good, chances, sign < 0)
+            return left + _wide(stand, left) * (risen + fallen)
 
         def today(name: str, d_name: str, j: int | None, sign: float) -> Floats:
             """Of today's decisions: where all people of a signal are alike, from the decisions' own ends."""
@@ -506,6 +554,18 @@ class _Completed:
         m = chances.reshape(*chances.shape[:2], *(1,) * (worth.ndim - 3), chances.shape[2])
         worst, _ = tilted(np.broadcast_to(m, worth.shape), sign * worth, self.hidden)
         return np.asarray((worst * worth).sum(axis=-1))
+
+    def _off(self, stood: Floats, good: Floats, chances: Floats, up: bool) -> Floats:
+        r"""By how much the tilted chances of the second of two labels are off, of people who have one.
+
+        The second label is raised (``up``) or the first: with :math:`S = \sum m t` the derivative of the tilted chance
+        is :math:`G / S^2`.
+        """
+        if math.isinf(self.hidden):
+            return np.zeros_like(stood)  # the worst label, whatever the chances are
+        m = chances[..., 1]
+        size = self.hidden * m + 1.0 - m if up else m + self.hidden * (1.0 - m)
+        return np.asarray(_wide(self.hidden / size**2, stood) * (good - _wide(m, stood) * stood))
 
     def _between(self, arrays: Sequence[Floats], rise: Floats, chances: Floats, sign: float) -> Floats:
         """The same of two labels where people of a signal differ: the second label raises some, and lowers others."""

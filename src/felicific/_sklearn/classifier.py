@@ -34,7 +34,7 @@ from felicific._frontier.frontier import Frontier
 from felicific._people.checks import check_weights
 from felicific._people.columns import Columns, ordered_groups, stacked
 from felicific._people.folds import FOLDS
-from felicific._people.labels import LabelBeliefs
+from felicific._people.labels import LabelBeliefs, refuse_labelled_otherwise
 from felicific._people.people import People
 from felicific._people.weights import WeightKind, level_outside, repeated, warn_repeated
 from felicific._policy.expected import gaps_in_words, outlook
@@ -323,7 +323,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """
         # A fit that fails must leave the object as it was: everything happens to a copy.
         trial = copy(self)
-        for name in [name for name in vars(trial) if name.endswith("_")]:
+        learnt = ("_label_beliefs", "_label_model")
+        for name in [name for name in vars(trial) if name.endswith("_") or name in learnt]:
             delattr(trial, name)
         said = Columns(today=today, cluster=cluster, weight_kind=weight_kind)
         trial._fit(X, y, sensitive_features, sample_weight, said, fit_params)
@@ -483,6 +484,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         self.loss_, self.gaps_ = fitted.policy.loss, fitted.policy.gaps
         self.change_cost_, self.outcomes_ = fitted.policy.change_cost, fitted.policy.outcomes
         self.share_randomized_ = fitted.share_randomized
+        for name in ("labels_", "loss_range_"):
+            self.__dict__.pop(name, None)
         if fitted.policy.labels is not None:
             self.labels_, self.loss_range_ = fitted.policy.labels, fitted.policy.loss_range
 
@@ -999,6 +1002,11 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         y = Columns(y=y).column(X, "y")
         weight = check_weights(sample_weight, count_rows(X))
         present = present_rows(weight)
+        if len(null_rows(np.asarray(y) if present is None else np.asarray(y)[present])):
+            raise DataError(
+                "score() is the share of decisions that equal the label, and some labels are missing.",
+                "Use audit(fair, X, y).loss or Scorer(...), which take missing_labels=.",
+            )
         if present is not None and weight is not None:
             if sensitive_features is not None:
                 sensitive_features = self._intake.groups(X, sensitive_features, weight)[present]
@@ -1029,10 +1037,15 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             unknown=self.missing_group,
             **known | {"attributes": policy.attributes},
         )
-        if people.missing is None:
+        if people.missing is None or missing is None:
             return people
         if chances is None:  # the fit met none
             return LabelBeliefs.of(people).of_people(people)
+        if people.label_odds is None:
+            odds = self._label_beliefs.odds_of(people)
+            people = replace(people, label_odds=odds, by_score=True)
+        if not missing.columns:
+            refuse_labelled_otherwise(people, np.asarray(people.label_odds))
         return replace(people, chances=chances[0])
 
     def __str__(self) -> str:

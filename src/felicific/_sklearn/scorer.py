@@ -21,7 +21,7 @@ from felicific._problem.problem import Problem
 from felicific._sklearn.classifier import FairClassifier
 from felicific._sklearn.inputs import present_rows
 from felicific._tables.groups import resolve_groups
-from felicific._tables.memory import as_vector, count_rows, encode, take_rows
+from felicific._tables.memory import as_vector, count_rows, encode, null_rows, take_rows
 from felicific._typing import LossLike, Table
 from felicific.exceptions import ConstraintError
 
@@ -88,7 +88,7 @@ class Scorer:
         weight, labels = check_weights(sample_weight, count_rows(X)), as_vector(y, "y")
         said = self.missing_labels if self.missing_labels is not None or not fair else _said_by(last)
         missing = resolve_missing_labels(said)
-        chances = Columns(missing_labels=missing).label_odds_in(X)
+        chances = Columns(missing_labels=missing).label_odds_in(X) if len(null_rows(labels)) else None
         present = present_rows(weight)
         if present is not None and weight is not None:
             # Weight 0 is the row absent: not even a model is asked about it.

@@ -67,6 +67,9 @@ def fit_curve(proba: Floats, counts: Floats, effective: float) -> LabelCurve:
     pull = np.zeros(k)
     pull[-1] = PULL
     found = _newton(design, weights, centre, pull)
+    if found[-1] < 0.0:  # the model has it backwards: its probabilities tell nothing
+        shift[held] = np.log(total[held] / total.sum())
+        return LabelCurve(tuple(shift.tolist()), 0.0)
     shift[held[1:]] = found[:-1]
     return LabelCurve(tuple(shift.tolist()), float(found[-1]))
 

@@ -25,6 +25,7 @@ IN_THE_SHELL = {
     r"(missing_labels=)?MissingLabels\(hidden=\.\.\.\)": "--hidden NUMBER",
     r"policy\.apply\(\.\.\., odds=True\)": "felicific apply --odds",
     r"Explore\(\.\.\.\)": "--explore CHANCE",
+    r"hidden=math\.inf \('unknown'\)": "--missing-labels unknown",
     r"hidden=(?=[ ,.])": "--hidden",
     r"hidden=(\d[\d.]*)": r"--hidden \1",
     r"math\.inf where nothing is assumed": "or --missing-labels unknown where nothing is assumed",

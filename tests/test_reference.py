@@ -132,6 +132,12 @@ REFUSED = {
         proba="score", sensitive_features="sex", key="id"
     ),
     ("blind individual", "sites"): lambda: moments(people(), policy="individual", **ROLES),
+    ("individual missing labels", "engine"): lambda: solve(
+        lazy(), **ROLES | INDIVIDUAL, missing_labels="explained"
+    ),
+    ("individual missing labels", "sites"): lambda: moments(
+        people(), policy="individual", **ROLES, missing_labels="explained"
+    ),
     ("recalibrate", "engine"): lambda: fitted().recalibrate(lazy()),
     ("individual frontier", "engine"): lambda: frontier(lazy(), policy="individual", **ROLES),
     ("individual frontier", "sites"): lambda: frontier(moments(people(), **ROLES), policy="individual"),

@@ -1067,7 +1067,7 @@ def option_name(parameter):
 #: Options whose meaning, not only their value, is a command's own.
 OWN_MEANING = {
     "alternatives": {"--confidence", "--proba"},
-    "apply": {"--group", "--happiness", "--policy"},  # an argument there: the file of the policy
+    "apply": {"--group", "--happiness", "--odds", "--policy"},  # an argument there: the file of the policy
     "audit": {"--confidence", "--label", "--method"},
     "demo": {"--rows", "--seed"},
     "reproduce": {"--group", "--rows"},
@@ -1188,8 +1188,10 @@ def test_the_shell_names_people_without_a_label(folder, felicific, scores):
     for line in (FIT, f"{FIT} --policy individual", AUDIT):
         code, _, err = felicific(line)
         assert code == 1, err
-        assert f"{women} of {(scores['sex'] == 'Female').sum()} in group 'Female'" in err
-        assert "only where labels were lost by chance" in " ".join(err.split())
+        told = " ".join(err.split())
+        assert f"{100 * women / (scores['sex'] == 'Female').sum():.2g} % of 'Female'" in told
+        assert "Say what is known: --missing-labels explained, --odds COLUMN, --hidden 3" in told
+        assert "Drop the rows only if labels were lost by chance" in told
 
 
 def test_money_and_accuracy_are_written_alike_everywhere(folder, works):

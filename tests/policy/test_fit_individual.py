@@ -130,7 +130,7 @@ def test_bad_rows_in_memory_are_named_too(table, refuses):
         column[700] = value
         return as_pandas(table | {name: column})
 
-    with refuses(DataError, "'y'", "1 of 900 rows", "row 700"):
+    with refuses(DataError, "The label is missing in 1 of 900 rows", "row 700"):
         individually(broken("y", None, object), **asked())
     with refuses(DataError, "label 7", "row 700"):
         individually(broken("y", 7), **asked())

@@ -200,6 +200,7 @@ def test_file_holds_no_person(tmp_path):
         "format", "version", "policy", "classes", "groups", "q", "mass", "components", "loss", "means", "gaps",
         "prices", "salt", "randomize", "see_group", "expected", "basis", "sha256",
         "attributes", "unknown", "changed", "gains", "loses", "favourable", "explore",
+        "labels",
     }  # fmt: skip
     assert np.size(content["mass"]) == 4
 
@@ -543,7 +544,7 @@ def test_tampered_part(case):
     "part",
     sorted(
         set(json.loads(TEXT))
-        - {"basis", "attributes", "unknown", "changed", "gains", "loses", "favourable", "explore"}
+        - {"basis", "attributes", "unknown", "changed", "gains", "loses", "favourable", "explore", "labels"}
     ),
 )  # which files of 0.1.0 do not have
 def test_missing_part(part):

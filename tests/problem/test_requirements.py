@@ -395,6 +395,11 @@ class FourFifthsRow:
     slack: float = 0.0
     levels: ClassVar[tuple[tuple[float, float], ...]] = ((0.0, math.inf),)
     width: ClassVar[None] = None
+    chance: ClassVar[None] = None
+
+    @property
+    def at(self):
+        return self.j
 
     @property
     def name(self):

@@ -150,15 +150,14 @@ class KnownLabels:
             for z in np.flatnonzero(self.people > 0).tolist():
                 self._check_odds(z, *odds[z, :2].tolist())
         for z in self._some:
-            group, missing = self.groups[z], float(self.people[z] - self.labelled[z])
             if self.labelled[z] <= 0:
                 raise DataError(
-                    f"Nobody of the group {group!r} has a label.",
+                    f"Nobody of the group {self.groups[z]!r} has a label.",
                     "Get labels for some of them: Explore(...) in the next round and MissingLabels(odds=...) after it; "
                     "or merge the group with another.",
                 )
-            if math.isinf(self.hidden):
-                continue
+        for z in self._some if math.isfinite(self.hidden) else ():
+            group, missing = self.groups[z], float(self.people[z] - self.labelled[z])
             if odds is not None and (odds[z, -1] > 0 or self.standing[z] <= 0):
                 part = odds[z, -1] / missing if odds[z, -1] > 0 else 1.0
                 why = "the odds are 0" if odds[z, -1] > 0 else "nobody was drawn"

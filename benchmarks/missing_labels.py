@@ -656,7 +656,7 @@ def part_hidden(given: argparse.Namespace) -> None:
         "unlabelled 2.5 worse or better, k = 1.7": (World(k=1.7, worse=2.5), (1.0, 2.5)),
     }
     rows = []
-    for (name, (world, hidden)), (words, gap) in product(worlds.items(), (("gap 0", 0.0), ("no gap", 1e9))):
+    for (words, gap), (name, (world, hidden)) in product((("gap 0", 0.0), ("no gap", 1e9)), worlds.items()):
         found = run(
             hidden_world,
             given.worlds or 300,

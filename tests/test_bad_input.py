@@ -335,9 +335,13 @@ def test_missing_label(fit, people, refuses, value):
     """A missing label is refused with its row and group; it is not said that those rows may be left out."""
     own = people["group"][4].item()
     others = (people["group"] == own).sum()
-    words = ("label", "NaN or None", "row 4", f"1 of {others} in group {own!r}", "0 of ")
+    words = (
+        "The label is missing in 1 of",
+        f"{100 / others:.2g} % of {own!r}; first in row 4",
+        "Leaving them out",
+    )
     for labels in (people.y, np.where(people.y, "yes", "no")):
-        with refuses(DataError, *words, remedy="only where labels were lost by chance"):
+        with refuses(DataError, *words, remedy="only if labels were lost by chance"):
             fit(y=at(len(people), 4, value, labels.tolist(), object))
 
 

@@ -263,6 +263,8 @@ def groups(
 ) -> Chart:
     """Mean happiness of every group with its interval, of one audit or of two, before and after.
 
+    Where hidden reasons leave a mean open, a broad bar shows between which numbers, without any error of sampling.
+
     Parameters
     ----------
     audit, after : Audit
@@ -283,6 +285,7 @@ def groups(
             parts = [found] if after is None else [found, after[found.component.name]]
             rows = [
                 {"way": way, "group": group, "mean": mean.estimate, "low": mean.low, "high": mean.high}
+                | ({} if mean.bounds is None else dict(zip(("least", "most"), mean.bounds, strict=True)))
                 | {"compared": found.gap is not None and group not in unknown}
                 for way, part in zip(ways, parts, strict=False)
                 for group, mean in part.means.items()
@@ -374,7 +377,7 @@ def _means(rows: Sequence[dict[str, Any]], title: str, theme: Theme, width: int)
         mine = [row for row in rows if row["way"] == way]
         compared = [row["mean"] for row in mine if row.get("compared", True)]
         for row in mine:
-            ends = {end: row[end] for end in ("low", "high") if row.get(end) is not None}
+            ends = {end: row[end] for end in ("low", "high", "least", "most") if row.get(end) is not None}
             shown = {"way": way_names[way], "group": names[row["group"]], "mean": row["mean"]}
             data.append({**shown, **{end: value for end, value in ends.items() if math.isfinite(value)}})
         bands += [{"way": way_names[way], "from": min(compared), "to": max(compared)}] if compared else []
@@ -392,8 +395,15 @@ def _means(rows: Sequence[dict[str, Any]], title: str, theme: Theme, width: int)
         alt.Chart().mark_rule(strokeWidth=2, opacity=0.6).encode(x="low:Q", x2="high:Q", y=y, color=colour)
     )
     dot = alt.Chart().mark_point(size=95, filled=True, opacity=1).encode(x=x, y=y, color=colour, shape=shape)
-    parts = [
-        band.transform_filter("isValid(datum.from)"),
+    parts = [band.transform_filter("isValid(datum.from)")]
+    if any("least" in row for row in data):  # what hidden reasons leave open, without any error of sampling
+        left = (
+            alt.Chart()
+            .mark_rule(strokeWidth=10, opacity=0.3)
+            .encode(x="least:Q", x2="most:Q", y=y, color=colour)
+        )
+        parts.append(left.transform_filter("isValid(datum.least) && isValid(datum.most)"))
+    parts += [
         whisker.transform_filter("isValid(datum.low) && isValid(datum.high)"),
         dot.transform_filter("isValid(datum.mean)"),
     ]

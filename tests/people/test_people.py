@@ -364,7 +364,7 @@ def test_a_missing_label_says_of_whom_at_every_door(door, refuses):
     table.loc[gone, "y"] = None if "engine" in door else np.nan
     some = 300 / (table["g"] == "a").sum()
     words = (
-        f"The label is missing in 3 of {len(table)} rows ({300 / len(table):.0f} %): {some:.0f} % of 'a', 0 % of 'b'; ",
+        f"The label is missing in 3 of {len(table)} rows ({300 / len(table):.0f} %): {some:.0f} % of 'a'; ",
         "first in row",
         "Leaving them out would fit the policy to the people who have one.",
     )

@@ -195,7 +195,9 @@ def _measured(persons: Persons, j: int, sample: Sample, method: str) -> Measure:
 
 def is_debiased(persons: Persons, j: int) -> bool:
     """Whether missing labels are part of the values of a component; of -1, of the loss."""
-    return isinstance(persons, EachPerson) and bool(persons.debiased_at[j])
+    if not isinstance(persons, EachPerson) or persons.debiased is None:
+        return False
+    return bool(persons.debiased_at[j])
 
 
 def _ends(persons: Persons) -> tuple[EachPerson, EachPerson] | None:
@@ -290,7 +292,8 @@ def _cautious(ways: Sequence[EachPerson], tail: float) -> Known:
     values = np.concatenate([way.values.T for way in ways]).T
     inside = None if one.inside is None else np.tile(one.inside, (1, n_ways))
     groups = len(one.groups)
-    sample = one.summed(values, one.codes, groups, inside, np.tile(one.debiased_at[:-1], n_ways))
+    uneven = None if one.debiased is None else np.tile(one.debiased_at[:-1], n_ways)
+    sample = one.summed(values, one.codes, groups, inside, uneven)
     low, high = np.empty_like(sample.mean), np.empty_like(sample.mean)
     for j in range(n_components):
         for part in _alike(ways, j):
@@ -324,7 +327,8 @@ def _loss_limits(ways: Sequence[EachPerson], tail: float) -> tuple[Floats, Float
         return np.full(len(ways), np.nan), low, high
     every = np.stack(losses)
     together = np.zeros(every.shape[1], dtype=np.intp)
-    sample = one.summed(every.T, together, 1, uneven=np.repeat(one.debiased_at[-1:], len(ways)))
+    uneven = None if one.debiased is None else np.repeat(one.debiased_at[-1:], len(ways))
+    sample = one.summed(every.T, together, 1, uneven=uneven)
     rate = np.array([way.loss_rate for way in ways])
     for part in _together(rate, one.loss_bounds):
         measured = _measured_loss(ways[part[0]], sample.take(part))

@@ -73,7 +73,7 @@ def with_beliefs(people: People, problem: Problem, scored: Scored) -> tuple[Peop
     if people.label_odds is None:
         source = "decision" if proba is None else "score"
     if chances is None or people.label_odds is None:
-        beliefs = LabelBeliefs.of(seen)
+        beliefs = LabelBeliefs.of(seen, alike=True)
         people = replace(people, label_odds=beliefs.odds_of(seen))
         chances = beliefs.chances_of(seen) if chances is None else chances
     people = replace(people, chances=_wide(chances, len(problem.labels)))

@@ -53,6 +53,12 @@ def check_persons(persons: Persons) -> None:
         )
     for j, component in enumerate(persons.components):
         empty = compared[persons.counted[compared, j] == 0]  # nobody has to be of unknown group
+        if len(empty) and persons.debiased_at[j]:
+            raise HappinessError(
+                f"The labels of the group {persons.groups[empty[0]]!r} do not tell how many are counted by "
+                f"{component.name!r}: a few people stand for so many others that the share is not above 0.",
+                "Get more labels of people who rarely have one, by Explore(...), or say missing_labels='unknown'.",
+            )
         if len(empty) and not component.over:  # of a fraction it is what was decided, and is said
             raise HappinessError(
                 f"Nobody of the group {persons.groups[empty[0]]!r} is counted by {component.name!r}.",
@@ -338,6 +344,11 @@ class SummedPersons:
     grouping: Grouping = UNGROUPED
     least: Floats | None = None
     lots: bool = False
+
+    @property
+    def debiased_at(self) -> Truths:
+        """Of no component, nor of the loss: where labels are missing, people have to be known one by one."""
+        return np.zeros(len(self.components) + 1, dtype=bool)
 
     @property
     def countable(self) -> bool:

@@ -16,7 +16,6 @@ from felicific._audit.persons import (
     check_persons,
     debiased_people,
     fractions_among,
-    is_loss_rate,
     lacks_labels,
     rates_of,
     revalued,
@@ -86,7 +85,7 @@ class Tryout:
         values, debiased = self._values(odds), self._debiased(odds)
         losses = np.asarray(np.einsum("id,id->i", odds, self._ledger[0].cost))
         rates = rates_of(self.problem, drawn=drawn, debiased=debiased)
-        loss_rate = is_loss_rate(self.problem, drawn=drawn, debiased=debiased)
+        loss_rate = self._losses_are_rates and not drawn
         everyone = self._everyone
         inside, share, of = everyone.inside, None, self.problem.components
         if self._fractions:
@@ -102,7 +101,7 @@ class Tryout:
             lots=share is not None,
             debiased=debiased,
         )
-        persons = revalued(persons)
+        persons = persons if debiased is None else revalued(persons)
         check_persons(persons)
         return persons
 
@@ -121,6 +120,12 @@ class Tryout:
             cost = np.stack([np.einsum("id,id->i", odds, one.cost) for one in ledgers], axis=1)
             parts[n] = Supposed(cost)
         return debiased_people(self.people, parts)
+
+    @cached_property
+    def _losses_are_rates(self) -> bool:
+        """Whether everybody's loss is 0 or 1, but for lotteries; what missing labels leave of it may be anything."""
+        loss = self.problem.loss
+        return loss.is_rate and not (self._unlabelled and loss.looks_at_y)
 
     @cached_property
     def _unlabelled(self) -> bool:

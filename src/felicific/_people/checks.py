@@ -31,9 +31,9 @@ def no_label(what: str, counts: Mapping[str, Sequence[int]], rows: int, first: s
     not known.
     """
     gone = sum(int(none) for none, _ in counts.values())
-    worst = sorted(counts.items(), key=lambda item: -item[1][0] / item[1][1])[:GROUPS]
-    each = ", ".join(f"{_share(none, n)} of {group}" for group, (none, n) in worst)
-    more = f" (and {len(counts) - GROUPS} more groups)" if len(counts) > GROUPS else ""
+    held = sorted(((none / n, group) for group, (none, n) in counts.items() if none), reverse=True)
+    each = ", ".join(f"{_share(*counts[group])} of {group}" for _, group in held[:GROUPS])
+    more = f" (and {len(held) - GROUPS} more groups)" if len(held) > GROUPS else ""
     return DataError(
         f"{what} is missing in {gone:,} of {rows:,} rows ({_share(gone, rows)}): {each}{more}; first in {first}. "
         "Leaving them out would fit the policy to the people who have one.",

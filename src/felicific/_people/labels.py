@@ -38,15 +38,20 @@ class LabelBeliefs:
     clip: float
 
     @classmethod
-    def of(cls, people: People) -> LabelBeliefs:
-        """Learn from people who know whether labels may be missing."""
+    def of(cls, people: People, *, alike: bool = False) -> LabelBeliefs:
+        """Learn from people who know whether labels may be missing.
+
+        The chances of labels are learnt from people by how many without a label they stand for, so that sums of them
+        need no correction; or from all ``alike``. That is for means that are corrected by the same people: chances that
+        follow the few who stand for many hide a part of the correction, and intervals then hold too rarely.
+        """
         said = people.missing
         assert said is not None, "labels may be missing"
         odds: tuple[OddsCurve, ...] | Floats | None = None
         if people.label_odds is None:
             odds = _by_score(people) if people.proba is not None else _shares(people)
         beliefs = cls(people.groups, (), odds, said.clip)
-        stands = beliefs.standing_of(people)
+        stands = people.labelled.astype(np.float64) if alike else beliefs.standing_of(people)
         weight = people.weights * stands
         if people.proba is None:
             return replace(beliefs, chances=_table(people, weight))

@@ -139,7 +139,7 @@ class Component:
     aside: bool = field(default=False, compare=False)
     over: str = ""
     by_label: bool = field(default=False, compare=False)
-    ends: tuple[str, str] | None = None
+    ends: tuple[str, str] | None = field(default=None, compare=False)
 
     @property
     def summed(self) -> tuple[float, float] | None:

@@ -47,8 +47,8 @@ class MissingLabels:
     ...           "repaid": [None, 1, 1, 1, 0, None, 0, 1] * 15}
     >>> policy = solve(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision", gap=0.0,
     ...                missing_labels=MissingLabels(odds="odds"), random_state=0)
-    >>> round(policy.loss, 6)
-    0.25
+    >>> round(policy.loss, 6), policy.labels.standing.tolist()
+    (0.375, [1.0, 1.0])
     """
 
     odds: Any = None

@@ -127,7 +127,8 @@ class KnownLabels:
         return condition(self.hidden)
 
     def __repr__(self) -> str:
-        return "\n".join([f"KnownLabels: {SOURCES[self.source]}", *self.sentences()])
+        known, everybody = (f"{part.sum():,.6g}" for part in (self.labelled, self.people))
+        return "\n".join([f"KnownLabels: {known} of {everybody} people have a label", *self.sentences()])
 
     # -----------------------------------------------------------------------------------------------------
     # Whether it can be relied on
@@ -166,14 +167,23 @@ class KnownLabels:
                 )
 
     def cautions(self) -> list[str]:
-        """What to be warned of: the group in which those who have a label stand for the fewest of the others."""
-        worst = min(self._some, key=lambda z: self.standing[z], default=None)
-        if worst is None or self.source == "odds" or self.standing[worst] >= DOUBTFUL:
-            return []
-        return [
-            f"Those of the group {self.groups[worst]!r} who have a label stand for {100 * self.standing[worst]:.0f} % "
-            f"of those who have none: of the others nobody alike was seen. {EXPLORE}"
-        ]
+        """What to be warned of: the group in which those who have a label stand for the fewest, or tell the least."""
+        some = self._some
+        worst = min(some, key=lambda z: self.standing[z], default=None)
+        found = []
+        if worst is not None and self.source != "odds" and self.standing[worst] < DOUBTFUL:
+            found.append(
+                f"Those of the group {self.groups[worst]!r} who have a label stand for "
+                f"{100 * self.standing[worst]:.0f} % of those who have none: of the others nobody alike was seen. "
+                f"{EXPLORE}"
+            )
+        few = min(some, key=lambda z: self.effective[z], default=None)
+        if few is not None and self.effective[few] < FEWEST:
+            found.append(
+                f"What is supposed of those of the group {self.groups[few]!r} who have no label rests on as much as "
+                f"{self.effective[few]:.3g} equal labels would tell: it may be far off."
+            )
+        return found
 
     def _check_odds(self, z: int, expected: float, variance: float) -> None:
         apart = abs(float(self.labelled[z]) - expected)

@@ -476,7 +476,7 @@ class _Completed:
                 value = base.value[..., j] + ends("value", j, sign)
                 now = base.today_value[..., j] + today("today_value", "value", j, sign)
                 names.append(f"{component.name}, {word}")
-                one = replace(component, name=names[-1], wanted=False, aside=True)
+                one = replace(component, name=names[-1], family=names[-1], wanted=False, aside=True)
                 found = _with_component(found, j, one, value, now)
             components = list(found.components)
             components[j] = replace(component, ends=(names[0], names[1]))

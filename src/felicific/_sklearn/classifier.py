@@ -69,7 +69,7 @@ from felicific._sklearn.inputs import (
     present_splits,
     refuse_length,
 )
-from felicific._sklearn.label_odds import fit_label_model, learns
+from felicific._sklearn.label_odds import fit_label_model, learns, refuse_ends
 from felicific._sklearn.model import fit_model, parts_of
 from felicific._statistics.intervals import check_confidence
 from felicific._tables.groups import encode_groups, find_groups, named_columns, refuse_identifiers
@@ -803,6 +803,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     ) -> Tryout:
         """Other people, with labels and weights, to try policies on; ``sure`` where intervals are made of it."""
         check_is_fitted(self, "policy_")
+        refuse_ends(self.policy_.components)
         n, labels = count_rows(X), np.asarray(Columns(y=y).column(X, "y"))
         weight = check_weights(sample_weight, len(labels))
         if len(labels) != n:

@@ -12,6 +12,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import has_fit_parameter
 
+from felicific._problem.happiness import Component
 from felicific._problem.missing_labels import MissingLabels
 from felicific._sklearn.beliefs import group_folds
 from felicific._tables.memory import take_rows
@@ -98,6 +99,17 @@ def learner_of(estimator: Any, said: MissingLabels) -> Any:
 def learns(estimator: Any, said: MissingLabels) -> bool:
     """Whether it can learn anything; not what stands for a model that somebody else ran."""
     return getattr(learner_of(estimator, said), "learns", True) is not False
+
+
+def refuse_ends(components: Sequence[Component]) -> None:
+    """Refuse frontiers on other people, and reports, of happiness that hidden reasons leave open."""
+    for component in components:
+        if component.ends:
+            raise DataError(
+                f"Hidden reasons leave open what {component.name!r} is, and frontiers on other people and reports have "
+                "one number for it.",
+                "Bound it by audit(fair, X, y), whose to_html() is a page; or report on fair.at(hidden=1).",
+            )
 
 
 def _chance(model: Any, features: Table, n: int) -> Floats:

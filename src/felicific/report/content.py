@@ -185,6 +185,8 @@ def describe_audit(found: Audit, *, title: str | None = None, command: str | Non
             for part in found.components
         ],
         "today": found.to_dict(),
+        # Of an audit, estimates are as if nothing were hidden, and its notes say what intervals hold under.
+        "labels": None if found.labels is None else _labels(replace(found.labels, hidden=1.0)),
         "ratios": [ratios.to_dict() for ratios in found.shown_ratios or _ratios(found)],
         "reproduce": {
             "versions": versions(),

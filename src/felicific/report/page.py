@@ -89,6 +89,7 @@ def _charts(content: dict[str, Any], view: dict[str, Any]) -> dict[str, Any]:
                         ("mean", mean["estimate"]),
                         ("low", mean["low"]),
                         ("high", mean["high"]),
+                        *zip(("least", "most"), mean.get("bounds", ()), strict=False),
                     )
                 },
             }

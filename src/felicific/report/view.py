@@ -52,6 +52,9 @@ def make_view(content: Content) -> dict[str, Any]:
         "gainers": [clean(_said(content, text), 600) for text in content.get("story", ())[2:]],
         "losers": _losers(content, names),
         "labels": _unlabelled(content),
+        "open_ends": any(
+            "bounds" in mean for _, way in ways for part in way["components"] for mean in part["means"]
+        ),
         "premises": content["policy"]["premises"] if chosen else [],
         "outlook": _outlook(content) if chosen else "",
         "versions": list(content["reproduce"]["versions"].items()),

@@ -92,9 +92,17 @@ class Quantity:
         """Estimates with what they leave open, as cells of a table; changes with their sign."""
         write = self.change if signed else self
         return [
-            {"number": write(part["estimate"]), "span": self.span(part["low"], part["high"])}
+            {
+                "number": write(part["estimate"]),
+                "span": self.span(part["low"], part["high"]) + self._open(part),
+            }
             for part in parts
         ]
+
+    def _open(self, part: Content) -> str:
+        """What hidden reasons leave open, if they do."""
+        ends = part.get("bounds")
+        return "" if ends is None else f"; hidden reasons leave {self.span(*ends)}"
 
     def span(self, low: float | None, high: float | None) -> str:
         """From one number to another; a side about which nothing is known is said to be unknown."""

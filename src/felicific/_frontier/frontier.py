@@ -485,9 +485,10 @@ def _known(line: Line) -> Line:
     return line
 
 
-def _followed(policy: CellPolicy, q: Floats, outcome: Outcome) -> Policy:
-    """The policy of these probabilities, given what they do."""
-    return replace(policy, q=q, outcome=outcome)
+def _followed(policy: CellPolicy, joined: Moments, q: Floats, outcome: Outcome) -> Policy:
+    """The policy of these probabilities, given what they do to the people of some moments."""
+    basis = replace(policy.basis, least_loss=joined.least_of(q))
+    return replace(policy, q=q, outcome=outcome, basis=basis)
 
 
 def _matching(line: Frontier, others: Moments) -> Moments:
@@ -556,16 +557,17 @@ def cell_frontier(
                 unconstrained=solve_program(joined, (), **sight).outcome,
                 change_cost=change_cost,
             ),
+            labels=joined.labels,
         )
 
     def find() -> Line:
         if searched(closing, joined):
             solve = partial(solve_program, joined, **sight, tolerance=COARSE)
             steps = Steps.of(closing, joined, solve, build(joined, [], **sight).value)
-            return steps.line(partial(_followed, first(steps.points[0], steps.asked)))
+            return steps.line(partial(_followed, first(steps.points[0], steps.asked), joined))
         program = build(joined, closing.rows(joined, **sight), **sight)
         points = breakpoints(program, changes_of(program))
-        policy = partial(_followed, first(points[0], asked_along(program.rows)))
+        policy = partial(_followed, first(points[0], asked_along(program.rows)), joined)
         rounding = tau_rounding(program)
         return Line(moving_of(program), points, joined.today, joined, policy, rounding, today_at(program))
 

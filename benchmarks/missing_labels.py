@@ -33,6 +33,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
 from felicific import FairClassifier, Score, audit, solve
+from felicific.exceptions import DataError
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 import naive_labels as naive
@@ -44,6 +45,7 @@ CELLS = Score(cells=60)
 
 #: How the naive implementation fits the probabilities of a missing label: part ``curves`` compares the ways.
 CURVE = {"penalty": 1.0}
+REFUSED = "worlds that were refused"
 People = dict[str, np.ndarray]
 
 
@@ -399,16 +401,25 @@ WAYS: dict[str, Callable[[People, Any, Ask], Fitted]] = {
 def run(
     one: Callable[..., dict[str, float]], worlds: int, seed: int, jobs: int, **how: Any
 ) -> dict[str, np.ndarray]:
-    """What each world gives, by name."""
-    found = Parallel(n_jobs=jobs, batch_size=4)(
+    """What each world gives, by name; and in how many worlds the library refused to say anything."""
+    tried = Parallel(n_jobs=jobs, batch_size=4)(
         delayed(_quietly)(one, [seed, world], how) for world in range(worlds)
     )
-    return {name: np.array([part[name] for part in found]) for name in found[0]}
+    found = [part for part in tried if part is not None]
+    named = {name: np.array([part[name] for part in found]) for name in found[0]}
+    return named | {REFUSED: np.array(worlds - len(found))}
 
 
-def _quietly(one: Callable[..., dict[str, float]], seed: list[int], how: dict[str, Any]) -> dict[str, float]:
+def _quietly(
+    one: Callable[..., dict[str, float]], seed: list[int], how: dict[str, Any]
+) -> dict[str, float] | None:
     warnings.simplefilter("ignore")
-    return one(np.random.default_rng(seed), **how)
+    try:
+        return one(np.random.default_rng(seed), **how)
+    except DataError as error:
+        if "nobody alike has a label" not in str(error):
+            raise
+        return None
 
 
 def told(values: np.ndarray, digits: int = 4) -> str:
@@ -464,7 +475,9 @@ def part_loss(given: argparse.Namespace) -> None:
 
 
 def worlds_of(found: dict[str, np.ndarray]) -> str:
-    return f"{len(next(iter(found.values()))):,}"
+    """How many worlds there were an answer in, and in how many it was refused because nobody alike has a label."""
+    refused = int(found[REFUSED])
+    return f"{len(next(iter(found.values()))):,}" + (f" ({refused:,} refused)" if refused else "")
 
 
 def part_curves(given: argparse.Namespace) -> None:
@@ -656,7 +669,7 @@ def part_hidden(given: argparse.Namespace) -> None:
         "unlabelled 2.5 worse or better, k = 1.7": (World(k=1.7, worse=2.5), (1.0, 2.5)),
     }
     rows = []
-    for (name, (world, hidden)), (words, gap) in product(worlds.items(), (("gap 0", 0.0), ("no gap", 1e9))):
+    for (words, gap), (name, (world, hidden)) in product((("gap 0", 0.0), ("no gap", 1e9)), worlds.items()):
         found = run(
             hidden_world,
             given.worlds or 300,

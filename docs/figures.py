@@ -101,9 +101,10 @@ def draw_rounds() -> plots.Chart:
     each = plots.values(found.to_dict("records")).mark_line(strokeWidth=0.8, opacity=0.35)
     line = plots.values(mean.to_dict("records"))
     last = plots.values(mean[mean["round"] == mean["round"].max()].to_dict("records"))
-    asked = plots.values([{"from": -0.02, "to": 0.02}])
+    asked = plots.values([{"from": -0.02, "to": 0.02, "gap": 0.0, "words": "asked for"}])
     parts = [
         asked.mark_rect(color=theme.accent, opacity=0.12).encode(y=alt.Y("from:Q"), y2="to:Q"),
+        asked.mark_text(align="left", dx=6, color=theme.muted).encode(x=alt.value(0), y=y, text="words:N"),
         each.encode(x=x, y=y, color=colour, detail=["lender:N", "way:N"]),
         line.mark_line(strokeWidth=2.5).encode(x=x, y=y, color=colour),
         line.mark_point(size=80, filled=True, opacity=1).encode(x=x, y=y, color=colour, shape=shape),

@@ -174,7 +174,17 @@ def test_what_is_hidden_is_a_range():
     assert two.loss_range_[0] <= one.loss_ <= two.loss_ == two.loss_range_[1]
     assert one.at(hidden=math.inf).loss_ >= two.loss_
     assert "at worst" in str(two.policy_)
-    assert two.at(gap=500.0).loss_ <= two.loss_
+    wider = two.at(gap=500.0)
+    assert wider.loss_ <= two.loss_
+    fitted = fair(
+        happiness="decision * amount",
+        gap=500.0,
+        missing_labels=MissingLabels(odds="odds", hidden=2),
+        policy="score",
+        change_cost=one.change_cost_,
+    ).fit(X, Y)
+    assert wider.loss_range_ == pytest.approx(fitted.loss_range_, abs=1e-9)
+    assert wider.policy_.labels.to_dict() == fitted.policy_.labels.to_dict()
     assert two.missing_labels.hidden == 2
     with pytest.raises(DataError, match="nothing is hidden"):
         fair(missing_labels=None).fit(X, TRUTH).at(hidden=2)

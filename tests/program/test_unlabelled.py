@@ -375,6 +375,22 @@ def test_the_loss_is_the_worst_of_every_decision(classes, hidden):
     assert least <= solve(raw, gap=0.0, random_state=0).loss <= most
 
 
+def test_ends_close_as_nothing_is_hidden():
+    """Where hidden comes near 1, worst cases and ends come near what is supposed where nothing is, of x and y too."""
+    table = world(seed=9)
+    for happiness, loss in (("decision * y * amount", "error"), ("decision", "(decision != y) * amount")):
+        raw = moments(
+            table, **roles(happiness={"h": happiness}, loss=loss), missing_labels=MissingLabels(odds="odds")
+        )
+        plain, near = raw.completed(), raw.completed(1 + 1e-9)
+        np.testing.assert_allclose(near.loss, plain.loss, atol=1e-6)
+        np.testing.assert_allclose(near.least_loss, plain.loss, atol=1e-6)
+        np.testing.assert_allclose(near.today_loss, plain.today_loss, atol=1e-6)
+        for j in range(near.value.shape[3]):
+            np.testing.assert_allclose(near.value[..., j], plain.value[..., 0], atol=1e-6)
+            np.testing.assert_allclose(near.today_value[..., j], plain.today_value[..., 0], atol=1e-6)
+
+
 def test_ends_of_happiness_hold_every_truth():
     """Whatever labels hidden reasons allow, means lie between the ends, and no gap is larger than the one stated."""
     table, hidden, rng = world(n=400, seed=7), 2.0, np.random.default_rng(0)

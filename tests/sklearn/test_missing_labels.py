@@ -11,7 +11,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 
-from felicific import Explore, FairClassifier, MissingLabels, Score, moments, solve
+from felicific import Explore, FairClassifier, MissingLabels, Score, Scorer, audit, moments, solve
 from felicific.exceptions import DataError, PolicyWarning
 
 FEATURES = ["x1", "x2"]
@@ -281,3 +281,140 @@ def test_sums_of_sites_are_those_of_one_table():
         sum(moments(part, **asked) for part in (table[:1000], table[1000:])), gap=0.0, random_state=0
     )
     assert parts.loss == pytest.approx(whole.loss, abs=1e-9)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# People of whom nothing can be known, and objects that are moved or fitted again
+
+
+def test_known_odds_of_nothing_are_refused():
+    """Whoever could not have a label is like nobody who has one, also for an audit; only bounds are left."""
+    score = MODEL.predict_proba(X[FEATURES])[:, 1]
+    cut = X.assign(odds=(score > 0.5).astype(float))
+    y = np.where(score > 0.5, TRUTH, np.nan)
+    with pytest.raises(DataError, match=r"For 1e\+02 % of the unlabelled of '.' the odds are 0"):
+        fair(missing_labels=MissingLabels(odds="odds")).fit(cut, y)
+    plain = fair(missing_labels=None).fit(X, TRUTH)
+    with pytest.raises(DataError, match="the odds are 0"):
+        audit(plain, cut, y, missing_labels=MissingLabels(odds="odds"))
+    bounds = fair(happiness="decision * amount", missing_labels=MissingLabels(odds="odds", hidden=math.inf))
+    assert bounds.fit(cut, y).loss_range_[0] < bounds.loss_range_[1]
+
+
+def test_odds_are_checked_where_nobody_lacks_a_label():
+    """Odds of a twentieth in a group in which everybody has a label are not the odds."""
+    y, wrong = np.where(X["group"] == "A", TRUTH, Y), X["odds"].where(X["group"] != "A", 0.05)
+    with pytest.raises(DataError, match="In the group 'A'.*not the odds"):
+        fair(missing_labels=MissingLabels(odds="odds")).fit(X.assign(odds=wrong), y)
+    right = X.assign(odds=X["odds"].where(X["group"] != "A", 1.0))
+    found = fair(missing_labels=MissingLabels(odds="odds"), happiness="decision * y * amount", gap={}).fit(
+        right, y
+    )
+    chosen = X["group"] == "A"
+    odds = found.predict_proba(X)[:, 1]
+    mean = float((odds * TRUTH * X["amount"])[chosen].mean())
+    assert found.policy_.means["decision * y * amount"]["A"] == pytest.approx(mean, rel=1e-9)
+
+
+def test_people_who_were_labelled_otherwise_are_refused():
+    """What was learnt of who has a label holds for people labelled alike; of others it has to be said."""
+    said = fair().fit(X, Y)
+    new, later, seen = lending(seed=3)
+    assert audit(said, new, seen).loss.estimate < 1
+    almost = later.astype(float)
+    almost[0] = np.nan
+    for ask in (
+        lambda: audit(said, new, almost),
+        lambda: said.report(new, almost),
+        lambda: Scorer()(said, new, almost),
+    ):
+        with pytest.raises(DataError, match="labelled in another way"):
+            ask()
+    by_score = audit(
+        said, new, almost, missing_labels=MissingLabels(odds=np.full(len(new), 1 - 1 / len(new)))
+    )
+    assert by_score.loss.estimate == pytest.approx(audit(said, new, later).loss.estimate, abs=2e-3)
+
+
+def test_a_refit_forgets_what_was_believed():
+    """Nothing of an earlier fit is left in a later one."""
+    first = fair().fit(X, Y)
+    again = first.fit(X, TRUTH)
+    assert not hasattr(again, "_label_beliefs")
+    assert not hasattr(again, "labels_")
+    new, _, seen = lending(seed=3)
+    fresh = fair().fit(X, TRUTH)
+    assert audit(again, new, seen).loss.estimate == audit(fresh, new, seen).loss.estimate
+
+
+def test_policies_along_a_frontier_know_who_has_a_label():
+    """After at(gap=), and in any order with at(hidden=), labels and the range of the loss are those of the policy."""
+    money = {"happiness": "decision * amount", "gap": 100.0, "policy": "score", "change_cost": 0}
+    one = fair(**money, missing_labels=MissingLabels(odds="odds")).fit(X, Y)
+    moved = one.at(hidden=2).at(gap=600.0)
+    other = one.at(gap=600.0).at(hidden=2)
+    assert moved.loss_range_[1] == moved.loss_ == moved.policy_.loss
+    assert moved.loss_range_[0] < moved.loss_
+    assert "at worst" in str(moved.policy_)
+    assert other.loss_range_ == pytest.approx(moved.loss_range_, abs=1e-9)
+    assert one.frontier_.at(gap=600.0).labels is not None
+    with pytest.raises(DataError, match="recalibrated"):
+        one.recalibrate(lending(seed=4)[0]).at(hidden=2)
+    alone = fair(**money | {"policy": "individual"}, missing_labels=MissingLabels(odds="odds", hidden=2)).fit(
+        X, Y
+    )
+    assert alone.loss_range_[0] < alone.loss_range_[1]
+
+
+def test_happiness_of_the_label_has_ends_at_every_door():
+    """A gap of happiness that looks at the label is the worst case: by the classifier, and as solve says it."""
+    asked = {"happiness": {"h": "decision * y"}, "gap": 0.1, "policy": Score(cells=30), "change_cost": 0}
+    found = fair(**asked, missing_labels=MissingLabels(odds="odds", hidden=1.5)).fit(X, Y)
+    table = X.assign(y=Y, p=MODEL.predict_proba(X[FEATURES])[:, 1])
+    roles = {"proba": "p", "y": "y", "sensitive_features": "group", "random_state": 0}
+    policy = solve(
+        table,
+        **roles,
+        **{k: v for k, v in asked.items()},
+        missing_labels=MissingLabels(odds="odds", hidden=1.5),
+    )
+    assert found.loss_ == pytest.approx(policy.loss, abs=1e-9)
+    assert found.gaps_["h"] <= 0.1 + 1e-9
+    assert "loses, at most" not in found.gaps_
+    assert found.at(gap=0.15).gaps_["h"] <= 0.15 + 1e-9
+    assert len(found.frontier_) > 1
+    with pytest.raises(DataError, match="Hidden reasons leave open"):
+        found.report(X, Y)
+    text = str(audit(found, X, Y))
+    assert "hidden reasons leave" in text
+
+
+def test_overlap_is_asked_for_at_every_finite_strength():
+    """A little doubt about hidden reasons makes nobody known of whom nobody alike has a label."""
+    score = MODEL.predict_proba(X[FEATURES])[:, 1]
+    cut = np.where(score > 0.55, TRUTH, np.nan)
+    for hidden in (1.0, 1.01, 3.0):
+        with pytest.raises(DataError, match="nobody alike has a label"):
+            fair(happiness="decision * amount", missing_labels=MissingLabels(hidden=hidden)).fit(X, cut)
+
+
+def test_complete_rows_need_no_odds_and_score_says_what_to_use():
+    """An audit of people who all have a label asks for no column of odds; score() of missing labels is refused."""
+    said = fair(missing_labels=MissingLabels(odds="odds")).fit(X, Y)
+    new, later, seen = lending(seed=3)
+    assert audit(said, new.drop(columns="odds"), later).labels is None
+    assert Scorer()(said, new.drop(columns="odds"), later)["neg_loss"] < 0
+    assert said.report(new.drop(columns="odds"), later).to_dict()["kind"] == "choice"
+    with pytest.raises(DataError, match="some labels are missing"):
+        said.score(new, seen)
+    with pytest.raises(DataError, match="list of numbers"):
+        MissingLabels(odds=[0.5, 0.2])
+
+
+def test_unknown_groups_do_not_stand_in_the_way():
+    """A group that is compared with nobody may have too few labels: that is warned of, and the others are fitted."""
+    few = np.array([None if i < 40 else group for i, group in enumerate(X["group"])], dtype=object)
+    found = fair(missing_group="unknown", happiness="decision * amount", gap=500.0).fit(
+        X.assign(group=few), Y
+    )
+    assert "unknown" in found.labels_.groups

@@ -159,10 +159,11 @@ class KnownLabels:
         for z in self._some if math.isfinite(self.hidden) else ():
             group, missing = self.groups[z], float(self.people[z] - self.labelled[z])
             if odds is not None and (odds[z, -1] > 0 or self.standing[z] <= 0):
-                part = odds[z, -1] / missing if odds[z, -1] > 0 else 1.0
+                part = 100.0 * odds[z, -1] / missing if odds[z, -1] > 0 else 100.0
+                share = f"{part:.0f}" if part >= 1.0 else f"{part:.2g}"
                 why = "the odds are 0" if odds[z, -1] > 0 else "nobody was drawn"
                 raise DataError(
-                    f"For {100 * part:.2g} % of the unlabelled of {group!r} {why}: nobody alike has a label.",
+                    f"For {share} % of the unlabelled of {group!r} {why}: nobody alike has a label.",
                     EXPLORE,
                 )
             if self.source != "odds" and z in compared:

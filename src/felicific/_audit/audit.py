@@ -171,7 +171,7 @@ def audit(
     confidence = check_confidence(confidence)
     if method not in METHODS:
         raise DataError(f"There is no method {method!r}.", f"Choose one of {', '.join(map(repr, METHODS))}.")
-    said = resolve_missing_labels(missing_labels)
+    said = None if missing_labels is None else resolve_missing_labels(missing_labels)
     columns = Columns(
         sensitive_features,
         y,
@@ -200,7 +200,8 @@ def audit(
                 people, problem, beside, scored = _by_decisions(decisions, X, columns, asked)
             else:
                 people, problem, scored = _by_policy(policy, X, columns, asked)
-            people, labels = with_beliefs(people, problem, scored)
+            if people.missing is not None:
+                people, labels = with_beliefs(people, problem, scored or Scored())
             persons = persons_of(people, problem)
             compared = policy is not None or people.today is not None
             means = means_without(people, problem) if compared else None
@@ -231,7 +232,7 @@ def audit(
         widths = [math.inf] * len(widths)
         warnings.warn(alone, GroupWarning, stacklevel=level_outside())
     notes = [*([LOTTERY] if lottery else []), *([alone] if alone else []), *spared, *found.notes]
-    notes += notes_of(labels)
+    notes += [] if labels is None else notes_of(labels)
     return replace(found, notes=(*notes, *beside.notes(persons, widths, shown)))
 
 
@@ -386,7 +387,7 @@ def _gone(engine: Engine, columns: Columns) -> int:
 
 def _by_decisions(
     decisions: Any, X: Table, columns: Columns, asked: _Asked
-) -> tuple[People, Problem, Beside, Scored]:
+) -> tuple[People, Problem, Beside, Scored | None]:
     """People in memory, about whom something is decided by a classifier or was by anything else."""
     decides = not isinstance(decisions, str) and hasattr(decisions, "predict")
     if decisions is None or not (decides or isinstance(decisions, str) or hasattr(decisions, "__len__")):
@@ -407,9 +408,8 @@ def _by_decisions(
             asked.fill(settings)
             if columns.missing_group is None:
                 columns = replace(columns, missing_group=settings.missing_group)
-            if columns.missing_labels is None:
-                said = resolve_missing_labels(getattr(settings, "missing_labels", None))
-                columns = replace(columns, missing_labels=said)
+            if columns.missing_labels is None and settings.missing_labels is not None:
+                columns = replace(columns, missing_labels=resolve_missing_labels(settings.missing_labels))
     y, cluster, now = (columns.column(X, role) for role in ("y", "cluster", "today"))
     if isinstance(decisions, str):
         decisions = columns.column(X, "decided")
@@ -464,7 +464,7 @@ def _by_decisions(
         label_odds=odds,
     )
     people = replace(people, drawn=settings.policy_.draws_lots) if fair else people
-    scored = Scored()
+    scored = None
     if people.missing is not None and people.labels is not None and not people.labelled.all():
         if decides:
             scored = scored_by(decisions, table, classes, fair=fair)

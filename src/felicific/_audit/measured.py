@@ -166,7 +166,7 @@ def _measured(
         min(float(span[1]), widest),
         float(sample.n.min()),
         range_name(n_groups, rate=found.rate) if by_range else limits_name(found.words),
-        bounds=None if found.open is None else _pair(spread_of(found.open), widest),
+        bounds=None if found.ends is None or found.open is None else _pair(spread_of(found.open), widest),
     )
     test = None
     if math.isfinite(allowed):

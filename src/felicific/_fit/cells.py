@@ -179,8 +179,9 @@ class FittedCells(Fitted):
 
 def with_ends(problem: Problem, sums: Moments) -> list[str]:
     """Names of the components of a problem, and of their ends where hidden reasons leave them open."""
-    own = [component for component in sums.components if component.name in problem.names]
-    return [*problem.names, *(end for component in own for end in component.ends or ())]
+    names = problem.names
+    own = [component.ends or () for component in sums.components if component.name in names]
+    return [*names, *(end for ends in own for end in ends)]
 
 
 def refuse_drawn(policy: CellPolicy) -> None:

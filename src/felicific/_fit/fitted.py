@@ -209,7 +209,7 @@ def achieved(problem: Problem, people: People, odds: Floats) -> Outcome:
 
     Or of people of whom it is known how likely each label is: then the worst that hidden reasons leave open.
     """
-    if lacks_labels(people):
+    if people.missing is not None and lacks_labels(people):
         return outcome_of(persons_of(replace(people, odds=odds, drawn=True), problem))
     moments, as_drawn = _drawn(problem, people, odds)
     return moments.evaluate(as_drawn)

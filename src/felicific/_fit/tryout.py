@@ -129,7 +129,7 @@ class Tryout:
 
     @cached_property
     def _unlabelled(self) -> bool:
-        return lacks_labels(self.people)
+        return self.people.missing is not None and lacks_labels(self.people)
 
     @property
     def _looking(self) -> list[int]:

@@ -550,7 +550,9 @@ def cell_frontier(
             unknown=joined.unknown,
             favourable=favourable,
             labels=joined.labels,
-            explore=explored_in(chances_of(closing.kept, joined.classes.tolist(), joined.groups)),
+            explore=explored_in(chances_of(closing.kept, joined.classes.tolist(), joined.groups))
+            if closing.kept
+            else (),
             basis=Basis(
                 joined.loss_name,
                 joined.today,

@@ -85,7 +85,9 @@ def real_ledger(problem: Problem, people: People, origin: Floats) -> Ledger:
     y, labels, chances = people.y, people.labels, people.chances
     partly = people.missing is not None and chances is not None
     stands = stands_for(people, np.asarray(people.label_odds)) if partly else None
-    beside_x = any(part.label_beside_x for part in problem.happiness) or problem.loss.label_beside_x
+    beside_x = partly and (
+        problem.loss.label_beside_x or any(part.label_beside_x for part in problem.happiness)
+    )
 
     def cases(rows: slice, look_at_y: bool) -> Iterator[_Case]:
         codes = people.codes[rows]
@@ -201,7 +203,7 @@ def _ledger(
             for case in cases(part, look_at_y):
                 batch = Batch(table, case.y, case.labels, case.group, rows[part], now, case.supposed)
                 worth = worth_of(problem, batch)
-                if losing and (problem.loss.label_beside_x or not case.beside_x):
+                if losing and (not case.beside_x or problem.loss.label_beside_x):
                     cost[part] += case.weight[:, None] * worth.cost.T
                 for c in looking:
                     if case.beside_x and not problem.happiness[c].label_beside_x:

@@ -124,11 +124,9 @@ class Program:
         n_groups, _, n_classes = self.moments.loss.shape
         return cells_of(chance, self.moments.signal, n_groups, n_classes)
 
-    def spoken_of(self, row: Row, q: Floats, means: Floats) -> Floats:
-        """What a row is asked about: the means of its component, or chances of people that it speaks of."""
-        if row.chance is None:
-            return np.asarray(means[:, row.at])
-        return np.asarray(q[:, :, row.chance.decision][self._held(row.chance)])
+    def chances(self, chance: Chance, q: Floats) -> Floats:
+        """The chances of people that a row speaks of."""
+        return np.asarray(q[:, :, chance.decision][self._held(chance)])
 
 
 def build(

@@ -216,7 +216,8 @@ def check_solution(program: Program, outcome: Outcome, q: Floats, objective: flo
     means = moments.linear_means(q)
     for row in program.rows:
         unit = 1.0 if row.chance is not None else max(float(swing[row.j]), float(program.scales[row.j]))
-        if not row.met(program.spoken_of(row, q, means), TOLERANCE * unit):
+        told = means[:, row.at] if row.chance is None else program.chances(row.chance, q)
+        if not row.met(told, TOLERANCE * unit):
             faults.append(f"it does not meet: {row.words}")
     if faults:
         raise SolverError(

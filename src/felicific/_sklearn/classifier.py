@@ -806,7 +806,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     ) -> Tryout:
         """Other people, with labels and weights, to try policies on; ``sure`` where intervals are made of it."""
         check_is_fitted(self, "policy_")
-        refuse_ends(self.policy_.components)
+        if any(component.ends for component in self.policy_.components):
+            refuse_ends(self.policy_.components)
         n, labels = count_rows(X), np.asarray(Columns(y=y).column(X, "y"))
         weight = check_weights(sample_weight, len(labels))
         if len(labels) != n:

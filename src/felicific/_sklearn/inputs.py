@@ -282,9 +282,10 @@ def check_labels(
 
     Returns those that are there; some may be ``missing`` where it is said what is known of that.
     """
-    if len(null_rows(y)) and missing is None:
-        refuse_missing_labels(y, group(), numbers)
-    y = np.asarray(without_missing(y, None))
+    if len(null_rows(y)):
+        if missing is None:
+            refuse_missing_labels(y, group(), numbers)
+        y = np.asarray(without_missing(y, None))
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         i = int(np.argmin(np.isfinite(y)))
         raise DataError(f"The label of row {numbers[i]} is {y[i]} (infinity).", "Correct it.")

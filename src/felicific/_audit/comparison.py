@@ -384,7 +384,7 @@ def _intervals(
             added.by("t").notes(),
             found.sample.mean.tolist(),
             found.sample.n.tolist(),
-            [one.bounds for one in found.intervals(alpha)],
+            [None] * len(reach) if found.ends is None else [one.bounds for one in found.intervals(alpha)],
         )
         made = [
             replace(interval, estimate=estimate, n=n, method=ADDED, note=note, bounds=bounds)

@@ -560,7 +560,7 @@ def cell_frontier(
                 requirements=asked,
                 unconstrained=solve_program(joined, (), **sight).outcome,
                 change_cost=change_cost,
-                least_loss=joined.least_of(point.q),
+                least_loss=None if joined.least_loss is None else joined.least_of(point.q),
             ),
         )
 

@@ -42,7 +42,8 @@ class Scorer:
         Turns the two into one.
     missing_labels : "explained", "unknown" or MissingLabels(...), optional
         As for :func:`felicific.audit`: what is known of why some labels are missing. With ``hidden`` of more than 1 the
-        loss and the gaps are the worst that is left open.
+        loss and the gaps are the worst that is left open. A search then needs a splitter that does not look at labels,
+        ``cv=KFold(5)``: scikit-learn's default stratifies by them.
 
     Notes
     -----

@@ -47,7 +47,7 @@ from felicific._program.signals import Score
 from felicific._program.summing import sum_whole
 from felicific._statistics.intervals import check_confidence
 from felicific._tables.engine import find_engine
-from felicific._tables.memory import column_names, count_rows
+from felicific._tables.memory import column_names, count_rows, null_rows
 from felicific._tables.seen import row_hashes
 from felicific._typing import Array, Codes, Floats, LossLike, Table
 from felicific.exceptions import CertificateError, ConstraintError, DataError, GroupError
@@ -152,6 +152,11 @@ def _people(
         raise DataError(f"There are {len(labels)} labels y for {n} rows.", "Pass one for every row.")
     weight = columns.weights_in(table)
     present = labels if weight is None else labels[weight > 0]
+    if len(null_rows(present)):
+        raise DataError(
+            "Alternatives are judged by labels, and some are missing.",
+            "Pass people who all have one; or compare audits of each candidate, which take missing_labels=.",
+        )
     classes = columns.classes_in(table, classes_of(named, present).tolist(), weight)
     problem = Problem.of(classes, happiness, loss=loss, favourable=favourable)
     for component in problem.components:

@@ -183,11 +183,17 @@ def _short(policy: Policy, evidence: Evidence, asked: Asked) -> tuple[float, str
         return None
     said, few = f"{number:.6g}" if ratio else component.quantity(number), max(round(float(counted[u])), 1)
     people = "1 person" if few == 1 else f"{few:,} people"
+    tell = f"Only {people} in {asked.names[u]!r} tell of it"
+    if (
+        policy.labels is not None and component.looks_at_y
+    ):  # not so few are there, but so little is known of them
+        people = f"what {people} with a label would tell"
+        tell = f"In {asked.names[u]!r} no more is known of it than {people}"
     expected = f"{_measured(policy, asked, chance)} of {component.name!r} must be expected"
     text = (
         f"A{expected[1:]} from {people} in {asked.names[u]!r} by chance alone, {said} was asked for: "
         if exceeds
-        else f"Only {people} in {asked.names[u]!r} tell of it: {expected} by chance alone ({said} was asked for): "
+        else f"{tell}: {expected} by chance alone ({said} was asked for): "
     )
     remedies = [f"ask for {'at most' if ratio else 'at least'} that"] * exceeds
     remedies += ["pool groups"] * (len(counted) > 2)

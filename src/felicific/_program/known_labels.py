@@ -111,8 +111,8 @@ class KnownLabels:
         last = self.classes[-1]
         found = [
             f"No label{whom}: {each}{more}. {SOURCES[self.source]}; those who do "
-            f"stand for {', '.join(f'{self.standing[z]:.0%}' for z in self._some[:6])} of those who do not, as well as "
-            f"{', '.join(f'{self.effective[z]:,.0f}' for z in self._some[:6])} equal labels would."
+            f"stand for {' and '.join(f'{self.standing[z]:.0%}' for z in self._some[:6])} of those who do not, as well "
+            f"as {' and '.join(f'{self.effective[z]:,.0f}' for z in self._some[:6])} equal labels would."
         ]
         shares = "; ".join(
             f"in group {self.groups[z]!r} {self.seen[z, -1]:.1%} of those with a label and, as is supposed, "

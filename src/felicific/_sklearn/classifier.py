@@ -125,7 +125,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     change_cost : "auto" or number, default="auto"
         What a decision that is not today's costs beside the loss, in its unit; 0 makes changes free. "auto" takes, for
         the score of two classes, the largest cost that does as well as the best on people left out, in five folds by
-        ``key`` or the row's content; 0 for any other policy, as docs/policies.md measures.
+        ``key`` or the row's content; 0 for any other policy, as docs/policies.md measures, and
+        where labels are missing.
     sensitive_features : column(s) of X, callable, or None
         Which group a person belongs to; several columns mean their intersections, and ``between=`` of a requirement
         says which of them are compared. With None, pass
@@ -189,10 +190,12 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         of which nothing is required) and as ``"proposed"`` by the policy, each with ``loss``, ``means``, ``gaps``, and
         the shares of every group that are ``changed``, that gain (``gains``) and that lose (``loses``). From today to
         unconstrained decisions are tuned; from there on they are made fair.
-    labels_ : KnownLabels
-        Where labels are missing: who has one, whom these stand for, and what is supposed of the others. Print it.
+    labels_ : KnownLabels or None
+        With ``missing_labels``: who has one, whom these stand for, and what is supposed of the others; None where
+        nobody lacks one. Print it.
     loss_range_ : tuple of two floats
-        Where hidden reasons may matter (``hidden`` above 1): the loss at its best and, as in ``loss_``, at its worst.
+        With ``missing_labels``: the loss at its best and, as in ``loss_``, at its worst; they differ where hidden
+        reasons may matter (``hidden`` above 1).
     expected_gaps_ : dict
         The gap of each component that is to be expected on as many new people; ``policy_.expected_gaps(people)`` on
         any number of them.
@@ -348,7 +351,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         X = intake.check(self, X, reset=True)
         n = count_rows(X)
         frozen = isinstance(self.estimator, FrozenEstimator)
-        labels = None if y is None and self._needs_no_label else labels_of(y, n)
+        labels = None if y is None and self._needs_no_label else labels_of(y, n, self._looking(y))
         missing = self._missing_labels
         if labels is not None and missing is None and len(null_rows(labels)) and self._needs_no_label:
             labels = None  # nothing looks at them
@@ -417,6 +420,11 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             category = PolicyWarning if cautions else other
             warnings.warn(self._notes[0], category, stacklevel=level_outside())
 
+    def _looking(self, y: Any) -> str:
+        """What looks at labels, where there are none and the model knows the classes."""
+        known = y is None and isinstance(self.estimator, FrozenEstimator) and hasattr(self, "classes_")
+        return self._problem().looking_at_y if known else ""
+
     @property
     def _needs_no_label(self) -> bool:
         """Whether nothing looks at labels: neither what is asked nor a model that is yet to be fitted."""
@@ -484,9 +492,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         self.loss_, self.gaps_ = fitted.policy.loss, fitted.policy.gaps
         self.change_cost_, self.outcomes_ = fitted.policy.change_cost, fitted.policy.outcomes
         self.share_randomized_ = fitted.share_randomized
-        for name in ("labels_", "loss_range_"):
-            self.__dict__.pop(name, None)
-        if fitted.policy.labels is not None:
+        if self.missing_labels is not None:  # None where nobody lacks a label
             self.labels_, self.loss_range_ = fitted.policy.labels, fitted.policy.loss_range
 
     def _fit_safely(

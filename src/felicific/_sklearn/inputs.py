@@ -244,11 +244,12 @@ class Rows:
         return margin(share, min(people), confidence)
 
 
-def labels_of(labels: Any, n: int) -> Array:
-    """One label for each of n rows."""
+def labels_of(labels: Any, n: int, looking: str = "") -> Array:
+    """One label for each of n rows; ``looking`` is what looks at them, where that is known."""
     if labels is None:
         raise DataError(
-            "FairClassifier requires y to be passed, but the target y is None.",
+            "FairClassifier requires y to be passed, but the target y is None"
+            + (f", and {looking} looks at it." if looking else "."),
             "Pass y; only a frozen model with happiness that does not look at y and loss='changes' needs none.",
         )
     column = np.asarray(labels).shape[1:] == (1,)
@@ -291,6 +292,8 @@ def check_labels(
         raise DataError(f"The label of row {numbers[i]} is {y[i]} (infinity).", "Correct it.")
     if y.dtype.kind not in "biu":  # whole numbers are classes
         check_classification_targets(y)
+    if not len(y):
+        raise DataError("Nobody has a label.", "Pass some: without any there is nothing to learn from.")
     known = distinct(y)
     if len(known) < 2:
         raise DataError(

@@ -1189,7 +1189,7 @@ def test_the_shell_names_people_without_a_label(folder, felicific, scores):
         code, _, err = felicific(line)
         assert code == 1, err
         told = " ".join(err.split())
-        assert f"{100 * women / (scores['sex'] == 'Female').sum():.2g} % of 'Female'" in told
+        assert f"{100 * women / (scores['sex'] == 'Female').sum():.0f} % of 'Female'" in told
         assert "Say what is known: --missing-labels explained, --odds COLUMN, --hidden 3" in told
         assert "Drop the rows only if labels were lost by chance" in told
 

@@ -186,7 +186,8 @@ class Query:
         """Conditions that a value is missing, or is a whole number of which the engine would lose digits."""
         import narwhals as nw
 
-        engine, used = self.engine, self.columns.complete(self.plan.used)
+        engine = self.engine
+        used = self.columns.complete(self.plan.used, labels=self.problem.looks_at_y)
         wrong = [nw.col(f"c{engine.names.index(name)}").is_null() for name in used]
         for i, name in enumerate(engine.names):
             if name in used and engine.dtypes[i].is_float():

@@ -69,7 +69,7 @@ LIMITS: dict[str, tuple[float, float | None]] = {
     "parameters of type Any, %": (11.6, None),
     "fit: hops": (330, 60),
     "audit: hops": (281, 60),
-    "report: hops": (1_020, 600),
+    "report: hops": (1_010, 600),
     "report: calls of check_proba": (1, 1),
     "report: calls of check_weights": (1, 1),
     "report: calls of encode_groups": (1, 1),

@@ -14,7 +14,7 @@ from strategies import examples
 from felicific import FairClassifier, Happiness, Moments, Policy, audit, moments, solve
 from felicific._documents import write_document
 from felicific._people.folds import folds_by_content, folds_by_key
-from felicific._program.moments_file import OPTIONAL, SUMS
+from felicific._program.sum_names import OPTIONAL, SUMS
 from felicific.exceptions import DataError, HappinessError, MomentsError
 
 #: The sums that this file is about, without origin.

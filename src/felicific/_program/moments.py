@@ -24,9 +24,10 @@ from felicific._problem.happiness import Component, ends_of, fractions_of
 from felicific._problem.rows import largest_between
 from felicific._problem.unions import Attribute, known_groups
 from felicific._program.known_labels import KnownLabels
-from felicific._program.moments_file import SUMS, read_moments
+from felicific._program.moments_file import read_moments
 from felicific._program.signal_names import signal_to_json
 from felicific._program.signals import Signal
+from felicific._program.sum_names import SUMS
 from felicific._program.unlabelled import Unlabelled, refuse_mixed
 from felicific._typing import Array, Codes, Floats
 from felicific.exceptions import FelicificError, GroupError, HappinessError, MomentsError, PolicyFileError

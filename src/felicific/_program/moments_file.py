@@ -21,36 +21,8 @@ from felicific._problem.happiness import Component, read_component
 from felicific._problem.loss import loss_bounds
 from felicific._problem.unions import read_attributes
 from felicific._program.signal_names import signal_from_json
+from felicific._program.sum_names import FOLDED, OPTIONAL, SUMS
 from felicific._typing import Codes, Floats
-
-#: The sums that stand in cells: arrays of shape (groups, signals, ...), by what the further axes are: folds (f),
-#: decisions (d) and components (j).
-SUMS = {
-    "mass": "",
-    "loss": "d",
-    "value": "dj",
-    "among": "j",
-    "today_loss": "",
-    "today_value": "j",
-    "today_mass": "d",
-    "square": "dj",
-    "gains": "dj",
-    "loses": "dj",
-    "fold_mass": "f",
-    "fold_loss": "fd",
-    "fold_today": "fd",
-    "least_loss": "d",
-}
-
-
-#: Those that moments may lack.
-FOLDED = ("fold_mass", "fold_loss", "fold_today")
-
-
-OPTIONAL = ("today_mass", "square", "gains", "loses", "least_loss", *FOLDED)
-
-#: Those that people are added up to; the others follow from them.
-ADDED = tuple(name for name in SUMS if name != "least_loss")
 
 
 def check_size(groups: int, signals: int, decisions: int, components: int) -> None:

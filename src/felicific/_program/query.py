@@ -24,8 +24,9 @@ from felicific._people.people import People
 from felicific._people.worth import SLACK, TYPICAL, Batch, Worth, refuse_overflow, typical, worth_of
 from felicific._problem.problem import Problem
 from felicific._program.moments import Moments
-from felicific._program.moments_file import SUMS, check_size
+from felicific._program.moments_file import check_size
 from felicific._program.signals import Signal
+from felicific._program.sum_names import SUMS
 from felicific._program.summing import sum_people
 from felicific._tables.column import Column
 from felicific._tables.engine import QueryEngine, as_floats, as_list

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from felicific._program.moments import Moments
-from felicific._program.moments_file import OPTIONAL
+from felicific._program.sum_names import OPTIONAL
 from felicific._typing import Codes, Floats
 
 

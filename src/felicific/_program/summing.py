@@ -13,8 +13,9 @@ from felicific._people.people import CHANGED, People, changes, refuse_idle
 from felicific._people.worth import BATCH, Batch, Worth, refuse_overflow, typical, worth_of
 from felicific._problem.problem import Problem
 from felicific._program.moments import Moments
-from felicific._program.moments_file import ADDED, SUMS, check_size
+from felicific._program.moments_file import check_size
 from felicific._program.signals import Signal, Spread
+from felicific._program.sum_names import ADDED, SUMS
 from felicific._program.unlabelled import Standing, Unlabelled
 from felicific._tables.memory import as_objects
 from felicific._typing import Codes, Floats

@@ -1,0 +1,30 @@
+"""What the sums of moments are called, and what they are sums over."""
+
+from __future__ import annotations
+
+#: The sums that stand in cells: arrays of shape (groups, signals, ...), by what the further axes are: folds (f),
+#: decisions (d) and components (j).
+SUMS = {
+    "mass": "",
+    "loss": "d",
+    "value": "dj",
+    "among": "j",
+    "today_loss": "",
+    "today_value": "j",
+    "today_mass": "d",
+    "square": "dj",
+    "gains": "dj",
+    "loses": "dj",
+    "fold_mass": "f",
+    "fold_loss": "fd",
+    "fold_today": "fd",
+    "least_loss": "d",
+}
+
+#: Those that moments may lack.
+FOLDED = ("fold_mass", "fold_loss", "fold_today")
+
+OPTIONAL = ("today_mass", "square", "gains", "loses", "least_loss", *FOLDED)
+
+#: Those that people are added up to; the others follow from them.
+ADDED = tuple(name for name in SUMS if name != "least_loss")

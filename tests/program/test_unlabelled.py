@@ -14,6 +14,7 @@ from felicific import (
     Budget,
     Floor,
     Gap,
+    Individual,
     Losers,
     MissingLabels,
     Moments,
@@ -96,6 +97,36 @@ def expanded(table, classes, odds=None, weight=None):
     for k in range(classes):
         parts.append(table[~labelled].assign(y=float(k), v=(weight * chances[:, k])[~labelled]))
     return pd.concat(parts)
+
+
+@pytest.mark.parametrize("calibration", ["none", "isotonic"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_individual_policies_are_those_of_the_expanded_table(calibration, classes):
+    """So are individual policies, by the chances of each person: calibrated for everybody, valued by both."""
+    table = world(n=500, classes=classes, seed=11)
+    columns = [f"p{k}" for k in range(classes)]
+    labelled = table["y"].notna().to_numpy()
+    chances = np.zeros((len(table), classes))
+    for group in ("a", "b"):
+        own = (table["g"] == group).to_numpy()
+        omega = np.where(labelled, (1 - table["odds"]) / table["odds"], 0.0)
+        held = own & labelled
+        counts = np.eye(classes)[table["truth"][held]] * omega[held][:, None]
+        effective = omega[held].sum() ** 2 / (omega[held] ** 2).sum()
+        curve = fit_curve(table[columns].to_numpy()[held], counts, effective)
+        chances[own] = curve.chances(table[columns].to_numpy()[own])
+    parts = [table[labelled].assign(v=1.0)]
+    parts += [table[~labelled].assign(y=float(k), v=chances[~labelled, k]) for k in range(classes)]
+    asked = {
+        "happiness": "equal_opportunity",
+        "gap": 0.05,
+        "random_state": 0,
+        "policy": Individual(calibration),
+    }
+    found = solve(table, **roles(classes), missing_labels=MissingLabels(odds="odds"), **asked)
+    wanted = solve(pd.concat(parts), **roles(classes, sample_weight="v"), **asked)
+    assert found.loss == pytest.approx(wanted.loss, abs=1e-9)
+    np.testing.assert_allclose(found.outcome.means, wanted.outcome.means, atol=1e-9)
 
 
 def columns_of(table):

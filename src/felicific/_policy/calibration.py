@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from felicific._statistics.labels import EDGE, LabelCurve
 from felicific._typing import Codes, Floats
 from felicific.exceptions import DataError
 
@@ -56,21 +53,6 @@ def fit_calibration(
             hit = (labels[rows] == k).astype(np.float64)
             curves.append(fit_curve(method, proba[rows, k], hit, weight[rows]))
         knots.append(tuple(curves))
-    return Calibration(tuple(knots))
-
-
-def calibration_of(curves: Sequence[LabelCurve]) -> Calibration:
-    """The chances of labels along the model's probabilities, as curves of each label; their sum is brought to one."""
-    grid = np.linspace(0.0, 1.0, 2049)
-    knots: list[tuple[tuple[Floats, Floats], ...]] = []
-    for curve in curves:
-        if len(curve.shift) == 2:
-            second = curve.chances(np.column_stack([1.0 - grid, grid]))[:, 1]
-            knots.append(((grid, np.flip(1.0 - second)), (grid, second)))
-            continue
-        largest = max(curve.shift)
-        raised = np.clip(grid, EDGE, 1.0 - EDGE) ** curve.slope
-        knots.append(tuple((grid, math.exp(shift - largest) * raised) for shift in curve.shift))
     return Calibration(tuple(knots))
 
 

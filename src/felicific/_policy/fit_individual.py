@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
-from typing import cast
 
 import numpy as np
 
 from felicific._people.labels import LabelBeliefs
 from felicific._people.people import People
 from felicific._policy.basis import Basis
-from felicific._policy.calibration import Calibration, calibration_of, fit_calibration
+from felicific._policy.calibration import Calibration, fit_calibration
 from felicific._policy.individual import IndividualPolicy, search_of
 from felicific._policy.ledger import expected_ledger, find_origin, real_ledger, refuse_large, worst_cost
 from felicific._problem.loss import CHANGES, Loss
@@ -22,7 +21,6 @@ from felicific._program.generation import Generated, generate
 from felicific._program.known_labels import KnownLabels
 from felicific._program.signals import Individual, Score
 from felicific._program.summing import sum_people
-from felicific._statistics.labels import LabelCurve
 from felicific._typing import Array, Codes, Floats
 from felicific.exceptions import DataError, HappinessError
 
@@ -75,15 +73,25 @@ def _believed(problem: Problem, people: People) -> tuple[People, KnownLabels | N
 
 
 def calibrated(individual: Individual, people: People) -> Calibration:
-    """What probabilities mean, group by group; without labels, what they say; of some, as the missing are believed."""
-    if people.missing is not None and individual.calibration != "none":
-        curves = LabelBeliefs.of(people).chances
-        return calibration_of(
-            cast("tuple[LabelCurve, ...]", curves)
-        )  # an individual policy sees probabilities
-    labels = people.codes if people.labels is None else people.labels
-    method = "none" if people.labels is None else individual.calibration
-    return fit_calibration(method, _scores(people), labels, people.codes, len(people.groups), people.weights)
+    """What probabilities mean, group by group; without labels, what they say.
+
+    They are to mean it of everybody, since whoever is decided about later may be like those who have a label or like
+    those who have none: where some are missing, each label counts with its chance.
+    """
+    scores, weight, labels = _scores(people), people.weights, people.labels
+    if people.missing is not None and labels is not None and people.chances is not None:
+        have, others = np.flatnonzero(people.labelled), np.flatnonzero(~people.labelled)
+        k = scores.shape[1]
+        rows = np.concatenate([have, np.tile(others, k)])
+        labels = np.concatenate([labels[have], np.repeat(np.arange(k), len(others))])
+        weight = np.concatenate([weight[have], (weight[others] * people.chances[others].T).ravel()])
+        known = weight > 0
+        rows, labels, weight = rows[known], labels[known], weight[known]
+        told = (scores[rows], labels, people.codes[rows], len(people.groups), weight)
+        return fit_calibration(individual.calibration, *told)
+    method = "none" if labels is None else individual.calibration
+    known_labels = people.codes if labels is None else labels
+    return fit_calibration(method, scores, known_labels, people.codes, len(people.groups), weight)
 
 
 def cost_by_people(problem: Problem, people: People, individual: Individual, asked: ChangeCost) -> float:

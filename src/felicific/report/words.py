@@ -89,20 +89,16 @@ class Quantity:
         return f"+{text}" if number is not None and number > 0 and text != self(0.0) else text
 
     def numbers(self, parts: Sequence[Content], *, signed: bool = False) -> list[dict[str, str]]:
-        """Estimates with what they leave open, as cells of a table; changes with their sign."""
+        """Estimates with their intervals and what hidden reasons leave open, as cells; changes with their sign."""
         write = self.change if signed else self
         return [
             {
                 "number": write(part["estimate"]),
-                "span": self.span(part["low"], part["high"]) + self._open(part),
+                "span": self.span(part["low"], part["high"]),
+                "open": self.span(*part["bounds"]) if "bounds" in part else "",
             }
             for part in parts
         ]
-
-    def _open(self, part: Content) -> str:
-        """What hidden reasons leave open, if they do."""
-        ends = part.get("bounds")
-        return "" if ends is None else f"; hidden reasons leave {self.span(*ends)}"
 
     def span(self, low: float | None, high: float | None) -> str:
         """From one number to another; a side about which nothing is known is said to be unknown."""

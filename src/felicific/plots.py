@@ -15,6 +15,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from felicific._audit.names import clean
+from felicific._audit.names import labels as short_labels
 from felicific._audit.result import Audit
 from felicific._files import write_whole
 from felicific._fit.judged import Alternatives
@@ -173,8 +175,8 @@ def policy_steps(policy: Policy) -> dict[str, Any]:
             f"A policy of kind {type(policy).__name__} sees all of x, which no chart of signals shows.",
             "Read its sentences().",
         )
-    names = labels(policy.groups) if policy.see_group else ["everybody"]
-    decisions = labels(policy.classes.tolist())
+    names = _labels(policy.groups) if policy.see_group else ["everybody"]
+    decisions = _labels(policy.classes.tolist())
     return {
         "groups": names,
         "decisions": decisions,
@@ -326,7 +328,7 @@ def alternatives(
             "No candidate was judged, so there is nothing to draw.", "Allow a larger loss_slack=."
         )
     data = []
-    for row, name in zip(judged, labels(row.name for row in judged), strict=True):
+    for row, name in zip(judged, _labels(row.name for row in judged), strict=True):
         ends = {"gap": row.gap_changes[part.name], "loss": row.loss_change}
         numbers = {
             f"{what}{end}": getattr(change, field)
@@ -371,7 +373,7 @@ def _means(rows: Sequence[dict[str, Any]], title: str, theme: Theme, width: int)
     import altair as alt
 
     ways, groups = _ordered(row["way"] for row in rows), _ordered(row["group"] for row in rows)
-    way_names, names = (dict(zip(found, labels(found), strict=True)) for found in (ways, groups))
+    way_names, names = (dict(zip(found, _labels(found), strict=True)) for found in (ways, groups))
     data, bands = [], []
     for way in ways:
         mine = [row for row in rows if row["way"] == way]
@@ -462,19 +464,9 @@ def _vega_lite() -> str:
 # What charts have in common
 
 
-def clean(name: Any, longest: int = LONGEST) -> str:
-    """A name as one short line of printable text."""
-    text = "".join(letter if letter.isprintable() else " " for letter in str(name)[: 4 * longest + 64])
-    text = " ".join(text.split()) or repr(name)[:longest]
-    return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
-
-
-def labels(names: Iterable[Any]) -> list[str]:
+def _labels(values: Iterable[Any]) -> list[str]:
     """Names as short text, no two alike."""
-    values = list(names)
-    plain, exact = [clean(value) for value in values], [clean(repr(value)) for value in values]
-    found = [exact[i] if plain.count(text) > 1 else text for i, text in enumerate(plain)]
-    return [f"{i + 1}: {plain[i]}" if found.count(text) > 1 else text for i, text in enumerate(found)]
+    return short_labels(values, LONGEST)
 
 
 def measure(component: Component) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 from felicific._audit.band import band_along
 from felicific._audit.comparison import Comparison, compare
 from felicific._audit.measured import judged, measure
+from felicific._audit.names import labels
 from felicific._audit.persons import EachPerson
 from felicific._audit.result import Audit, plain, plain_all
 from felicific._fit.certificate import Certificate
@@ -34,7 +35,7 @@ from felicific._program.known_labels import SOURCES, KnownLabels
 from felicific._program.moments import Outcome
 from felicific._tables.memory import all_columns, is_frame
 from felicific._typing import Floats
-from felicific.plots import labels, policy_steps
+from felicific.plots import policy_steps
 
 FORMAT, VERSION = "felicific report", 1
 

@@ -10,7 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from felicific.plots import clean, means, steps, svg
+from felicific._audit.names import clean
+from felicific.plots import means, steps, svg
 from felicific.report.charts import PAGE, choice
 from felicific.report.view import make_view
 

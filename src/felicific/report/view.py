@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from felicific._audit.names import clean, labels
 from felicific._problem.change import EVERY_GROUP_LOSES, FEW_LEFT
 from felicific._problem.criteria import CRITERIA
-from felicific.plots import clean, labels
 from felicific.report.slider import choice_view, moved_people
 from felicific.report.words import Content, Names, Quantity, count, counts, flows, listed, percent, points
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from felicific._audit.names import clean, labels
 from felicific._problem.happiness import CURRENCIES
-from felicific.plots import clean, labels
 
 Content = dict[str, Any]
 

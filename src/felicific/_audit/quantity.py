@@ -114,7 +114,7 @@ class Quantity:
             return quantity.span(low, high)
         first, last = quantity._texts([low, high], once=True)
         ends = [
-            f"+{text}" if number > 0 and _says(text) else text
+            f"+{text}" if (number or 0.0) > 0 and _says(text) else text
             for number, text in ((low, first), (high, last))
         ]
         return f"{ends[0]} to {ends[1]}{quantity._end([low, high])}"

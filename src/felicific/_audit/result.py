@@ -144,6 +144,8 @@ class RequirementAudit:
         What it is.
     met : bool or None
         Whether the estimate is what was asked for; None where that cannot be told, which a note explains.
+    shown, refuted : bool
+        Whether the interval shows that it is met, or that it is not.
     """
 
     words: str
@@ -151,6 +153,8 @@ class RequirementAudit:
     measure: str
     reached: Interval
     met: bool | None
+    shown: bool = False
+    refuted: bool = False
 
     @property
     def verdict(self) -> str:

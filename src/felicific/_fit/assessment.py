@@ -33,11 +33,16 @@ from felicific._typing import Codes, Floats
 CHOSEN = "studentised range, widened for skewness, at all positions together (large sample)"
 
 
-class Known(NamedTuple):
-    """What is known of a policy beside today's decisions; by component, and then by group.
+class Every(NamedTuple):
+    """What holds at all positions together: changes of the gaps and of the loss, and what the gaps are at most."""
 
-    ``every`` are the changes of the gaps at all positions together, of a policy that was proposed too.
-    """
+    gaps: list[Interval | None]
+    cost: Interval | None
+    bounds: list[float | None]
+
+
+class Known(NamedTuple):
+    """What is known of a policy beside today's decisions; by component, and then by group."""
 
     gaps: list[Interval | None]
     means: list[list[Interval]]
@@ -45,7 +50,7 @@ class Known(NamedTuple):
     mean_changes: list[list[Interval]]
     cost: Interval | None
     cost_best: Interval | None
-    every: tuple[list[Interval | None], Interval | None]
+    every: Every
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,21 +197,28 @@ class Assessment:
                 for j in components
             ],
             [self._means(other, j, alpha / groups) for j in components],
-            every[0],
+            every.gaps,
             [
                 change_of_means(paired, one.components[j], j, together / groups, bets=False)
                 for j in components
             ],
-            every[1],
+            every.cost,
             None if self.at_best is None else change_of_loss(self.at_best, other, alpha, bets=False),
             every,
         )
 
-    def _every(self, other: EachPerson, paired: EachPerson) -> tuple[list[Interval | None], Interval | None]:
-        """Changes of gaps and loss, to limits that hold at all positions together."""
+    def _every(self, other: EachPerson, paired: EachPerson) -> Every:
+        """What holds at all positions together."""
         alpha = (1.0 - self.confidence) / self.places
-        cost = change_of_loss(self.today.persons, other, alpha, bets=False)
-        return self._gap_changes(other, paired, alpha / self.together), cost
+        together, parts = alpha / self.together, self.before.components
+        bounds = [
+            None if part.gap is None else self._gap(other, j, together).high for j, part in enumerate(parts)
+        ]
+        return Every(
+            self._gap_changes(other, paired, together),
+            change_of_loss(self.today.persons, other, alpha, bets=False),
+            [None if bound is None or math.isinf(bound) else bound for bound in bounds],
+        )
 
     def _gap_changes(self, other: EachPerson, paired: EachPerson, alpha: float) -> list[Interval | None]:
         one, compared = self.today.persons, self.compared

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
 from html import escape
+from importlib import import_module
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal, Self
 from weakref import WeakSet
@@ -843,9 +844,16 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         weight_kind: WeightKind = None,
         cluster: Any = None,
         today: Any = None,
-        **options: Any,
+        also: HappinessLike | None = None,
+        names: Mapping[Any, str] | None = None,
+        labels: Literal["all", "selected"] | None = None,
+        period: str | None = None,
+        date: str | None = None,
+        title: str | None = None,
+        command: str | None = None,
+        confidence: float = 0.95,
     ) -> Report:
-        """What the person who signs looks at: one page with the groups, the whole trade-off and the policy.
+        """What the person who signs looks at: one page with the verdict, who gains and who loses, and the choice.
 
         Parameters
         ----------
@@ -859,40 +867,61 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             As for :func:`felicific.audit`.
         today : array of shape (n,) or column name, optional
             What the existing system decides, the baseline; by default what the model predicts.
-        **options
-            ``title``, ``command`` (how the report was made) and ``confidence``.
+        also : happiness, list or dict of them, optional
+            Other measures of the policy: gaps that nobody asked to close, and whether they grow.
+        names : dict of decision to str, optional
+            What decisions are called: ``{0: "declined", 1: "approved"}``.
+        labels : {"all", "selected"}, optional
+            Whether everybody's label is known, or only that of people who were selected.
+        period, date, title, command : str, optional
+            What stands on the page as it is given: of when the data are, when the page was made, what it is called and
+            how it was made. No clock is looked at: the same content gives the same bytes.
+        confidence : float, default=0.95
 
         Returns
         -------
         Report
-            Shown in a notebook as it is; ``.save("report.html")``, ``.to_html()``, ``.to_dict()``.
+            ``.verdict``; print it. Shown in a notebook as it is; ``.save("report.html")``, ``.to_html()``,
+            ``.to_dict()``.
         """
-        from importlib import import_module
+        module = import_module("felicific.report")
+        said = Columns(today=today, cluster=cluster, weight_kind=weight_kind)
+        tried = self._tryout(X, y, sensitive_features, sample_weight, said)
+        told = module.Told(
+            **self._about(),
+            confidence=confidence,
+            also=also,
+            names=names,
+            labels=labels,
+            period=period,
+            date=date,
+            title=title,
+            command=command,
+            notes=(notes := self._note_fitted(X)),
+            in_sample=" ".join(notes),
+            losers=self._fitted.price_of_losers,
+        )
+        report: Report = module.choice_report(tried, self.frontier_, self.policy_, self._moved, told)
+        return report
 
+    def _moved(self, tau: float) -> Policy:
+        """The policy at a place of the frontier, as :meth:`at` has it."""
+        return self._fitted.moved(tau).policy
+
+    def _about(self) -> dict[str, Any]:
+        """What a report says of the model and the policy."""
         named, inner = self.sensitive_features_, getattr(self.estimator_, "estimator", self.estimator_)
         named = " and ".join(map(str, named)) if isinstance(named, list | tuple) else named
         steps, level = getattr(inner, "steps", None), 0.95 if self.confidence is None else self.confidence
         new = "recalibration_" in vars(self)
         none = no_certificate("the policy was recalibrated on people without labels.", level)
-        about: dict[str, Any] = {
+        return {
             "grouped_by": named if isinstance(named, str) else None,
             "model": type(steps[-1][1] if steps else inner).__name__,
             "certificate": none if new else self.certificate_,
             "chosen": self._chosen,
+            "blindness": vars(self).get("cost_of_blindness_"),
         }
-        if "confidence" in options:
-            check_confidence(options["confidence"])
-        wrong = sorted(options.keys() - {"title", "command", "confidence", *about})
-        if wrong:
-            raise DataError(
-                f"A report has no option {wrong[0]!r}.",
-                "It takes title=, command= and confidence=; what is decided today is named in today=.",
-            )
-        make: Callable[..., Report] = import_module("felicific.report").choice_report
-        said = Columns(today=today, cluster=cluster, weight_kind=weight_kind)
-        tried = self._tryout(X, y, sensitive_features, sample_weight, said)
-        about["notes"], about["losers"] = self._note_fitted(X), self._fitted.price_of_losers
-        return make(tried, self.frontier_, self.policy_, **(about | options))
 
     def recalibrate(self, X_new: Table, *, sensitive_features: Any = None) -> Self:
         """Fit the policy anew to people without labels: those it will decide about.

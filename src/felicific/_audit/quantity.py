@@ -42,10 +42,11 @@ def step_of(half_width: float) -> float:
 
 def common_step(half_widths: Iterable[float | None], numbers: Iterable[float | None]) -> float:
     """The step of the smallest half-width that says something; without any, three digits of the largest number."""
-    halves = [half for half in half_widths if half is not None and 0.0 < half < math.inf]
+    sizes = [abs(number) for number in numbers if number is not None and math.isfinite(number) and number]
+    least = 1e-9 * max(sizes, default=0.0)  # less is rounding
+    halves = [half for half in half_widths if half is not None and least < half < math.inf]
     if halves:
         return step_of(min(halves))
-    sizes = [abs(number) for number in numbers if number is not None and math.isfinite(number) and number]
     return float(f"1e{math.floor(math.log10(max(sizes))) - 2}") if sizes else 0.01
 
 

@@ -15,6 +15,7 @@ The first row that holds of the decision table is the verdict:
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from textwrap import wrap
@@ -23,7 +24,7 @@ from typing import Any
 from felicific._audit import words_of_verdicts as words
 from felicific._audit.quantity import JOINER, MINUS, SPACE, Quantity
 from felicific._audit.result import Audit, Interval, RequirementAudit, html_lines
-from felicific._problem.criteria import CRITERIA
+from felicific._problem.change import ROUNDING
 from felicific._problem.happiness import Component
 
 #: Groups of fewer people are called tiny, and very tiny.
@@ -182,6 +183,12 @@ class Shift:
     def kept(self) -> bool:
         """Whether the gap is shown to be at most what was allowed."""
         return 0.0 < self.asked < math.inf and self.after.high <= self.asked
+
+    @property
+    def misses(self) -> bool:
+        """Whether the gap that is found is more than was allowed, and is written so; of 0 that says nothing."""
+        more = 0.0 < self.asked < self.after.estimate * (1.0 - ROUNDING)
+        return more and self.quantity(self.after.estimate) != self.quantity(self.asked)
 
     @property
     def takes(self) -> bool:
@@ -375,7 +382,7 @@ def _gap_grows(facts: Facts) -> Flag | None:
 
 def _asked_missed(facts: Facts) -> Flag | None:
     shown = [shift for shift in facts.shifts if shift.after.low > shift.asked]
-    seen = [shift for shift in facts.shifts if 0.0 < shift.asked < shift.after.estimate]
+    seen = [shift for shift in facts.shifts if shift.misses]
     others = [row for row in facts.requirements if row.met is False]
     if not (shown or seen or others):
         return None
@@ -440,7 +447,8 @@ def _sees_group(facts: Facts) -> Flag | None:
 
 def verdict_of_audit(audit: Audit) -> Verdict:
     """What an audit comes to: whether its gaps are shown to be within, or more than, what is allowed."""
-    parts = [part for part in audit.components if part.gap is not None]
+    once = told_once([part.component for part in audit.components])
+    parts = [audit.components[j] for j in once if audit.components[j].gap is not None]
     tested = [part for part in parts if part.test is not None]
     kind, reason = "measured", "nothing allowed"
     if tested:
@@ -469,14 +477,11 @@ def _few_audited(audit: Audit) -> Flag | None:
     return Flag("tiny-group", level, "Few people", words.few_people(audit.groups, sizes, tiny, FEW))
 
 
-def told_once(components: Sequence[Component], n_decisions: int) -> list[int]:
-    """Positions of components of which none is the complement of another: with two decisions, what is wanted."""
-    complements = {
-        j
-        for j, one in enumerate(components)
-        if n_decisions == 2
-        and not one.wanted
-        and one.family in CRITERIA
-        and CRITERIA[one.family].decided == "each"
-    }
-    return [j for j in range(len(components)) if j not in complements]
+def told_once(components: Sequence[Component]) -> list[int]:
+    """Positions of components of which none is the complement of another: of two decisions, the favourable one."""
+    counted = Counter((one.family, one.part[1]) for one in components if one.part is not None)
+
+    def spare(one: Component) -> bool:
+        return not one.wanted and one.part is not None and counted[one.family, one.part[1]] == 2
+
+    return [j for j, one in enumerate(components) if not spare(one)]

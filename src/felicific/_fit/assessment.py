@@ -7,10 +7,9 @@ together. Others are chosen after looking: their limits hold at all of them toge
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from felicific._audit.result import Audit, Interval, make_intervals
 from felicific._audit.verdict import FEW, Facts, Shift, Verdict, told_once, verdict_of
 from felicific._fit.certificate import Certificate
 from felicific._fit.tryout import Effect, Tryout
+from felicific._frontier.frontier import Frontier
 from felicific._policy.policy import Policy
 from felicific._problem.loss import is_accuracy
 from felicific._statistics.gaps import range_interval, spread_of
@@ -94,6 +94,12 @@ class Assessment:
     labels: str | None = None
     others: tuple[str, ...] = ()
 
+    @classmethod
+    def of(cls, tried: Tryout, line: Frontier, policy: Policy, **told: Any) -> Assessment:
+        """Of a policy and the frontier that it lies on."""
+        closed = tuple(np.flatnonzero(np.isfinite(line.ray)).tolist())
+        return cls(tried, policy, closed, best=line.policies[-1], **told)
+
     # -----------------------------------------------------------------------------------------------------
     # Today, and what is proposed
 
@@ -140,7 +146,7 @@ class Assessment:
     @property
     def told(self) -> list[int]:
         """Components that have a gap and are no complement of another."""
-        once = told_once(self.tried.problem.components, len(self.tried.problem.decisions))
+        once = told_once(self.tried.problem.components)
         return [j for j in once if self.before.components[j].gap is not None]
 
     @property
@@ -382,8 +388,3 @@ class Assessment:
         if not looks or self.today.persons.debiased is not None:
             return ""
         return self.labels
-
-
-def closed_by(policy: Policy, ray: Sequence[float]) -> tuple[int, ...]:
-    """Components that move along a frontier."""
-    return tuple(j for j in range(len(policy.components)) if math.isfinite(ray[j]))

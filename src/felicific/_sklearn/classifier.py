@@ -24,11 +24,13 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from felicific._audit.band import Band, band_of
 from felicific._audit.beside import fitted_notes
 from felicific._audit.decided import predict_proba
+from felicific._audit.verdict import FITTED_ONLY, Verdict
+from felicific._fit.assessment import Assessment
 from felicific._fit.certificate import Certificate, a_priori, no_certificate
 from felicific._fit.fit import fit_policy
 from felicific._fit.fitted import Fitted
 from felicific._fit.losers import LosersRow
-from felicific._fit.safety import HELD_OUT, Trial, check_certifiable, check_method
+from felicific._fit.safety import CANDIDATES, HELD_OUT, Trial, check_certifiable, check_method
 from felicific._fit.tryout import Tryout
 from felicific._frontier.curve import Curve, curve
 from felicific._frontier.frontier import Frontier
@@ -214,6 +216,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         same kind, at the same cost of changes, that sees the group.
     frontier_ : Frontier
         The least loss for every gap, of policies of this kind on the fitted people; solved when first looked at.
+    verdict_ : Verdict
+        What the policy comes to, in one line, by the rows held out for ``confidence=``; else that only the fitted
+        people have been looked at. ``fair.report(X_test, y_test).verdict`` looks at others.
     certificate_ : Certificate
         What can be promised to people it has not seen, in one sentence, or why nothing can.
     recalibration_ : dict
@@ -327,7 +332,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """
         # A fit that fails must leave the object as it was: everything happens to a copy.
         trial = copy(self)
-        learnt = ("_label_beliefs", "_label_model")
+        learnt = ("_label_beliefs", "_label_model", "_verdict")
         for name in [name for name in vars(trial) if name.endswith("_") or name in learnt]:
             delattr(trial, name)
         said = Columns(today=today, cluster=cluster, weight_kind=weight_kind)
@@ -486,6 +491,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
     def _keep(self, fitted: Fitted) -> None:
         """Show what was fitted in the attributes."""
+        self.__dict__.pop("_verdict", None)  # which was on another policy
         self._fitted = fitted
         self.policy_: Policy = fitted.policy
         self.moments_: Moments | None = fitted.sums
@@ -517,7 +523,19 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             trial = Trial(self.method, sure, problem.comparisons, fitted(self.policy_))
             self._keep(self._fit_policy(aimed.tightened(trial.margin), people, kind, salt))
         self._keep(self._fitted.certified(problem, fitted(self.policy_), held_out, sure, self.method))
+        self._verdict = self._judged_on(Tryout(problem, others.with_scores), sure)
         return fitting.numbers
+
+    def _judged_on(self, held_out: Tryout, confidence: float) -> Verdict:
+        """The verdict on what people held out show, among whom one of several policies was chosen."""
+        return Assessment.of(
+            held_out,
+            self.frontier_,
+            self.policy_,
+            confidence=confidence,
+            chosen=CANDIDATES,
+            certificate=self._fitted.certificate,
+        ).verdict
 
     def _score_rows(
         self, rows: Rows, problem: Problem, kind: Signal | Individual, fit_params: dict[str, Any]
@@ -653,6 +671,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         where = "it was recalibrated for" if policy.expected else "it was fitted on"
         fitted = f"On the people {where}, the gap is {gaps_in_words(policy, self.gaps_)}."
         return [
+            *self.verdict_.lines(),
             f"Policy: {policy.kind}{why}.",
             fitted,
             outlook(policy),
@@ -663,8 +682,19 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """For notebooks: scikit-learn's diagram, and what was fitted."""
         bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
         if hasattr(self, "policy_") and "text/html" in bundle:
-            bundle["text/html"] += f"<pre>{escape(chr(10).join(self._summary()))}</pre>"
+            # The verdict comes first: what was fitted matters more than how it was set up.
+            bundle["text/html"] = f"<pre>{escape(chr(10).join(self._summary()))}</pre>" + bundle["text/html"]
         return bundle
+
+    @property
+    def verdict_(self) -> Verdict:
+        """What the policy comes to, in one line, with flags; print it.
+
+        By the rows held out where ``confidence=`` was given. Otherwise only the people that it was fitted to have been
+        looked at, and it says so: ``fair.report(X_test, y_test).verdict`` looks at others.
+        """
+        check_is_fitted(self, "policy_")
+        return getattr(self, "_verdict", FITTED_ONLY)
 
     @property
     def certificate_(self) -> Certificate:

@@ -36,7 +36,7 @@ def measured_also(assessment: Assessment, also: Any) -> tuple[list[dict[str, Any
     )
     found, grows = [], []
     names = labels(component.title for component in problem.components)
-    for j in told_once(problem.components, len(problem.decisions)):
+    for j in told_once(problem.components):
         part, known = beside.before.components[j], beside.known
         gap, change = known.gaps[j], known.gap_changes[j]
         if part.gap is None or gap is None or change is None:

@@ -153,13 +153,12 @@ def describe_choice(
     """
     told.check(tried.problem.decisions.tolist())
     places = find_places(line, policy, moved)
-    assessment = Assessment(
-        tried=tried,
-        policy=policy,
-        closed=tuple(np.flatnonzero(np.isfinite(line.ray)).tolist()),
+    assessment = Assessment.of(
+        tried,
+        line,
+        policy,
         confidence=told.confidence,
         places=max(1, len(places) - 1),
-        best=line.policies[-1],
         certificate=told.certificate,
         in_sample=told.in_sample,
         labels=told.labels,
@@ -240,7 +239,7 @@ class Choice:
 
     def _components(self) -> list[dict[str, Any]]:
         problem, told = self.tried.problem, self.assessment
-        once = told_once(problem.components, len(problem.decisions))
+        once = told_once(problem.components)
         return [
             describe_component(component, happiness)
             | {
@@ -480,7 +479,7 @@ def describe_audit(
 ) -> dict[str, Any]:
     """What a report says about an audit alone."""
     components = [part.component for part in found.components]
-    unknown = {*map(str, found.unknown)}
+    unknown, once = {*map(str, found.unknown)}, told_once(components)
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -506,9 +505,9 @@ def describe_audit(
                 "has_gap": part.gap is not None,
                 "asked": None if part.test is None else part.test.at_most,
                 "closed": False,
-                "complement": False,
+                "complement": j not in once,
             }
-            for part in found.components
+            for j, part in enumerate(found.components)
         ],
         "loss": {
             "name": found.loss_name,

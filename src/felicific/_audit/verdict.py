@@ -7,7 +7,7 @@ The first row that holds of the decision table is the verdict:
 3. all that was asked is shown to hold today: leave it as it is;
 4. a gap that was to be closed is shown to grow, and not to be kept: leave it as it is;
 5. no gap is shown to shrink: we cannot tell;
-6. where gaps shrink, no group is shown to gain and one to lose: it takes;
+6. where gaps shrink, one group is shown to lose and none looks as if it gained: it takes;
 7. the policy was certified, to less than today's gap: certified;
 8. else it shrinks the gap, and nothing is promised.
 """
@@ -32,6 +32,9 @@ FEW, FEWEST = 100, 30
 
 #: A gap that grows by less than this share of today's is not worth a flag, nor are lots of fewer people a warning.
 GROWN, MANY_LOTS = 0.02, 0.05
+
+#: What a group may gain at most beside what another one loses, for a policy that is said to take and not to give.
+LITTLE = 0.02
 
 #: How wide text is printed.
 COLUMNS = 80
@@ -192,11 +195,16 @@ class Shift:
 
     @property
     def takes(self) -> bool:
-        """Whether no group is shown to gain, and one is shown to lose, of what people want more of."""
+        """Whether one group is shown to lose what people want more of, and none looks as if it gained.
+
+        That none is shown to gain would not do: small gains are rarely shown, and "no group gains" would be false.
+        What may be gained at most is negligible beside what is lost.
+        """
         known = [mean for mean in self.means if mean.n]
-        if not known or not self.component.wanted:
+        if not known or not self.component.wanted or min(mean.high for mean in known) >= 0.0:
             return False
-        return max(mean.low for mean in known) <= 0.0 and min(mean.high for mean in known) < 0.0
+        little = LITTLE * max(-mean.estimate for mean in known)
+        return all(mean.low <= 0.0 and (mean.estimate <= 0.0 or mean.high <= little) for mean in known)
 
     @property
     def takes_from_all(self) -> bool:

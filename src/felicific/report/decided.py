@@ -1,0 +1,109 @@
+"""What is then decided: over the scores, or from which decision to which, one person, and in sentences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from felicific._audit.names import isolated, listed
+from felicific._audit.quantity import count, percent
+from felicific.report.charts import bars_path, stairs_path
+from felicific.report.slider import Moving
+from felicific.report.words import Content, Names, counts, flows
+
+#: Decisions up to which the moves of a group are shown as a table.
+TABLE = 6
+
+#: Height of a lane, and of one where there are more than so many groups.
+HIGH, LOW, MANY = 92, 58, 4
+
+
+def decided(content: Content, names: Names, moving: Moving) -> dict[str, Any]:
+    """Everything about the policy at the slider."""
+    positions = content["positions"]
+    for z in range(len(names.groups)):
+        moving.add(f"flow-{z}", flows([place["moves"][z] for place in positions], names.decisions))
+    moving.lists["rules"] = [[[rule] for rule in place["rules"]] for place in positions]
+    scored = all(group["scores"] is not None for group in content["groups"]) and all(
+        place["steps"] is not None for place in positions
+    )
+    person = any(place["person"] is not None for place in positions)
+    if person:
+        moving.add("person", [_person(content, names, place) for place in positions])
+    return {
+        "favourable": names.decisions[content["favourable"]],
+        "lanes": _lanes(content, names, moving) if scored else [],
+        "boundary": _boundary(content) if scored else None,
+        "height": HIGH if len(names.groups) <= MANY else LOW,
+        "tables": [] if scored else _tables(content, names, moving),
+        "person": person,
+        "ruled": any(place["rules"] for place in positions),
+    }
+
+
+def _boundary(content: Content) -> str | None:
+    boundary = content["policy"]["boundary"]
+    return None if boundary is None else f"{100 * min(max(boundary, 0.0), 1.0):.2f}%"
+
+
+def _lanes(content: Content, names: Names, moving: Moving) -> list[dict[str, Any]]:
+    """For every group how many have which score, who is decided otherwise, and the chance."""
+    lanes, positions = [], content["positions"]
+    for z, group in enumerate(content["groups"]):
+        most, key = max(group["scores"], default=0.0), f"policy-{z}"
+        for name in ("up", "down"):
+            moving.add(f"{key}-{name}", [bars_path(place[name][z], most) for place in positions])
+        moving.add(f"{key}-chance", [stairs_path(place["steps"][z]) for place in positions])
+        lanes.append(
+            {"name": names.groups[z], "key": key, "flow": f"flow-{z}", "people": bars_path(group["scores"], most)}
+        )
+    return lanes
+
+
+def _tables(content: Content, names: Names, moving: Moving) -> list[dict[str, Any]]:
+    """Where there is no line of scores: people of every group by today's decision and by that of then."""
+    found, good, n = [], content["favourable"], len(names.decisions)
+    for z, group in enumerate(names.groups):
+        rows = []
+        for a in range(n if n <= TABLE else 0):
+            cells = []
+            for d in range(n):
+                key = f"move-{z}-{a}-{d}"
+                moving.add(key, counts([place["moves"][z][a][d] for place in content["positions"]]))
+                way = "same" if a == d else "gains" if d == good else "loses" if a == good else "moves"
+                cells.append({"key": key, "way": way, "then": names.decisions[d]})
+            rows.append({"today": names.decisions[a], "cells": cells})
+        people = count(content["groups"][z]["people"])
+        found.append({"name": group, "people": people, "flow": f"flow-{z}", "rows": rows})
+    return found
+
+
+def _person(content: Content, names: Names, place: Content) -> str:
+    """One person that there are many of, and what the same score does in another group."""
+    found = place["person"]
+    if place["today"]:
+        return "Nobody is decided otherwise than today."
+    if found is None:
+        return "At this position there is no score at which many are decided otherwise."
+    group = isolated(str(names.groups[found["group"]]))
+    score = f"{found['low']:.2f} and {found['high']:.2f}"
+    text = f"Somebody in group {group} with a score between {score}: today {names.decisions[found['today']]}, "
+    text += f"then {_then(content, names, found)}."
+    other = found["other"]
+    if other is not None:
+        there = isolated(str(names.groups[other["group"]]))
+        text += f" The same score in group {there}: then {_then(content, names, other)}."
+    changes = [
+        f"{isolated(str(names.components[j]))} changes by {names.quantities[j].change(change)}"
+        for j, change in enumerate(found["changes"])
+        if change is not None and j in names.shown
+    ]
+    effect = f"; for each of them {listed(changes)} on average" if changes else ""
+    return f"{text} There are {count(found['people'])} such people here{effect}."
+
+
+def _then(content: Content, names: Names, found: Content) -> str:
+    """What is decided, or with which odds."""
+    if found["then"] is not None:
+        return str(names.decisions[found["then"]])
+    good = names.decisions[content["favourable"]]
+    return f"{good} with a chance of {percent(found['chance'])}, by lot"

@@ -1,0 +1,330 @@
+"""What a position does: the gap, the cost, and who gains and who loses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from felicific._audit.quantity import count
+from felicific.report.charts import Scale, for_axis
+from felicific.report.slider import Moving
+from felicific.report.words import (
+    Content,
+    Names,
+    change_spans,
+    changes,
+    counts,
+    ends,
+    estimates,
+    share_text,
+    spans,
+    texts,
+)
+
+#: From so many groups on the card shows the largest only, and how many of them.
+MANY, LARGEST = 8, 4
+
+#: With fewer people a group says little.
+FEW = 100
+
+
+def card(content: Content, names: Names, moving: Moving) -> dict[str, Any]:
+    """The three columns: the gap, what it costs, who is touched."""
+    return {
+        "gaps": [_gap(content, names, moving, j) for j in names.shown],
+        "cost": _cost(content, names, moving),
+        "touched": _touched(content, names, moving),
+    }
+
+
+def _compared(content: Content) -> list[str]:
+    """What stands behind limits of a change: those of a position that was chosen after looking are wider."""
+    return [
+        "the same people compared"
+        if place["proposed"] or place["today"]
+        else "the same people compared, all positions at once"
+        for place in content["positions"]
+    ]
+
+
+def _gap(content: Content, names: Names, moving: Moving, j: int) -> dict[str, Any]:
+    """The gap of one component today and then, on one axis, and its paired change."""
+    quantity, positions = names.quantities[j], content["positions"]
+    today, then = content["today"]["components"][j]["gap"], [p["components"][j]["gap"] for p in positions]
+    scale = Scale.around(
+        estimates([today, *then]), [end for pair in ends([today, *then]) for end in pair], zero=True
+    )
+    key = f"gap-{j}"
+    moving.add(key, texts(quantity, estimates(then)))
+    moving.add(f"{key}-span", [_interval("then", text) for text in spans(quantity, ends(then))])
+    moving.add(f"{key}-w", [scale.across(gap["estimate"]) for gap in then])
+    for end, places in zip(("l", "h"), zip(*map(scale.span, then), strict=True), strict=True):
+        moving.add(f"{key}-{end}", places)
+    change = [gap["change"] for gap in then]
+    moving.add(f"{key}-change", _changes(content, quantity, change))
+    low, high = scale.span(today)
+    return {
+        "name": names.components[j],
+        "key": key,
+        "today": quantity(today["estimate"]),
+        "span": _interval("today", quantity.span(today["low"], today["high"])),
+        "width": scale.across(today["estimate"]),
+        "low": low,
+        "high": high,
+    }
+
+
+def _interval(when: str, span: str) -> str:
+    return f"{when}, {span}" if span != "nothing is known" else f"{when}, no interval is known"
+
+
+def _changes(content: Content, quantity: Any, found: Sequence[Content]) -> list[str]:
+    """Paired changes in a sentence each."""
+    sized, limits = changes(quantity, estimates(found)), change_spans(quantity, ends(found))
+    return [
+        "No change."
+        if place["today"]
+        else f"Change {size}; how sure that is, is not known."
+        if one["low"] is None and one["high"] is None
+        else f"Change {size} ({span}), {how}."
+        for place, one, size, span, how in zip(
+            content["positions"], found, sized, limits, _compared(content), strict=True
+        )
+    ]
+
+
+def _cost(content: Content, names: Names, moving: Moving) -> dict[str, Any]:
+    positions = content["positions"]
+    today, best = ([place[which] for place in positions] for which in ("cost_today", "cost_best"))
+    moving.add("cost", names.cost_texts(estimates(today)))
+    limits = names.cost_spans(ends(today))
+    moving.add(
+        "cost-span",
+        [
+            "These are today’s decisions."
+            if place["today"]
+            else "Against today; how sure that is, is not known."
+            if cost["low"] is None and cost["high"] is None
+            else f"Against today ({span}), {how}."
+            for place, cost, span, how in zip(positions, today, limits, _compared(content), strict=True)
+        ],
+    )
+    moving.add("cost-best", names.cost_texts(estimates(best)))
+    moving.add(
+        "cost-best-span",
+        [
+            "" if cost["low"] is None and cost["high"] is None else span
+            for cost, span in zip(best, names.cost_spans(ends(best)), strict=True)
+        ],
+    )
+    moving.add("good", names.goods([place["loss"] for place in positions]))
+    loss = content["today"]["loss"]
+    blindness = content["policy"]["blindness"]
+    return {
+        "unit": names.cost_unit,
+        "aim": names.aim,
+        "today": "" if loss is None else names.goods([loss["estimate"]])[0],
+        "blindness": "" if blindness is None else names.cost_texts([blindness])[0],
+    }
+
+
+def _touched(content: Content, names: Names, moving: Moving) -> dict[str, Any]:
+    """Who is better off and who is worse off: in all, in the largest groups or by each measure, and by lot."""
+    positions, people = content["positions"], [group["people"] for group in content["groups"]]
+    total, shown = sum(people), names.shown
+    order = sorted(range(len(people)), key=lambda z: -people[z])
+    kept = order if len(order) < MANY else order[:LARGEST]
+    for j in shown:
+        _better_worse(content, moving, f"all-{j}", j, order)
+    rows: list[dict[str, Any]] = []
+    if len(shown) == 1:
+        j = shown[0]
+        for z in kept:
+            _better_worse(content, moving, f"touched-{z}", j, [z])
+            rows.append({"name": names.groups[z], "of": count(people[z]), "key": f"touched-{z}"})
+        if len(kept) < len(order):
+            _better_worse(content, moving, "touched-rest", j, order[len(kept) :])
+            rest = f"{len(order) - len(kept)} more groups"
+            rows.append(
+                {"name": rest, "of": count(sum(people[z] for z in order[len(kept) :])), "key": "touched-rest"}
+            )
+    for key, found in (("changed", "changed"), ("lots", "lots")):
+        numbers = [sum(place[found]) for place in positions]
+        moving.add(key, counts(numbers))
+        moving.add(f"{key}-share", [share_text(number, total) for number in numbers])
+    return {
+        "measures": [{"name": names.components[j], "key": f"all-{j}"} for j in shown],
+        "rows": rows,
+        "people": count(total),
+    }
+
+
+def _better_worse(content: Content, moving: Moving, key: str, j: int, groups: Sequence[int]) -> None:
+    """How many people of some groups get more, and less, by one measure."""
+    for which in ("gain", "lose"):
+        parts = [place["components"][j]["means"] for place in content["positions"]]
+        moving.add(f"{key}-{which}", counts([sum(means[z][which] or 0.0 for z in groups) for means in parts]))
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Who gains, who loses
+
+
+def who(content: Content, names: Names, moving: Moving) -> dict[str, Any]:
+    """Lanes of every group for the components that are shown, tables for the others, bars for who loses."""
+    aside = [j for j in range(len(names.components)) if j not in names.own]
+    return {
+        "lanes": [_lanes(content, names, moving, j) for j in names.shown],
+        "folded": [_table(content, names, moving, j) for j in names.folded],
+        "aside": [_bars(content, names, moving, j) for j in aside],
+        "bounds": any("bounds" in mean for part in content["today"]["components"] for mean in part["means"]),
+    }
+
+
+def by_today(content: Content, j: int) -> list[int]:
+    """Groups from the highest mean of today to the lowest; those of whom nothing is known last."""
+    means = estimates(content["today"]["components"][j]["means"])
+    return sorted(
+        range(len(means)), key=lambda z: (means[z] is None, -(means[z] or 0.0) if means[z] is not None else 0, z)
+    )
+
+
+def scale_of_means(parts: Sequence[Content], *, zero: bool = False) -> Scale:
+    """An axis for some groups' means with their intervals and what hidden reasons leave open."""
+    means = [mean for part in parts for mean in part["means"]]
+    left = [end for mean in means for end in mean.get("bounds", ())]
+    return Scale.around(
+        [*estimates(means), *left], [end for pair in ends(means) for end in pair], zero=zero, room=0.03
+    )
+
+
+def _lanes(content: Content, names: Names, moving: Moving, j: int) -> dict[str, Any]:
+    """One component: two bars for the gap, and a lane for every group."""
+    quantity, positions = names.quantities[j], content["positions"]
+    today, then = content["today"]["components"][j], [place["components"][j] for place in positions]
+    scale = scale_of_means([today, *then])
+    compared = [z for z, group in enumerate(content["groups"]) if group["compared"]]
+    bars = [gap_bar(scale, part, compared) for part in then]
+    key = f"who-{j}"
+    for end, places in zip("xw", zip(*bars, strict=True), strict=True):
+        moving.add(f"{key}-{end}", places)
+    moving.add(f"{key}-gap", texts(quantity, [part["gap"]["estimate"] for part in then]))
+    return {
+        "name": names.components[j],
+        "key": key,
+        "today": quantity(today["gap"]["estimate"]),
+        "bar": gap_bar(scale, today, compared),
+        "ticks": scale.ticks(for_axis(quantity), 5),
+        "rows": [_lane(content, names, moving, scale, j, z) for z in by_today(content, j)],
+    }
+
+
+def gap_bar(scale: Scale, part: Content, compared: Sequence[int]) -> tuple[str, str]:
+    """From the lowest mean to the highest."""
+    means = [mean["estimate"] for z, mean in enumerate(part["means"]) if z in compared]
+    known = [mean for mean in means if mean is not None]
+    return scale.reach(min(known, default=None), max(known, default=None))
+
+
+def _lane(content: Content, names: Names, moving: Moving, scale: Scale, j: int, z: int) -> dict[str, Any]:
+    """One group: a ring for today, an arrow to then, the interval below."""
+    quantity = names.quantities[j]
+    today = content["today"]["components"][j]["means"][z]
+    then = [place["components"][j]["means"][z] for place in content["positions"]]
+    key = f"who-{j}-{z}"
+    start = scale.across(today["estimate"])
+    places = [start if mean["estimate"] is None else scale.across(mean["estimate"]) for mean in then]
+    moving.add(f"{key}-x", places)
+    moving.add(f"{key}-way", [_way(today, mean, quantity) for mean in then])
+    for end, found in zip("lh", zip(*map(scale.span, then), strict=True), strict=True):
+        moving.add(f"{key}-{end}", found)
+    moving.add(f"{key}-mean", texts(quantity, estimates(then)))
+    moving.add(f"{key}-change", _short_changes(quantity, then))
+    moving.add(f"{key}-span", _intervals(quantity, then))
+    _better_worse(content, moving, key, j, [z])
+    opened = [mean.get("bounds") for mean in then]
+    if any(opened):
+        ranges = [scale.reach(*(bounds or (None, None))) for bounds in opened]
+        for end, found in zip("bw", zip(*ranges, strict=True), strict=True):
+            moving.add(f"{key}-{end}", found)
+        moving.add(f"{key}-open", spans(quantity, [bounds or (None, None) for bounds in opened]))
+    return {
+        "name": names.groups[z],
+        "people": count(content["groups"][z]["people"]),
+        "note": group_note(content, today, z),
+        "key": key,
+        "today": quantity(today["estimate"]),
+        "x": start,
+        "open": any(opened),
+    }
+
+
+def group_note(content: Content, mean: Content, z: int) -> str:
+    """Why a group's numbers say little, if they do."""
+    if not content["groups"][z]["compared"]:
+        return "not compared"
+    counted = mean.get("n")
+    return "too few" if (content["groups"][z]["people"] if counted is None else counted) < FEW else ""
+
+
+def _way(today: Content, then: Content, quantity: Any) -> str:
+    """Whether a group gains or loses; what is too little to be written is neither."""
+    if None in (today["estimate"], then["estimate"]):
+        return "same"
+    change = then["estimate"] - today["estimate"]
+    return "same" if abs(change) < quantity.step / 2 else "gains" if change > 0 else "loses"
+
+
+def _short_changes(quantity: Any, means: Sequence[Content]) -> list[str]:
+    """Paired changes with their limits, for a line beside a lane."""
+    found = [mean["change"] for mean in means]
+    return [
+        "no change"
+        if one["estimate"] == one["low"] == one["high"] == 0
+        else size
+        if one["low"] is None and one["high"] is None
+        else f"{size} ({span})"
+        for one, size, span in zip(
+            found, changes(quantity, estimates(found)), change_spans(quantity, ends(found)), strict=True
+        )
+    ]
+
+
+def _intervals(quantity: Any, means: Sequence[Content]) -> list[str]:
+    return [
+        "" if mean["low"] is None and mean["high"] is None else text
+        for mean, text in zip(means, spans(quantity, ends(means)), strict=True)
+    ]
+
+
+def _table(content: Content, names: Names, moving: Moving, j: int) -> dict[str, Any]:
+    """A component that is folded: the same numbers as a table."""
+    quantity, positions = names.quantities[j], content["positions"]
+    today, then = content["today"]["components"][j], [place["components"][j] for place in positions]
+    rows = []
+    for z in by_today(content, j):
+        means, key = [part["means"][z] for part in then], f"fold-{j}-{z}"
+        moving.add(f"{key}-mean", texts(quantity, estimates(means)))
+        moving.add(f"{key}-change", _short_changes(quantity, means))
+        rows.append({"name": names.groups[z], "today": quantity(today["means"][z]["estimate"]), "key": key, "total": False})
+    key, gaps = f"fold-{j}-gap", [part["gap"] for part in then]
+    moving.add(f"{key}-mean", texts(quantity, estimates(gaps)))
+    moving.add(f"{key}-change", _short_changes(quantity, gaps))
+    rows.append({"name": "gap", "today": quantity(today["gap"]["estimate"]), "key": key, "total": True})
+    return {"name": names.components[j], "rows": rows}
+
+
+def _bars(content: Content, names: Names, moving: Moving, j: int) -> dict[str, Any]:
+    """Who gets less than today: a share of every group, from nobody on."""
+    quantity = names.quantities[j]
+    then = [place["components"][j] for place in content["positions"]]
+    scale, rows = scale_of_means(then, zero=True), []
+    for z, group in enumerate(names.groups):
+        means, key = [part["means"][z] for part in then], f"aside-{j}-{z}"
+        moving.add(f"{key}-w", [scale.across(mean["estimate"]) for mean in means])
+        for end, places in zip("lh", zip(*map(scale.span, means), strict=True), strict=True):
+            moving.add(f"{key}-{end}", places)
+        moving.add(f"{key}-mean", texts(quantity, estimates(means)))
+        moving.add(f"{key}-span", _intervals(quantity, means))
+        rows.append({"name": group, "people": count(content["groups"][z]["people"]), "key": key})
+    return {"name": names.components[j], "ticks": scale.ticks(for_axis(quantity), 5), "rows": rows}

@@ -29,7 +29,9 @@ def said(content: Content, text: str, longest: int = 600) -> str:
 def position_rows(content: Content, names: Names, places: Places) -> list[dict[str, Any]]:
     """All positions, for those who cannot move a slider."""
     positions, own = content["positions"], names.own
-    gaps = [texts(names.quantities[j], [p["components"][j]["gap"]["estimate"] for p in positions]) for j in own]
+    gaps = [
+        texts(names.quantities[j], [p["components"][j]["gap"]["estimate"] for p in positions]) for j in own
+    ]
     most = [texts(names.quantities[j], [p["components"][j]["bound"] for p in positions]) for j in own]
     costs = names.cost_texts([place["cost_today"]["estimate"] for place in positions])
     goods = names.goods([place["loss"] for place in positions])
@@ -64,7 +66,11 @@ def measures(content: Content, names: Names) -> list[dict[str, Any]]:
     return [
         {
             "name": name,
-            "unit": "a share, in per cent" if part["unit"] == SHARE else clean(part["unit"], 28) if part["unit"] else "",
+            "unit": "a share, in per cent"
+            if part["unit"] == SHARE
+            else clean(part["unit"], 28)
+            if part["unit"]
+            else "",
             "words": clean(part["words"], 400) if part["words"] not in ("", part["name"]) else "",
             "among": clean(part["among"], 200) if part["among"] else "",
         }
@@ -181,7 +187,11 @@ def unlabelled(content: Content) -> dict[str, Any] | None:
             *(known[part] for part in ("share", "seen", "imputed", "standing", "effective")), strict=True
         )
     ]
-    worst = f"Numbers that look at the label are the worst case {known['condition']}." if known["condition"] else ""
+    worst = (
+        f"Numbers that look at the label are the worst case {known['condition']}."
+        if known["condition"]
+        else ""
+    )
     return {
         "label": Name(clean(str(known["label"]))),
         "heads": [
@@ -192,14 +202,20 @@ def unlabelled(content: Content) -> dict[str, Any] | None:
             "as good as so many labels",
         ],
         "rows": list(zip(named(known["groups"]), rows, strict=True)),
-        "lines": [f"{known['source']}.", *([worst] if worst else []), *(clean(t, 400) for t in known["cautions"])],
+        "lines": [
+            f"{known['source']}.",
+            *([worst] if worst else []),
+            *(clean(t, 400) for t in known["cautions"]),
+        ],
     }
 
 
 def methods(content: Content) -> list[str]:
     """How it was measured: what the content says, and of the policies where they were fitted."""
     found = [said(content, text) for text in content["methods"]]
-    found += [f"Of the policies where they were fitted: {said(content, text)}" for text in content["premises"]]
+    found += [
+        f"Of the policies where they were fitted: {said(content, text)}" for text in content["premises"]
+    ]
     outlook = content["outlook"]
     if outlook:
         found.append(f"The proposed policy: {said(content, outlook[0].lower() + outlook[1:])}")

@@ -144,9 +144,12 @@ def bars_path(people: Sequence[float], most: float) -> str:
     """Bins of a histogram, as high as the square root of their people, so that few can be seen."""
     heights = [round(96 * math.sqrt(number / most)) if most and number > 0 else 0 for number in people]
     # A bin of few people among very many is still one that can be seen.
-    heights = [max(height, 3) if number > 0.5 else height for height, number in zip(heights, people, strict=True)]
+    heights = [
+        max(height, 3) if number > 0.5 else height for height, number in zip(heights, people, strict=True)
+    ]
     return "".join(
-        f"M{start} 100V{'h1V'.join(str(100 - height) for height in run)}h1V100z" for start, run in _runs(heights)
+        f"M{start} 100V{'h1V'.join(str(100 - height) for height in run)}h1V100z"
+        for start, run in _runs(heights)
     )
 
 

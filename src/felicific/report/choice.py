@@ -50,9 +50,7 @@ def _limits(pair: Sequence[float | None] | None, factor: float) -> list[float] |
     return [pair[0] * factor, pair[1] * factor]
 
 
-def _gap_panel(
-    content: Content, names: Names, moving: Moving, j: int, at: Sequence[float]
-) -> dict[str, Any]:
+def _gap_panel(content: Content, names: Names, moving: Moving, j: int, at: Sequence[float]) -> dict[str, Any]:
     """The gap of one component against today; a unit that follows numbers stands in the title instead."""
     quantity, positions = names.quantities[j], content["positions"]
     factor = 100.0 if quantity.unit == SHARE else 1.0
@@ -88,7 +86,9 @@ def _panel(
     on = [i for i, place in enumerate(content["positions"]) if not place["today"] and values[i] is not None]
     steps = not content.get("mixes", True)
     drawn = [None if limits[i] is None else [100.0 - scale.at(end) for end in limits[i] or ()] for i in on]
-    ticks = [(round(100.0 - tick.place, 2), tick.text, tick.zero) for tick in scale.ticks(quantity, change=True)]
+    ticks = [
+        (round(100.0 - tick.place, 2), tick.text, tick.zero) for tick in scale.ticks(quantity, change=True)
+    ]
     moving.add(f"mark-{key}", [f"{y:.2f}%" for y in ys])
     zero = 100.0 - scale.at(0.0)
     return {
@@ -108,7 +108,9 @@ def _notes(content: Content, names: Names, places: Places) -> list[str]:
     if not any(place["every"] for place in content["positions"]):
         found.append("There is no band: it is not known what holds at all positions at once.")
         if not content["policy"]["randomize"]:
-            found[-1] = "There is no band: rounded decisions are no mixtures, so nothing holds at all positions at once."
+            found[-1] = (
+                "There is no band: rounded decisions are no mixtures, so nothing holds at all positions at once."
+            )
     fitted = [
         f"{quantity(there)}; among these it is {quantity(here)}"
         for j in names.shown

@@ -54,7 +54,12 @@ def _lanes(content: Content, names: Names, moving: Moving) -> list[dict[str, Any
             moving.add(f"{key}-{name}", [bars_path(place[name][z], most) for place in positions])
         moving.add(f"{key}-chance", [stairs_path(place["steps"][z]) for place in positions])
         lanes.append(
-            {"name": names.groups[z], "key": key, "flow": f"flow-{z}", "people": bars_path(group["scores"], most)}
+            {
+                "name": names.groups[z],
+                "key": key,
+                "flow": f"flow-{z}",
+                "people": bars_path(group["scores"], most),
+            }
         )
     return lanes
 
@@ -86,7 +91,9 @@ def _person(content: Content, names: Names, place: Content) -> str:
         return "At this position there is no score at which many are decided otherwise."
     group = isolated(str(names.groups[found["group"]]))
     score = f"{found['low']:.2f} and {found['high']:.2f}"
-    text = f"Somebody in group {group} with a score between {score}: today {names.decisions[found['today']]}, "
+    text = (
+        f"Somebody in group {group} with a score between {score}: today {names.decisions[found['today']]}, "
+    )
     text += f"then {_then(content, names, found)}."
     other = found["other"]
     if other is not None:

@@ -185,7 +185,8 @@ def by_today(content: Content, j: int) -> list[int]:
     """Groups from the highest mean of today to the lowest; those of whom nothing is known last."""
     means = estimates(content["today"]["components"][j]["means"])
     return sorted(
-        range(len(means)), key=lambda z: (means[z] is None, -(means[z] or 0.0) if means[z] is not None else 0, z)
+        range(len(means)),
+        key=lambda z: (means[z] is None, -(means[z] or 0.0) if means[z] is not None else 0, z),
     )
 
 
@@ -306,7 +307,14 @@ def _table(content: Content, names: Names, moving: Moving, j: int) -> dict[str, 
         means, key = [part["means"][z] for part in then], f"fold-{j}-{z}"
         moving.add(f"{key}-mean", texts(quantity, estimates(means)))
         moving.add(f"{key}-change", _short_changes(quantity, means))
-        rows.append({"name": names.groups[z], "today": quantity(today["means"][z]["estimate"]), "key": key, "total": False})
+        rows.append(
+            {
+                "name": names.groups[z],
+                "today": quantity(today["means"][z]["estimate"]),
+                "key": key,
+                "total": False,
+            }
+        )
     key, gaps = f"fold-{j}-gap", [part["gap"] for part in then]
     moving.add(f"{key}-mean", texts(quantity, estimates(gaps)))
     moving.add(f"{key}-change", _short_changes(quantity, gaps))

@@ -16,6 +16,7 @@ LONG = 30
 #: Least distance between two positions on the track, so that a hand can find both.
 APART = 0.008
 
+
 class Moving:
     """Texts and attributes that follow the slider.
 
@@ -41,7 +42,7 @@ class Moving:
         """An element whose text follows the slider."""
         from markupsafe import Markup
 
-        return Markup(f'<{tag} data-t="{key}">{{}}</{tag}>').format(self.now(key))  # noqa: S704 - escaped by format
+        return Markup(f'<{tag} data-t="{key}">{{}}</{tag}>').format(self.now(key))
 
     def attributes(self, pairs: str) -> Any:
         """Attributes that follow the slider, as "x1:key x2:key"."""

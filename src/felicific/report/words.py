@@ -183,7 +183,9 @@ def title_of(content: Content, names: Names) -> Name:
     if len(stems) == 1 and stems <= CRITERIA.keys():
         what = stems.pop().replace("_", " ")
     by = content["grouped_by"]
-    return Name(what[:1].upper() + what[1:] + (f" by {clean(by)}" if by else f" in {len(names.groups)} groups"))
+    return Name(
+        what[:1].upper() + what[1:] + (f" by {clean(by)}" if by else f" in {len(names.groups)} groups")
+    )
 
 
 def kicker_of(content: Content, kind: str) -> str:
@@ -262,7 +264,9 @@ def _flow(table: Sequence[Sequence[float]], decisions: Sequence[Name]) -> str:
     moves.sort(key=lambda flow: (-flow[0], flow[1], flow[2]))
     parts = [f"{count(number)} from {decisions[a]} to {decisions[d]}" for number, a, d in moves[:FLOWS]]
     rest = sum(number for number, _, _ in moves[FLOWS:])
-    return ", ".join(parts + ([f"{count(rest)} in other ways"] if rest else [])) or "nobody is decided otherwise"
+    return (
+        ", ".join(parts + ([f"{count(rest)} in other ways"] if rest else [])) or "nobody is decided otherwise"
+    )
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -312,10 +316,14 @@ class Places:
         for i, place in enumerate(positions):
             called = f" ({', '.join(place['names'])})" if place["names"] else ""
             if place["today"]:
-                rows.append(("Keep", "today’s decisions", "", "Today’s decisions, unchanged", "today’s decisions"))
+                rows.append(
+                    ("Keep", "today’s decisions", "", "Today’s decisions, unchanged", "today’s decisions")
+                )
                 continue
             number = f"{numbers[i]} {after}".strip()
-            gaps = _listed_few([f"{aim[i]} in {names.components[j]}" for aim, j in zip(aims, closed, strict=True)])
+            gaps = _listed_few(
+                [f"{aim[i]} in {names.components[j]}" for aim, j in zip(aims, closed, strict=True)]
+            )
             signed = f"at most {number}" + (f": {gaps}" if after else "") if closed else number
             rows.append((label, numbers[i], after, f"At {where} {number}{called}", signed + called))
         return cls(*(list(column) for column in zip(*rows, strict=True)), whole=whole)
@@ -349,7 +357,9 @@ def _listed_few(parts: list[str]) -> str:
 def aimed_texts(quantity: Quantity, numbers: Sequence[float | None]) -> list[str]:
     """Gaps that are aimed at: known exactly, so round ones as they are, and others to three digits of the largest."""
     largest = max((number for number in numbers if number is not None), default=0.0)
-    fine = Quantity(quantity.unit, 10.0 ** (math.floor(math.log10(largest)) - 2) if largest > 0 else quantity.step)
+    fine = Quantity(
+        quantity.unit, 10.0 ** (math.floor(math.log10(largest)) - 2) if largest > 0 else quantity.step
+    )
     return [
         "any"
         if number is None
@@ -358,4 +368,3 @@ def aimed_texts(quantity: Quantity, numbers: Sequence[float | None]) -> list[str
         else fine(number)
         for number in numbers
     ]
-

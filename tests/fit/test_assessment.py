@@ -16,7 +16,7 @@ SETTINGS = {
     "score": {"gap": 1_000.0},
     "several": {
         "happiness": {"funding": FUNDING, "days": Happiness("3 - decision", unit="days")},
-        "gap": 0.1,
+        "gap": {"funding": 20_000.0, "days": 0.2},
     },
     "blind": {"gap": 20_000.0, "group_at_predict": False, "policy": "score"},
     "individual": {"gap": 1_000.0, "policy": "individual"},

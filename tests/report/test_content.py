@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 from felicific import FairClassifier, Happiness, audit, compare
 from felicific.exceptions import DataError, FelicificError
-from felicific.report.places import PLACES, mark, round_step, spread
+from felicific.report.stops import PLACES, mark, round_step, spread
 
 FUNDING = Happiness("decision * loan", name="funding", unit="$")
 

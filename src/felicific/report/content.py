@@ -37,7 +37,7 @@ from felicific._tables.memory import all_columns, is_frame
 from felicific._typing import Floats
 from felicific.exceptions import DataError
 from felicific.report.also import measured_also
-from felicific.report.places import HARMLESS, TODAY, Place, find_places
+from felicific.report.stops import HARMLESS, TODAY, Place, find_places
 from felicific.report.scored import Scored
 
 FORMAT, VERSION = "felicific report", 2

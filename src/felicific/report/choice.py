@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from felicific._audit.names import clean
 from felicific._audit.quantity import SHARE, Quantity, count, percent
 from felicific._problem.happiness import CURRENCIES
 from felicific.report.charts import Scale, band_path, label_width, line_path
+from felicific.report.effects import gaps_then
 from felicific.report.slider import Moving, strip, track
 from felicific.report.words import TWO_WORDS, Content, Names, Places, confidence_text, ends, spans, texts
 
@@ -16,7 +18,8 @@ from felicific.report.words import TWO_WORDS, Content, Names, Places, confidence
 def choice(content: Content, names: Names, places: Places, moving: Moving) -> dict[str, Any]:
     """Panels of the cost and of every gap that is shown, all against today, with a mark where the slider stands."""
     positions = content["positions"]
-    at = [2 + 96 * x for x in track(positions)]
+    # A mark at either end is not cut.
+    at = [3 + 94 * x for x in track(positions)]
     moving.add("cursor", [f"{x:.2f}%" for x in at])
     factor = names.cost_factor
     cost = _panel(
@@ -29,12 +32,12 @@ def choice(content: Content, names: Names, places: Places, moving: Moving) -> di
         [_limits(place["every"] and place["every"]["cost"], factor) for place in positions],
         at,
     )
-    kinds = {place["verdict"]["kind"] for place in positions}
+    kinds = dict.fromkeys(place["verdict"]["kind"] for place in positions)
     return {
         "panels": [cost, *(_gap_panel(content, names, moving, j, at) for j in names.shown)],
         "strip": strip(positions, track(positions)),
-        "kinds": [(kind, words) for kind, words in TWO_WORDS.items() if kind in kinds],
-        "ends": [places.short[0], places.short[-1]] if len(positions) > 1 else places.short,
+        "kinds": [(kind, TWO_WORDS[kind]) for kind in kinds],
+        "ends": [places.short[0], places.last],
         "banded": any(place["every"] is not None for place in positions),
         "notes": _notes(content, names, places),
     }
@@ -136,9 +139,11 @@ def promise(content: Content, names: Names, moving: Moving) -> dict[str, Any]:
     moving.add(
         "interval-for",
         [
-            "people like these, at a position chosen before looking"
+            "people like these, decided as today"
+            if place["today"]
+            else "people like these, at a position chosen before looking"
             if place["proposed"]
-            else "people like these, had this position been chosen before looking"
+            else "people like these, all positions at once"
             for place in positions
         ],
     )
@@ -158,7 +163,7 @@ def promise(content: Content, names: Names, moving: Moving) -> dict[str, Any]:
 def _stated(content: Content, names: Names, moving: Moving, j: int) -> None:
     """What is found, with its interval and its band."""
     quantity = names.quantities[j]
-    gaps = [place["components"][j]["gap"] for place in content["positions"]]
+    gaps = gaps_then(content, j)
     bounds = [place["components"][j]["bound"] for place in content["positions"]]
     moving.add(f"found-{j}", texts(quantity, [gap["estimate"] for gap in gaps]))
     moving.add(f"interval-{j}", spans(quantity, ends(gaps)))
@@ -169,6 +174,13 @@ def _stated(content: Content, names: Names, moving: Moving, j: int) -> None:
             for place, bound, text in zip(content["positions"], bounds, texts(quantity, bounds), strict=True)
         ],
     )
+
+
+def _bound(quantity: Quantity, number: float) -> str:
+    """A bound as somebody gave it; one that was computed is rounded up, since it is to hold."""
+    if float(f"{number:.4g}") == number:
+        return quantity.given(number)
+    return quantity(math.ceil(number / quantity.step) * quantity.step)
 
 
 def _certificate(content: Content, names: Names, moving: Moving) -> dict[str, Any] | None:
@@ -188,7 +200,7 @@ def _certificate(content: Content, names: Names, moving: Moving) -> dict[str, An
     parts = content["components"]
     return {
         "gaps": {
-            j: f"at most {names.quantities[j].given(gap)}"
+            j: f"at most {_bound(names.quantities[j], gap)}"
             if (gap := found["gaps"].get(parts[j]["name"])) is not None
             else "nothing"
             for j in names.own

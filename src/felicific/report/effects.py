@@ -19,6 +19,7 @@ from felicific.report.words import (
     share_text,
     spans,
     texts,
+    without_unit,
 )
 
 #: From so many groups on the card shows the largest only, and how many of them.
@@ -49,14 +50,20 @@ def _compared(content: Content) -> list[str]:
 
 def _gap(content: Content, names: Names, moving: Moving, j: int) -> dict[str, Any]:
     """The gap of one component today and then, on one axis, and its paired change."""
-    quantity, positions = names.quantities[j], content["positions"]
-    today, then = content["today"]["components"][j]["gap"], [p["components"][j]["gap"] for p in positions]
+    quantity = names.quantities[j]
+    today, then = content["today"]["components"][j]["gap"], gaps_then(content, j)
     scale = Scale.around(
         estimates([today, *then]), [end for pair in ends([today, *then]) for end in pair], zero=True
     )
     key = f"gap-{j}"
     moving.add(key, texts(quantity, estimates(then)))
-    moving.add(f"{key}-span", [_interval("then", text) for text in spans(quantity, ends(then))])
+    moving.add(
+        f"{key}-span",
+        [
+            _interval("then", text, place["proposed"] or place["today"])
+            for place, text in zip(content["positions"], spans(quantity, ends(then)), strict=True)
+        ],
+    )
     moving.add(f"{key}-w", [scale.across(gap["estimate"]) for gap in then])
     for end, places in zip(("l", "h"), zip(*map(scale.span, then), strict=True), strict=True):
         moving.add(f"{key}-{end}", places)
@@ -74,13 +81,31 @@ def _gap(content: Content, names: Names, moving: Moving, j: int) -> dict[str, An
     }
 
 
-def _interval(when: str, span: str) -> str:
-    return f"{when}, {span}" if span != "nothing is known" else f"{when}, no interval is known"
+def gaps_then(content: Content, j: int) -> list[Content]:
+    """The gap of a component at every position; at today's it is today's, which nobody chooses after looking."""
+    return [
+        place["components"][j]["gap"]
+        if not place["today"]
+        else place["components"][j]["gap"] | _limits(content["today"]["components"][j]["gap"])
+        for place in content["positions"]
+    ]
+
+
+def _limits(interval: Content) -> Content:
+    return {end: interval[end] for end in ("low", "high")}
+
+
+def _interval(when: str, span: str, alone: bool = True) -> str:
+    """An interval above its bar; one of a position that was chosen after looking is wider, and says so."""
+    if span == "nothing is known":
+        return f"{when}, no interval is known"
+    return f"{when}, {span}" if alone else f"{when}, {span}, all positions at once"
 
 
 def _changes(content: Content, quantity: Any, found: Sequence[Content]) -> list[str]:
     """Paired changes in a sentence each."""
-    sized, limits = changes(quantity, estimates(found)), change_spans(quantity, ends(found))
+    sized = changes(quantity, estimates(found))
+    limits = without_unit(quantity, change_spans(quantity, ends(found)))
     return [
         "No change."
         if place["today"]
@@ -254,6 +279,7 @@ def _lane(content: Content, names: Names, moving: Moving, scale: Scale, j: int, 
         "note": group_note(content, today, z),
         "key": key,
         "today": quantity(today["estimate"]),
+        "span": _intervals(quantity, [today])[0],
         "x": start,
         "open": any(opened),
     }
@@ -285,7 +311,10 @@ def _short_changes(quantity: Any, means: Sequence[Content]) -> list[str]:
         if one["low"] is None and one["high"] is None
         else f"{size} ({span})"
         for one, size, span in zip(
-            found, changes(quantity, estimates(found)), change_spans(quantity, ends(found)), strict=True
+            found,
+            changes(quantity, estimates(found)),
+            without_unit(quantity, change_spans(quantity, ends(found))),
+            strict=True,
         )
     ]
 
@@ -293,7 +322,7 @@ def _short_changes(quantity: Any, means: Sequence[Content]) -> list[str]:
 def _intervals(quantity: Any, means: Sequence[Content]) -> list[str]:
     return [
         "" if mean["low"] is None and mean["high"] is None else text
-        for mean, text in zip(means, spans(quantity, ends(means)), strict=True)
+        for mean, text in zip(means, without_unit(quantity, spans(quantity, ends(means))), strict=True)
     ]
 
 

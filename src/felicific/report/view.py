@@ -24,6 +24,9 @@ from felicific.report.words import (
     title_of,
 )
 
+#: Most groups that have a column of their own.
+FEW_GROUPS = 4
+
 #: Most decisions and gaps that the first sentence spells out.
 SPELLED = 6
 
@@ -144,7 +147,17 @@ def _also(content: Content, names: Names, moving: Moving) -> dict[str, Any] | No
     moving.add("also-class", ["stack" if own else "stack stale" for own in proposed])
     called = named(measure["name"] for measure in content["also"])
     rows = [_also_row(name, measure) for name, measure in zip(called, content["also"], strict=True)]
-    return {"groups": names.groups, "rows": rows}
+    few = len(names.groups) <= FEW_GROUPS
+    if not few:
+        for row in rows:
+            row["groups"] = _ends_of(row["groups"], names)
+    return {"heads": names.groups if few else ["loses most", "gains most"], "rows": rows}
+
+
+def _ends_of(groups: list[tuple[str, str, Any, float]], names: Names) -> list[tuple[str, str, Any, float]]:
+    """Of many groups, the one that loses most and the one that gains most."""
+    order = sorted(range(len(groups)), key=lambda z: groups[z][3])
+    return [(*groups[z][:2], names.groups[z], groups[z][3]) for z in (order[0], order[-1])]
 
 
 def _also_row(name: Name, measure: Content) -> dict[str, Any]:
@@ -159,7 +172,12 @@ def _also_row(name: Name, measure: Content) -> dict[str, Any]:
         "change": quantity.change(change["estimate"]),
         "span": quantity.change_span(change["low"], change["high"]) if known else "",
         "groups": [
-            (quantity.change(one["estimate"]), _sign_of(one["estimate"], quantity.step))
+            (
+                quantity.change(one["estimate"]),
+                _sign_of(one["estimate"], quantity.step),
+                "",
+                one["estimate"] or 0.0,
+            )
             for one in measure["groups"]
         ],
     }
@@ -192,7 +210,7 @@ def _more(content: Content, names: Names, places: Places) -> dict[str, Any]:
     """Everything that is folded at the end."""
     certificate = content["certificate"]
     return {
-        "positions": appendix.position_rows(content, names, places),
+        "positions": appendix.position_tables(content, names, places),
         "required": appendix.required(content, names, content["requirements"]),
         "points": appendix.points(content, names),
         "gainers": [appendix.said(content, text) for text in content["story"][2:]],

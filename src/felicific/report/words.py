@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from felicific._audit.names import clean, labels, listed
-from felicific._audit.quantity import SHARE, SPACE, Quantity, count, percent
+from felicific._audit.quantity import SHARE, SPACE, SUFFIXES, Quantity, count, percent
 from felicific._problem.criteria import CRITERIA
 
 Content = dict[str, Any]
@@ -216,6 +216,13 @@ def change_spans(quantity: Quantity, pairs: Iterable[Sequence[float | None]]) ->
     return [quantity.change_span(low, high) for low, high in pairs]
 
 
+def without_unit(quantity: Quantity, found: Iterable[str]) -> list[str]:
+    """Texts that stand beside a number with its unit, and need not say it again."""
+    unit = quantity.difference.unit
+    endings = tuple(f"{SPACE}{SUFFIXES.get(one, one)}" for one in {quantity.unit, unit} if one)
+    return [next((text.removesuffix(end) for end in endings if text.endswith(end)), text) for text in found]
+
+
 def counts(numbers: Iterable[float]) -> list[str]:
     """Numbers of people."""
     return [count(number) for number in numbers]
@@ -281,6 +288,8 @@ class Places:
         "At a gap of at most $1,000 (proposed)".
     signed : list of str
         As the block says it that is signed: with every gap that is aimed at.
+    last : str
+        Where the slider ends: today's decisions, and their gap on the people that the policies were fitted to.
     whole : str
         What all of it, 100 per cent, stands for, where several gaps are closed together.
     """
@@ -290,6 +299,7 @@ class Places:
     after: list[str]
     full: list[str]
     signed: list[str]
+    last: str
     whole: str
 
     @classmethod
@@ -301,6 +311,7 @@ class Places:
         aims = [aimed_texts(names.quantities[j], [place["aimed"][j] for place in positions]) for j in closed]
         one, after, whole = len(closed) == 1, "", ""
         if one:
+            aims_today = aimed_texts(names.quantities[closed[0]], [content["fitted_today"][closed[0]]])
             numbers, label, where = aims[0], "Aim for a gap of at most", "a gap of at most"
         elif closed:
             numbers = [_per_cent(place["tau"]) for place in positions]
@@ -316,15 +327,17 @@ class Places:
                 continue
             number = f"{numbers[i]} {after}".strip()
             gaps = _listed_few([f"{aim[i]} in {names.components[j]}" for aim, j in zip(aims, closed, strict=True)])
-            signed = f"at most {number}" + (f": {gaps}" if after else "") if closed else number
+            signed = f"{where} {number}" + (f": {gaps}" if after else "")
             rows.append((label, numbers[i], after, f"At {where} {number}{called}", signed + called))
-        return cls(*(list(column) for column in zip(*rows, strict=True)), whole=whole)
+        last = f"today, {aims_today[0]}" if one else "today"
+        return cls(*(list(column) for column in zip(*rows, strict=True)), last=last, whole=whole)
 
 
 def _of_what(content: Content, names: Names, closed: Sequence[int]) -> tuple[str, str]:
     """What the slider's per cent are of, in a few words and in a sentence."""
-    place = max(content["positions"], key=lambda place: place["tau"])
-    if not place["tau"] or None in (place["aimed"][j] for j in closed):
+    policies = [place for place in content["positions"] if not place["today"]]
+    place = max(policies, key=lambda place: place["tau"], default=None)
+    if place is None or not place["tau"] or None in (place["aimed"][j] for j in closed):
         return "of all gaps", ""
     widths = {j: place["aimed"][j] / place["tau"] for j in closed}
     asked = {j: content["components"][j]["asked"] for j in closed}
@@ -355,6 +368,8 @@ def aimed_texts(quantity: Quantity, numbers: Sequence[float | None]) -> list[str
         if number is None
         else quantity.given(number)
         if number > fine.step / 100 and float(f"{number:.3g}") == number
+        else quantity.given(0.0)
+        if abs(number) < fine.step / 100
         else fine(number)
         for number in numbers
     ]

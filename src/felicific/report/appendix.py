@@ -7,7 +7,8 @@ from typing import Any
 
 from felicific._audit.names import clean, labels, listed
 from felicific._audit.quantity import SHARE, Quantity, count, percent
-from felicific.report.words import TWO_WORDS, Content, Name, Names, Places, counts, named, spans, texts
+from felicific.report.places import Places
+from felicific.report.words import TWO_WORDS, Content, Name, Names, counts, named, spans, texts
 
 #: How ratios are written, and of how many groups at most besides the highest.
 RATIO, FURTHEST = Quantity("", 0.001), 12
@@ -36,10 +37,11 @@ def position_tables(content: Content, names: Names, places: Places) -> list[dict
     rows = _position_rows(content, names, places)
     for columns in chunks:
         found = [
-            [texts(names.quantities[j], numbers) for numbers in _gaps_and_bounds(positions, j)] for j in columns
+            [texts(names.quantities[j], numbers) for numbers in _gaps_and_bounds(positions, j)]
+            for j in columns
         ]
         gaps = [
-            [(gap[i], "–" if bound[i] == "unknown" else bound[i]) for gap, bound in found]
+            [(gap[i], "none" if bound[i] == "unknown" else bound[i]) for gap, bound in found]
             for i in range(len(positions))
         ]
         tables.append(
@@ -85,7 +87,11 @@ def measures(content: Content, names: Names) -> list[dict[str, Any]]:
     return [
         {
             "name": name,
-            "unit": "a share, in per cent" if part["unit"] == SHARE else clean(part["unit"], 28) if part["unit"] else "",
+            "unit": "a share, in per cent"
+            if part["unit"] == SHARE
+            else clean(part["unit"], 28)
+            if part["unit"]
+            else "",
             "words": clean(part["words"], 400) if part["words"] not in ("", part["name"]) else "",
             "among": clean(part["among"], 200) if part["among"] else "",
         }
@@ -217,7 +223,11 @@ def unlabelled(content: Content) -> dict[str, Any] | None:
             *(known[part] for part in ("share", "seen", "imputed", "standing", "effective")), strict=True
         )
     ]
-    worst = f"Numbers that look at the label are the worst case {known['condition']}." if known["condition"] else ""
+    worst = (
+        f"Numbers that look at the label are the worst case {known['condition']}."
+        if known["condition"]
+        else ""
+    )
     return {
         "label": Name(clean(str(known["label"]))),
         "heads": [
@@ -228,14 +238,20 @@ def unlabelled(content: Content) -> dict[str, Any] | None:
             "as good as so many labels",
         ],
         "rows": list(zip(named(known["groups"]), rows, strict=True)),
-        "lines": [f"{known['source']}.", *([worst] if worst else []), *(clean(t, 400) for t in known["cautions"])],
+        "lines": [
+            f"{known['source']}.",
+            *([worst] if worst else []),
+            *(clean(t, 400) for t in known["cautions"]),
+        ],
     }
 
 
 def methods(content: Content) -> list[str]:
     """How it was measured: what the content says, and of the policies where they were fitted."""
     found = [said(content, text) for text in content["methods"]]
-    found += [f"Of the policies where they were fitted: {said(content, text)}" for text in content["premises"]]
+    found += [
+        f"Of the policies where they were fitted: {said(content, text)}" for text in content["premises"]
+    ]
     outlook = content["outlook"]
     if outlook:
         found.append(f"The proposed policy: {said(content, outlook[0].lower() + outlook[1:])}")

@@ -11,8 +11,9 @@ from felicific._audit.quantity import SHARE, Quantity, count, percent
 from felicific._problem.happiness import CURRENCIES
 from felicific.report.charts import Scale, band_path, label_width, line_path
 from felicific.report.effects import gaps_then
+from felicific.report.places import Places
 from felicific.report.slider import Moving, strip, track
-from felicific.report.words import TWO_WORDS, Content, Names, Places, confidence_text, ends, spans, texts
+from felicific.report.words import TWO_WORDS, Content, Names, confidence_text, ends, spans, texts
 
 
 def choice(content: Content, names: Names, places: Places, moving: Moving) -> dict[str, Any]:
@@ -53,9 +54,7 @@ def _limits(pair: Sequence[float | None] | None, factor: float) -> list[float] |
     return [pair[0] * factor, pair[1] * factor]
 
 
-def _gap_panel(
-    content: Content, names: Names, moving: Moving, j: int, at: Sequence[float]
-) -> dict[str, Any]:
+def _gap_panel(content: Content, names: Names, moving: Moving, j: int, at: Sequence[float]) -> dict[str, Any]:
     """The gap of one component against today; a unit that follows numbers stands in the title instead."""
     quantity, positions = names.quantities[j], content["positions"]
     factor = 100.0 if quantity.unit == SHARE else 1.0
@@ -91,7 +90,9 @@ def _panel(
     on = [i for i, place in enumerate(content["positions"]) if not place["today"] and values[i] is not None]
     steps = not content.get("mixes", True)
     drawn = [None if limits[i] is None else [100.0 - scale.at(end) for end in limits[i] or ()] for i in on]
-    ticks = [(round(100.0 - tick.place, 2), tick.text, tick.zero) for tick in scale.ticks(quantity, change=True)]
+    ticks = [
+        (round(100.0 - tick.place, 2), tick.text, tick.zero) for tick in scale.ticks(quantity, change=True)
+    ]
     moving.add(f"mark-{key}", [f"{y:.2f}%" for y in ys])
     zero = 100.0 - scale.at(0.0)
     return {
@@ -111,7 +112,9 @@ def _notes(content: Content, names: Names, places: Places) -> list[str]:
     if not any(place["every"] for place in content["positions"]):
         found.append("There is no band: it is not known what holds at all positions at once.")
         if not content["policy"]["randomize"]:
-            found[-1] = "There is no band: rounded decisions are no mixtures, so nothing holds at all positions at once."
+            found[-1] = (
+                "There is no band: rounded decisions are no mixtures, so nothing holds at all positions at once."
+            )
     fitted = [
         f"{quantity(there)}; among these it is {quantity(here)}"
         for j in names.shown
@@ -120,7 +123,7 @@ def _notes(content: Content, names: Names, places: Places) -> list[str]:
     ]
     if fitted and len(names.shown) == 1:
         found.append(
-            f"Among the people that the policies were fitted to, today’s gap is {fitted[0]}. So a gap aimed at is not "
+            f"Among the people that the policies were fitted to, today's gap is {fitted[0]}. So a gap aimed at is not "
             "the gap found."
         )
     return found
@@ -170,7 +173,7 @@ def _stated(content: Content, names: Names, moving: Moving, j: int) -> None:
     moving.add(
         f"band-{j}",
         [
-            f"at most {text}" if bound is not None else "none at today’s" if place["today"] else "none"
+            f"at most {text}" if bound is not None else "none at today's" if place["today"] else "none"
             for place, bound, text in zip(content["positions"], bounds, texts(quantity, bounds), strict=True)
         ],
     )

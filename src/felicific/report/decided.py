@@ -64,7 +64,12 @@ def _lanes(content: Content, names: Names, moving: Moving) -> list[dict[str, Any
             moving.add(f"{key}-{name}", [bars_path(place[name][z], most) for place in positions])
         moving.add(f"{key}-chance", [stairs_path(place["steps"][z]) for place in positions])
         lanes.append(
-            {"name": names.groups[z], "key": key, "flow": f"flow-{z}", "people": bars_path(group["scores"], most)}
+            {
+                "name": names.groups[z],
+                "key": key,
+                "flow": f"flow-{z}",
+                "people": bars_path(group["scores"], most),
+            }
         )
     return lanes
 
@@ -77,9 +82,15 @@ def _tables(content: Content, names: Names, moving: Moving) -> list[dict[str, An
         for a in range(many if many <= TABLE else 0):
             cells = []
             for d in range(many):
-                key, numbers = f"move-{z}-{a}-{d}", [place["moves"][z][a][d] for place in content["positions"]]
+                key, numbers = (
+                    f"move-{z}-{a}-{d}",
+                    [place["moves"][z][a][d] for place in content["positions"]],
+                )
                 way = "same" if a == d else "gains" if d == good else "loses" if a == good else "moves"
-                moving.add(key, [ARROWS[way] * (n > 0) + text for n, text in zip(numbers, counts(numbers), strict=True)])
+                moving.add(
+                    key,
+                    [ARROWS[way] * (n > 0) + text for n, text in zip(numbers, counts(numbers), strict=True)],
+                )
                 moving.add(f"{key}-way", [f"n {way if n > 0 else 'same'}" for n in numbers])
                 cells.append({"key": key, "then": names.decisions[d]})
             rows.append({"today": names.decisions[a], "cells": cells})
@@ -97,7 +108,9 @@ def _person(content: Content, names: Names, place: Content) -> str:
         return "At this position there is no score at which many are decided otherwise."
     group = isolated(str(names.groups[found["group"]]))
     score = f"{found['low']:.2f} and {found['high']:.2f}"
-    text = f"Somebody in group {group} with a score between {score}: today {names.decisions[found['today']]}, "
+    text = (
+        f"Somebody in group {group} with a score between {score}: today {names.decisions[found['today']]}, "
+    )
     text += f"then {_then(content, names, found)}."
     other = found["other"]
     if other is not None:

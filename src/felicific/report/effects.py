@@ -126,7 +126,7 @@ def _cost(content: Content, names: Names, moving: Moving) -> dict[str, Any]:
     moving.add(
         "cost-span",
         [
-            "These are today’s decisions."
+            "These are today's decisions."
             if place["today"]
             else "Against today; how sure that is, is not known."
             if cost["low"] is None and cost["high"] is None
@@ -210,7 +210,8 @@ def by_today(content: Content, j: int) -> list[int]:
     """Groups from the highest mean of today to the lowest; those of whom nothing is known last."""
     means = estimates(content["today"]["components"][j]["means"])
     return sorted(
-        range(len(means)), key=lambda z: (means[z] is None, -(means[z] or 0.0) if means[z] is not None else 0, z)
+        range(len(means)),
+        key=lambda z: (means[z] is None, -(means[z] or 0.0) if means[z] is not None else 0, z),
     )
 
 
@@ -335,7 +336,14 @@ def _table(content: Content, names: Names, moving: Moving, j: int) -> dict[str, 
         means, key = [part["means"][z] for part in then], f"fold-{j}-{z}"
         moving.add(f"{key}-mean", texts(quantity, estimates(means)))
         moving.add(f"{key}-change", _short_changes(quantity, means))
-        rows.append({"name": names.groups[z], "today": quantity(today["means"][z]["estimate"]), "key": key, "total": False})
+        rows.append(
+            {
+                "name": names.groups[z],
+                "today": quantity(today["means"][z]["estimate"]),
+                "key": key,
+                "total": False,
+            }
+        )
     key, gaps = f"fold-{j}-gap", [part["gap"] for part in then]
     moving.add(f"{key}-mean", texts(quantity, estimates(gaps)))
     moving.add(f"{key}-change", _short_changes(quantity, gaps))

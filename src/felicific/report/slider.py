@@ -8,7 +8,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from felicific.report.words import Content, Places
+from felicific.report.places import Places
+from felicific.report.words import Content
 
 #: Texts longer than this are told as a frame and what fills it, since positions differ in their numbers alone.
 LONG = 45
@@ -18,6 +19,7 @@ BLANK = "\x1f"
 
 #: Least distance between two positions on the track, so that a hand can find both; today's stands apart from all.
 APART, APART_TODAY = 0.008, 0.03
+
 
 class Moving:
     """Texts and attributes that follow the slider.
@@ -44,7 +46,7 @@ class Moving:
         """An element whose text follows the slider."""
         from markupsafe import Markup
 
-        return Markup(f'<{tag} data-t="{key}">{{}}</{tag}>').format(self.now(key))  # noqa: S704 - escaped by format
+        return Markup(f'<{tag} data-t="{key}">{{}}</{tag}>').format(self.now(key))
 
     def attributes(self, pairs: str) -> Any:
         """Attributes that follow the slider, as "x1:key x2:key"."""
@@ -77,7 +79,9 @@ class Moving:
 def _by_use(moving: Moving) -> list[str]:
     """Texts, those that are used most first: they get the shortest numbers."""
     used = Counter(text for texts in moving.columns.values() if len(set(texts)) > 1 for text in texts)
-    used.update(text for found in moving.lists.values() for entries in found for entry in entries for text in entry)
+    used.update(
+        text for found in moving.lists.values() for entries in found for entry in entries for text in entry
+    )
     return [text for text, _ in used.most_common()]
 
 
@@ -94,7 +98,9 @@ class Told:
             words = text.split(" ") if len(text) > LONG and BLANK not in text else []
             filled = [word for word in words if any(letter.isdigit() for letter in word)]
             if filled and len(filled) < len(words):
-                frame = " ".join(BLANK if any(letter.isdigit() for letter in word) else word for word in words)
+                frame = " ".join(
+                    BLANK if any(letter.isdigit() for letter in word) else word for word in words
+                )
                 self._keep(text, [self._whole(part) for part in (frame, *filled)])
             else:
                 self._whole(text)

@@ -10,6 +10,7 @@ from felicific.report import appendix
 from felicific.report.choice import choice, promise
 from felicific.report.decided import decided
 from felicific.report.effects import card, who
+from felicific.report.places import Places
 from felicific.report.slider import Moving, aims, decision, dock
 from felicific.report.words import (
     KINDS,
@@ -17,7 +18,6 @@ from felicific.report.words import (
     Content,
     Name,
     Names,
-    Places,
     confidence_text,
     kicker_of,
     named,
@@ -77,7 +77,11 @@ def _lead(content: Content, names: Names) -> list[list[Any]]:
     first = [model, f" decides about {people} people in {len(names.groups)} groups", *by]
     first += [": ", *_listed_names(names.decisions, "or"), "."]
     shown = [*names.shown, *(j for j in names.own if j not in {*names.shown, *names.folded})]
-    happiness = ["Happiness is ", *_listed_names([names.components[j] for j in shown] or names.components), "."]
+    happiness = [
+        "Happiness is ",
+        *_listed_names([names.components[j] for j in shown] or names.components),
+        ".",
+    ]
     policy = content["policy"]
     sees = KINDS[policy["kind"]] + (" and the group" if policy["see_group"] else ", not the group")
     sees += f", because {policy['chosen']}" if policy["chosen"] else ""
@@ -194,7 +198,10 @@ def _sign(content: Content, places: Places, moving: Moving) -> dict[str, Any]:
     moving.add("sha", [place["policy_sha256"] or "" for place in positions])
     moving.add(
         "sha-text",
-        [place["policy_sha256"] or ("none: nothing changes" if place["today"] else "not known") for place in positions],
+        [
+            place["policy_sha256"] or ("none: nothing changes" if place["today"] else "not known")
+            for place in positions
+        ],
     )
     moving.add("python", [place["python"] or "no policy is applied" for place in positions])
     return {

@@ -8,7 +8,7 @@ from typing import Any
 from felicific._audit.names import clean, labels, listed
 from felicific._audit.quantity import SHARE, Quantity, count, percent
 from felicific.report.places import Places
-from felicific.report.words import TWO_WORDS, Content, Name, Names, counts, named, spans, texts
+from felicific.report.words import TWO_WORDS, Content, Name, Names, counts, named, spans, texts, total
 
 #: How ratios are written, and of how many groups at most besides the highest.
 RATIO, FURTHEST = Quantity("", 0.001), 12
@@ -56,15 +56,12 @@ def _gaps_and_bounds(positions: list[Content], j: int) -> tuple[list[float | Non
 
 
 def _position_rows(content: Content, names: Names, places: Places) -> list[dict[str, Any]]:
-    """What is said of every position besides its gaps; better and worse off by the first measure."""
+    """What is said of every position besides its gaps."""
     positions = content["positions"]
     costs = names.cost_texts([place["cost_today"]["estimate"] for place in positions])
     goods = names.goods([place["loss"] for place in positions])
     changed = counts([sum(place["changed"]) for place in positions])
-    means = [place["components"][names.shown[0]]["means"] if names.shown else [] for place in positions]
-    touched = {
-        way: counts([sum(mean[way] or 0.0 for mean in own) for own in means]) for way in ("gain", "lose")
-    }
+    touched = {way: counts([total(place[way]) for place in positions]) for way in ("better", "worse")}
     return [
         {
             "at": f"{places.short[i]} {places.after[i]}".strip(),
@@ -74,8 +71,8 @@ def _position_rows(content: Content, names: Names, places: Places) -> list[dict[
             "cost": costs[i],
             "good": goods[i],
             "changed": changed[i],
-            "gain": touched["gain"][i],
-            "lose": touched["lose"][i],
+            "gain": touched["better"][i],
+            "lose": touched["worse"][i],
             "proposed": place["proposed"],
         }
         for i, place in enumerate(positions)
@@ -256,16 +253,3 @@ def methods(content: Content) -> list[str]:
     if outlook:
         found.append(f"The proposed policy: {said(content, outlook[0].lower() + outlook[1:])}")
     return found
-
-
-def caveats(content: Content) -> list[str]:
-    """What to beware of, each once."""
-    found, certificate = [said(content, text) for text in content["caveats"]], content["certificate"]
-    if certificate is not None and certificate["basis"] == "none":
-        found.append(f"The policy carries no certificate. {said(content, certificate['sentence'])}")
-    if certificate is not None and certificate.get("large_samples"):
-        found.append(
-            "The certificate holds by large samples: where rare people have much larger values than any in the "
-            "sample, it may not."
-        )
-    return list(dict.fromkeys(found))

@@ -22,9 +22,9 @@ LETTER = 7.2
 
 
 def nice(width: float) -> float:
-    """The least of 1, 2, 2.5 and 5 times a power of ten that is at least ``width``."""
+    """The least of 1, 2 and 5 times a power of ten that is at least ``width``."""
     power = 10.0 ** math.floor(math.log10(width))
-    return next(float(f"{m * power:.12g}") for m in (1, 2, 2.5, 5, 10) if m * power >= width * (1 - 1e-9))
+    return next(float(f"{m * power:.12g}") for m in (1, 2, 5, 10) if m * power >= width * (1 - 1e-9))
 
 
 class Tick(NamedTuple):

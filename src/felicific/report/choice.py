@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from felicific._audit.names import clean
+from felicific._audit.names import clean, isolated
 from felicific._audit.quantity import SHARE, Quantity, count, percent
 from felicific._problem.happiness import CURRENCIES
 from felicific.report.charts import Scale, band_path, label_width, line_path
@@ -59,7 +59,7 @@ def _gap_panel(content: Content, names: Names, moving: Moving, j: int, at: Seque
     quantity, positions = names.quantities[j], content["positions"]
     factor = 100.0 if quantity.unit == SHARE else 1.0
     unit = quantity.unit if quantity.unit in CURRENCIES else ""
-    what = "" if len(names.shown) == 1 else f" in {names.components[j]}"
+    what = "" if len(names.shown) == 1 else f" in {isolated(str(names.components[j]))}"
     named = "points" if quantity.unit == SHARE else "" if unit else quantity.unit
     return _panel(
         content,

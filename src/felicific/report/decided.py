@@ -106,11 +106,12 @@ def _person(content: Content, names: Names, place: Content) -> str:
         return "Nobody is decided otherwise than today."
     if found is None:
         return "At this position there is no score at which many are decided otherwise."
-    group = isolated(str(names.groups[found["group"]]))
-    score = f"{found['low']:.2f} and {found['high']:.2f}"
-    text = (
-        f"Somebody in group {group} with a score between {score}: today {names.decisions[found['today']]}, "
+    group, decisions = (
+        isolated(str(names.groups[found["group"]])),
+        [isolated(str(d)) for d in names.decisions],
     )
+    score = f"{found['low']:.2f} and {found['high']:.2f}"
+    text = f"Somebody in group {group} with a score between {score}: today {decisions[found['today']]}, "
     text += f"then {_then(content, names, found)}."
     other = found["other"]
     if other is not None:
@@ -128,6 +129,6 @@ def _person(content: Content, names: Names, place: Content) -> str:
 def _then(content: Content, names: Names, found: Content) -> str:
     """What is decided, or with which odds."""
     if found["then"] is not None:
-        return str(names.decisions[found["then"]])
-    good = names.decisions[content["favourable"]]
+        return isolated(str(names.decisions[found["then"]]))
+    good = isolated(str(names.decisions[content["favourable"]]))
     return f"{good} with a chance of {percent(found['chance'])}, by lot"

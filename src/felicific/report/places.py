@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from felicific._audit.names import listed
+from felicific._audit.names import isolated, listed
 from felicific._audit.quantity import SPACE, Quantity, percent
+from felicific.report.charts import nice
 from felicific.report.words import SHOWN, Content, Names
 
 #: What is said where nothing changes.
@@ -30,6 +31,8 @@ class Places:
         Where the slider ends: today's decisions, and their gap on the people that the policies were fitted to.
     whole : str
         What all of it, 100 per cent, stands for, where several gaps are closed together.
+    little, little_text : float, str
+        A small part of the way, of which a price is told.
     """
 
     label: list[str]
@@ -39,6 +42,8 @@ class Places:
     signed: list[str]
     last: str
     whole: str
+    little: float
+    little_text: str
 
     @classmethod
     def of(cls, content: Content, names: Names) -> Places:
@@ -47,14 +52,18 @@ class Places:
         # Of two gaps that are one, one is named.
         closed = [j for j in names.alone if content["components"][j]["closed"]]
         aims = [aimed_texts(names.quantities[j], [place["aimed"][j] for place in positions]) for j in closed]
-        after, whole, last = "", "", "today"
+        after, whole, last, little = "", "", "today", (1.0, "step of one")
         if len(closed) == 1:
             fitted = content["fitted_today"][closed[0]]
+            width = max(place["tau"] for place in positions)
+            small = nice(width / 20) if width > 0 else 0.0
+            little = small, f"{names.quantities[closed[0]].given(small)} of gap"
             last = f"today, {aimed_texts(names.quantities[closed[0]], [fitted])[0]}"
             numbers, label, where = aims[0], "Aim for a gap of at most", "a gap of at most"
         elif closed:
             numbers = [_per_cent(place["tau"]) for place in positions]
             label, where = "Aim for gaps of at most", "gaps of at most"
+            little = 0.1, "tenth of the gaps"
             after, whole = _of_what(content, names, closed)
         else:
             numbers, label, where = [f"{place['tau']:,.6g}" for place in positions], "Position", "position"
@@ -63,7 +72,10 @@ class Places:
             called = f" ({', '.join(place['names'])})" if place["names"] else ""
             number = f"{numbers[i]} {after}".strip()
             gaps = _listed_few(
-                [f"{aim[i]} in {names.components[j]}" for aim, j in zip(aims, closed, strict=True)]
+                [
+                    f"{aim[i]} in {isolated(str(names.components[j]))}"
+                    for aim, j in zip(aims, closed, strict=True)
+                ]
             )
             signed = f"{where} {number}" + (f": {gaps}" if after else "") + called
             rows.append(
@@ -72,7 +84,7 @@ class Places:
                 else (label, numbers[i], after, f"At {where} {number}{called}", signed)
             )
         columns = [list(column) for column in zip(*rows, strict=True)]
-        return cls(columns[0], columns[1], columns[2], columns[3], columns[4], last, whole)
+        return cls(columns[0], columns[1], columns[2], columns[3], columns[4], last, whole, *little)
 
 
 def _of_what(content: Content, names: Names, closed: Sequence[int]) -> tuple[str, str]:
@@ -107,13 +119,15 @@ def aimed_texts(quantity: Quantity, numbers: Sequence[float | None]) -> list[str
     fine = Quantity(
         quantity.unit, 10.0 ** (math.floor(math.log10(largest)) - 2) if largest > 0 else quantity.step
     )
+    # What is left of a gap of zero by rounding is zero.
+    tiny = 1e-9 * largest
     return [
         "any"
         if number is None
         else quantity.given(number)
-        if number > fine.step / 100 and float(f"{number:.3g}") == number
+        if number > tiny and float(f"{number:.3g}") == number
         else quantity.given(0.0)
-        if abs(number) < fine.step / 100
+        if number <= tiny
         else fine(number)
         for number in numbers
     ]

@@ -43,7 +43,7 @@ def choice_view(content: Content) -> dict[str, Any]:
         "lead": _lead(content, names),
         "verdict": _verdict(content, places, moving),
         "dock": dock(content, places, moving),
-        "card": card(content, names, moving),
+        "card": card(content, names, places, moving),
         "who": who(content, names, moving),
         "choice": choice(content, names, places, moving),
         "promise": promise(content, names, moving),
@@ -225,7 +225,7 @@ def _more(content: Content, names: Names, places: Places) -> dict[str, Any]:
         "labels": appendix.unlabelled(content),
         "measures": appendix.measures(content, names),
         "methods": appendix.methods(content),
-        "caveats": appendix.caveats(content),
+        "caveats": list(dict.fromkeys(appendix.said(content, text) for text in content["caveats"])),
         "certificate": ""
         if certificate is None or certificate["basis"] == "none"
         else appendix.said(content, certificate["sentence"], 900),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from felicific._audit.names import clean, labels, listed
+from felicific._audit.names import clean, isolated, labels, listed
 from felicific._audit.quantity import SHARE, SPACE, SUFFIXES, Quantity, count, percent
 from felicific._problem.criteria import CRITERIA
 
@@ -17,6 +17,9 @@ WHOLE = 500
 
 #: Most flows from one decision to another that are spelled out for a group.
 FLOWS = 3
+
+#: Letters of a unit from which on numbers do not stay on one line.
+LONG_UNIT = 12
 
 #: Components that are shown; the others are folded.
 SHOWN = 3
@@ -97,7 +100,7 @@ class Names:
         """Names without anything that a page could trip over, and numbers to the step that the content states."""
         parts = content["components"]
         own = [j for j, part in enumerate(parts) if part["has_gap"]]
-        twins = _twins(content, own)
+        twins = {j for j in own if parts[j]["complement"]}
         # What the slider moves comes first.
         alone = sorted((j for j in own if j not in twins), key=lambda j: not parts[j]["closed"])
         decisions = content.get("decisions", ())
@@ -132,6 +135,11 @@ class Names:
         return Quantity("", self.loss_step * self.cost_factor)
 
     @property
+    def wordy(self) -> bool:
+        """Whether some unit is so long that its numbers have to be broken."""
+        return any(len(quantity.unit) > LONG_UNIT for quantity in self.quantities)
+
+    @property
     def aim(self) -> str:
         """What the decision maker wants."""
         return "right decisions" if self.accuracy else "loss per person"
@@ -150,27 +158,6 @@ class Names:
         factor = self.cost_factor
         scaled = [tuple(None if end is None else end * factor for end in pair) for pair in pairs]
         return change_spans(self.costs, scaled)
-
-
-def _twins(content: Content, own: Sequence[int]) -> set[int]:
-    """Components that say the same as another one, the other way round: their means add up to one in every group."""
-    parts = content["components"]
-    found: set[int] = set()
-    good = content["decisions"][content["favourable"]]["value"] if "favourable" in content else None
-    for place, i in enumerate(own):
-        for j in own[place + 1 :]:
-            if parts[i]["unit"] != SHARE or parts[j]["unit"] != SHARE or {i, j} & found:
-                continue
-            if all(_adds_up(way, i, j) for way in (content["today"], *content.get("positions", ()))):
-                found.add(j if f"decision={good!r}" in parts[i]["name"] else i)
-    return found
-
-
-def _adds_up(way: Content, i: int, j: int) -> bool:
-    """Whether the means of two components add up to one in every group."""
-    pairs = zip(*(way["components"][k]["means"] for k in (i, j)), strict=True)
-    ends = [(one["estimate"], other["estimate"]) for one, other in pairs]
-    return all(None not in pair and abs(sum(pair) - 1.0) < 1e-9 for pair in ends)
 
 
 def title_of(content: Content, names: Names) -> Name:
@@ -225,9 +212,15 @@ def without_unit(quantity: Quantity, found: Iterable[str]) -> list[str]:
     return [next((text.removesuffix(end) for end in endings if text.endswith(end)), text) for text in found]
 
 
-def counts(numbers: Iterable[float]) -> list[str]:
-    """Numbers of people."""
-    return [count(number) for number in numbers]
+def counts(numbers: Iterable[float | None]) -> list[str]:
+    """Numbers of people; where nobody can be told from another, that is said."""
+    return ["not known" if number is None else count(number) for number in numbers]
+
+
+def total(numbers: Iterable[float | None]) -> float | None:
+    """All people of some groups, if it is known of each."""
+    found = list(numbers)
+    return None if None in found else sum(number or 0.0 for number in found)
 
 
 def ends(intervals: Iterable[Content]) -> list[tuple[float | None, float | None]]:
@@ -269,7 +262,8 @@ def _flow(table: Sequence[Sequence[float]], decisions: Sequence[Name]) -> str:
         if a != d and number > 1e-6
     ]
     moves.sort(key=lambda flow: (-flow[0], flow[1], flow[2]))
-    parts = [f"{count(number)} from {decisions[a]} to {decisions[d]}" for number, a, d in moves[:FLOWS]]
+    called = [isolated(str(decision)) for decision in decisions]
+    parts = [f"{count(number)} from {called[a]} to {called[d]}" for number, a, d in moves[:FLOWS]]
     rest = sum(number for number, _, _ in moves[FLOWS:])
     return (
         ", ".join(parts + ([f"{count(rest)} in other ways"] if rest else [])) or "nobody is decided otherwise"

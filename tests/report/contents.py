@@ -39,6 +39,7 @@ def component(name, unit="$", step=100.0, **more):
         "has_gap": True,
         "asked": 0.0,
         "closed": True,
+        "complement": False,
     } | more
 
 
@@ -218,6 +219,9 @@ class Choice:
             "moves": [self.moves(z, t) for z in range(n)],
             "changed": [150 * (1 - t)] * n,
             "lots": [11.5 * (1 - t)] * n,
+            "better": [0.0 if self.verdict == "takes" else 40 * (1 - t) * z for z in range(n)],
+            "worse": [109 * (1 - t)] * n,
+            "price": None if i == 0 or today else (2.7e-7 if self.accuracy else 1e-4),
             "steps": [[[0.0, 0.5 + 0.06 * (1 - t), 0.0], [0.5 + 0.06 * (1 - t), 1.0, 1.0]] for _ in range(n)]
             if self.scores
             else None,

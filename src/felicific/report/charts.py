@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
 from felicific._audit.quantity import FACTORS, POINTS, SHARE, Quantity
@@ -22,9 +22,9 @@ LETTER = 7.2
 
 
 def nice(width: float) -> float:
-    """The least of 1, 2, 2.5 and 5 times a power of ten that is at least ``width``."""
+    """The least of 1, 2 and 5 times a power of ten that is at least ``width``."""
     power = 10.0 ** math.floor(math.log10(width))
-    return next(float(f"{m * power:.12g}") for m in (1, 2, 2.5, 5, 10) if m * power >= width * (1 - 1e-9))
+    return next(float(f"{m * power:.12g}") for m in (1, 2, 5, 10) if m * power >= width * (1 - 1e-9))
 
 
 class Tick(NamedTuple):
@@ -70,7 +70,7 @@ class Scale:
         return f"{otherwise if number is None else self.at(number):.1f}%"
 
     def span(self, interval: dict[str, Any]) -> tuple[str, str]:
-        """Both ends of an interval; an end that is not known is the edge, and an interval of which nothing is known no line."""
+        """Both ends of an interval: an end that is not known is the edge; if neither is, there is no line."""
         low, high, estimate = interval["low"], interval["high"], interval["estimate"]
         if low is None and high is None:
             return self.across(estimate), self.across(estimate)
@@ -116,8 +116,7 @@ def _points(xs: Sequence[float], ys: Sequence[float], steps: bool) -> str:
     parts = [f"{x:.1f} {y:.1f}" for x, y in pairs]
     if steps:
         parts = parts[:1] + [
-            f"{x:.1f} {before:.1f}L{x:.1f} {y:.1f}"
-            for (_, before), (x, y) in zip(pairs, pairs[1:], strict=False)
+            f"{x:.1f} {before:.1f}L{x:.1f} {y:.1f}" for (_, before), (x, y) in pairwise(pairs)
         ]
     return "L".join(parts)
 

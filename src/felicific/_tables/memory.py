@@ -10,7 +10,7 @@ import difflib
 import importlib
 import math
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import repeat
@@ -318,9 +318,13 @@ def take_column(table: Table, name: Hashable, purpose: str) -> Array:
     return as_vector(column.toarray() if hasattr(column, "tocsr") else column, purpose)
 
 
-def all_columns(table: Table, purpose: str) -> list[tuple[Any, Array]]:
-    """Every column by its name, as :func:`take_column` takes it."""
-    return [(name, take_column(table, name, purpose)) for name in column_names(table)]
+def all_columns(table: Table, purpose: str) -> Iterator[tuple[Any, Array]]:
+    """Every column of a table with names, as :func:`take_column` takes it."""
+    if is_mapping(table):
+        yield from ((name, as_vector(values, purpose)) for name, values in table.items())
+        return
+    frame = _eager(table)
+    yield from ((name, as_vector(_exact_values(frame.get_column(name)), purpose)) for name in frame.columns)
 
 
 def _exact_values(series: Any) -> Array:

@@ -12,7 +12,15 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from felicific._people.people import People
-from felicific._tables.memory import EXACT, all_columns, as_vector, count_rows, in_utc, is_frame, is_null
+from felicific._tables.memory import (
+    EXACT,
+    all_columns,
+    as_vector,
+    count_rows,
+    in_utc,
+    is_frame,
+    is_null,
+)
 from felicific._typing import Array, Floats, Table
 
 #: What every column holds, by its name: those of x begin with "x", and then there are group, y, weight and cluster.
@@ -20,6 +28,9 @@ Digests: TypeAlias = dict[str, bytes]
 
 #: Of whole numbers that floats round, what they leave out.
 LOST = 2048
+
+#: What stands between two texts.
+BETWEEN = "\x1f"
 
 #: What a value of a column of mixed types is.
 MISSING, TEXT, NUMBER, OTHER = range(4)
@@ -117,20 +128,36 @@ def _parts(column: Array) -> Iterator[bytes | Array]:
     if kind in "mM":
         return _times(column)
     values = column.tolist()
-    if set(map(type, values)) == {str}:
+    if all_text(values):
         return _texts(values)
     values = [_plain(value) for value in values]
-    kinds = set(map(type, values))
-    if kinds == {str}:
-        return _texts(values)
-    kinds -= {NoneType}
-    if kinds <= {bool, int, float} and not any(_too_large(value) for value in values):
+    kinds = set(map(type, values)) - {NoneType}
+    if kinds <= {bool, int, float} and not any(map(_too_large, values)):
         return _numbers(_floats(values), np.array([_lost(value) for value in values], dtype=np.float64))
     if all(issubclass(one, date) for one in kinds):
         return _times(np.array([_moment(value) for value in values], dtype="M8[us]"))
     if all(issubclass(one, timedelta) for one in kinds):
         return _times(np.array(values, dtype="m8[us]"))
     return _mixed(values)
+
+
+def as_numbers(values: Array) -> Array:
+    """Numbers, some perhaps missing, that are kept as objects, as floats; other objects with None for a missing one."""
+    if values.dtype.kind != "O" or all_text(values.tolist()):
+        return values
+    plain = [_plain(value) for value in values.tolist()]
+    if set(map(type, plain)) <= {bool, int, float, NoneType} and not any(map(_too_large, plain)):
+        return _floats(plain)
+    return np.array([*plain, None], dtype=object)[:-1]
+
+
+def all_text(values: list[Any]) -> bool:
+    """Whether all of these are text; Python joins nothing else, which is the quickest way to ask."""
+    try:
+        "".join(values)
+    except TypeError:
+        return False
+    return True
 
 
 def _plain(value: Any) -> Any:
@@ -184,10 +211,13 @@ def _times(values: Array) -> Iterator[bytes | Array]:
 
 
 def _texts(values: list[str]) -> Iterator[bytes | Array]:
-    """Text, with how long each is, so that nothing moves from one to the next."""
-    yield b"texts %d\n" % len(values)
-    yield np.fromiter(map(len, values), np.int64, len(values))
-    yield "".join(values).encode("utf-8", "surrogatepass")
+    """Text, with what is between two of them; with how long each is, where that is a part of some too."""
+    joined = BETWEEN.join(values)
+    unclear = joined.count(BETWEEN) >= len(values)
+    yield b"texts %d %d\n" % (len(values), unclear)
+    if unclear:
+        yield np.fromiter(map(len, values), np.int64, len(values))
+    yield joined.encode("utf-8", "surrogatepass")
 
 
 def _mixed(values: list[Any]) -> Iterator[bytes | Array]:

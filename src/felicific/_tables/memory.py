@@ -10,7 +10,7 @@ import difflib
 import importlib
 import math
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import repeat
@@ -281,7 +281,8 @@ def check_columns(table: Table, names: Iterable[Hashable], purpose: str) -> None
 
 def refuse_missing_columns(known: list[Any], names: Iterable[Hashable], purpose: str) -> None:
     """Raise if some names are not known, naming them and the nearest ones that are."""
-    missing: list[Any] = [name for name in names if name not in known]
+    held = set(known)
+    missing: list[Any] = [name for name in names if name not in held]
     if not missing:
         return
     near = nearest(str(missing[0]), [name for name in known if isinstance(name, str)])
@@ -318,13 +319,20 @@ def take_column(table: Table, name: Hashable, purpose: str) -> Array:
     return as_vector(column.toarray() if hasattr(column, "tocsr") else column, purpose)
 
 
-def all_columns(table: Table, purpose: str) -> Iterator[tuple[Any, Array]]:
+def all_columns(table: Table, purpose: str) -> list[tuple[Any, Array]]:
     """Every column of a table with names, as :func:`take_column` takes it."""
+    return list(zip(column_names(table), take_columns(table, column_names(table), purpose), strict=True))
+
+
+def take_columns(table: Table, names: Sequence[Hashable], purpose: str) -> list[Array]:
+    """Some columns, as :func:`take_column` takes each."""
+    check_columns(table, names, purpose)
     if is_mapping(table):
-        yield from ((name, as_vector(values, purpose)) for name, values in table.items())
-        return
+        return [as_vector(table[name], purpose) for name in names]
+    if not is_frame(table):
+        return [take_column(table, name, purpose) for name in names]
     frame = _eager(table)
-    yield from ((name, as_vector(_exact_values(frame.get_column(name)), purpose)) for name in frame.columns)
+    return [as_vector(_exact_values(frame.get_column(name)), purpose) for name in names]
 
 
 def _exact_values(series: Any) -> Array:

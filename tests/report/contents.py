@@ -39,6 +39,7 @@ def component(name, unit="$", step=100.0, **more):
         "has_gap": True,
         "asked": 0.0,
         "closed": True,
+        "complement": False,
     } | more
 
 
@@ -218,15 +219,14 @@ class Choice:
             "moves": [self.moves(z, t) for z in range(n)],
             "changed": [150 * (1 - t)] * n,
             "lots": [11.5 * (1 - t)] * n,
-            "steps": [
-                [[0.0, 0.5 + 0.06 * (1 - t), 0.0], [0.5 + 0.06 * (1 - t), 1.0, 1.0]] for _ in range(n)
-            ]
+            "better": [0.0 if self.verdict == "takes" else 40 * (1 - t) * z for z in range(n)],
+            "worse": [109 * (1 - t)] * n,
+            "price": None if i == 0 or today else (2.7e-7 if self.accuracy else 1e-4),
+            "steps": [[[0.0, 0.5 + 0.06 * (1 - t), 0.0], [0.5 + 0.06 * (1 - t), 1.0, 1.0]] for _ in range(n)]
             if self.scores
             else None,
             "up": [[0.0] * 60 for _ in range(n)] if self.scores else None,
-            "down": [
-                [40.0 if 30 <= b < 30 + 4 * (1 - t) else 0.0 for b in range(60)] for _ in range(n)
-            ]
+            "down": [[40.0 if 30 <= b < 30 + 4 * (1 - t) else 0.0 for b in range(60)] for _ in range(n)]
             if self.scores
             else None,
             "person": None
@@ -277,7 +277,10 @@ class Choice:
     def moves(self, z, t):
         n = len(self.decisions)
         return [
-            [self.people[z] / n - 109 * (1 - t) if a == d else 109 * (1 - t) if d < a else 0.0 for d in range(n)]
+            [
+                self.people[z] / n - 109 * (1 - t) if a == d else 109 * (1 - t) if d < a else 0.0
+                for d in range(n)
+            ]
             for a in range(n)
         ]
 
@@ -290,7 +293,9 @@ class Choice:
             "reason": reason,
             "headline": headline,
             "sentence": f"The gap goes from $18,600 to $11,400, aimed at {tau:,.0f}. Per person: Female -$9,400.",
-            "remedy": "" if today else "To close it without taking, fit again with Floor('funding', at_least=\"today\").",
+            "remedy": ""
+            if today
+            else "To close it without taking, fit again with Floor('funding', at_least=\"today\").",
             "flags": [
                 {"kind": name, "level": FLAGS[name][0], "name": FLAGS[name][1], "sentence": FLAGS[name][2]}
                 for name in flags

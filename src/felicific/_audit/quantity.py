@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from felicific._audit.names import clean
 from felicific._problem.happiness import CURRENCIES
 
 SPACE = "\N{NO-BREAK SPACE}"
@@ -22,6 +23,9 @@ JOINER = "\N{WORD JOINER}"
 SHARE, POINTS, PER_THOUSAND = "share", "difference of shares", "wrong decisions in 1,000"
 FACTORS = {SHARE: 100.0, POINTS: 100.0, PER_THOUSAND: 1000.0}
 SUFFIXES = {SHARE: "%", POINTS: "points"}
+
+#: Longest unit that is shown whole.
+UNIT = 28
 
 #: Large numbers in words, where nothing below a thousand is known of them.
 LARGE = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
@@ -78,7 +82,7 @@ class Quantity:
         cls, unit: str, half_widths: Iterable[float | None], numbers: Iterable[float | None] = ()
     ) -> Quantity:
         """To the step that intervals of these half-widths deserve."""
-        return cls(unit, common_step(half_widths, numbers))
+        return cls(clean(unit, UNIT) if unit else "", common_step(half_widths, numbers))
 
     @property
     def difference(self) -> Quantity:

@@ -22,6 +22,7 @@ from textwrap import wrap
 from typing import Any
 
 from felicific._audit import words_of_verdicts as words
+from felicific._audit.names import END, ISOLATE
 from felicific._audit.quantity import JOINER, MINUS, SPACE, Quantity
 from felicific._audit.result import Audit, Interval, RequirementAudit, html_lines
 from felicific._problem.change import ROUNDING
@@ -98,7 +99,7 @@ class Verdict:
     def lines(self) -> list[str]:
         """The headline, the numbers and the flags that warn, in at most 80 columns."""
         width = max((len(name) for name, _ in self.numbers), default=0) + 3
-        found = [self.headline]
+        found = [plain_text(self.headline)]
         if not self.numbers:
             found += _wrapped(self.sentence, "  ")
         for name, text in self.numbers:
@@ -114,9 +115,13 @@ class Verdict:
         ) + html_lines(f"{flag.name}. {flag.sentence}" for flag in self.flags if flag.level > 1)
 
 
+#: Signs that not every terminal has, and what stands for them.
+PLAIN = str.maketrans({MINUS: "-", SPACE: " ", JOINER: "", ISOLATE: "", END: ""})
+
+
 def plain_text(text: str) -> str:
     """For a terminal: signs and spaces that every one of them has."""
-    return text.replace(MINUS, "-").replace(JOINER, "").replace(SPACE, " ")
+    return text.translate(PLAIN)
 
 
 def _wrapped(text: str, first: str, later: str = "    ") -> list[str]:

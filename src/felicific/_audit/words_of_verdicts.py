@@ -343,6 +343,10 @@ def audit_sentence(
     """The same with numbers."""
     sure = f"with {sureness(confidence)} confidence"
     shown = tested if tested else parts
+    if kind == "measured" and len(shown) == 1:  # the headline says how large it is
+        gap = shown[0].gap
+        assert gap is not None, "it has one"
+        return f"Of people like these it is {_gap_quantity(shown[0]).span(gap.low, gap.high)} {sure}."
     said = []
     for part in shown[:SPELLED]:
         assert part.gap is not None, "it has one"

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from felicific._audit.names import labels
-from felicific._audit.quantity import Quantity
+from felicific._audit.quantity import SHARE, Quantity
 from felicific._audit.result import Interval, interval_to_dict
 from felicific._audit.verdict import told_once
 from felicific._fit.assessment import Assessment
@@ -42,11 +42,12 @@ def measured_also(assessment: Assessment, also: Any) -> tuple[list[dict[str, Any
         if part.gap is None or gap is None or change is None:
             continue
         halves = [(one.high - one.low) / 2.0 for one in (part.gap, gap, change)]
+        unit = part.component.unit or (SHARE if problem.happiness[j].rate else "")
         found.append(
             {
                 "name": names[j],
-                "unit": part.component.unit,
-                "step": Quantity.of(part.component.unit, halves, [part.gap.estimate, gap.estimate]).step,
+                "unit": unit,
+                "step": Quantity.of(unit, halves, [part.gap.estimate, gap.estimate]).step,
                 "today": _limits(part.gap),
                 "then": _limits(gap),
                 "change": _limits(change),

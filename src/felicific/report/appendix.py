@@ -7,10 +7,14 @@ from typing import Any
 
 from felicific._audit.names import clean, labels, listed
 from felicific._audit.quantity import SHARE, Quantity, count, percent
-from felicific.report.words import TWO_WORDS, Content, Name, Names, Places, counts, named, spans, texts
+from felicific.report.places import Places
+from felicific.report.words import TWO_WORDS, Content, Name, Names, counts, named, spans, texts, total
 
 #: How ratios are written, and of how many groups at most besides the highest.
 RATIO, FURTHEST = Quantity("", 0.001), 12
+
+#: Gaps in one table of positions.
+IN_A_TABLE = 3
 
 #: How shares of people are written.
 PEOPLE = Quantity(SHARE, 0.001)
@@ -26,37 +30,53 @@ def said(content: Content, text: str, longest: int = 600) -> str:
     return clean(text, longest)
 
 
-def position_rows(content: Content, names: Names, places: Places) -> list[dict[str, Any]]:
-    """All positions, for those who cannot move a slider."""
-    positions, own = content["positions"], names.own
-    gaps = [texts(names.quantities[j], [p["components"][j]["gap"]["estimate"] for p in positions]) for j in own]
-    most = [texts(names.quantities[j], [p["components"][j]["bound"] for p in positions]) for j in own]
+def position_tables(content: Content, names: Names, places: Places) -> list[dict[str, Any]]:
+    """All positions, for those who cannot move a slider: one table, and further ones if there are many gaps."""
+    positions, tables = content["positions"], []
+    chunks = [names.alone[i : i + IN_A_TABLE] for i in range(0, len(names.alone), IN_A_TABLE)] or [[]]
+    rows = _position_rows(content, names, places)
+    for columns in chunks:
+        found = [
+            [texts(names.quantities[j], numbers) for numbers in _gaps_and_bounds(positions, j)]
+            for j in columns
+        ]
+        gaps = [
+            [(gap[i], "none" if bound[i] == "unknown" else bound[i]) for gap, bound in found]
+            for i in range(len(positions))
+        ]
+        tables.append(
+            {"columns": columns, "rows": [row | {"gaps": own} for row, own in zip(rows, gaps, strict=True)]}
+        )
+    return tables
+
+
+def _gaps_and_bounds(positions: list[Content], j: int) -> tuple[list[float | None], list[float | None]]:
+    parts = [place["components"][j] for place in positions]
+    return [part["gap"]["estimate"] for part in parts], [part["bound"] for part in parts]
+
+
+def _position_rows(content: Content, names: Names, places: Places) -> list[dict[str, Any]]:
+    """What is said of every position besides its gaps."""
+    positions = content["positions"]
     costs = names.cost_texts([place["cost_today"]["estimate"] for place in positions])
     goods = names.goods([place["loss"] for place in positions])
     changed = counts([sum(place["changed"]) for place in positions])
-    j = names.shown[0] if names.shown else None
-    rows = []
-    for i, place in enumerate(positions):
-        means = [] if j is None else place["components"][j]["means"]
-        rows.append(
-            {
-                "at": f"{places.short[i]} {places.after[i]}".strip(),
-                "names": ", ".join(name for name in place["names"] if not place["today"] or name != "today"),
-                "kind": place["verdict"]["kind"],
-                "verdict": TWO_WORDS[place["verdict"]["kind"]],
-                "gaps": [
-                    (gap[i], f"≤ {bound[i]}" if bound[i] != "unknown" else "")
-                    for gap, bound in zip(gaps, most, strict=True)
-                ],
-                "cost": costs[i],
-                "good": goods[i],
-                "changed": changed[i],
-                "gain": count(sum(mean["gain"] or 0.0 for mean in means)),
-                "lose": count(sum(mean["lose"] or 0.0 for mean in means)),
-                "proposed": place["proposed"],
-            }
-        )
-    return rows
+    touched = {way: counts([total(place[way]) for place in positions]) for way in ("better", "worse")}
+    return [
+        {
+            "at": f"{places.short[i]} {places.after[i]}".strip(),
+            "names": ", ".join(name for name in place["names"] if name != "today"),
+            "kind": place["verdict"]["kind"],
+            "verdict": TWO_WORDS[place["verdict"]["kind"]],
+            "cost": costs[i],
+            "good": goods[i],
+            "changed": changed[i],
+            "gain": touched["better"][i],
+            "lose": touched["worse"][i],
+            "proposed": place["proposed"],
+        }
+        for i, place in enumerate(positions)
+    ]
 
 
 def measures(content: Content, names: Names) -> list[dict[str, Any]]:
@@ -64,7 +84,11 @@ def measures(content: Content, names: Names) -> list[dict[str, Any]]:
     return [
         {
             "name": name,
-            "unit": "a share, in per cent" if part["unit"] == SHARE else clean(part["unit"], 28) if part["unit"] else "",
+            "unit": "a share, in per cent"
+            if part["unit"] == SHARE
+            else clean(part["unit"], 28)
+            if part["unit"]
+            else "",
             "words": clean(part["words"], 400) if part["words"] not in ("", part["name"]) else "",
             "among": clean(part["among"], 200) if part["among"] else "",
         }
@@ -136,15 +160,18 @@ def _ratio_span(row: Content) -> str:
     return RATIO.span(row["low"], row["high"]) if known else RATIO.span(None, None)
 
 
-def points(content: Content, names: Names) -> list[list[str]]:
+def points(content: Content, names: Names) -> dict[str, Any] | None:
     """Today, the best without requirements, and what is proposed: what is aimed at, the gaps, and who is changed."""
     found = [content["points"].get(name) for name in POINTS]
     if None in found:
-        return []
+        return None
+    rows: list[tuple[Any, list[str]]] = [(names.aim, names.goods([point["loss"] for point in found]))]
+    for j in names.alone:
+        gaps = texts(names.quantities[j], [point["gaps"][j] for point in found])
+        rows.append((f"gap in {names.components[j]}", gaps))
     moved = ["not known" if not point["changed"] else _least_and_most(point["changed"]) for point in found]
-    gaps = [texts(names.quantities[j], [point["gaps"][j] for point in found]) for j in names.own]
-    columns = [[*POINTS.values()], names.goods([point["loss"] for point in found]), *gaps, moved]
-    return [list(row) for row in zip(*columns, strict=True)]
+    rows.append(("decided otherwise than today, in the groups", moved))
+    return {"heads": [*POINTS.values()], "rows": rows}
 
 
 def _least_and_most(shares: list[float | None]) -> str:
@@ -152,16 +179,28 @@ def _least_and_most(shares: list[float | None]) -> str:
     return spans(PEOPLE, [(min(known), max(known))])[0] if known else "not known"
 
 
-def losers(content: Content, names: Names) -> list[list[str]]:
+def losers(content: Content, names: Names) -> dict[str, Any] | None:
     """Who would lose less, and what it costs: at most so many of each group, the loss, and the share of each."""
-    found = []
-    for i, row in enumerate(content["losers"]):
-        limit = PEOPLE(row["at_most"])
-        who = "as proposed" if i == 0 else f"at most {limit} of each group" if row["at_most"] else "nobody"
-        reached = row["loss"] is not None
-        cells = texts(PEOPLE, row["loses"]) if reached else [""] * len(names.groups)
-        found.append([who, names.goods([row["loss"]])[0] if reached else "out of reach", *cells])
-    return found
+    found = content["losers"]
+    if not found:
+        return None
+    reached = [row["loss"] is not None for row in found]
+    columns = [
+        texts(PEOPLE, row["loses"]) if known else [""] * len(names.groups)
+        for row, known in zip(found, reached, strict=True)
+    ]
+    limits = texts(PEOPLE, [row["at_most"] for row in found])
+    return {
+        "heads": [
+            "as proposed" if i == 0 else f"at most {limits[i]} of each group" if row["at_most"] else "nobody"
+            for i, row in enumerate(found)
+        ],
+        "goods": [
+            names.goods([row["loss"]])[0] if known else "out of reach"
+            for row, known in zip(found, reached, strict=True)
+        ],
+        "rows": list(zip(names.groups, zip(*columns, strict=True), strict=True)),
+    }
 
 
 def unlabelled(content: Content) -> dict[str, Any] | None:
@@ -181,7 +220,11 @@ def unlabelled(content: Content) -> dict[str, Any] | None:
             *(known[part] for part in ("share", "seen", "imputed", "standing", "effective")), strict=True
         )
     ]
-    worst = f"Numbers that look at the label are the worst case {known['condition']}." if known["condition"] else ""
+    worst = (
+        f"Numbers that look at the label are the worst case {known['condition']}."
+        if known["condition"]
+        else ""
+    )
     return {
         "label": Name(clean(str(known["label"]))),
         "heads": [
@@ -192,28 +235,21 @@ def unlabelled(content: Content) -> dict[str, Any] | None:
             "as good as so many labels",
         ],
         "rows": list(zip(named(known["groups"]), rows, strict=True)),
-        "lines": [f"{known['source']}.", *([worst] if worst else []), *(clean(t, 400) for t in known["cautions"])],
+        "lines": [
+            f"{known['source']}.",
+            *([worst] if worst else []),
+            *(clean(t, 400) for t in known["cautions"]),
+        ],
     }
 
 
 def methods(content: Content) -> list[str]:
     """How it was measured: what the content says, and of the policies where they were fitted."""
     found = [said(content, text) for text in content["methods"]]
-    found += [f"Of the policies where they were fitted: {said(content, text)}" for text in content["premises"]]
+    found += [
+        f"Of the policies where they were fitted: {said(content, text)}" for text in content["premises"]
+    ]
     outlook = content["outlook"]
     if outlook:
         found.append(f"The proposed policy: {said(content, outlook[0].lower() + outlook[1:])}")
     return found
-
-
-def caveats(content: Content) -> list[str]:
-    """What to beware of, each once."""
-    found, certificate = [said(content, text) for text in content["caveats"]], content["certificate"]
-    if certificate is not None and certificate["basis"] == "none":
-        found.append(f"The policy carries no certificate. {said(content, certificate['sentence'])}")
-    if certificate is not None and certificate.get("large_samples"):
-        found.append(
-            "The certificate holds by large samples: where rare people have much larger values than any in the "
-            "sample, it may not."
-        )
-    return list(dict.fromkeys(found))

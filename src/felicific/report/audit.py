@@ -23,7 +23,9 @@ def audit_view(content: Content) -> dict[str, Any]:
         "kicker": kicker_of(content, "Fairness audit"),
         "people": count(sum(group["people"] for group in content["groups"])),
         "verdict": verdict,
-        "flag_rows": [[flag[part] for part in ("level", "kind", "name", "sentence")] for flag in verdict["flags"]],
+        "flag_rows": [
+            [flag[part] for part in ("level", "kind", "name", "sentence")] for flag in verdict["flags"]
+        ],
         "lanes_of": [_lanes(content, names, j) for j in (*names.shown, *aside)],
         "folded": [_lanes(content, names, j) for j in names.folded],
         "bounds": any("bounds" in mean for part in parts for mean in part["means"]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
 from felicific._audit.quantity import FACTORS, POINTS, SHARE, Quantity
@@ -22,9 +22,9 @@ LETTER = 7.2
 
 
 def nice(width: float) -> float:
-    """The least of 1, 2, 2.5 and 5 times a power of ten that is at least ``width``."""
+    """The least of 1, 2 and 5 times a power of ten that is at least ``width``."""
     power = 10.0 ** math.floor(math.log10(width))
-    return next(float(f"{m * power:.12g}") for m in (1, 2, 2.5, 5, 10) if m * power >= width * (1 - 1e-9))
+    return next(float(f"{m * power:.12g}") for m in (1, 2, 5, 10) if m * power >= width * (1 - 1e-9))
 
 
 class Tick(NamedTuple):
@@ -70,7 +70,7 @@ class Scale:
         return f"{otherwise if number is None else self.at(number):.1f}%"
 
     def span(self, interval: dict[str, Any]) -> tuple[str, str]:
-        """Both ends of an interval; an end that is not known is the edge, and an interval of which nothing is known no line."""
+        """Both ends of an interval: an end that is not known is the edge; if neither is, there is no line."""
         low, high, estimate = interval["low"], interval["high"], interval["estimate"]
         if low is None and high is None:
             return self.across(estimate), self.across(estimate)
@@ -116,8 +116,7 @@ def _points(xs: Sequence[float], ys: Sequence[float], steps: bool) -> str:
     parts = [f"{x:.1f} {y:.1f}" for x, y in pairs]
     if steps:
         parts = parts[:1] + [
-            f"{x:.1f} {before:.1f}L{x:.1f} {y:.1f}"
-            for (_, before), (x, y) in zip(pairs, pairs[1:], strict=False)
+            f"{x:.1f} {before:.1f}L{x:.1f} {y:.1f}" for (_, before), (x, y) in pairwise(pairs)
         ]
     return "L".join(parts)
 
@@ -144,9 +143,12 @@ def bars_path(people: Sequence[float], most: float) -> str:
     """Bins of a histogram, as high as the square root of their people, so that few can be seen."""
     heights = [round(96 * math.sqrt(number / most)) if most and number > 0 else 0 for number in people]
     # A bin of few people among very many is still one that can be seen.
-    heights = [max(height, 3) if number > 0.5 else height for height, number in zip(heights, people, strict=True)]
+    heights = [
+        max(height, 3) if number > 0.5 else height for height, number in zip(heights, people, strict=True)
+    ]
     return "".join(
-        f"M{start} 100V{'h1V'.join(str(100 - height) for height in run)}h1V100z" for start, run in _runs(heights)
+        f"M{start} 100V{'h1V'.join(str(100 - height) for height in run)}h1V100z"
+        for start, run in _runs(heights)
     )
 
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
-from felicific._audit.names import clean
+from felicific._audit.names import clean, isolated
 from felicific._audit.quantity import SHARE, Quantity, count, percent
 from felicific._problem.happiness import CURRENCIES
 from felicific.report.charts import Scale, band_path, label_width, line_path
+from felicific.report.effects import gaps_then
+from felicific.report.places import Places
 from felicific.report.slider import Moving, strip, track
-from felicific.report.words import TWO_WORDS, Content, Names, Places, confidence_text, ends, spans, texts
+from felicific.report.words import TWO_WORDS, Content, Names, confidence_text, ends, spans, texts
 
 
 def choice(content: Content, names: Names, places: Places, moving: Moving) -> dict[str, Any]:
     """Panels of the cost and of every gap that is shown, all against today, with a mark where the slider stands."""
     positions = content["positions"]
-    at = [2 + 96 * x for x in track(positions)]
+    # A mark at either end is not cut.
+    at = [3 + 94 * x for x in track(positions)]
     moving.add("cursor", [f"{x:.2f}%" for x in at])
     factor = names.cost_factor
     cost = _panel(
@@ -29,12 +33,12 @@ def choice(content: Content, names: Names, places: Places, moving: Moving) -> di
         [_limits(place["every"] and place["every"]["cost"], factor) for place in positions],
         at,
     )
-    kinds = {place["verdict"]["kind"] for place in positions}
+    kinds = dict.fromkeys(place["verdict"]["kind"] for place in positions)
     return {
         "panels": [cost, *(_gap_panel(content, names, moving, j, at) for j in names.shown)],
         "strip": strip(positions, track(positions)),
-        "kinds": [(kind, words) for kind, words in TWO_WORDS.items() if kind in kinds],
-        "ends": [places.short[0], places.short[-1]] if len(positions) > 1 else places.short,
+        "kinds": [(kind, TWO_WORDS[kind]) for kind in kinds],
+        "ends": [places.short[0], places.last],
         "banded": any(place["every"] is not None for place in positions),
         "notes": _notes(content, names, places),
     }
@@ -50,14 +54,12 @@ def _limits(pair: Sequence[float | None] | None, factor: float) -> list[float] |
     return [pair[0] * factor, pair[1] * factor]
 
 
-def _gap_panel(
-    content: Content, names: Names, moving: Moving, j: int, at: Sequence[float]
-) -> dict[str, Any]:
+def _gap_panel(content: Content, names: Names, moving: Moving, j: int, at: Sequence[float]) -> dict[str, Any]:
     """The gap of one component against today; a unit that follows numbers stands in the title instead."""
     quantity, positions = names.quantities[j], content["positions"]
     factor = 100.0 if quantity.unit == SHARE else 1.0
     unit = quantity.unit if quantity.unit in CURRENCIES else ""
-    what = "" if len(names.shown) == 1 else f" in {names.components[j]}"
+    what = "" if len(names.shown) == 1 else f" in {isolated(str(names.components[j]))}"
     named = "points" if quantity.unit == SHARE else "" if unit else quantity.unit
     return _panel(
         content,
@@ -88,7 +90,9 @@ def _panel(
     on = [i for i, place in enumerate(content["positions"]) if not place["today"] and values[i] is not None]
     steps = not content.get("mixes", True)
     drawn = [None if limits[i] is None else [100.0 - scale.at(end) for end in limits[i] or ()] for i in on]
-    ticks = [(round(100.0 - tick.place, 2), tick.text, tick.zero) for tick in scale.ticks(quantity, change=True)]
+    ticks = [
+        (round(100.0 - tick.place, 2), tick.text, tick.zero) for tick in scale.ticks(quantity, change=True)
+    ]
     moving.add(f"mark-{key}", [f"{y:.2f}%" for y in ys])
     zero = 100.0 - scale.at(0.0)
     return {
@@ -108,7 +112,9 @@ def _notes(content: Content, names: Names, places: Places) -> list[str]:
     if not any(place["every"] for place in content["positions"]):
         found.append("There is no band: it is not known what holds at all positions at once.")
         if not content["policy"]["randomize"]:
-            found[-1] = "There is no band: rounded decisions are no mixtures, so nothing holds at all positions at once."
+            found[-1] = (
+                "There is no band: rounded decisions are no mixtures, so nothing holds at all positions at once."
+            )
     fitted = [
         f"{quantity(there)}; among these it is {quantity(here)}"
         for j in names.shown
@@ -117,7 +123,7 @@ def _notes(content: Content, names: Names, places: Places) -> list[str]:
     ]
     if fitted and len(names.shown) == 1:
         found.append(
-            f"Among the people that the policies were fitted to, today’s gap is {fitted[0]}. So a gap aimed at is not "
+            f"Among the people that the policies were fitted to, today's gap is {fitted[0]}. So a gap aimed at is not "
             "the gap found."
         )
     return found
@@ -136,9 +142,11 @@ def promise(content: Content, names: Names, moving: Moving) -> dict[str, Any]:
     moving.add(
         "interval-for",
         [
-            "people like these, at a position chosen before looking"
+            "people like these, decided as today"
+            if place["today"]
+            else "people like these, at a position chosen before looking"
             if place["proposed"]
-            else "people like these, had this position been chosen before looking"
+            else "people like these, all positions at once"
             for place in positions
         ],
     )
@@ -158,17 +166,24 @@ def promise(content: Content, names: Names, moving: Moving) -> dict[str, Any]:
 def _stated(content: Content, names: Names, moving: Moving, j: int) -> None:
     """What is found, with its interval and its band."""
     quantity = names.quantities[j]
-    gaps = [place["components"][j]["gap"] for place in content["positions"]]
+    gaps = gaps_then(content, j)
     bounds = [place["components"][j]["bound"] for place in content["positions"]]
     moving.add(f"found-{j}", texts(quantity, [gap["estimate"] for gap in gaps]))
     moving.add(f"interval-{j}", spans(quantity, ends(gaps)))
     moving.add(
         f"band-{j}",
         [
-            f"at most {text}" if bound is not None else "none at today’s" if place["today"] else "none"
+            f"at most {text}" if bound is not None else "none at today's" if place["today"] else "none"
             for place, bound, text in zip(content["positions"], bounds, texts(quantity, bounds), strict=True)
         ],
     )
+
+
+def _bound(quantity: Quantity, number: float) -> str:
+    """A bound as somebody gave it; one that was computed is rounded up, since it is to hold."""
+    if float(f"{number:.4g}") == number:
+        return quantity.given(number)
+    return quantity(math.ceil(number / quantity.step) * quantity.step)
 
 
 def _certificate(content: Content, names: Names, moving: Moving) -> dict[str, Any] | None:
@@ -188,7 +203,7 @@ def _certificate(content: Content, names: Names, moving: Moving) -> dict[str, An
     parts = content["components"]
     return {
         "gaps": {
-            j: f"at most {names.quantities[j].given(gap)}"
+            j: f"at most {_bound(names.quantities[j], gap)}"
             if (gap := found["gaps"].get(parts[j]["name"])) is not None
             else "nothing"
             for j in names.own

@@ -7,11 +7,15 @@ from typing import Any
 from felicific._audit.names import isolated, listed
 from felicific._audit.quantity import count, percent
 from felicific.report.charts import bars_path, stairs_path
+from felicific.report.effects import by_today
 from felicific.report.slider import Moving
 from felicific.report.words import Content, Names, counts, flows
 
 #: Decisions up to which the moves of a group are shown as a table.
 TABLE = 6
+
+#: What stands before people who move, besides their colour.
+ARROWS = {"same": "", "moves": "", "gains": "▲ ", "loses": "▼ "}
 
 #: Height of a lane, and of one where there are more than so many groups.
 HIGH, LOW, MANY = 92, 58, 4
@@ -40,6 +44,11 @@ def decided(content: Content, names: Names, moving: Moving) -> dict[str, Any]:
     }
 
 
+def _order(content: Content, names: Names) -> list[int]:
+    """Groups as they stand above, from the highest mean to the lowest."""
+    return by_today(content, names.shown[0]) if names.shown else list(range(len(names.groups)))
+
+
 def _boundary(content: Content) -> str | None:
     boundary = content["policy"]["boundary"]
     return None if boundary is None else f"{100 * min(max(boundary, 0.0), 1.0):.2f}%"
@@ -48,32 +57,45 @@ def _boundary(content: Content) -> str | None:
 def _lanes(content: Content, names: Names, moving: Moving) -> list[dict[str, Any]]:
     """For every group how many have which score, who is decided otherwise, and the chance."""
     lanes, positions = [], content["positions"]
-    for z, group in enumerate(content["groups"]):
+    for z in _order(content, names):
+        group = content["groups"][z]
         most, key = max(group["scores"], default=0.0), f"policy-{z}"
         for name in ("up", "down"):
             moving.add(f"{key}-{name}", [bars_path(place[name][z], most) for place in positions])
         moving.add(f"{key}-chance", [stairs_path(place["steps"][z]) for place in positions])
         lanes.append(
-            {"name": names.groups[z], "key": key, "flow": f"flow-{z}", "people": bars_path(group["scores"], most)}
+            {
+                "name": names.groups[z],
+                "key": key,
+                "flow": f"flow-{z}",
+                "people": bars_path(group["scores"], most),
+            }
         )
     return lanes
 
 
 def _tables(content: Content, names: Names, moving: Moving) -> list[dict[str, Any]]:
     """Where there is no line of scores: people of every group by today's decision and by that of then."""
-    found, good, n = [], content["favourable"], len(names.decisions)
-    for z, group in enumerate(names.groups):
+    found, good, many = [], content["favourable"], len(names.decisions)
+    for z in _order(content, names):
         rows = []
-        for a in range(n if n <= TABLE else 0):
+        for a in range(many if many <= TABLE else 0):
             cells = []
-            for d in range(n):
-                key = f"move-{z}-{a}-{d}"
-                moving.add(key, counts([place["moves"][z][a][d] for place in content["positions"]]))
+            for d in range(many):
+                key, numbers = (
+                    f"move-{z}-{a}-{d}",
+                    [place["moves"][z][a][d] for place in content["positions"]],
+                )
                 way = "same" if a == d else "gains" if d == good else "loses" if a == good else "moves"
-                cells.append({"key": key, "way": way, "then": names.decisions[d]})
+                moving.add(
+                    key,
+                    [ARROWS[way] * (n > 0) + text for n, text in zip(numbers, counts(numbers), strict=True)],
+                )
+                moving.add(f"{key}-way", [f"n {way if n > 0 else 'same'}" for n in numbers])
+                cells.append({"key": key, "then": names.decisions[d]})
             rows.append({"today": names.decisions[a], "cells": cells})
         people = count(content["groups"][z]["people"])
-        found.append({"name": group, "people": people, "flow": f"flow-{z}", "rows": rows})
+        found.append({"name": names.groups[z], "people": people, "flow": f"flow-{z}", "rows": rows})
     return found
 
 
@@ -84,9 +106,12 @@ def _person(content: Content, names: Names, place: Content) -> str:
         return "Nobody is decided otherwise than today."
     if found is None:
         return "At this position there is no score at which many are decided otherwise."
-    group = isolated(str(names.groups[found["group"]]))
+    group, decisions = (
+        isolated(str(names.groups[found["group"]])),
+        [isolated(str(d)) for d in names.decisions],
+    )
     score = f"{found['low']:.2f} and {found['high']:.2f}"
-    text = f"Somebody in group {group} with a score between {score}: today {names.decisions[found['today']]}, "
+    text = f"Somebody in group {group} with a score between {score}: today {decisions[found['today']]}, "
     text += f"then {_then(content, names, found)}."
     other = found["other"]
     if other is not None:
@@ -104,6 +129,6 @@ def _person(content: Content, names: Names, place: Content) -> str:
 def _then(content: Content, names: Names, found: Content) -> str:
     """What is decided, or with which odds."""
     if found["then"] is not None:
-        return str(names.decisions[found["then"]])
-    good = names.decisions[content["favourable"]]
+        return isolated(str(names.decisions[found["then"]]))
+    good = isolated(str(names.decisions[content["favourable"]]))
     return f"{good} with a chance of {percent(found['chance'])}, by lot"

@@ -18,7 +18,9 @@ from felicific._fit.tryout import Tryout
 from felicific._frontier.frontier import Frontier
 from felicific._policy.policy import Policy
 from felicific.exceptions import DataError
-from felicific.report.content import Told, describe_audit, describe_choice
+from felicific.report.audited import describe_audit
+from felicific.report.content import describe_choice
+from felicific.report.told import Told
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from felicific._audit.quantity import count
+from felicific._audit.quantity import Quantity, count
 from felicific.report.charts import Scale, for_axis
+from felicific.report.places import Places
 from felicific.report.slider import Moving
 from felicific.report.words import (
     Content,
@@ -19,6 +20,8 @@ from felicific.report.words import (
     share_text,
     spans,
     texts,
+    total,
+    without_unit,
 )
 
 #: From so many groups on the card shows the largest only, and how many of them.
@@ -28,11 +31,11 @@ MANY, LARGEST = 8, 4
 FEW = 100
 
 
-def card(content: Content, names: Names, moving: Moving) -> dict[str, Any]:
+def card(content: Content, names: Names, places: Places, moving: Moving) -> dict[str, Any]:
     """The three columns: the gap, what it costs, who is touched."""
     return {
         "gaps": [_gap(content, names, moving, j) for j in names.shown],
-        "cost": _cost(content, names, moving),
+        "cost": _cost(content, names, places, moving),
         "touched": _touched(content, names, moving),
     }
 
@@ -49,14 +52,20 @@ def _compared(content: Content) -> list[str]:
 
 def _gap(content: Content, names: Names, moving: Moving, j: int) -> dict[str, Any]:
     """The gap of one component today and then, on one axis, and its paired change."""
-    quantity, positions = names.quantities[j], content["positions"]
-    today, then = content["today"]["components"][j]["gap"], [p["components"][j]["gap"] for p in positions]
+    quantity = names.quantities[j]
+    today, then = content["today"]["components"][j]["gap"], gaps_then(content, j)
     scale = Scale.around(
         estimates([today, *then]), [end for pair in ends([today, *then]) for end in pair], zero=True
     )
     key = f"gap-{j}"
     moving.add(key, texts(quantity, estimates(then)))
-    moving.add(f"{key}-span", [_interval("then", text) for text in spans(quantity, ends(then))])
+    moving.add(
+        f"{key}-span",
+        [
+            _interval("then", text, place["proposed"] or place["today"])
+            for place, text in zip(content["positions"], spans(quantity, ends(then)), strict=True)
+        ],
+    )
     moving.add(f"{key}-w", [scale.across(gap["estimate"]) for gap in then])
     for end, places in zip(("l", "h"), zip(*map(scale.span, then), strict=True), strict=True):
         moving.add(f"{key}-{end}", places)
@@ -74,13 +83,31 @@ def _gap(content: Content, names: Names, moving: Moving, j: int) -> dict[str, An
     }
 
 
-def _interval(when: str, span: str) -> str:
-    return f"{when}, {span}" if span != "nothing is known" else f"{when}, no interval is known"
+def gaps_then(content: Content, j: int) -> list[Content]:
+    """The gap of a component at every position; at today's it is today's, which nobody chooses after looking."""
+    return [
+        place["components"][j]["gap"]
+        if not place["today"]
+        else place["components"][j]["gap"] | _limits(content["today"]["components"][j]["gap"])
+        for place in content["positions"]
+    ]
+
+
+def _limits(interval: Content) -> Content:
+    return {end: interval[end] for end in ("low", "high")}
+
+
+def _interval(when: str, span: str, alone: bool = True) -> str:
+    """An interval above its bar; one of a position that was chosen after looking is wider, and says so."""
+    if span == "nothing is known":
+        return f"{when}, no interval is known"
+    return f"{when}, {span}" if alone else f"{when}, {span}, all positions at once"
 
 
 def _changes(content: Content, quantity: Any, found: Sequence[Content]) -> list[str]:
     """Paired changes in a sentence each."""
-    sized, limits = changes(quantity, estimates(found)), change_spans(quantity, ends(found))
+    sized = changes(quantity, estimates(found))
+    limits = without_unit(quantity, change_spans(quantity, ends(found)))
     return [
         "No change."
         if place["today"]
@@ -93,7 +120,8 @@ def _changes(content: Content, quantity: Any, found: Sequence[Content]) -> list[
     ]
 
 
-def _cost(content: Content, names: Names, moving: Moving) -> dict[str, Any]:
+def _cost(content: Content, names: Names, places: Places, moving: Moving) -> dict[str, Any]:
+    """What a position costs against today, against the best such policy, and what a little less of the gap would."""
     positions = content["positions"]
     today, best = ([place[which] for place in positions] for which in ("cost_today", "cost_best"))
     moving.add("cost", names.cost_texts(estimates(today)))
@@ -101,7 +129,7 @@ def _cost(content: Content, names: Names, moving: Moving) -> dict[str, Any]:
     moving.add(
         "cost-span",
         [
-            "These are today’s decisions."
+            "These are today's decisions."
             if place["today"]
             else "Against today; how sure that is, is not known."
             if cost["low"] is None and cost["high"] is None
@@ -118,6 +146,7 @@ def _cost(content: Content, names: Names, moving: Moving) -> dict[str, Any]:
         ],
     )
     moving.add("good", names.goods([place["loss"] for place in positions]))
+    moving.add("price", _prices(content, names, places))
     loss = content["today"]["loss"]
     blindness = content["policy"]["blindness"]
     return {
@@ -128,42 +157,47 @@ def _cost(content: Content, names: Names, moving: Moving) -> dict[str, Any]:
     }
 
 
+def _prices(content: Content, names: Names, places: Places) -> list[str]:
+    """What closing a little more of the gap costs at every position, on the people that the policies were fitted to."""
+    prices = [place["price"] for place in content["positions"]]
+    factor = places.little * names.cost_factor
+    sizes = [price * factor for price in prices if price is not None and price > 0]
+    quantity = Quantity.of("", (), sizes)
+    return [
+        "these are today's decisions"
+        if place["today"]
+        else "no policy of this kind has a smaller one"
+        if price is None
+        else "nothing"
+        if price <= 0
+        else f"{quantity.change(price * factor)} per {places.little_text}"
+        for place, price in zip(content["positions"], prices, strict=True)
+    ]
+
+
 def _touched(content: Content, names: Names, moving: Moving) -> dict[str, Any]:
-    """Who is better off and who is worse off: in all, in the largest groups or by each measure, and by lot."""
+    """Who is better off and who worse, in all and in the largest groups; who is decided otherwise, and by lot."""
     positions, people = content["positions"], [group["people"] for group in content["groups"]]
-    total, shown = sum(people), names.shown
     order = sorted(range(len(people)), key=lambda z: -people[z])
     kept = order if len(order) < MANY else order[:LARGEST]
-    for j in shown:
-        _better_worse(content, moving, f"all-{j}", j, order)
-    rows: list[dict[str, Any]] = []
-    if len(shown) == 1:
-        j = shown[0]
-        for z in kept:
-            _better_worse(content, moving, f"touched-{z}", j, [z])
-            rows.append({"name": names.groups[z], "of": count(people[z]), "key": f"touched-{z}"})
-        if len(kept) < len(order):
-            _better_worse(content, moving, "touched-rest", j, order[len(kept) :])
-            rest = f"{len(order) - len(kept)} more groups"
-            rows.append(
-                {"name": rest, "of": count(sum(people[z] for z in order[len(kept) :])), "key": "touched-rest"}
-            )
-    for key, found in (("changed", "changed"), ("lots", "lots")):
-        numbers = [sum(place[found]) for place in positions]
-        moving.add(key, counts(numbers))
-        moving.add(f"{key}-share", [share_text(number, total) for number in numbers])
+    found = [("touched", "", order), *((f"touched-{z}", names.groups[z], [z]) for z in kept)]
+    if len(kept) < len(order):
+        found.append(("touched-rest", f"{len(order) - len(kept)} more groups", order[len(kept) :]))
+    for key, _, groups in found:
+        for way, which in (("better", "gain"), ("worse", "lose")):
+            numbers = [total(place[way][z] for z in groups) for place in positions]
+            moving.add(f"{key}-{which}", counts(numbers))
+    for key in ("changed", "lots"):
+        touched = [sum(place[key]) for place in positions]
+        moving.add(key, counts(touched))
+        moving.add(f"{key}-share", [share_text(number, sum(people)) for number in touched])
     return {
-        "measures": [{"name": names.components[j], "key": f"all-{j}"} for j in shown],
-        "rows": rows,
-        "people": count(total),
+        "rows": [
+            {"name": name, "of": count(sum(people[z] for z in groups)), "key": key}
+            for key, name, groups in found[1:]
+        ],
+        "people": count(sum(people)),
     }
-
-
-def _better_worse(content: Content, moving: Moving, key: str, j: int, groups: Sequence[int]) -> None:
-    """How many people of some groups get more, and less, by one measure."""
-    for which in ("gain", "lose"):
-        parts = [place["components"][j]["means"] for place in content["positions"]]
-        moving.add(f"{key}-{which}", counts([sum(means[z][which] or 0.0 for z in groups) for means in parts]))
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -172,11 +206,14 @@ def _better_worse(content: Content, moving: Moving, key: str, j: int, groups: Se
 
 def who(content: Content, names: Names, moving: Moving) -> dict[str, Any]:
     """Lanes of every group for the components that are shown, tables for the others, bars for who loses."""
-    aside = [j for j in range(len(names.components)) if j not in names.own]
+    parts = content["components"]
+    losing = [j for j, part in enumerate(parts) if part["tells_who"]]
+    # What has no gap and tells nobody's loss is who is counted.
+    folded = [*names.folded, *(j for j in range(len(parts)) if j not in {*names.own, *losing})]
     return {
         "lanes": [_lanes(content, names, moving, j) for j in names.shown],
-        "folded": [_table(content, names, moving, j) for j in names.folded],
-        "aside": [_bars(content, names, moving, j) for j in aside],
+        "folded": [_table(content, names, moving, j) for j in folded],
+        "aside": [_bars(content, names, moving, j) for j in losing if j not in names.own],
         "bounds": any("bounds" in mean for part in content["today"]["components"] for mean in part["means"]),
     }
 
@@ -185,7 +222,8 @@ def by_today(content: Content, j: int) -> list[int]:
     """Groups from the highest mean of today to the lowest; those of whom nothing is known last."""
     means = estimates(content["today"]["components"][j]["means"])
     return sorted(
-        range(len(means)), key=lambda z: (means[z] is None, -(means[z] or 0.0) if means[z] is not None else 0, z)
+        range(len(means)),
+        key=lambda z: (means[z] is None, -(means[z] or 0.0) if means[z] is not None else 0, z),
     )
 
 
@@ -241,7 +279,8 @@ def _lane(content: Content, names: Names, moving: Moving, scale: Scale, j: int, 
     moving.add(f"{key}-mean", texts(quantity, estimates(then)))
     moving.add(f"{key}-change", _short_changes(quantity, then))
     moving.add(f"{key}-span", _intervals(quantity, then))
-    _better_worse(content, moving, key, j, [z])
+    for which in ("gain", "lose"):
+        moving.add(f"{key}-{which}", counts([mean[which] for mean in then]))
     opened = [mean.get("bounds") for mean in then]
     if any(opened):
         ranges = [scale.reach(*(bounds or (None, None))) for bounds in opened]
@@ -253,7 +292,9 @@ def _lane(content: Content, names: Names, moving: Moving, scale: Scale, j: int, 
         "people": count(content["groups"][z]["people"]),
         "note": group_note(content, today, z),
         "key": key,
+        "told": any(mean["gain"] is not None for mean in then),
         "today": quantity(today["estimate"]),
+        "span": _intervals(quantity, [today])[0],
         "x": start,
         "open": any(opened),
     }
@@ -285,7 +326,10 @@ def _short_changes(quantity: Any, means: Sequence[Content]) -> list[str]:
         if one["low"] is None and one["high"] is None
         else f"{size} ({span})"
         for one, size, span in zip(
-            found, changes(quantity, estimates(found)), change_spans(quantity, ends(found)), strict=True
+            found,
+            changes(quantity, estimates(found)),
+            without_unit(quantity, change_spans(quantity, ends(found))),
+            strict=True,
         )
     ]
 
@@ -293,7 +337,7 @@ def _short_changes(quantity: Any, means: Sequence[Content]) -> list[str]:
 def _intervals(quantity: Any, means: Sequence[Content]) -> list[str]:
     return [
         "" if mean["low"] is None and mean["high"] is None else text
-        for mean, text in zip(means, spans(quantity, ends(means)), strict=True)
+        for mean, text in zip(means, without_unit(quantity, spans(quantity, ends(means))), strict=True)
     ]
 
 
@@ -306,11 +350,19 @@ def _table(content: Content, names: Names, moving: Moving, j: int) -> dict[str, 
         means, key = [part["means"][z] for part in then], f"fold-{j}-{z}"
         moving.add(f"{key}-mean", texts(quantity, estimates(means)))
         moving.add(f"{key}-change", _short_changes(quantity, means))
-        rows.append({"name": names.groups[z], "today": quantity(today["means"][z]["estimate"]), "key": key, "total": False})
-    key, gaps = f"fold-{j}-gap", [part["gap"] for part in then]
-    moving.add(f"{key}-mean", texts(quantity, estimates(gaps)))
-    moving.add(f"{key}-change", _short_changes(quantity, gaps))
-    rows.append({"name": "gap", "today": quantity(today["gap"]["estimate"]), "key": key, "total": True})
+        rows.append(
+            {
+                "name": names.groups[z],
+                "today": quantity(today["means"][z]["estimate"]),
+                "key": key,
+                "total": False,
+            }
+        )
+    if today["gap"] is not None:
+        key, gaps = f"fold-{j}-gap", [part["gap"] for part in then]
+        moving.add(f"{key}-mean", texts(quantity, estimates(gaps)))
+        moving.add(f"{key}-change", _short_changes(quantity, gaps))
+        rows.append({"name": "gap", "today": quantity(today["gap"]["estimate"]), "key": key, "total": True})
     return {"name": names.components[j], "rows": rows}
 
 

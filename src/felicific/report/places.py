@@ -1,113 +1,133 @@
-"""Places of the slider: round gaps between the least one and today's, those that have a name, and today itself."""
+"""Where the slider stands, in words of several lengths."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from felicific._frontier.breakpoints import tau_of
-from felicific._frontier.frontier import Frontier
-from felicific._policy.policy import Policy
+from felicific._audit.names import isolated, listed
+from felicific._audit.quantity import SPACE, Quantity, percent
+from felicific.report.charts import nice
+from felicific.report.words import SHOWN, Content, Names
 
-#: Most places of the slider, and how many of them are round numbers at most.
-PLACES, ROUND = 40, 33
-
-LEAST, HALF, PROPOSED, BEST, TODAY = (
-    "least gap",
-    "half of today's",
-    "proposed",
-    "best, gaps ignored",
-    "today",
-)
-HARMLESS = "no group worse off"
+#: What is said where nothing changes.
+TODAY = ("Keep", "today's decisions", "", "Today's decisions, unchanged", "today's decisions")
 
 
 @dataclass(frozen=True)
-class Place:
-    """A place of the slider: where it is on the frontier, what it is called, and the policy there; None is today."""
+class Places:
+    """How the positions of the slider are called, each in several lengths.
 
-    tau: float
-    names: tuple[str, ...]
-    aimed: tuple[float | None, ...]
-    policy: Policy | None
+    Attributes
+    ----------
+    label, short, after : list of str
+        "Aim for a gap of at most", "$1,000", and what follows it where several gaps are closed together.
+    full : list of str
+        "At a gap of at most $1,000 (proposed)".
+    signed : list of str
+        As the block says it that is signed: with every gap that is aimed at.
+    last : str
+        Where the slider ends: today's decisions, and their gap on the people that the policies were fitted to.
+    whole : str
+        What all of it, 100 per cent, stands for, where several gaps are closed together.
+    little, little_text : float, str
+        A small part of the way, of which a price is told.
+    """
 
-    @property
-    def proposed(self) -> bool:
-        """Whether its policy is the one that is proposed."""
-        return PROPOSED in self.names
+    label: list[str]
+    short: list[str]
+    after: list[str]
+    full: list[str]
+    signed: list[str]
+    last: str
+    whole: str
+    little: float
+    little_text: str
 
-
-def find_places(line: Frontier, policy: Policy, moved: Callable[[float], Policy]) -> list[Place]:
-    """From the least gap on; today is the last. ``moved`` is the policy at a place of the frontier."""
-    ray = line.ray
-    tau_today, tau_policy = tau_of(line.today, ray), tau_of(policy.outcome, ray)
-    marked = mark(line.points[0].tau, line.points[-1].tau, tau_today, tau_policy)
-    solved = None if line.mixes else line.tau.tolist()
-    if solved is not None:  # between two that were solved for there is nothing to be said
-        marked = {name: tau if name == PROPOSED else _tighter(tau, solved) for name, tau in marked.items()}
-    places = []
-    for tau in spread(marked, tau_today, solved):
-        names = tuple(name for name, where in marked.items() if where == tau)
-        aimed = tuple(_aimed(tau * unit, tau_today * unit) for unit in ray.tolist())
-        at = policy if PROPOSED in names else moved(_position(line, aimed, tau))
-        places.append(Place(tau, names, aimed, at))
-    now = tuple(gap if math.isfinite(unit) else None for gap, unit in zip(line.today.gaps, ray, strict=True))
-    return [*places, Place(max([tau_today, *(place.tau for place in places)]), (TODAY,), now, None)]
-
-
-def mark(least: float, most: float, tau_today: float, tau_policy: float) -> dict[str, float]:
-    """Places that have a name; but for the policy that is proposed, none has a larger gap than today."""
-    rounding = 1e-9 * max(most, tau_policy, tau_today)
-    marked = {LEAST: least, PROPOSED: tau_policy, HALF: max(tau_today / 2.0, least), BEST: most}
-    offered = {name: tau for name, tau in marked.items() if name == PROPOSED or tau < tau_today - rounding}
-    # What differs from another by rounding alone is that one.
-    return {
-        name: next((other for other in (least, tau_policy) if abs(tau - other) <= rounding), tau)
-        for name, tau in offered.items()
-    }
-
-
-def spread(marked: dict[str, float], tau_today: float, solved: list[float] | None = None) -> list[float]:
-    """Places that have a name, and round numbers between them and today; or those that were ``solved`` for."""
-    named, low = [*marked.values()], min(marked.values())
-    near = 1e-9 * max(tau_today, *named)
-    if solved is not None:
-        between = [tau for tau in solved if tau < tau_today - near][: PLACES - len(named) - 1]
-    elif tau_today - low > near:
-        step = round_step((tau_today - low) / ROUND)
-        first, last = math.ceil(low / step), math.floor(tau_today / step)
-        between = [float(f"{i * step:.12g}") for i in range(first, last + 1)]
-    else:
-        between = []
-    kept = [tau for tau in between if low + near < tau < tau_today - near]
-    return sorted({*(tau for tau in kept if min(abs(tau - one) for one in named) > near), *named})
-
-
-def round_step(width: float) -> float:
-    """The least of 1, 2 and 5 times a power of ten that is at least ``width``."""
-    power = 10.0 ** math.floor(math.log10(width))
-    return next(float(f"{m * power:.12g}") for m in (1, 2, 5, 10) if m * power >= width * (1 - 1e-12))
-
-
-def _aimed(gap: float, today: float) -> float | None:
-    """The gap that is allowed at a place; what is left of nothing by rounding is nothing."""
-    if not math.isfinite(gap):
-        return None
-    return 0.0 if gap <= 1e-9 * today else float(f"{gap:.12g}")
+    @classmethod
+    def of(cls, content: Content, names: Names) -> Places:
+        """Every position in the unit of the gap, if one gap is closed, or in per cent of all of them."""
+        positions = content["positions"]
+        # Of two gaps that are one, one is named.
+        closed = [j for j in names.alone if content["components"][j]["closed"]]
+        aims = [aimed_texts(names.quantities[j], [place["aimed"][j] for place in positions]) for j in closed]
+        after, whole, last, little = "", "", "today", (1.0, "step of one")
+        if len(closed) == 1:
+            fitted = content["fitted_today"][closed[0]]
+            width = max(place["tau"] for place in positions)
+            small = nice(width / 20) if width > 0 else 0.0
+            little = small, f"{names.quantities[closed[0]].given(small)} of gap"
+            last = f"today, {aimed_texts(names.quantities[closed[0]], [fitted])[0]}"
+            numbers, label, where = aims[0], "Aim for a gap of at most", "a gap of at most"
+        elif closed:
+            numbers = [_per_cent(place["tau"]) for place in positions]
+            label, where = "Aim for gaps of at most", "gaps of at most"
+            little = 0.1, "tenth of the gaps"
+            after, whole = _of_what(content, names, closed)
+        else:
+            numbers, label, where = [f"{place['tau']:,.6g}" for place in positions], "Position", "position"
+        rows = []
+        for i, place in enumerate(positions):
+            called = f" ({', '.join(place['names'])})" if place["names"] else ""
+            number = f"{numbers[i]} {after}".strip()
+            gaps = _listed_few(
+                [
+                    f"{aim[i]} in {isolated(str(names.components[j]))}"
+                    for aim, j in zip(aims, closed, strict=True)
+                ]
+            )
+            signed = f"{where} {number}" + (f": {gaps}" if after else "") + called
+            rows.append(
+                TODAY
+                if place["today"]
+                else (label, numbers[i], after, f"At {where} {number}{called}", signed)
+            )
+        columns = [list(column) for column in zip(*rows, strict=True)]
+        return cls(columns[0], columns[1], columns[2], columns[3], columns[4], last, whole, *little)
 
 
-def _position(line: Frontier, aimed: tuple[float | None, ...], tau: float) -> float:
-    """The very place that ``fair.at(gap=...)`` finds for what is aimed at."""
-    closed = {
-        component.name: gap
-        for component, gap, unit in zip(line.components, aimed, line.ray, strict=True)
-        if gap is not None and unit > 0
-    }
-    if not closed or not line.mixes:
-        return tau
-    return line.position(gap=next(iter(closed.values())) if len(closed) == 1 else closed)
+def _of_what(content: Content, names: Names, closed: Sequence[int]) -> tuple[str, str]:
+    """What the slider's per cent are of, in a few words and in a sentence."""
+    policies = [place for place in content["positions"] if not place["today"]]
+    place = max(policies, key=lambda place: place["tau"], default=None)
+    if place is None or not place["tau"] or None in (place["aimed"][j] for j in closed):
+        return "of all gaps", ""
+    widths = {j: place["aimed"][j] / place["tau"] for j in closed}
+    asked = {j: content["components"][j]["asked"] for j in closed}
+    today = {j: content["fitted_today"][j] for j in closed}
+
+    def equal(others: dict[int, float | None]) -> bool:
+        return all(math.isclose(widths[j], other or 0.0, rel_tol=1e-6) for j, other in others.items())
+
+    of = "of those asked for" if equal(asked) else "of today's" if equal(today) else "of all gaps"
+    parts = [f"{aimed_texts(names.quantities[j], [widths[j]])[0]} in {names.components[j]}" for j in closed]
+    return of, f"Several gaps are closed together, in proportion: 100{SPACE}% stands for {listed(parts)}."
 
 
-def _tighter(tau: float, solved: list[float]) -> float:
-    return max((at for at in solved if at <= tau), default=solved[0])
+def _per_cent(tau: float) -> str:
+    return percent(tau, 0 if abs(100 * tau - round(100 * tau)) < 1e-6 else 1)
+
+
+def _listed_few(parts: list[str]) -> str:
+    return listed(parts if len(parts) <= SHOWN else [*parts[:SHOWN], f"{len(parts) - SHOWN} more"])
+
+
+def aimed_texts(quantity: Quantity, numbers: Sequence[float | None]) -> list[str]:
+    """Gaps that are aimed at: known exactly, so round ones as they are, and others to three digits of the largest."""
+    largest = max((number for number in numbers if number is not None), default=0.0)
+    fine = Quantity(
+        quantity.unit, 10.0 ** (math.floor(math.log10(largest)) - 2) if largest > 0 else quantity.step
+    )
+    # What is left of a gap of zero by rounding is zero.
+    tiny = 1e-9 * largest
+    return [
+        "any"
+        if number is None
+        else quantity.given(number)
+        if number > tiny and float(f"{number:.3g}") == number
+        else quantity.given(0.0)
+        if number <= tiny
+        else fine(number)
+        for number in numbers
+    ]

@@ -85,7 +85,9 @@ class Scored:
         able = (self._rows >= FEWEST) & (share >= 0.5)
         if not able.any():
             return None
-        apart = able & (np.nanmax(mean, axis=0) - np.nanmin(mean, axis=0) >= 0.5)[None, :]
+        held = count > 0
+        most, least = np.where(held, mean, 0.0).max(axis=0), np.where(held, mean, 1.0).min(axis=0)
+        apart = able & (most - least >= 0.5)[None, :]
         z, cell = np.unravel_index(
             np.argmax(np.where(apart if apart.any() else able, moved, -1.0)), moved.shape
         )

@@ -5,10 +5,12 @@
   const last = data.at.length - 1;
   let here = data.start;
 
-  // A long text is a list of the pieces that it shares with others.
+  // A long text is a frame that it shares with others, and the words that fill its blanks.
   const text = (index) => {
     const told = data.texts[index];
-    return typeof told === "string" ? told : told.map(text).join("");
+    if (typeof told === "string") return told;
+    const [frame, ...words] = told.map((part) => data.texts[part]);
+    return frame.split("\x1f").map((part, i) => (i ? words[i - 1] : "") + part).join("");
   };
   // A column is one number where all positions say the same.
   const at = (key) => {

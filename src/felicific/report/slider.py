@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
-from itertools import groupby
 from typing import Any
 
-from felicific.report.words import Content, Places
+from felicific.report.places import Places
+from felicific.report.words import Content
 
-#: Texts longer than this are told in pieces, since positions differ in their numbers alone.
-LONG = 30
+#: Texts longer than this are told as a frame and what fills it, since positions differ in their numbers alone.
+LONG = 45
 
-#: Least distance between two positions on the track, so that a hand can find both.
-APART = 0.008
+#: Where a word with a digit stands in a frame.
+BLANK = "\x1f"
+
+#: Least distance between two positions on the track, so that a hand can find both; today's stands apart from all.
+APART, APART_TODAY = 0.008, 0.03
+
+
 
 class Moving:
     """Texts and attributes that follow the slider.
@@ -41,7 +47,7 @@ class Moving:
         """An element whose text follows the slider."""
         from markupsafe import Markup
 
-        return Markup(f'<{tag} data-t="{key}">{{}}</{tag}>').format(self.now(key))  # noqa: S704 - escaped by format
+        return Markup(f'<{tag} data-t="{key}">{{}}</{tag}>').format(self.now(key))
 
     def attributes(self, pairs: str) -> Any:
         """Attributes that follow the slider, as "x1:key x2:key"."""
@@ -58,6 +64,8 @@ class Moving:
     def embedded(self) -> dict[str, Any]:
         """Everything for the script: each text once, and columns of their numbers; one number if they are all alike."""
         told = Told()
+        for text in _by_use(self):
+            told.place(text)
         columns: dict[str, Any] = {}
         for key, texts in self.columns.items():
             places = [told.place(text) for text in texts]
@@ -69,8 +77,17 @@ class Moving:
         return {"texts": told.texts, "columns": columns, "lists": lists, "start": self.start}
 
 
+def _by_use(moving: Moving) -> list[str]:
+    """Texts, those that are used most first: they get the shortest numbers."""
+    used = Counter(text for texts in moving.columns.values() if len(set(texts)) > 1 for text in texts)
+    used.update(
+        text for found in moving.lists.values() for entries in found for entry in entries for text in entry
+    )
+    return [text for text, _ in used.most_common()]
+
+
 class Told:
-    """Texts that are told once; long ones as lists of the pieces that they share with others."""
+    """Texts that are told once; long ones as a frame that they share with others, and the words that fill it."""
 
     def __init__(self) -> None:
         self.texts: list[str | list[int]] = []
@@ -79,25 +96,25 @@ class Told:
     def place(self, text: str) -> int:
         """Where a text stands in the list."""
         if text not in self._places:
-            pieces = _pieces(text) if len(text) > LONG else []
-            self._keep(text, [self._whole(piece) for piece in pieces] if len(pieces) > 1 else text)
+            words = text.split(" ") if len(text) > LONG and BLANK not in text else []
+            filled = [word for word in words if any(letter.isdigit() for letter in word)]
+            if filled and len(filled) < len(words):
+                frame = " ".join(
+                    BLANK if any(letter.isdigit() for letter in word) else word for word in words
+                )
+                self._keep(text, [self._whole(part) for part in (frame, *filled)])
+            else:
+                self._whole(text)
         return self._places[text]
 
-    def _whole(self, piece: str) -> int:
-        if piece not in self._places:
-            self._keep(piece, piece)
-        return self._places[piece]
+    def _whole(self, text: str) -> int:
+        if text not in self._places:
+            self._keep(text, text)
+        return self._places[text]
 
     def _keep(self, text: str, told: str | list[int]) -> None:
         self._places[text] = len(self.texts)
         self.texts.append(told)
-
-
-def _pieces(text: str) -> list[str]:
-    """A text cut before and after every word that holds a digit: what differs between positions."""
-    words = re.split("( )", text)
-    runs = groupby(words, key=lambda word: any(letter.isdigit() for letter in word))
-    return ["".join(run) for _, run in runs]
 
 
 def embedded(data: Any) -> str:
@@ -115,9 +132,10 @@ def track(positions: Sequence[Content]) -> list[float]:
     taus = [place["tau"] for place in positions]
     width = (max(taus) - taus[0]) or 1.0
     found: list[float] = []
-    for tau in taus:
+    for i, tau in enumerate(taus):
         even = (tau - taus[0]) / width
-        found.append(even if not found else max(even, found[-1] + APART))
+        apart = APART_TODAY if i == len(taus) - 1 else APART
+        found.append(even if not found else max(even, found[-1] + apart))
     return [round(x / max(found[-1], 1.0), 5) for x in found] if len(found) > 1 else [0.0]
 
 

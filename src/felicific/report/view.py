@@ -10,6 +10,7 @@ from felicific.report import appendix
 from felicific.report.choice import choice, promise
 from felicific.report.decided import decided
 from felicific.report.effects import card, who
+from felicific.report.places import Places
 from felicific.report.slider import Moving, aims, decision, dock
 from felicific.report.words import (
     KINDS,
@@ -17,12 +18,14 @@ from felicific.report.words import (
     Content,
     Name,
     Names,
-    Places,
     confidence_text,
     kicker_of,
     named,
     title_of,
 )
+
+#: Most groups that have a column of their own.
+FEW_GROUPS = 4
 
 #: Most decisions and gaps that the first sentence spells out.
 SPELLED = 6
@@ -40,7 +43,7 @@ def choice_view(content: Content) -> dict[str, Any]:
         "lead": _lead(content, names),
         "verdict": _verdict(content, places, moving),
         "dock": dock(content, places, moving),
-        "card": card(content, names, moving),
+        "card": card(content, names, places, moving),
         "who": who(content, names, moving),
         "choice": choice(content, names, places, moving),
         "promise": promise(content, names, moving),
@@ -74,7 +77,11 @@ def _lead(content: Content, names: Names) -> list[list[Any]]:
     first = [model, f" decides about {people} people in {len(names.groups)} groups", *by]
     first += [": ", *_listed_names(names.decisions, "or"), "."]
     shown = [*names.shown, *(j for j in names.own if j not in {*names.shown, *names.folded})]
-    happiness = ["Happiness is ", *_listed_names([names.components[j] for j in shown] or names.components), "."]
+    happiness = [
+        "Happiness is ",
+        *_listed_names([names.components[j] for j in shown] or names.components),
+        ".",
+    ]
     policy = content["policy"]
     sees = KINDS[policy["kind"]] + (" and the group" if policy["see_group"] else ", not the group")
     sees += f", because {policy['chosen']}" if policy["chosen"] else ""
@@ -144,7 +151,17 @@ def _also(content: Content, names: Names, moving: Moving) -> dict[str, Any] | No
     moving.add("also-class", ["stack" if own else "stack stale" for own in proposed])
     called = named(measure["name"] for measure in content["also"])
     rows = [_also_row(name, measure) for name, measure in zip(called, content["also"], strict=True)]
-    return {"groups": names.groups, "rows": rows}
+    few = len(names.groups) <= FEW_GROUPS
+    if not few:
+        for row in rows:
+            row["groups"] = _ends_of(row["groups"], names)
+    return {"heads": names.groups if few else ["loses most", "gains most"], "rows": rows}
+
+
+def _ends_of(groups: list[tuple[str, str, Any, float]], names: Names) -> list[tuple[str, str, Any, float]]:
+    """Of many groups, the one that loses most and the one that gains most."""
+    order = sorted(range(len(groups)), key=lambda z: groups[z][3])
+    return [(*groups[z][:2], names.groups[z], groups[z][3]) for z in (order[0], order[-1])]
 
 
 def _also_row(name: Name, measure: Content) -> dict[str, Any]:
@@ -159,7 +176,12 @@ def _also_row(name: Name, measure: Content) -> dict[str, Any]:
         "change": quantity.change(change["estimate"]),
         "span": quantity.change_span(change["low"], change["high"]) if known else "",
         "groups": [
-            (quantity.change(one["estimate"]), _sign_of(one["estimate"], quantity.step))
+            (
+                quantity.change(one["estimate"]),
+                _sign_of(one["estimate"], quantity.step),
+                "",
+                one["estimate"] or 0.0,
+            )
             for one in measure["groups"]
         ],
     }
@@ -176,7 +198,10 @@ def _sign(content: Content, places: Places, moving: Moving) -> dict[str, Any]:
     moving.add("sha", [place["policy_sha256"] or "" for place in positions])
     moving.add(
         "sha-text",
-        [place["policy_sha256"] or ("none: nothing changes" if place["today"] else "not known") for place in positions],
+        [
+            place["policy_sha256"] or ("none: nothing changes" if place["today"] else "not known")
+            for place in positions
+        ],
     )
     moving.add("python", [place["python"] or "no policy is applied" for place in positions])
     return {
@@ -192,7 +217,7 @@ def _more(content: Content, names: Names, places: Places) -> dict[str, Any]:
     """Everything that is folded at the end."""
     certificate = content["certificate"]
     return {
-        "positions": appendix.position_rows(content, names, places),
+        "positions": appendix.position_tables(content, names, places),
         "required": appendix.required(content, names, content["requirements"]),
         "points": appendix.points(content, names),
         "gainers": [appendix.said(content, text) for text in content["story"][2:]],
@@ -200,7 +225,7 @@ def _more(content: Content, names: Names, places: Places) -> dict[str, Any]:
         "labels": appendix.unlabelled(content),
         "measures": appendix.measures(content, names),
         "methods": appendix.methods(content),
-        "caveats": appendix.caveats(content),
+        "caveats": list(dict.fromkeys(appendix.said(content, text) for text in content["caveats"])),
         "certificate": ""
         if certificate is None or certificate["basis"] == "none"
         else appendix.said(content, certificate["sentence"], 900),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from felicific._audit.names import clean, labels, listed
-from felicific._audit.quantity import SHARE, SPACE, Quantity, count, percent
+from felicific._audit.names import clean, isolated, labels, listed
+from felicific._audit.quantity import SHARE, SPACE, SUFFIXES, Quantity, count, percent
 from felicific._problem.criteria import CRITERIA
 
 Content = dict[str, Any]
@@ -18,6 +17,9 @@ WHOLE = 500
 
 #: Most flows from one decision to another that are spelled out for a group.
 FLOWS = 3
+
+#: Letters of a unit from which on numbers do not stay on one line.
+LONG_UNIT = 12
 
 #: Components that are shown; the others are folded.
 SHOWN = 3
@@ -33,9 +35,9 @@ TWO_WORDS = {
 
 #: What a policy of each kind sees.
 KINDS = {
-    "score": "the model\N{RIGHT SINGLE QUOTATION MARK}s score",
+    "score": "the model's score",
     "label": "the label that the model predicts",
-    "soft-label": "a label drawn from the model\N{RIGHT SINGLE QUOTATION MARK}s probabilities",
+    "soft-label": "a label drawn from the model's probabilities",
     "individual": "everything that is known about a person",
 }
 
@@ -98,7 +100,7 @@ class Names:
         """Names without anything that a page could trip over, and numbers to the step that the content states."""
         parts = content["components"]
         own = [j for j, part in enumerate(parts) if part["has_gap"]]
-        twins = _twins(content, own)
+        twins = {j for j in own if parts[j]["complement"]}
         # What the slider moves comes first.
         alone = sorted((j for j in own if j not in twins), key=lambda j: not parts[j]["closed"])
         decisions = content.get("decisions", ())
@@ -133,6 +135,11 @@ class Names:
         return Quantity("", self.loss_step * self.cost_factor)
 
     @property
+    def wordy(self) -> bool:
+        """Whether some unit is so long that its numbers have to be broken."""
+        return any(len(quantity.unit) > LONG_UNIT for quantity in self.quantities)
+
+    @property
     def aim(self) -> str:
         """What the decision maker wants."""
         return "right decisions" if self.accuracy else "loss per person"
@@ -153,26 +160,6 @@ class Names:
         return change_spans(self.costs, scaled)
 
 
-def _twins(content: Content, own: Sequence[int]) -> set[int]:
-    """Components that say the same as another one, the other way round: their means add up to one in every group."""
-    parts, found = content["components"], set()
-    good = content["decisions"][content["favourable"]]["value"] if "favourable" in content else None
-    for place, i in enumerate(own):
-        for j in own[place + 1 :]:
-            if parts[i]["unit"] != SHARE or parts[j]["unit"] != SHARE or {i, j} & found:
-                continue
-            if all(_adds_up(way, i, j) for way in (content["today"], *content.get("positions", ()))):
-                found.add(j if f"decision={good!r}" in parts[i]["name"] else i)
-    return found
-
-
-def _adds_up(way: Content, i: int, j: int) -> bool:
-    """Whether the means of two components add up to one in every group."""
-    pairs = zip(*(way["components"][k]["means"] for k in (i, j)), strict=True)
-    ends = [(one["estimate"], other["estimate"]) for one, other in pairs]
-    return all(None not in pair and abs(sum(pair) - 1.0) < 1e-9 for pair in ends)
-
-
 def title_of(content: Content, names: Names) -> Name:
     """What the page is called: as somebody said, or after what is measured."""
     if content["title"] is not None:
@@ -183,7 +170,9 @@ def title_of(content: Content, names: Names) -> Name:
     if len(stems) == 1 and stems <= CRITERIA.keys():
         what = stems.pop().replace("_", " ")
     by = content["grouped_by"]
-    return Name(what[:1].upper() + what[1:] + (f" by {clean(by)}" if by else f" in {len(names.groups)} groups"))
+    return Name(
+        what[:1].upper() + what[1:] + (f" by {clean(by)}" if by else f" in {len(names.groups)} groups")
+    )
 
 
 def kicker_of(content: Content, kind: str) -> str:
@@ -216,9 +205,22 @@ def change_spans(quantity: Quantity, pairs: Iterable[Sequence[float | None]]) ->
     return [quantity.change_span(low, high) for low, high in pairs]
 
 
-def counts(numbers: Iterable[float]) -> list[str]:
-    """Numbers of people."""
-    return [count(number) for number in numbers]
+def without_unit(quantity: Quantity, found: Iterable[str]) -> list[str]:
+    """Texts that stand beside a number with its unit, and need not say it again."""
+    unit = quantity.difference.unit
+    endings = tuple(f"{SPACE}{SUFFIXES.get(one, one)}" for one in {quantity.unit, unit} if one)
+    return [next((text.removesuffix(end) for end in endings if text.endswith(end)), text) for text in found]
+
+
+def counts(numbers: Iterable[float | None]) -> list[str]:
+    """Numbers of people; where nobody can be told from another, that is said."""
+    return ["not known" if number is None else count(number) for number in numbers]
+
+
+def total(numbers: Iterable[float | None]) -> float | None:
+    """All people of some groups, if it is known of each."""
+    found = list(numbers)
+    return None if None in found else sum(number or 0.0 for number in found)
 
 
 def ends(intervals: Iterable[Content]) -> list[tuple[float | None, float | None]]:
@@ -260,102 +262,9 @@ def _flow(table: Sequence[Sequence[float]], decisions: Sequence[Name]) -> str:
         if a != d and number > 1e-6
     ]
     moves.sort(key=lambda flow: (-flow[0], flow[1], flow[2]))
-    parts = [f"{count(number)} from {decisions[a]} to {decisions[d]}" for number, a, d in moves[:FLOWS]]
+    called = [isolated(str(decision)) for decision in decisions]
+    parts = [f"{count(number)} from {called[a]} to {called[d]}" for number, a, d in moves[:FLOWS]]
     rest = sum(number for number, _, _ in moves[FLOWS:])
-    return ", ".join(parts + ([f"{count(rest)} in other ways"] if rest else [])) or "nobody is decided otherwise"
-
-
-# ---------------------------------------------------------------------------------------------------------
-# Where the slider stands
-
-
-@dataclass(frozen=True)
-class Places:
-    """How the positions of the slider are called, each in several lengths.
-
-    Attributes
-    ----------
-    label, short, after : list of str
-        "Aim for a gap of at most", "$1,000", and what follows it where several gaps are closed together.
-    full : list of str
-        "At a gap of at most $1,000 (proposed)".
-    signed : list of str
-        As the block says it that is signed: with every gap that is aimed at.
-    whole : str
-        What all of it, 100 per cent, stands for, where several gaps are closed together.
-    """
-
-    label: list[str]
-    short: list[str]
-    after: list[str]
-    full: list[str]
-    signed: list[str]
-    whole: str
-
-    @classmethod
-    def of(cls, content: Content, names: Names) -> Places:
-        """Every position in the unit of the gap, if one gap is closed, or in per cent of all of them."""
-        positions = content["positions"]
-        # Of two gaps that are one, one is named.
-        closed = [j for j in names.alone if content["components"][j]["closed"]]
-        aims = [aimed_texts(names.quantities[j], [place["aimed"][j] for place in positions]) for j in closed]
-        one, after, whole = len(closed) == 1, "", ""
-        if one:
-            numbers, label, where = aims[0], "Aim for a gap of at most", "a gap of at most"
-        elif closed:
-            numbers = [_per_cent(place["tau"]) for place in positions]
-            label, where = "Aim for gaps of at most", "gaps of at most"
-            after, whole = _of_what(content, names, closed)
-        else:
-            numbers, label, where = [f"{place['tau']:,.6g}" for place in positions], "Position", "position"
-        rows = []
-        for i, place in enumerate(positions):
-            called = f" ({', '.join(place['names'])})" if place["names"] else ""
-            if place["today"]:
-                rows.append(("Keep", "today’s decisions", "", "Today’s decisions, unchanged", "today’s decisions"))
-                continue
-            number = f"{numbers[i]} {after}".strip()
-            gaps = _listed_few([f"{aim[i]} in {names.components[j]}" for aim, j in zip(aims, closed, strict=True)])
-            signed = f"at most {number}" + (f": {gaps}" if after else "") if closed else number
-            rows.append((label, numbers[i], after, f"At {where} {number}{called}", signed + called))
-        return cls(*(list(column) for column in zip(*rows, strict=True)), whole=whole)
-
-
-def _of_what(content: Content, names: Names, closed: Sequence[int]) -> tuple[str, str]:
-    """What the slider's per cent are of, in a few words and in a sentence."""
-    place = max(content["positions"], key=lambda place: place["tau"])
-    if not place["tau"] or None in (place["aimed"][j] for j in closed):
-        return "of all gaps", ""
-    widths = {j: place["aimed"][j] / place["tau"] for j in closed}
-    asked = {j: content["components"][j]["asked"] for j in closed}
-    today = {j: content["fitted_today"][j] for j in closed}
-
-    def equal(others: dict[int, float | None]) -> bool:
-        return all(math.isclose(widths[j], other or 0.0, rel_tol=1e-6) for j, other in others.items())
-
-    of = "of those asked for" if equal(asked) else "of today’s" if equal(today) else "of all gaps"
-    parts = [f"{aimed_texts(names.quantities[j], [widths[j]])[0]} in {names.components[j]}" for j in closed]
-    return of, f"Several gaps are closed together, in proportion: 100{SPACE}% stands for {listed(parts)}."
-
-
-def _per_cent(tau: float) -> str:
-    return percent(tau, 0 if abs(100 * tau - round(100 * tau)) < 1e-6 else 1)
-
-
-def _listed_few(parts: list[str]) -> str:
-    return listed(parts if len(parts) <= SHOWN else [*parts[:SHOWN], f"{len(parts) - SHOWN} more"])
-
-
-def aimed_texts(quantity: Quantity, numbers: Sequence[float | None]) -> list[str]:
-    """Gaps that are aimed at: known exactly, so round ones as they are, and others to three digits of the largest."""
-    largest = max((number for number in numbers if number is not None), default=0.0)
-    fine = Quantity(quantity.unit, 10.0 ** (math.floor(math.log10(largest)) - 2) if largest > 0 else quantity.step)
-    return [
-        "any"
-        if number is None
-        else quantity.given(number)
-        if number > fine.step / 100 and float(f"{number:.3g}") == number
-        else fine(number)
-        for number in numbers
-    ]
-
+    return (
+        ", ".join(parts + ([f"{count(rest)} in other ways"] if rest else [])) or "nobody is decided otherwise"
+    )

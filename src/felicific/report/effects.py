@@ -166,7 +166,7 @@ def _prices(content: Content, names: Names, places: Places) -> list[str]:
     return [
         "these are today's decisions"
         if place["today"]
-        else "no policy of this kind has a smaller one"
+        else "no policy has a smaller one"
         if price is None
         else "nothing"
         if price <= 0

@@ -31,9 +31,11 @@ def said(content: Content, text: str, longest: int = 600) -> str:
 
 
 def position_tables(content: Content, names: Names, places: Places) -> list[dict[str, Any]]:
-    """All positions, for those who cannot move a slider: one table, and further ones if there are many gaps."""
-    positions, tables = content["positions"], []
-    chunks = [names.alone[i : i + IN_A_TABLE] for i in range(0, len(names.alone), IN_A_TABLE)] or [[]]
+    """All positions, for those who cannot move a slider: one table, and further ones for several gaps."""
+    positions, tables, own = content["positions"], [], names.alone
+    chunks = (
+        [own] if len(own) == 1 else [[], *(own[i : i + IN_A_TABLE] for i in range(0, len(own), IN_A_TABLE))]
+    )
     rows = _position_rows(content, names, places)
     for columns in chunks:
         found = [
@@ -64,7 +66,7 @@ def _position_rows(content: Content, names: Names, places: Places) -> list[dict[
     touched = {way: counts([total(place[way]) for place in positions]) for way in ("better", "worse")}
     return [
         {
-            "at": f"{places.short[i]} {places.after[i]}".strip(),
+            "at": places.short[i],
             "names": ", ".join(name for name in place["names"] if name != "today"),
             "kind": place["verdict"]["kind"],
             "verdict": TWO_WORDS[place["verdict"]["kind"]],

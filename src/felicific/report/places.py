@@ -55,9 +55,7 @@ class Places:
         after, whole, last, little = "", "", "today", (1.0, "step of one")
         if len(closed) == 1:
             fitted = content["fitted_today"][closed[0]]
-            width = max(place["tau"] for place in positions)
-            small = nice(width / 20) if width > 0 else 0.0
-            little = small, f"{names.quantities[closed[0]].given(small)} of gap"
+            little = _little(content, names, closed[0])
             last = f"today, {aimed_texts(names.quantities[closed[0]], [fitted])[0]}"
             numbers, label, where = aims[0], "Aim for a gap of at most", "a gap of at most"
         elif closed:
@@ -85,6 +83,16 @@ class Places:
             )
         columns = [list(column) for column in zip(*rows, strict=True)]
         return cls(columns[0], columns[1], columns[2], columns[3], columns[4], last, whole, *little)
+
+
+def _little(content: Content, names: Names, j: int) -> tuple[float, str]:
+    """A small part of one gap, along the line and in words; along the line it may have another length."""
+    ways = [(place["tau"], place["aimed"][j]) for place in content["positions"] if not place["today"]]
+    tau, width = max(ways, default=(0.0, 0.0))
+    if not tau or not width:
+        return 0.0, "nothing"
+    small = nice(width / 20)
+    return small * tau / width, f"{names.quantities[j].given(small)} of gap"
 
 
 def _of_what(content: Content, names: Names, closed: Sequence[int]) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 from felicific._audit.names import clean, labels, listed
 from felicific._audit.quantity import SHARE, Quantity, count, percent
 from felicific.report.places import Places
-from felicific.report.words import TWO_WORDS, Content, Name, Names, counts, named, spans, texts, total
+from felicific.report.words import TWO_WORDS, Content, Name, Names, counts, named, spans, texts, totals
 
 #: How ratios are written, and of how many groups at most besides the highest.
 RATIO, FURTHEST = Quantity("", 0.001), 12
@@ -63,7 +63,7 @@ def _position_rows(content: Content, names: Names, places: Places) -> list[dict[
     costs = names.cost_texts([place["cost_today"]["estimate"] for place in positions])
     goods = names.goods([place["loss"] for place in positions])
     changed = counts([sum(place["changed"]) for place in positions])
-    touched = {way: counts([total(place[way]) for place in positions]) for way in ("better", "worse")}
+    touched = {way: counts(totals([place[way] for place in positions])) for way in ("better", "worse")}
     return [
         {
             "at": places.short[i],

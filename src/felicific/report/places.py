@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from felicific._audit.names import isolated, listed
+from felicific._audit.names import listed
 from felicific._audit.quantity import SPACE, Quantity, percent
 from felicific.report.charts import nice
 from felicific.report.words import SHOWN, Content, Names
@@ -69,13 +69,11 @@ class Places:
         for i, place in enumerate(positions):
             called = f" ({', '.join(place['names'])})" if place["names"] else ""
             number = f"{numbers[i]} {after}".strip()
-            gaps = _listed_few(
-                [
-                    f"{aim[i]} in {isolated(str(names.components[j]))}"
-                    for aim, j in zip(aims, closed, strict=True)
-                ]
-            )
-            signed = f"{where} {number}" + (f": {gaps}" if after else "") + called
+            signed = f"{where} {number}"
+            if after:
+                each = zip(aims, closed, strict=True)
+                signed += f": {_listed_few([f'{aim[i]} in {names.components[j].said}' for aim, j in each])}"
+            signed += called
             rows.append(
                 TODAY
                 if place["today"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from felicific._audit.names import listed
 from felicific._audit.quantity import count, percent
 from felicific.report.charts import bars_path, bars_paths, stairs_paths
 from felicific.report.effects import by_today
@@ -118,7 +119,7 @@ def _persons(content: Content, names: Names) -> list[str]:
                 for j, written in changed.items()
                 if one["changes"][j] is not None
             ]
-            effect = f"; for each of them {' and '.join(each)} on average" if each else ""
+            effect = f"; for each of them {listed(each)} on average" if each else ""
             texts.append(f"{_person(content, names, one)} There are {people[i]} such people here{effect}.")
     return texts
 

@@ -21,6 +21,7 @@ BLANK = "\x1f"
 APART, APART_TODAY = 0.008, 0.03
 
 
+
 class Moving:
     """Texts and attributes that follow the slider.
 

@@ -8,7 +8,7 @@ from typing import Any
 from felicific._audit.names import clean, labels, listed
 from felicific._audit.quantity import SHARE, Quantity, count, percent
 from felicific.report.places import Places
-from felicific.report.words import TWO_WORDS, Content, Name, Names, counts, named, spans, texts, total
+from felicific.report.words import TWO_WORDS, Content, Name, Names, counts, named, spans, texts, totals
 
 #: How ratios are written, and of how many groups at most besides the highest.
 RATIO, FURTHEST = Quantity("", 0.001), 12
@@ -31,9 +31,11 @@ def said(content: Content, text: str, longest: int = 600) -> str:
 
 
 def position_tables(content: Content, names: Names, places: Places) -> list[dict[str, Any]]:
-    """All positions, for those who cannot move a slider: one table, and further ones if there are many gaps."""
-    positions, tables = content["positions"], []
-    chunks = [names.alone[i : i + IN_A_TABLE] for i in range(0, len(names.alone), IN_A_TABLE)] or [[]]
+    """All positions, for those who cannot move a slider: one table, and further ones for several gaps."""
+    positions, tables, own = content["positions"], [], names.alone
+    chunks = (
+        [own] if len(own) == 1 else [[], *(own[i : i + IN_A_TABLE] for i in range(0, len(own), IN_A_TABLE))]
+    )
     rows = _position_rows(content, names, places)
     for columns in chunks:
         found = [
@@ -61,10 +63,10 @@ def _position_rows(content: Content, names: Names, places: Places) -> list[dict[
     costs = names.cost_texts([place["cost_today"]["estimate"] for place in positions])
     goods = names.goods([place["loss"] for place in positions])
     changed = counts([sum(place["changed"]) for place in positions])
-    touched = {way: counts([total(place[way]) for place in positions]) for way in ("better", "worse")}
+    touched = {way: counts(totals([place[way] for place in positions])) for way in ("better", "worse")}
     return [
         {
-            "at": f"{places.short[i]} {places.after[i]}".strip(),
+            "at": places.short[i],
             "names": ", ".join(name for name in place["names"] if name != "today"),
             "kind": place["verdict"]["kind"],
             "verdict": TWO_WORDS[place["verdict"]["kind"]],

@@ -8,7 +8,7 @@ from felicific._audit.names import clean
 from felicific._audit.quantity import count
 from felicific.report import appendix
 from felicific.report.charts import Scale, for_axis
-from felicific.report.effects import by_today, gap_bar, group_note, scale_of_means
+from felicific.report.effects import by_today, gap_bars, group_note, scale_of_means
 from felicific.report.words import Content, Names, confidence_text, kicker_of, title_of
 
 
@@ -68,7 +68,7 @@ def _lanes(content: Content, names: Names, j: int) -> dict[str, Any]:
         "gap": None
         if gap is None
         else {
-            "bar": gap_bar(scale, part, compared),
+            "bar": [places[0] for places in gap_bars(scale, [part], compared)],
             "text": quantity(gap["estimate"]),
             "span": quantity.span(gap["low"], gap["high"]),
             "open": quantity.span(*gap["bounds"]) if gap.get("bounds") else "",

@@ -82,6 +82,24 @@ class Scale:
             return "0.0%", "0.0%"
         return self.across(low), f"{max(self.at(high) - self.at(low), 0.15):.1f}%"
 
+    def places(self, numbers: Iterable[float]) -> list[float]:
+        """Where several numbers lie."""
+        return [self.at(number) for number in numbers]
+
+    def lengths(self, numbers: Iterable[float | None], otherwise: float = 0.0) -> list[str]:
+        """Several numbers as lengths."""
+        return [self.across(number, otherwise) for number in numbers]
+
+    def spans(self, intervals: Iterable[dict[str, Any]]) -> tuple[list[str], list[str]]:
+        """Where several intervals begin, and where they end."""
+        found = [self.span(interval) for interval in intervals]
+        return [low for low, _ in found], [high for _, high in found]
+
+    def reaches(self, pairs: Iterable[Sequence[float | None] | None]) -> tuple[list[str], list[str]]:
+        """Where several bars begin, and how wide they are; one of which nothing is known is none."""
+        found = [self.reach(*(pair or (None, None))) for pair in pairs]
+        return [start for start, _ in found], [width for _, width in found]
+
     def ticks(self, quantity: Quantity, most: int = 4, *, change: bool = False) -> list[Tick]:
         """Round numbers, each with its text; changes with their sign."""
         factor = FACTORS.get(quantity.unit, 1.0)
@@ -152,6 +170,11 @@ def bars_path(people: Sequence[float], most: float) -> str:
     )
 
 
+def bars_paths(rows: Iterable[Sequence[float]], most: float) -> list[str]:
+    """Several histograms on one scale."""
+    return [bars_path(people, most) for people in rows]
+
+
 def _runs(heights: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
     """Neighbouring bins that are not empty, with where they begin."""
     start = 0
@@ -167,3 +190,8 @@ def stairs_path(steps: Sequence[Sequence[float]]) -> str:
     return "M0 98" + "".join(
         f"V{98 - 96 * chance:.0f}H{BINS * min(max(end, 0.0), 1.0):.2f}" for _, end, chance in steps
     )
+
+
+def stairs_paths(rows: Iterable[Sequence[Sequence[float]]]) -> list[str]:
+    """Several such lines."""
+    return [stairs_path(steps) for steps in rows]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from felicific._audit.names import clean, isolated
+from felicific._audit.names import clean
 from felicific._audit.quantity import SHARE, Quantity, count, percent
 from felicific._problem.happiness import CURRENCIES
 from felicific.report.charts import Scale, band_path, label_width, line_path
@@ -59,7 +59,7 @@ def _gap_panel(content: Content, names: Names, moving: Moving, j: int, at: Seque
     quantity, positions = names.quantities[j], content["positions"]
     factor = 100.0 if quantity.unit == SHARE else 1.0
     unit = quantity.unit if quantity.unit in CURRENCIES else ""
-    what = "" if len(names.shown) == 1 else f" in {isolated(str(names.components[j]))}"
+    what = "" if len(names.shown) == 1 else f" in {names.components[j].said}"
     named = "points" if quantity.unit == SHARE else "" if unit else quantity.unit
     return _panel(
         content,
@@ -85,16 +85,19 @@ def _panel(
 ) -> dict[str, Any]:
     """One panel: a band and a line through all policies, a ring for today, and a mark that moves."""
     scale = Scale.around([*values, 0.0], [end for pair in limits for end in pair or ()], room=0.07)
-    ys = [100.0 - scale.at(value or 0.0) for value in values]
+    ys = _down(scale, [value or 0.0 for value in values])
     # Today's decisions are no policy of the line: they are the ring.
     on = [i for i, place in enumerate(content["positions"]) if not place["today"] and values[i] is not None]
     steps = not content.get("mixes", True)
-    drawn = [None if limits[i] is None else [100.0 - scale.at(end) for end in limits[i] or ()] for i in on]
+    sides = [_down(scale, [(limits[i] or (0.0, 0.0))[side] for i in on]) for side in (0, 1)]
+    drawn = [
+        None if limits[i] is None else pair for i, pair in zip(on, zip(*sides, strict=True), strict=True)
+    ]
     ticks = [
         (round(100.0 - tick.place, 2), tick.text, tick.zero) for tick in scale.ticks(quantity, change=True)
     ]
     moving.add(f"mark-{key}", [f"{y:.2f}%" for y in ys])
-    zero = 100.0 - scale.at(0.0)
+    zero = _down(scale, [0.0])[0]
     return {
         "key": f"mark-{key}",
         "title": title,
@@ -104,6 +107,11 @@ def _panel(
         "line": line_path([at[i] for i in on], [ys[i] for i in on], steps=steps),
         "today": (round(at[-1], 2), round(zero, 2), -12 if zero > 80 else 21),
     }
+
+
+def _down(scale: Scale, numbers: Sequence[float]) -> list[float]:
+    """Where numbers lie from the top of a panel."""
+    return [100.0 - place for place in scale.places(numbers)]
 
 
 def _notes(content: Content, names: Names, places: Places) -> list[str]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from felicific._audit.names import isolated, listed
+from felicific._audit.names import listed
 from felicific._audit.quantity import count, percent
-from felicific.report.charts import bars_path, stairs_path
+from felicific.report.charts import bars_path, bars_paths, stairs_paths
 from felicific.report.effects import by_today
 from felicific.report.slider import Moving
-from felicific.report.words import Content, Names, counts, flows
+from felicific.report.words import Content, Names, changes, counts, flows
 
 #: Decisions up to which the moves of a group are shown as a table.
 TABLE = 6
@@ -32,7 +32,7 @@ def decided(content: Content, names: Names, moving: Moving) -> dict[str, Any]:
     )
     person = any(place["person"] is not None for place in positions)
     if person:
-        moving.add("person", [_person(content, names, place) for place in positions])
+        moving.add("person", _persons(content, names))
     return {
         "favourable": names.decisions[content["favourable"]],
         "lanes": _lanes(content, names, moving) if scored else [],
@@ -61,8 +61,8 @@ def _lanes(content: Content, names: Names, moving: Moving) -> list[dict[str, Any
         group = content["groups"][z]
         most, key = max(group["scores"], default=0.0), f"policy-{z}"
         for name in ("up", "down"):
-            moving.add(f"{key}-{name}", [bars_path(place[name][z], most) for place in positions])
-        moving.add(f"{key}-chance", [stairs_path(place["steps"][z]) for place in positions])
+            moving.add(f"{key}-{name}", bars_paths([place[name][z] for place in positions], most))
+        moving.add(f"{key}-chance", stairs_paths([place["steps"][z] for place in positions]))
         lanes.append(
             {
                 "name": names.groups[z],
@@ -99,36 +99,46 @@ def _tables(content: Content, names: Names, moving: Moving) -> list[dict[str, An
     return found
 
 
-def _person(content: Content, names: Names, place: Content) -> str:
-    """One person that there are many of, and what the same score does in another group."""
-    found = place["person"]
-    if place["today"]:
-        return "Nobody is decided otherwise than today."
-    if found is None:
-        return "At this position there is no score at which many are decided otherwise."
-    group, decisions = (
-        isolated(str(names.groups[found["group"]])),
-        [isolated(str(d)) for d in names.decisions],
-    )
-    score = f"{found['low']:.2f} and {found['high']:.2f}"
-    text = f"Somebody in group {group} with a score between {score}: today {decisions[found['today']]}, "
-    text += f"then {_then(content, names, found)}."
+def _persons(content: Content, names: Names) -> list[str]:
+    """One person that there are many of, and what the same score does in another group; for every position."""
+    found = [place["person"] for place in content["positions"]]
+    people = counts([None if one is None else one["people"] for one in found])
+    changed = {
+        j: changes(names.quantities[j], [None if one is None else one["changes"][j] for one in found])
+        for j in names.shown
+    }
+    texts = []
+    for i, (place, one) in enumerate(zip(content["positions"], found, strict=True)):
+        if place["today"]:
+            texts.append("Nobody is decided otherwise than today.")
+        elif one is None:
+            texts.append("At this position there is no score at which many are decided otherwise.")
+        else:
+            each = [
+                f"{names.components[j].said} changes by {written[i]}"
+                for j, written in changed.items()
+                if one["changes"][j] is not None
+            ]
+            effect = f"; for each of them {listed(each)} on average" if each else ""
+            texts.append(f"{_person(content, names, one)} There are {people[i]} such people here{effect}.")
+    return texts
+
+
+def _person(content: Content, names: Names, found: Content) -> str:
+    """What is decided about a person, and about one of the same score in another group."""
+    group, score = names.groups[found["group"]].said, f"{found['low']:.2f} and {found['high']:.2f}"
+    text = f"Somebody in group {group} with a score between {score}: "
+    text += f"today {names.decisions[found['today']].said}, then {_then(content, names, found)}."
     other = found["other"]
-    if other is not None:
-        there = isolated(str(names.groups[other["group"]]))
-        text += f" The same score in group {there}: then {_then(content, names, other)}."
-    changes = [
-        f"{isolated(str(names.components[j]))} changes by {names.quantities[j].change(change)}"
-        for j, change in enumerate(found["changes"])
-        if change is not None and j in names.shown
-    ]
-    effect = f"; for each of them {listed(changes)} on average" if changes else ""
-    return f"{text} There are {count(found['people'])} such people here{effect}."
+    if other is None:
+        return text
+    there = names.groups[other["group"]].said
+    return f"{text} The same score in group {there}: then {_then(content, names, other)}."
 
 
 def _then(content: Content, names: Names, found: Content) -> str:
     """What is decided, or with which odds."""
     if found["then"] is not None:
-        return isolated(str(names.decisions[found["then"]]))
-    good = isolated(str(names.decisions[content["favourable"]]))
+        return names.decisions[found["then"]].said
+    good = names.decisions[content["favourable"]].said
     return f"{good} with a chance of {percent(found['chance'])}, by lot"

@@ -17,10 +17,10 @@ from felicific.report.words import (
     counts,
     ends,
     estimates,
-    share_text,
+    share_texts,
     spans,
     texts,
-    total,
+    totals,
     without_unit,
 )
 
@@ -66,8 +66,8 @@ def _gap(content: Content, names: Names, moving: Moving, j: int) -> dict[str, An
             for place, text in zip(content["positions"], spans(quantity, ends(then)), strict=True)
         ],
     )
-    moving.add(f"{key}-w", [scale.across(gap["estimate"]) for gap in then])
-    for end, places in zip(("l", "h"), zip(*map(scale.span, then), strict=True), strict=True):
+    moving.add(f"{key}-w", scale.lengths(estimates(then)))
+    for end, places in zip("lh", scale.spans(then), strict=True):
         moving.add(f"{key}-{end}", places)
     change = [gap["change"] for gap in then]
     moving.add(f"{key}-change", _changes(content, quantity, change))
@@ -163,15 +163,16 @@ def _prices(content: Content, names: Names, places: Places) -> list[str]:
     factor = places.little * names.cost_factor
     sizes = [price * factor for price in prices if price is not None and price > 0]
     quantity = Quantity.of("", (), sizes)
+    written = changes(quantity, [None if price is None else price * factor for price in prices])
     return [
         "these are today's decisions"
         if place["today"]
-        else "no policy of this kind has a smaller one"
+        else "no policy has a smaller one"
         if price is None
         else "nothing"
         if price <= 0
-        else f"{quantity.change(price * factor)} per {places.little_text}"
-        for place, price in zip(content["positions"], prices, strict=True)
+        else f"{text} per {places.little_text}"
+        for place, price, text in zip(content["positions"], prices, written, strict=True)
     ]
 
 
@@ -185,12 +186,12 @@ def _touched(content: Content, names: Names, moving: Moving) -> dict[str, Any]:
         found.append(("touched-rest", f"{len(order) - len(kept)} more groups", order[len(kept) :]))
     for key, _, groups in found:
         for way, which in (("better", "gain"), ("worse", "lose")):
-            numbers = [total(place[way][z] for z in groups) for place in positions]
+            numbers = totals([[place[way][z] for z in groups] for place in positions])
             moving.add(f"{key}-{which}", counts(numbers))
     for key in ("changed", "lots"):
         touched = [sum(place[key]) for place in positions]
         moving.add(key, counts(touched))
-        moving.add(f"{key}-share", [share_text(number, sum(people)) for number in touched])
+        moving.add(f"{key}-share", share_texts(touched, sum(people)))
     return {
         "rows": [
             {"name": name, "of": count(sum(people[z] for z in groups)), "key": key}
@@ -242,26 +243,27 @@ def _lanes(content: Content, names: Names, moving: Moving, j: int) -> dict[str, 
     today, then = content["today"]["components"][j], [place["components"][j] for place in positions]
     scale = scale_of_means([today, *then])
     compared = [z for z, group in enumerate(content["groups"]) if group["compared"]]
-    bars = [gap_bar(scale, part, compared) for part in then]
     key = f"who-{j}"
-    for end, places in zip("xw", zip(*bars, strict=True), strict=True):
+    for end, places in zip("xw", gap_bars(scale, then, compared), strict=True):
         moving.add(f"{key}-{end}", places)
     moving.add(f"{key}-gap", texts(quantity, [part["gap"]["estimate"] for part in then]))
     return {
         "name": names.components[j],
         "key": key,
         "today": quantity(today["gap"]["estimate"]),
-        "bar": gap_bar(scale, today, compared),
+        "bar": [places[0] for places in gap_bars(scale, [today], compared)],
         "ticks": scale.ticks(for_axis(quantity), 5),
         "rows": [_lane(content, names, moving, scale, j, z) for z in by_today(content, j)],
     }
 
 
-def gap_bar(scale: Scale, part: Content, compared: Sequence[int]) -> tuple[str, str]:
-    """From the lowest mean to the highest."""
-    means = [mean["estimate"] for z, mean in enumerate(part["means"]) if z in compared]
-    known = [mean for mean in means if mean is not None]
-    return scale.reach(min(known, default=None), max(known, default=None))
+def gap_bars(scale: Scale, parts: Sequence[Content], compared: Sequence[int]) -> tuple[list[str], list[str]]:
+    """From the lowest mean to the highest: where every bar begins, and how wide it is."""
+    rows = [
+        [part["means"][z]["estimate"] for z in compared if part["means"][z]["estimate"] is not None]
+        for part in parts
+    ]
+    return scale.reaches([(min(means), max(means)) if means else None for means in rows])
 
 
 def _lane(content: Content, names: Names, moving: Moving, scale: Scale, j: int, z: int) -> dict[str, Any]:
@@ -271,10 +273,11 @@ def _lane(content: Content, names: Names, moving: Moving, scale: Scale, j: int, 
     then = [place["components"][j]["means"][z] for place in content["positions"]]
     key = f"who-{j}-{z}"
     start = scale.across(today["estimate"])
-    places = [start if mean["estimate"] is None else scale.across(mean["estimate"]) for mean in then]
-    moving.add(f"{key}-x", places)
+    # A group of whom nothing is known then stays where it is.
+    means = [today["estimate"] if mean["estimate"] is None else mean["estimate"] for mean in then]
+    moving.add(f"{key}-x", scale.lengths(means))
     moving.add(f"{key}-way", [_way(today, mean, quantity) for mean in then])
-    for end, found in zip("lh", zip(*map(scale.span, then), strict=True), strict=True):
+    for end, found in zip("lh", scale.spans(then), strict=True):
         moving.add(f"{key}-{end}", found)
     moving.add(f"{key}-mean", texts(quantity, estimates(then)))
     moving.add(f"{key}-change", _short_changes(quantity, then))
@@ -283,8 +286,7 @@ def _lane(content: Content, names: Names, moving: Moving, scale: Scale, j: int, 
         moving.add(f"{key}-{which}", counts([mean[which] for mean in then]))
     opened = [mean.get("bounds") for mean in then]
     if any(opened):
-        ranges = [scale.reach(*(bounds or (None, None))) for bounds in opened]
-        for end, found in zip("bw", zip(*ranges, strict=True), strict=True):
+        for end, found in zip("bw", scale.reaches(opened), strict=True):
             moving.add(f"{key}-{end}", found)
         moving.add(f"{key}-open", spans(quantity, [bounds or (None, None) for bounds in opened]))
     return {
@@ -373,8 +375,8 @@ def _bars(content: Content, names: Names, moving: Moving, j: int) -> dict[str, A
     scale, rows = scale_of_means(then, zero=True), []
     for z, group in enumerate(names.groups):
         means, key = [part["means"][z] for part in then], f"aside-{j}-{z}"
-        moving.add(f"{key}-w", [scale.across(mean["estimate"]) for mean in means])
-        for end, places in zip("lh", zip(*map(scale.span, means), strict=True), strict=True):
+        moving.add(f"{key}-w", scale.lengths(estimates(means)))
+        for end, places in zip("lh", scale.spans(means), strict=True):
             moving.add(f"{key}-{end}", places)
         moving.add(f"{key}-mean", texts(quantity, estimates(means)))
         moving.add(f"{key}-span", _intervals(quantity, means))

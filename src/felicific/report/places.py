@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from felicific._audit.names import isolated, listed
+from felicific._audit.names import listed
 from felicific._audit.quantity import SPACE, Quantity, percent
 from felicific.report.charts import nice
 from felicific.report.words import SHOWN, Content, Names
@@ -55,9 +55,7 @@ class Places:
         after, whole, last, little = "", "", "today", (1.0, "step of one")
         if len(closed) == 1:
             fitted = content["fitted_today"][closed[0]]
-            width = max(place["tau"] for place in positions)
-            small = nice(width / 20) if width > 0 else 0.0
-            little = small, f"{names.quantities[closed[0]].given(small)} of gap"
+            little = _little(content, names, closed[0])
             last = f"today, {aimed_texts(names.quantities[closed[0]], [fitted])[0]}"
             numbers, label, where = aims[0], "Aim for a gap of at most", "a gap of at most"
         elif closed:
@@ -71,13 +69,11 @@ class Places:
         for i, place in enumerate(positions):
             called = f" ({', '.join(place['names'])})" if place["names"] else ""
             number = f"{numbers[i]} {after}".strip()
-            gaps = _listed_few(
-                [
-                    f"{aim[i]} in {isolated(str(names.components[j]))}"
-                    for aim, j in zip(aims, closed, strict=True)
-                ]
-            )
-            signed = f"{where} {number}" + (f": {gaps}" if after else "") + called
+            signed = f"{where} {number}"
+            if after:
+                each = zip(aims, closed, strict=True)
+                signed += f": {_listed_few([f'{aim[i]} in {names.components[j].said}' for aim, j in each])}"
+            signed += called
             rows.append(
                 TODAY
                 if place["today"]
@@ -85,6 +81,16 @@ class Places:
             )
         columns = [list(column) for column in zip(*rows, strict=True)]
         return cls(columns[0], columns[1], columns[2], columns[3], columns[4], last, whole, *little)
+
+
+def _little(content: Content, names: Names, j: int) -> tuple[float, str]:
+    """A small part of one gap, along the line and in words; along the line it may have another length."""
+    ways = [(place["tau"], place["aimed"][j]) for place in content["positions"] if not place["today"]]
+    tau, width = max(ways, default=(0.0, 0.0))
+    if not tau or not width:
+        return 0.0, "nothing"
+    small = nice(width / 20)
+    return small * tau / width, f"{names.quantities[j].given(small)} of gap"
 
 
 def _of_what(content: Content, names: Names, closed: Sequence[int]) -> tuple[str, str]:

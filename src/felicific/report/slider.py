@@ -21,7 +21,6 @@ BLANK = "\x1f"
 APART, APART_TODAY = 0.008, 0.03
 
 
-
 class Moving:
     """Texts and attributes that follow the slider.
 

@@ -218,6 +218,7 @@ def _more(content: Content, names: Names, places: Places) -> dict[str, Any]:
     certificate = content["certificate"]
     return {
         "positions": appendix.position_tables(content, names, places),
+        "aimed_of": places.after[0],
         "required": appendix.required(content, names, content["requirements"]),
         "points": appendix.points(content, names),
         "gainers": [appendix.said(content, text) for text in content["story"][2:]],

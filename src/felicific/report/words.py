@@ -44,10 +44,11 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Name:
-    """A name from somebody's data: short, and whole for those who point at it."""
+    """A name from somebody's data: short, whole for those who point at it, and as a sentence says it."""
 
     text: str
     whole: str = ""
+    said: str = ""
 
     def __str__(self) -> str:
         return self.text
@@ -65,7 +66,7 @@ def named(values: Iterable[Any]) -> list[Name]:
     found = list(values)
     wholes = [clean(value, WHOLE) for value in found]
     return [
-        Name(text, whole if text.endswith("…") and whole != text else "")
+        Name(text, whole if text.endswith("…") and whole != text else "", isolated(text))
         for text, whole in zip(labels(found), wholes, strict=True)
     ]
 
@@ -164,7 +165,7 @@ def title_of(content: Content, names: Names) -> Name:
     """What the page is called: as somebody said, or after what is measured."""
     if content["title"] is not None:
         return Name(clean(content["title"], 120))
-    found = [str(names.components[j]) for j in names.own]
+    found = [names.components[j].text for j in names.own]
     what = listed(found) if len(found) < 4 else f"{len(found)} measures"
     stems = {content["components"][j]["name"].split("(")[0] for j in names.own}
     if len(stems) == 1 and stems <= CRITERIA.keys():
@@ -217,10 +218,9 @@ def counts(numbers: Iterable[float | None]) -> list[str]:
     return ["not known" if number is None else count(number) for number in numbers]
 
 
-def total(numbers: Iterable[float | None]) -> float | None:
-    """All people of some groups, if it is known of each."""
-    found = list(numbers)
-    return None if None in found else sum(number or 0.0 for number in found)
+def totals(rows: Iterable[Sequence[float | None]]) -> list[float | None]:
+    """All people of some groups, if it is known of each; one number for every row of groups."""
+    return [None if None in row else sum(number or 0.0 for number in row) for row in rows]
 
 
 def ends(intervals: Iterable[Content]) -> list[tuple[float | None, float | None]]:
@@ -239,10 +239,13 @@ def confidence_text(content: Content) -> str:
     return percent(share, 0 if share * 100 % 1 < 1e-9 else 2)
 
 
-def share_text(number: float, total: float) -> str:
-    """A part of some people in per cent; a small one is told from none."""
-    share = number / total if total else 0.0
-    return f"under 0.1{SPACE}%" if 0 < share < 0.001 else percent(share, 0 if share >= 0.1 else 1)
+def share_texts(numbers: Iterable[float], whole: float) -> list[str]:
+    """Parts of some people in per cent; a small one is told from none."""
+    shares = [number / whole if whole else 0.0 for number in numbers]
+    return [
+        f"under 0.1{SPACE}%" if 0 < share < 0.001 else percent(share, 0 if share >= 0.1 else 1)
+        for share in shares
+    ]
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -251,10 +254,11 @@ def share_text(number: float, total: float) -> str:
 
 def flows(tables: Iterable[Sequence[Sequence[float]]], decisions: Sequence[Name]) -> list[str]:
     """From which decision to which people move, the largest number first; a text for every table of moves."""
-    return [_flow(table, decisions) for table in tables]
+    called = [decision.said for decision in decisions]
+    return [_flow(table, called) for table in tables]
 
 
-def _flow(table: Sequence[Sequence[float]], decisions: Sequence[Name]) -> str:
+def _flow(table: Sequence[Sequence[float]], called: Sequence[str]) -> str:
     moves = [
         (number, a, d)
         for a, row in enumerate(table)
@@ -262,7 +266,6 @@ def _flow(table: Sequence[Sequence[float]], decisions: Sequence[Name]) -> str:
         if a != d and number > 1e-6
     ]
     moves.sort(key=lambda flow: (-flow[0], flow[1], flow[2]))
-    called = [isolated(str(decision)) for decision in decisions]
     parts = [f"{count(number)} from {called[a]} to {called[d]}" for number, a, d in moves[:FLOWS]]
     rest = sum(number for number, _, _ in moves[FLOWS:])
     return (

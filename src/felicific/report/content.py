@@ -121,6 +121,7 @@ class Choice:
             "today": audited(self.assessment.before),
             "best": self._best(),
             "positions": positions,
+            "mixes": self.line.mixes,
             "proposed": found,
             "nobody_worse": any(HARMLESS in position["names"] for position in positions),
             "certificate": None if told.certificate is None else told.certificate.to_dict(),

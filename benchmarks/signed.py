@@ -168,7 +168,7 @@ def run(world: World, seed: int) -> tuple[str, dict[str, bool]]:
 def judge(fair: FairClassifier, tested: pd.DataFrame) -> Verdict:
     """The verdict at the position that is proposed, as the page has it."""
     tried = fair._tryout(tested, tested["y"], None, None)
-    seen = " ".join(fair._note_fitted(tested))
+    seen = " ".join(fair._note_fitted(tried.people))
     told: dict[str, Any] = {"certificate": fair.certificate_, "in_sample": seen, "labels": "all"}
     return Assessment.of(tried, fair.frontier_, fair.policy_, **told).verdict
 

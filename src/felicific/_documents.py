@@ -181,6 +181,13 @@ def write_classes(classes: NDArray[Any]) -> dict[str, Any]:
     return {"dtype": dtype, "values": plain(classes.tolist(), "class")}
 
 
+def read_sha256(value: Any, whose: str) -> str | None:
+    """64 hexadecimal digits, or None."""
+    if value is not None and not (type(value) is str and re.fullmatch("[0-9a-f]{64}", value)):
+        raise refused(f"the SHA-256 of the {whose} is {str(value)[:80]!r}")
+    return value
+
+
 def read_classes(content: Any) -> NDArray[Any]:
     """Classes that come back as they are written, in the type they are said to have."""
     if not isinstance(content, dict) or set(content) != {"dtype", "values"}:

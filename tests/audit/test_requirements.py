@@ -245,15 +245,15 @@ def fair():
     return fair.fit(table, table["y"])
 
 
-def frame(table):
+def frame(table, first=0):
     import pandas as pd
 
-    return pd.DataFrame(table | {"key": np.arange(len(table["y"]))})
+    return pd.DataFrame(table | {"key": np.arange(len(table["y"])) + first})
 
 
 def test_who_loses_is_no_gap_no_ratio_and_no_promise(fair):
     """What only requirements speak of has group means, and nothing that compares groups; who loses is called so."""
-    table = frame(people(400, 9))
+    table = frame(people(400, 9), first=10**6)
     found = audit(fair, table, table["y"])
     assert [part.component.name for part in found.components] == ["got", "worth", "loses", "loses got"]
     assert list(found.gaps) == ["got"] == list(fair.certificate_.gaps)

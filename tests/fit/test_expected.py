@@ -49,7 +49,8 @@ def make_people(n=400, seed=0, groups=("F", "M"), n_classes=2, shares=None, shif
     y = (proba.cumsum(axis=1) < rng.random(n)[:, None]).sum(axis=1).clip(max=n_classes - 1)
     columns = {f"p{k}": proba[:, k] for k in range(n_classes)}
     columns |= {"group": np.array(groups)[z], "amount": rng.integers(1, 9, n) * 10.0}
-    return pd.DataFrame(columns | {"branch": rng.integers(0, n // 5, n), "id": np.arange(n)}), y
+    ids = np.arange(n) + 10**6 * seed
+    return pd.DataFrame(columns | {"branch": rng.integers(0, n // 5, n), "id": ids}), y
 
 
 def fitted(X, y, n_classes=2, fit=None, **options):

@@ -27,7 +27,9 @@ def make_people(sizes=SIZES, seed=0):
     n = len(pairs)
     score = 1 / (1 + np.exp(-rng.normal(0.3, 1.0, n)))
     columns = {"p0": 1 - score, "p1": score, "sex": [a for a, _ in pairs], "race": [b for _, b in pairs]}
-    frame = pd.DataFrame(columns | {"amount": rng.integers(1, 9, n) * 10.0, "id": np.arange(n)})
+    frame = pd.DataFrame(
+        columns | {"amount": rng.integers(1, 9, n) * 10.0, "id": np.arange(n) + 10**6 * seed}
+    )
     return frame, (rng.random(n) < score).astype(int)
 
 

@@ -293,6 +293,7 @@ def test_frontier_at_and_report():
     line = frontier(table, **{name: part for name, part in NAMED.items() if name != "gap"})
     assert line.at(gap=0.5).loss <= fair.loss_ + 1e-9
     new, truth, _, _ = make_believed(seed=2)
+    new["id"] += " of others"
     told = {"happiness": "decision * loan", "sensitive_features": "group"}
     band = line.band(new[["q0", "q1"]].to_numpy(), new, "y", group_proba=COLUMNS, **told)
     _, there = naive_outcome(

@@ -22,7 +22,7 @@ def make(n=900, seed=0, *, missing=0.1):
     score = np.round(np.clip(rng.beta(2, 2, n) + 0.15 * (sex == "m"), 0, 1), 2)
     repaid = (rng.random(n) < score).astype(int)
     frame = pd.DataFrame(
-        {"sex": sex, "score": score, "rest": 1 - score, "repaid": repaid, "id": np.arange(n)}
+        {"sex": sex, "score": score, "rest": 1 - score, "repaid": repaid, "id": np.arange(n) + 10**6 * seed}
     )
     return frame.assign(sex=frame["sex"].where(rng.random(n) >= missing, None))
 

@@ -30,7 +30,7 @@ def lending(n=3000, seed=0, steep=0.7):
             "x2": x2,
             "group": np.array(["A", "B"], dtype=object)[z],
             "amount": np.exp(rng.normal(9, 0.5, n)),
-            "id": np.arange(n),
+            "id": np.arange(n) + 10**6 * seed,
             "odds": odds,
         }
     )

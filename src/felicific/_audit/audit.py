@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from felicific._audit.beside import Beside, beside_policy, means_without
+from felicific._audit.beside import Beside, beside_policy, is_fitted_table, means_without
 from felicific._audit.decided import (
     as_decisions,
     decided_by,
@@ -191,7 +191,7 @@ def audit(
     _check_scores(policy, columns)
     if policy is not None:
         columns = replace(columns, missing_group=policy.name_of_unknown(missing_group))
-    engine, beside, lottery, labels = find_engine(X), Beside(), False, None
+    engine, beside, lottery, labels, fitted = find_engine(X), Beside(), False, None, False
     if engine is not None:
         persons, problem, means = _on_engine(engine, policy, decisions, columns, asked)
     else:
@@ -200,6 +200,7 @@ def audit(
                 people, problem, beside, scored = _by_decisions(decisions, X, columns, asked)
             else:
                 people, problem, scored = _by_policy(policy, X, columns, asked)
+                fitted = is_fitted_table(policy, people, columns)
             if people.missing is not None:
                 people, labels = with_beliefs(people, problem, scored or Scored())
             persons = persons_of(people, problem)
@@ -211,7 +212,9 @@ def audit(
     problem.check_groups([*known, *(group for group in persons.groups if group not in known)])
     widths, spared = _judged(problem, persons.idle)
     if means is not None:
-        beside = replace(beside, means=means) if policy is None else beside_policy(policy, persons, means)
+        beside = (
+            replace(beside, means=means) if policy is None else beside_policy(policy, persons, means, fitted)
+        )
         beside = replace(beside, today=today is not None)
     found = measure(
         persons,
@@ -436,9 +439,9 @@ def _by_decisions(
     if array is None:
         array = as_decisions(decided_by(decisions, table, passed, by_odds=fair), len(rows))
     if fair:
-        own, shares = without_policy(decisions, table)
+        own, shares = without_policy(decisions, table, y, group, weight=weight, cluster=cluster)
         decider = settings.policy_
-        known = Beside(None, shares[0], sum(shares[1:]), decider.basis.out_of_fold, policy=decider)
+        known = Beside(None, *shares, decider.basis.out_of_fold, policy=decider)
     classes = find_classes(array, without_missing(y, None), asked.classes)
     problem = asked.problem(classes, labelled=y is not None, policy=known.policy)
     if asked.drops_labels(y, problem, columns):

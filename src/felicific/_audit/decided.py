@@ -74,15 +74,17 @@ def has_policy(estimator: Any) -> bool:
     return hasattr(last_step(estimator), "policy_")
 
 
-def without_policy(estimator: Any, X: Table) -> tuple[Array, list[float]]:
-    """What the model of a FairClassifier decides by itself, and the share of rows fitted on (and recalibrated for).
+def without_policy(
+    estimator: Any, X: Table, y: Array | None, group: Array, **known: Any
+) -> tuple[Array, tuple[float, float]]:
+    """What the model of a FairClassifier decides by itself, and the shares of rows fitted on and recalibrated for.
 
-    Of a pipeline, its last step sees the rows as the steps before make them.
+    Of a pipeline, its last step sees the rows as the steps before make them. ``known`` are weights and clusters.
     """
     fair = estimator
     if hasattr(estimator, "steps"):
         fair, X = estimator[-1], estimator[:-1].transform(X) if len(estimator.steps) > 1 else X
-    return fair._without_policy(X), [seen.share(X) for seen in fair._seen]
+    return fair._without_policy(X), fair._in_sample(X, y, group, **known)
 
 
 def decided_by(estimator: Any, X: Table, sensitive_features: Any, *, by_odds: bool) -> Array:

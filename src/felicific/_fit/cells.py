@@ -93,9 +93,10 @@ class FittedCells(Fitted):
         moments = compared.of(with_ends(self.problem, compared))
         cost = self.policy.change_cost
         solved = _solved(self.problem, moments, self.policy.salt, cost)
-        policy = _rounded(
-            self.problem, self.people, replace(solved, randomize=self.policy.randomize), moments
-        )
+        old = self.policy.basis
+        basis = replace(solved.basis, out_of_fold=old.out_of_fold, fitted_on=old.fitted_on)
+        solved = replace(solved, randomize=self.policy.randomize, basis=basis)
+        policy = _rounded(self.problem, self.people, solved, moments)
         compared = replace(compared, fold_mass=None, fold_loss=None, fold_today=None)
         return replace(
             self,
@@ -126,6 +127,7 @@ class FittedCells(Fitted):
             salt=self.policy.salt,
             expected=self.policy.expected,
             out_of_fold=self.policy.basis.out_of_fold,
+            fitted_on=self.policy.basis.fitted_on,
             change_cost=self.policy.change_cost,
             favourable=self.problem.favourable,
         )

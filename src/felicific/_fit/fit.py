@@ -27,12 +27,17 @@ def fit_policy(
     randomize: bool = True,
     out_of_fold: bool = False,
     change_cost: ChangeCost = 0.0,
+    fitted_on: str | None = None,
 ) -> Fitted:
-    """Fit a policy of this kind to people with labels, whose probabilities may be ``out_of_fold``."""
+    """Fit a policy of this kind to people with labels, whose probabilities may be ``out_of_fold``.
+
+    ``fitted_on`` is the SHA-256 of all who were given for it.
+    """
     fit: Callable[..., Fitted] = FittedIndividual.fit if kind.sees_x else FittedCells.fit
     fitted = fit(problem, people, kind, salt=salt, randomize=randomize, change_cost=change_cost)
     evidence = _evidence(problem, people, fitted.policy)
-    basis = replace(fitted.policy.basis, out_of_fold=out_of_fold, evidence=evidence)
+    old = fitted.policy.basis
+    basis = replace(old, out_of_fold=out_of_fold, evidence=evidence, fitted_on=fitted_on)
     return replace(fitted, policy=replace(fitted.policy, basis=basis))
 
 

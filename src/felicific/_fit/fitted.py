@@ -244,11 +244,11 @@ P = TypeVar("P", bound=Policy)
 
 def carried(policy: P, labelled: Policy) -> P:
     """For people without labels: with what is known of the labelled ones alone."""
-    new, old = policy.basis.evidence, labelled.basis.evidence
-    if new is None or old is None:
-        return policy
-    evidence = new.carried(old, policy.components)
-    return replace(policy, basis=replace(policy.basis, evidence=evidence))
+    evidence, old = policy.basis.evidence, labelled.basis.evidence
+    if evidence is not None and old is not None:
+        evidence = evidence.carried(old, policy.components)
+    basis = replace(policy.basis, evidence=evidence, fitted_on=labelled.basis.fitted_on)
+    return replace(policy, basis=basis)
 
 
 def stated(problem: Problem, people: People, policy: P) -> P:

@@ -15,7 +15,7 @@ from felicific._people.people import People
 from felicific._policy.fit_individual import fit_individual, ground_of
 from felicific._policy.individual import IndividualPolicy
 from felicific._policy.lottery import make_salt
-from felicific._policy.solve import Kind, Said, check_sums
+from felicific._policy.solve import Kind, Said, check_sums, fitted_on, sha256_if_known
 from felicific._problem.asked import check_constraints
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.missing_labels import MissingLabelsLike
@@ -138,7 +138,8 @@ def frontier(
             return _individual(people, problem, cast(Individual, kind), salt, closing, cost)
         joined = compute_moments(people, problem, cast(Signal, kind)).completed(hidden).joined()
         joined.check_complete()
-        return _cells(joined, closing, group_at_predict, salt, cost, problem.favourable)
+        about = {"favourable": problem.favourable, "fitted_on": sha256_if_known(people)}
+        return _cells(joined, closing, group_at_predict, salt, cost, **about)
 
 
 def _cells(
@@ -147,14 +148,13 @@ def _cells(
     see_group: bool,
     salt: str,
     cost: ChangeCost,
-    favourable: Any = None,
+    **about: Any,
 ) -> Frontier:
     """The frontier of policies that see a signal."""
     found = cost_by_sums(joined, cost, closing.requirements, see_group=see_group)
     # What is wrong with the requirements is said at once.
     build(joined, rows_of(closing.requirements, joined), see_group=see_group)
-    told: Any = {"see_group": see_group, "salt": salt, "change_cost": found, "favourable": favourable}
-    return cell_frontier(joined, closing, **told)
+    return cell_frontier(joined, closing, see_group=see_group, salt=salt, change_cost=found, **about)
 
 
 def _individual(
@@ -174,7 +174,7 @@ def _individual(
     sums = compute_moments(people, problem, Label())
     sums.check_complete()
     known = people.with_scores
-    fitted = _seed(problem, known, kind, salt, closing, cost)
+    fitted = fitted_on(_seed(problem, known, kind, salt, closing, cost), people)
 
     def ground() -> Ledgers:
         return ground_of(problem, known, fitted.calibration, fitted.origin, change_cost=fitted.change_cost)

@@ -17,6 +17,7 @@ from felicific._documents import (
     read_number,
     read_numbers,
     read_prices,
+    read_sha256,
     read_values,
     refused,
     write_means,
@@ -62,6 +63,10 @@ class Basis:
         The loss at its best, where hidden reasons leave it open and the loss that is stated is its worst.
     evidence : Evidence, or None
         How much values vary, and of how many people that is known; None in files that do not say it.
+    fitted_on : str, or None
+        The SHA-256 of the people it was fitted on, those whom a safe fit held out included, see
+        :mod:`felicific._people.fingerprint`; None where nobody had their rows in memory. A policy that was recalibrated
+        keeps that of the labelled people.
     """
 
     loss_name: str = ""
@@ -73,6 +78,7 @@ class Basis:
     change_cost: float = 0.0
     evidence: Evidence | None = None
     least_loss: float | None = None
+    fitted_on: str | None = None
 
     def reached(self, components: Sequence[Component], means: Floats) -> list[str]:
         """What group means make of every requirement that compares people, and who is not compared, in sentences."""
@@ -135,6 +141,7 @@ class Basis:
             "change_cost": self.change_cost,
             "evidence": None if self.evidence is None else self.evidence.to_json(),
             "least_loss": self.least_loss,
+            "fitted_on": self.fitted_on,
         }
 
     @classmethod
@@ -149,6 +156,7 @@ class Basis:
             "requirements": [],
             "evidence": None,
             "least_loss": None,
+            "fitted_on": None,
         }
         if not isinstance(content, dict) or set(content) - set(later) != names:
             raise refused("it does not say what its numbers rest on")
@@ -167,9 +175,8 @@ class Basis:
         others = tuple(_asked(part, shape) for part in content["requirements"])
         evidence, least = Evidence.from_json(content["evidence"], shape), content["least_loss"]
         least = None if least is None else read_number(least, "least loss")
-        return cls(
-            content["loss_name"], today, asked, content["out_of_fold"], others, free, cost, evidence, least
-        )
+        told = (today, asked, content["out_of_fold"], others, free, cost, evidence, least)
+        return cls(content["loss_name"], *told, read_sha256(content["fitted_on"], "people it was fitted on"))
 
 
 def _asked(content: Any, shape: tuple[int, ...]) -> Asked:

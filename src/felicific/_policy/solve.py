@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, fields
-from typing import Any, Literal, TypeAlias, cast
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 from felicific._people.columns import Columns, check_by_group
 from felicific._people.find import labelled_people
+from felicific._people.fingerprint import people_sha256
 from felicific._people.folds import FOLDS
 from felicific._people.lazy import LazyPeople
 from felicific._people.people import People
@@ -156,7 +157,7 @@ def solve(
         if not kind.sees_x:
             moments = compute_moments(people, problem, cast(Signal, kind)).completed(hidden)
             moments.check_complete()
-            return solve_cells(
+            found: Policy = solve_cells(
                 moments.joined(),
                 problem.requirements,
                 see_group=group_at_predict,
@@ -164,12 +165,26 @@ def solve(
                 change_cost=cost,
                 favourable=problem.favourable,
             )
+            return fitted_on(found, people)
         individual = cast(Individual, kind)
         if isinstance(people, LazyPeople):
             return fit_lazily(people, individual, salt, cost)
         # As on an engine, one look at every row before any search.
         compute_moments(people, problem, Label()).check_complete()
-        return fit_individual(problem, people.with_scores, individual, salt, cost)[0]
+        return fitted_on(fit_individual(problem, people.with_scores, individual, salt, cost)[0], people)
+
+
+P = TypeVar("P", bound=Policy)
+
+
+def fitted_on(policy: P, people: People | LazyPeople) -> P:
+    """A policy that knows to whom it was fitted."""
+    return replace(policy, basis=replace(policy.basis, fitted_on=sha256_if_known(people)))
+
+
+def sha256_if_known(people: People | LazyPeople) -> str | None:
+    """The fingerprint of people whose rows are in memory."""
+    return None if isinstance(people, LazyPeople) else people_sha256(people)
 
 
 def check_sums(sums: Moments) -> None:

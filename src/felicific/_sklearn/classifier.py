@@ -36,9 +36,11 @@ from felicific._frontier.curve import Curve, curve
 from felicific._frontier.frontier import Frontier
 from felicific._people.checks import check_weights
 from felicific._people.columns import Columns, ordered_groups, stacked
+from felicific._people.fingerprint import held_labels
 from felicific._people.folds import FOLDS
 from felicific._people.labels import LabelBeliefs, refuse_labelled_otherwise
 from felicific._people.people import People
+from felicific._people.remembered import KEYS, Remembered, Shown
 from felicific._people.weights import WeightKind, level_outside, repeated, warn_repeated
 from felicific._policy.expected import gaps_in_words, outlook
 from felicific._policy.lottery import ODDS_REPEAT, content_keys, draw, keys_as_text, make_salt, warn_keyless
@@ -85,7 +87,6 @@ from felicific._tables.memory import (
     null_rows,
     take_rows,
 )
-from felicific._tables.seen import SeenRows
 from felicific._typing import Array, Codes, Floats, GapLike, LossLike, RandomState, Table, Truths
 from felicific.exceptions import ClusterWarning, ConstraintError, DataError, LotteryWarning, PolicyWarning
 
@@ -387,22 +388,21 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         refuse_length(cluster, n)
         attributes = intake.attributes(table, sensitive_features)
         rows = Rows(X, labels, group, weight, now, np.arange(n), said.weight_kind, cluster, attributes)
+        rows, self._clustered = replace(rows, keys=intake.keys(X)), cluster is not None
         if missing is not None:
             rows = replace(rows, missing=missing, odds=odds_in(table, missing))
-        keys, self._clustered = intake.keys(X), cluster is not None
-        notes = repeated(keys if keys is None or present is None else keys[present], cluster)
         if present is not None:
             rows, fit_params = replace(rows.take(present), y=held), parts_of(fit_params, present, n)
             self._cv = present_splits(self.cv, present, n)
         if self.confidence is None:
+            self._seen: tuple[Remembered, ...] = (Remembered.of(self._shown(rows)),)
             self._keep(
                 self._fit_policy(problem, self._score_rows(rows, problem, kind, fit_params), kind, salt)
             )
         else:
-            numbers = self._fit_safely(problem, rows, kind, salt, fit_params)
+            self._fit_safely(problem, rows, kind, salt, fit_params)
         self.__dict__.pop("_cv", None)
-        self._seen: tuple[SeenRows, ...] = (SeenRows.of(take_rows(table, numbers)),)
-        self._warn(notes)
+        self._warn(repeated(rows.keys, cluster))
 
     def _kind(self) -> Signal | Individual:
         """What the policy is to see; if it is chosen here, why is remembered."""
@@ -481,6 +481,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         told["change_cost"] = check_change_cost(self.change_cost)
         inferred = people.group_proba is not None and self.group_proba is None
         told["out_of_fold"] = not isinstance(self.estimator, FrozenEstimator) or inferred
+        told["fitted_on"] = self._seen[0].sha256
         fitted = fit_policy(problem, people, kind, **told)
         if not problem.see_group:
             seeing = fit_policy(
@@ -504,12 +505,10 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
     def _fit_safely(
         self, problem: Problem, rows: Rows, kind: Signal | Individual, salt: str, fit_params: dict[str, Any]
-    ) -> Codes:
-        """Fit on a part of every group, and keep the loosest policy that is shown on the others to meet the gap.
-
-        Returns the numbers of the rows that were fitted on.
-        """
+    ) -> None:
+        """Fit on a part of every group, and keep the loosest policy that is shown on the others to meet the gap."""
         fitting, held = rows.halves(salt)
+        self._seen = (Remembered.of(self._shown(fitting), self._shown(rows)),)
         places = np.searchsorted(rows.numbers, fitting.numbers)
         people = self._score_rows(fitting, problem, kind, parts_of(fit_params, places, len(rows.numbers)))
         sure = check_confidence(self.confidence)
@@ -524,7 +523,11 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             self._keep(self._fit_policy(aimed.tightened(trial.margin), people, kind, salt))
         self._keep(self._fitted.certified(problem, fitted(self.policy_), held_out, sure, self.method))
         self._verdict = self._judged_on(Tryout(problem, others.with_scores), sure)
-        return fitting.numbers
+
+    def _shown(self, rows: Rows) -> Shown:
+        """Rows by which they are recognised later."""
+        told = (rows.x, rows.group, rows.y, rows.weight, rows.cluster)
+        return Shown(*told, keys=rows.keys, key=self.key)
 
     def _judged_on(self, held_out: Tryout, confidence: float) -> Verdict:
         """The verdict on what people held out show, among whom one of several policies was chosen."""
@@ -830,13 +833,45 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """
         said = Columns(cluster=cluster, weight_kind=weight_kind)
         tried = self._tryout(X, y, sensitive_features, sample_weight, said)
-        self._note_fitted(X)
+        self._note_fitted(tried.people)
         return band_of(self.frontier_, tried.persons, confidence)
 
-    def _note_fitted(self, X: Table) -> list[str]:
+    def _note_fitted(self, people: People) -> list[str]:
         """What is to be said if these are rows that it was fitted on; a warning says it too."""
-        fitted, *recalibrated = (seen.share(X) for seen in self._seen)
-        return fitted_notes(fitted, sum(recalibrated), self.policy_.basis.out_of_fold)
+        return fitted_notes(*self._shares_seen(people), self.policy_.basis.out_of_fold)
+
+    def _shares_seen(self, people: People) -> tuple[float, float]:
+        """Which share of people it was fitted on, and which it was recalibrated for."""
+        told = (people.x, people.group, held_labels(people), people.weight, people.cluster)
+        return self._recognised(Shown(*told, keys=self._keys_in(people.x), key=self.key))
+
+    def _in_sample(
+        self,
+        X: Table,
+        y: Array | None,
+        group: Array,
+        keys: Array | None = None,
+        *,
+        weight: Floats | None = None,
+        cluster: Array | None = None,
+    ) -> tuple[float, float]:
+        """Which share of some rows it was fitted on, and which it was recalibrated for.
+
+        Keys are those of the column ``key`` of X, where it is there and none are passed. Rows are recognised by the
+        table's SHA-256, else by keys, else by what they hold; see :mod:`felicific._people.remembered`.
+        """
+        X = self._intake.check(self, X, reset=False)
+        keys = self._keys_in(X) if keys is None else keys
+        return self._recognised(Shown(X, group, y, weight, cluster, keys=keys, key=self.key))
+
+    def _keys_in(self, X: Table) -> Array | None:
+        """The keys of people, where the table says them."""
+        return self._intake.keys(X) if self.key is not None and self.key in column_names(X) else None
+
+    def _recognised(self, rows: Shown) -> tuple[float, float]:
+        """Which share of rows it was fitted on, and which it was recalibrated for."""
+        fitted, *recalibrated = (seen.share(rows) for seen in self._seen)
+        return fitted, sum(recalibrated)
 
     def _tryout(
         self, X: Table, y: Any, sensitive_features: Any, sample_weight: Any, sure: Columns | None = None
@@ -917,6 +952,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         module = import_module("felicific.report")
         said = Columns(today=today, cluster=cluster, weight_kind=weight_kind)
         tried = self._tryout(X, y, sensitive_features, sample_weight, said)
+        shares = self._shares_seen(tried.people)
+        notes = fitted_notes(*shares, self.policy_.basis.out_of_fold)
         told = module.Told(
             **self._about(),
             confidence=confidence,
@@ -927,8 +964,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             date=date,
             title=title,
             command=command,
-            notes=(notes := self._note_fitted(X)),
-            in_sample=" ".join(notes),
+            notes=notes,
+            in_sample=" ".join(notes) if max(shares) > KEYS else "",
             losers=self._fitted.price_of_losers,
         )
         report: Report = module.choice_report(tried, self.frontier_, self.policy_, self._moved, told)
@@ -971,8 +1008,10 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """
         check_is_fitted(self, "policy_")
         group, fresh = self._intake.groups(X_new, sensitive_features), copy(self)
-        fresh._seen = (self._seen[0], SeenRows.of(X_new))
-        fitted, fresh.recalibration_ = self._fitted.recalibrated(self._people(X_new, group))
+        people = self._people(X_new, group)
+        shown = Shown(people.x, people.group, keys=self._keys_in(people.x), key=self.key)
+        fresh._seen = (self._seen[0], Remembered.of(shown))
+        fitted, fresh.recalibration_ = self._fitted.recalibrated(people)
         fresh._notes = tuple(fitted.policy.cautions())
         if fitted is not self._fitted:
             fresh.__dict__.pop("cost_of_blindness_", None)

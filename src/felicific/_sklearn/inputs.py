@@ -199,6 +199,7 @@ class Rows:
     attributes: tuple[Any, ...] = ()
     missing: MissingLabels | None = None
     odds: Floats | None = None
+    keys: Array | None = None
 
     @property
     def labelled(self) -> Truths:
@@ -217,7 +218,7 @@ class Rows:
 
     def take(self, rows: Codes) -> Rows:
         """Some of them."""
-        names = ("y", "group", "weight", "today", "numbers", "cluster", "odds")
+        names = ("y", "group", "weight", "today", "numbers", "cluster", "odds", "keys")
         held = {name: getattr(self, name) for name in names}
         parts: dict[str, Any] = {name: None if part is None else part[rows] for name, part in held.items()}
         return replace(self, x=take_rows(self.x, rows), **parts)

@@ -281,7 +281,8 @@ def check_columns(table: Table, names: Iterable[Hashable], purpose: str) -> None
 
 def refuse_missing_columns(known: list[Any], names: Iterable[Hashable], purpose: str) -> None:
     """Raise if some names are not known, naming them and the nearest ones that are."""
-    missing: list[Any] = [name for name in names if name not in known]
+    held = set(known)
+    missing: list[Any] = [name for name in names if name not in held]
     if not missing:
         return
     near = nearest(str(missing[0]), [name for name in known if isinstance(name, str)])
@@ -319,8 +320,19 @@ def take_column(table: Table, name: Hashable, purpose: str) -> Array:
 
 
 def all_columns(table: Table, purpose: str) -> list[tuple[Any, Array]]:
-    """Every column by its name, as :func:`take_column` takes it."""
-    return [(name, take_column(table, name, purpose)) for name in column_names(table)]
+    """Every column of a table with names, as :func:`take_column` takes it."""
+    return list(zip(column_names(table), take_columns(table, column_names(table), purpose), strict=True))
+
+
+def take_columns(table: Table, names: Sequence[Hashable], purpose: str) -> list[Array]:
+    """Some columns, as :func:`take_column` takes each."""
+    check_columns(table, names, purpose)
+    if is_mapping(table):
+        return [as_vector(table[name], purpose) for name in names]
+    if not is_frame(table):
+        return [take_column(table, name, purpose) for name in names]
+    frame = _eager(table)
+    return [as_vector(_exact_values(frame.get_column(name)), purpose) for name in names]
 
 
 def _exact_values(series: Any) -> Array:

@@ -9,22 +9,26 @@ of another table below the same limit are a fair sample of it. Of new people som
 
 from __future__ import annotations
 
+import hashlib
 import math
 import zlib
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from felicific._tables.memory import column_names, count_rows, take_column
+from felicific._tables.memory import column_names, count_rows, take_columns
 from felicific._typing import Array, Table
 
 Hashes = NDArray[np.uint64]
 
 #: Hashes that are kept, and columns that are looked at: enough to tell rows apart at any size.
 KEPT, COLUMNS = 4096, 32
+
+#: Letters of a text that are hashed one by one.
+WIDEST = 64
 
 #: Fewer rows than this that look the same prove nothing, nor do rows of which fewer than so many occur once.
 FEWEST, UNIQUE = 5, 0.5
@@ -59,9 +63,12 @@ class SeenRows:
     @classmethod
     def of(cls, table: Table) -> SeenRows:
         """Remember the rows of a table."""
-        known = list(dict.fromkeys(column_names(table)))
-        names = known[:: math.ceil(len(known) / COLUMNS) or 1]
-        hashes = row_hashes(table, names)
+        names = looked_at(column_names(table))
+        return cls.of_hashes(names, row_hashes(table, names))
+
+    @classmethod
+    def of_hashes(cls, names: list[Any], hashes: Hashes) -> SeenRows:
+        """Remember rows by the hashes of these columns, and of whatever else is known of them."""
         values, counts = np.unique(hashes, return_counts=True)
         single = values[counts == 1]
         limit = int(single[KEPT - 1]) if len(single) > KEPT else 2**64 - 1
@@ -81,7 +88,10 @@ class SeenRows:
         known = column_names(table)
         if not all(name in known for name in self.names):
             return 0.0
-        hashes = row_hashes(table, self.names)
+        return self.share_of(row_hashes(table, self.names))
+
+    def share_of(self, hashes: Hashes) -> float:
+        """About which share of the rows of these hashes were seen, see :meth:`share`."""
         if len(hashes) == self.rows and _ordered(hashes) == self.ordered:
             return 1.0
         looked_at = hashes[hashes <= np.uint64(self.limit)]
@@ -93,13 +103,56 @@ class SeenRows:
         return min(found / self.once, 1.0) if found > self.again + 4.0 * error else 0.0
 
 
+def looked_at(names: Sequence[Any]) -> list[Any]:
+    """The columns that rows are told apart by: evenly chosen, where there are many."""
+    known = list(dict.fromkeys(names))
+    return known[:: math.ceil(len(known) / COLUMNS) or 1]
+
+
 def row_hashes(table: Table, names: list[Hashable]) -> Hashes:
-    """A hash of every row; columns are added up, so that their order does not matter."""
-    hashes = np.zeros(count_rows(table), dtype=np.uint64)
-    for name in names:
-        start = np.uint64(zlib.crc32(str(name).encode("utf-8", "backslashreplace")))
-        hashes += _mixed(_bits(take_column(table, name, "the rows that were fitted on")) ^ _mixed(start))
+    """A hash of every row."""
+    return np.asarray(_mixed(_row_sums(table, names)))
+
+
+def hashes_beside(table: Table, names: list[Hashable], beside: Mapping[str, Array]) -> tuple[Hashes, Hashes]:
+    """Hashes of the rows by these columns alone, and with what is known of them besides."""
+    sums = _row_sums(table, names)
+    # No column has a name that begins like this.
+    more = sum((_column_sums(f"\0{name}", values) for name, values in beside.items()), start=sums)
+    return np.asarray(_mixed(sums)), np.asarray(_mixed(more))
+
+
+def _row_sums(table: Table, names: list[Hashable]) -> Hashes:
+    """What columns add to the hash of every row; they are added up, so that their order does not matter."""
+    sums = np.zeros(count_rows(table), dtype=np.uint64)
+    for name, values in zip(names, take_columns(table, names, "the rows that were fitted on"), strict=True):
+        sums += _column_sums(name, values)
+    return sums
+
+
+def _column_sums(name: Hashable, values: Array) -> Hashes:
+    """What one column adds to the hash of every row."""
+    start = np.uint64(zlib.crc32(str(name).encode("utf-8", "backslashreplace")))
+    return np.asarray(_mixed(_bits(values) ^ _mixed(start)))
+
+
+def text_hashes(values: Array) -> Hashes:
+    """A hash of every string or whole number, by its text: 1 and "1" have the same one."""
+    texts = values.tolist() if values.dtype.kind not in "iu" else []
+    long = any(len(str(text)) > WIDEST for text in texts)
+    wide = np.array([_shortened(str(text)) for text in texts]) if long else values.astype(np.str_)
+    letters = np.ascontiguousarray(wide).view(np.uint32).reshape(len(values), -1)
+    hashes = np.zeros(len(values), dtype=np.uint64)
+    for place, column in enumerate(letters.T):
+        # Beyond the end of a text there is nothing, however long others are.
+        hashes += np.where(column > 0, _mixed(column + np.uint64((place + 1) << 32)), np.uint64(0))
     return np.asarray(_mixed(hashes))
+
+
+def _shortened(text: str) -> str:
+    """A text that is short, or what stands for it."""
+    written = text.encode("utf-8", "surrogatepass")
+    return text if len(text) <= WIDEST else hashlib.sha256(written).hexdigest()
 
 
 def _bits(column: Array) -> Hashes:
@@ -109,9 +162,10 @@ def _bits(column: Array) -> Hashes:
         return np.where(np.isnan(numbers), np.nan, numbers).view(np.uint64)
     if column.dtype.kind in "mM":
         return column.astype(f"{column.dtype.kind}8[us]").astype(np.int64).view(np.uint64)
-    texts = list(map(str, column.tolist()))
+    values = column.tolist()
+    texts = values if set(map(type, values)) == {str} else list(map(str, values))
     numbered = {text: zlib.crc32(text.encode("utf-8", "backslashreplace")) for text in set(texts)}
-    return np.array([numbered[text] for text in texts], dtype=np.uint64)
+    return np.fromiter(map(numbered.__getitem__, texts), np.uint64, len(texts))
 
 
 def _mixed(bits: Any) -> Any:

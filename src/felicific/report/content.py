@@ -15,6 +15,7 @@ from felicific._audit.verdict import told_once
 from felicific._fit.assessment import Assessment, Known
 from felicific._fit.tryout import Effect, Tryout
 from felicific._frontier.frontier import Frontier
+from felicific._people.fingerprint import people_sha256
 from felicific._policy.basis import write_outcome
 from felicific._policy.expected import outlook
 from felicific._policy.policy import Policy
@@ -26,7 +27,6 @@ from felicific.report.data import (
     VERSION,
     audited,
     describe_component,
-    fingerprint,
     interval_of,
     limits_of,
     loss_of,
@@ -136,7 +136,7 @@ class Choice:
             "fitted_today": self.line.today.gaps.tolist(),
             "premises": policy.premises(),
             "outlook": outlook(policy),
-            "fingerprints": {"people": fingerprint(self.tried)},
+            "fingerprints": {"people": people_sha256(self.tried.people)},
             "versions": versions(),
             "command": told.command,
         }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import platform
 from collections.abc import Mapping, Sequence
@@ -13,16 +12,14 @@ from typing import Any
 import numpy as np
 
 from felicific._audit.names import clean, labels, listed
-from felicific._audit.quantity import Quantity
 from felicific._audit.persons import EachPerson
+from felicific._audit.quantity import Quantity
 from felicific._audit.result import Audit, Interval, interval_to_dict, plain
-from felicific._fit.tryout import Tryout
 from felicific._policy.policy import Policy, Wording
 from felicific._problem.criteria import CRITERIA
 from felicific._problem.happiness import Component, Counted, Happiness
 from felicific._problem.problem import Problem
 from felicific._program.known_labels import SOURCES, KnownLabels
-from felicific._tables.memory import all_columns, is_frame
 from felicific._typing import Floats
 
 FORMAT, VERSION = "felicific report", 2
@@ -191,25 +188,3 @@ def versions() -> dict[str, str]:
     """What the numbers depend on."""
     found = {"felicific": import_module("felicific").__version__, "Python": platform.python_version()}
     return found | {name: version(name) for name in ("numpy", "highspy", "scikit-learn")}
-
-
-def fingerprint(tried: Tryout) -> str:
-    """SHA-256 of the people: every column, the groups, the labels, today's decisions and the weights."""
-    digest, people = hashlib.sha256(), tried.people
-    table, today = people.x, tried.problem.decisions[people.decisions_today()]
-    columns: list[tuple[str, Any]] = [
-        ("group", people.group),
-        ("y", people.y),
-        ("predicted", today),
-        ("weight", people.weight),
-    ]
-    if people.cluster is not None:
-        columns.append(("cluster", people.cluster))
-    if is_frame(table):
-        columns += [(f"x.{name}", values) for name, values in all_columns(table, "the report")]
-    else:
-        columns.append(("x", table.toarray() if hasattr(table, "tocsr") else table))
-    for name, values in columns:
-        texts = [] if values is None else map(repr, np.asarray(values).ravel().tolist())
-        digest.update("\x1f".join([name, *texts, ""]).encode("utf-8", "backslashreplace"))
-    return digest.hexdigest()

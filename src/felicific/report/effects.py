@@ -110,7 +110,7 @@ def _changes(content: Content, quantity: Any, found: Sequence[Content]) -> list[
     limits = without_unit(quantity, change_spans(quantity, ends(found)))
     return [
         "No change."
-        if place["today"]
+        if place["today"] or one["estimate"] == one["low"] == one["high"] == 0
         else f"Change {size}; how sure that is, is not known."
         if one["low"] is None and one["high"] is None
         else f"Change {size} ({span}), {how}."

@@ -132,8 +132,14 @@
   document.getElementById("print").addEventListener("click", () => window.print());
 
   // Paper has no scroll bar: it shows the whole of what was typed, and everything that is folded.
-  for (const area of document.querySelectorAll("textarea")) {
-    area.addEventListener("input", () => { area.previousElementSibling.textContent = area.value; });
+  const areas = [...document.querySelectorAll("textarea")];
+  const main = document.querySelector("main");
+  const full = main.classList.contains("full");
+  for (const area of areas) {
+    area.addEventListener("input", () => {
+      area.previousElementSibling.textContent = area.value;
+      main.classList.toggle("full", full || areas.some((one) => one.value.length > 120));
+    });
   }
   let opened = [];
   window.addEventListener("beforeprint", () => {

@@ -124,6 +124,22 @@ class Quantity:
         ]
         return f"{ends[0]} to {ends[1]}{quantity._end([low, high])}"
 
+    def texts(self, numbers: Iterable[float | None]) -> list[str]:
+        """Several numbers, each with its unit."""
+        return [self(number) for number in numbers]
+
+    def changes(self, numbers: Iterable[float | None]) -> list[str]:
+        """Several changes."""
+        return [self.change(number) for number in numbers]
+
+    def spans(self, pairs: Iterable[Sequence[float | None]]) -> list[str]:
+        """Several spans."""
+        return [self.span(low, high) for low, high in pairs]
+
+    def change_spans(self, pairs: Iterable[Sequence[float | None]]) -> list[str]:
+        """Several spans of changes."""
+        return [self.change_span(low, high) for low, high in pairs]
+
     def given(self, number: float) -> str:
         """A number that somebody wrote, as it was written."""
         shown = number * self._factor
@@ -199,3 +215,13 @@ def count(number: float) -> str:
 def percent(share: float, decimals: int = 0) -> str:
     """A share in per cent."""
     return f"{100.0 * share:.{decimals}f}{SPACE}%"
+
+
+def counts(numbers: Iterable[float]) -> list[str]:
+    """Several numbers of people."""
+    return [count(number) for number in numbers]
+
+
+def percents(shares: Iterable[float], decimals: int = 0) -> list[str]:
+    """Several shares in per cent."""
+    return [percent(share, decimals) for share in shares]

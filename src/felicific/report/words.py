@@ -188,22 +188,22 @@ def kicker_of(content: Content, kind: str) -> str:
 
 def texts(quantity: Quantity, numbers: Iterable[float | None]) -> list[str]:
     """Numbers with their unit."""
-    return [quantity(number) for number in numbers]
+    return quantity.texts(numbers)
 
 
 def changes(quantity: Quantity, numbers: Iterable[float | None]) -> list[str]:
     """Numbers with their sign and unit."""
-    return [quantity.change(number) for number in numbers]
+    return quantity.changes(numbers)
 
 
 def spans(quantity: Quantity, pairs: Iterable[Sequence[float | None]]) -> list[str]:
     """From one number to another."""
-    return [quantity.span(low, high) for low, high in pairs]
+    return quantity.spans(pairs)
 
 
 def change_spans(quantity: Quantity, pairs: Iterable[Sequence[float | None]]) -> list[str]:
     """From one change to another."""
-    return [quantity.change_span(low, high) for low, high in pairs]
+    return quantity.change_spans(pairs)
 
 
 def without_unit(quantity: Quantity, found: Iterable[str]) -> list[str]:

@@ -81,7 +81,7 @@ def change_of_gap(
     widest = component.widest
     low, high = -widest, widest
     if len(known) > 1 and found.ends is None:
-        low, high = change_interval(was.pairs, is_.pairs, changed, alpha)
+        low, high = map(float, change_interval(was.pairs, is_.pairs, changed, alpha))
     elif len(known) > 1:  # what hidden reasons leave open of each of the gaps
         tail = alpha / (4.0 * len(known))
         (least, most), (lower, upper) = (spread_of(part.by("hall").limits(tail)) for part in (was, is_))

@@ -16,7 +16,7 @@ from felicific._audit.persons import Persons
 from felicific._problem.happiness import Component, measured, written
 from felicific._problem.loss import is_accuracy, loss_text, loss_words
 from felicific._problem.unions import Between
-from felicific._statistics.intervals import method_words
+from felicific._statistics.intervals import LARGE, method_words
 from felicific._tables.memory import table_maker
 from felicific._typing import Floats
 from felicific.exceptions import ConstraintError
@@ -56,7 +56,8 @@ class Interval:
     bounds: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "method", method_words(self.method, self.n))
+        if self.n < LARGE:
+            object.__setattr__(self, "method", method_words(self.method, self.n))
 
 
 #: What is known of a mean of nobody.

@@ -7,16 +7,25 @@ together. Others are chosen after looking: their limits hold at all of them toge
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from felicific._audit.along import Along, Many, changes_along, costs_along, is_plain
 from felicific._audit.measured import judged, measure
 from felicific._audit.methods import measure_component
 from felicific._audit.names import isolated, labels
-from felicific._audit.paired import change_of_gap, change_of_loss, change_of_means, paired_persons
+from felicific._audit.paired import (
+    ADDED,
+    PAIRS,
+    change_of_gap,
+    change_of_loss,
+    change_of_means,
+    paired_persons,
+)
 from felicific._audit.persons import EachPerson, known_groups
 from felicific._audit.quantity import PER_THOUSAND, Quantity
 from felicific._audit.result import Audit, Interval, make_intervals
@@ -143,18 +152,18 @@ class Assessment:
     # -----------------------------------------------------------------------------------------------------
     # How sure that is
 
-    @property
+    @cached_property
     def told(self) -> list[int]:
         """Components that have a gap and are no complement of another."""
         once = told_once(self.tried.problem.components)
         return [j for j in once if self.before.components[j].gap is not None]
 
-    @property
+    @cached_property
     def together(self) -> int:
         """How many gaps are closed."""
         return max(1, len(set(self.told) & set(self.closed)))
 
-    @property
+    @cached_property
     def compared(self) -> Codes:
         """Groups that gaps are between."""
         return known_groups(self.today.persons)
@@ -189,8 +198,48 @@ class Assessment:
             components=tuple(part if part.gap is None else replace(part, gap=gap) for part, gap in parts),
         )
 
+    def known_along(self, effects: Sequence[Effect]) -> list[Known]:
+        """What is known of other policies, of which any may be chosen after looking."""
+        one = self.today.persons
+        if not effects or not is_plain(one):
+            return [self.known_of(effect) for effect in effects]
+        alpha, others = (1.0 - self.confidence) / self.places, [effect.persons for effect in effects]
+        together, kept = alpha / self.together, [effect.kept for effect in effects]
+        found = changes_along(one, others, kept, self.compared, together, together / len(one.groups))
+        costs = costs_along(one, others, alpha)
+        best = None if self.at_best is None else costs_along(self.at_best, others, alpha)
+        return [
+            self._known_at(i, found, cost, beside)
+            for i, (cost, beside) in enumerate(
+                zip(_each(costs, len(others)), _each(best, len(others)), strict=True)
+            )
+        ]
+
+    def _known_at(self, i: int, found: Along, cost: Interval | None, cost_best: Interval | None) -> Known:
+        """What is known of one of several policies."""
+        parts = self.before.components
+        fewest = found.people[i][:, self.compared].min(axis=1)
+        gaps = make_intervals(*found.gaps.at(i), fewest, CHOSEN, [""] * len(parts))
+        grown = make_intervals(*found.gap_changes.at(i), fewest, PAIRS, [""] * len(parts))
+        held = [part.gap is not None for part in parts]
+        changes = [gap if own else None for gap, own in zip(grown, held, strict=True)]
+        silent = [""] * found.people.shape[2]
+        bounds = [
+            gap.high if own and math.isfinite(gap.high) else None for gap, own in zip(gaps, held, strict=True)
+        ]
+        means, mean_changes = (
+            [
+                make_intervals(*numbers.at((i, j)), found.people[i, j], words, silent)
+                for j in range(len(parts))
+            ]
+            for numbers, words in ((found.means, CHOSEN), (found.mean_changes, ADDED))
+        )
+        own_gaps = [gap if own else None for gap, own in zip(gaps, held, strict=True)]
+        every = Every(changes, cost, bounds)
+        return Known(own_gaps, means, changes, mean_changes, cost, cost_best, every)
+
     def known_of(self, effect: Effect) -> Known:
-        """What is known of another policy, which is one of many that may be chosen after looking."""
+        """The same of one policy, where labels are missing, people come in clusters or fractions are measured."""
         one, other = self.today.persons, effect.persons
         alpha = (1.0 - self.confidence) / self.places
         together, groups = alpha / self.together, len(one.groups)
@@ -388,3 +437,11 @@ class Assessment:
         if not looks or self.today.persons.debiased is not None:
             return ""
         return self.labels
+
+
+def _each(costs: Many | None, count: int) -> Iterator[Interval | None]:
+    """A cost of each of some policies."""
+    if costs is None:
+        return iter([None] * count)
+    people = np.full(count, math.inf)
+    return iter(make_intervals(*costs, people, ADDED, [""] * count))

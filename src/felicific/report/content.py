@@ -27,14 +27,11 @@ from felicific.report.data import (
     VERSION,
     audited,
     describe_component,
-    interval_of,
-    limits_of,
+    describe_effect,
     loss_of,
     methods_of,
     name_decisions,
-    number_of,
     numbers_of,
-    rounded,
     say,
     versions,
     who_has_labels,
@@ -255,9 +252,10 @@ class Choice:
     def positions(self) -> list[dict[str, Any]]:
         """Everything about every place of the slider."""
         others = [place.policy for place in self.places if place.policy is not None and not place.proposed]
-        effects = iter(list(self.tried.effects(others)))
-        rules, found, prices = iter(self._sentences(others)), [], self._prices()
-        for place, price in zip(self.places, prices, strict=True):
+        effects, rules = [*self.tried.effects(others)], iter(self._sentences(others))
+        along = iter([*zip(effects, self.assessment.known_along(effects), strict=True)])
+        found = []
+        for place, price in zip(self.places, self._prices(), strict=True):
             if place.policy is None:
                 effect, said = self.assessment.today, []
                 known = self.assessment.known_of(effect)
@@ -265,8 +263,7 @@ class Choice:
                 effect, said = self.assessment.proposed, self._sentences([self.policy])[0]
                 known = self.assessment.known
             else:
-                effect, said = next(effects), next(rules)
-                known = self.assessment.known_of(effect)
+                (effect, known), said = next(along), next(rules)
             found.append(self._position(place, effect, known) | {"rules": said, "price": price})
         self._name_harmless(found)
         return found
@@ -296,11 +293,6 @@ class Choice:
     def _position(self, place: Place, effect: Effect, known: Known) -> dict[str, Any]:
         verdict = self.assessment.verdict_on(effect, known)
         policy = place.policy
-        every = None
-        if effect is not self.assessment.today:
-            limits = [None if one is None else [number_of(one.low), number_of(one.high)] for one in known.every.gaps]
-            cost = known.every.cost
-            every = {"cost": None if cost is None else [number_of(cost.low), number_of(cost.high)], "gaps": limits}
         return {
             "tau": place.tau,
             "names": [*place.names],
@@ -309,33 +301,10 @@ class Choice:
             "hash": self._hash(place),
             "aimed": [*place.aimed],
             "python": self._python(place),
-            "loss": loss_of(effect.persons),
-            "cost_today": interval_of(known.cost),
-            "cost_best": interval_of(known.cost_best),
-            "every": every,
-            "components": [
-                self._component(j, effect, known) for j in range(len(self.tried.problem.components))
-            ],
-            "moves": rounded(effect.moves),
-            "changed": rounded(effect.changed),
-            "lots": rounded(effect.lots),
-            "better": rounded(effect.better),
-            "worse": rounded(effect.worse),
+            **describe_effect(effect, known, of_today=policy is None),
             **self._by_score(policy, effect),
             "policy_sha256": None if policy is None else policy.sha256,
             "verdict": verdict.to_dict(),
-        }
-
-    def _component(self, j: int, effect: Effect, known: Known) -> dict[str, Any]:
-        gap, change, bound = known.gaps[j], known.gap_changes[j], known.every.bounds[j]
-        flows = zip(effect.gain[:, j].tolist(), effect.lose[:, j].tolist(), strict=True)
-        return {
-            "means": [
-                limits_of(mean) | {"change": limits_of(by), "gain": number_of(gain), "lose": number_of(lose)}
-                for mean, by, (gain, lose) in zip(known.means[j], known.mean_changes[j], flows, strict=True)
-            ],
-            "gap": None if gap is None else limits_of(gap) | {"change": interval_of(change)},
-            "bound": bound,
         }
 
     def _by_score(self, policy: Policy | None, effect: Effect) -> dict[str, Any]:

@@ -15,6 +15,8 @@ from felicific._audit.names import clean, labels, listed
 from felicific._audit.persons import EachPerson
 from felicific._audit.quantity import Quantity
 from felicific._audit.result import Audit, Interval, interval_to_dict, plain
+from felicific._fit.assessment import Known
+from felicific._fit.tryout import Effect
 from felicific._policy.policy import Policy, Wording
 from felicific._problem.criteria import CRITERIA
 from felicific._problem.happiness import Component, Counted, Happiness
@@ -132,6 +134,45 @@ def audited(found: Audit) -> dict[str, Any]:
     }
 
 
+def describe_effect(effect: Effect, known: Known, *, of_today: bool) -> dict[str, Any]:
+    """What a policy does to people beside today's decisions, and how sure that is."""
+    every, cost = known.every, known.every.cost
+    return {
+        "loss": loss_of(effect.persons),
+        "cost_today": interval_of(known.cost),
+        "cost_best": interval_of(known.cost_best),
+        "every": None
+        if of_today
+        else {
+            "cost": None if cost is None else ends_of(cost),
+            "gaps": [None if one is None else ends_of(one) for one in every.gaps],
+        },
+        "components": [_component(j, effect, known) for j in range(len(known.gaps))],
+        **{
+            name: np.round(getattr(effect, name), 6).tolist()  # without what rounding leaves behind
+            for name in ("moves", "changed", "lots", "better", "worse")
+        },
+    }
+
+
+def _component(j: int, effect: Effect, known: Known) -> dict[str, Any]:
+    gap = known.gaps[j]
+    flows = zip(effect.gain[:, j].tolist(), effect.lose[:, j].tolist(), strict=True)
+    return {
+        "means": [
+            limits_of(mean) | {"change": limits_of(by), "gain": number_of(gain), "lose": number_of(lose)}
+            for mean, by, (gain, lose) in zip(known.means[j], known.mean_changes[j], flows, strict=True)
+        ],
+        "gap": None if gap is None else limits_of(gap) | {"change": interval_of(known.gap_changes[j])},
+        "bound": known.every.bounds[j],
+    }
+
+
+def ends_of(found: Interval) -> list[float | None]:
+    """Both ends of an interval."""
+    return [number_of(found.low), number_of(found.high)]
+
+
 def who_has_labels(known: KnownLabels) -> dict[str, Any]:
     """Who has a label, group by group, and what is supposed of the others."""
     names = ("share", "standing", "effective", "below")
@@ -173,11 +214,6 @@ def number_of(value: float) -> float | None:
 def numbers_of(values: Floats) -> list[float | None]:
     """Numbers as JSON can hold them."""
     return [number_of(value) for value in values.tolist()]
-
-
-def rounded(values: Floats) -> Any:
-    """Numbers of people, without what rounding leaves behind."""
-    return np.round(values, 6).tolist()
 
 
 # ---------------------------------------------------------------------------------------------------------

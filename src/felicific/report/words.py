@@ -8,6 +8,7 @@ from typing import Any
 
 from felicific._audit.names import clean, isolated, labels, listed
 from felicific._audit.quantity import SHARE, SPACE, SUFFIXES, Quantity, count, percent
+from felicific._audit.quantity import counts as all_counts
 from felicific._problem.criteria import CRITERIA
 
 Content = dict[str, Any]
@@ -215,7 +216,9 @@ def without_unit(quantity: Quantity, found: Iterable[str]) -> list[str]:
 
 def counts(numbers: Iterable[float | None]) -> list[str]:
     """Numbers of people; where nobody can be told from another, that is said."""
-    return ["not known" if number is None else count(number) for number in numbers]
+    known = list(numbers)
+    written = all_counts(number or 0.0 for number in known)
+    return ["not known" if number is None else text for number, text in zip(known, written, strict=True)]
 
 
 def totals(rows: Iterable[Sequence[float | None]]) -> list[float | None]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from felicific._audit.names import clean, isolated, listed
-from felicific._audit.quantity import PER_THOUSAND, SPACE, Quantity, count, percent
+from felicific._audit.quantity import PER_THOUSAND, SPACE, Quantity, count, counts, percent
 from felicific._audit.result import ComponentAudit, Interval, RequirementAudit
 from felicific._problem.happiness import Component
 
@@ -77,16 +77,16 @@ def sentence(facts: Facts, kind: str, reason: str) -> str:
         case "chance":
             return (
                 f"{_goes(closed)} on these people. Chance alone could do that: "
-                f"{listed(_changes(closed))} {sure}."
+                f"{listed([*_changes(closed)])} {sure}."
             )
     shrinking = [shift for shift in closed if shift.shrinks]
     unclear = [shift for shift in closed if not shift.shrinks and not shift.kept]
-    left = f" For {listed(shift.title for shift in unclear[:SPELLED])} we cannot tell." if unclear else ""
+    left = f" For {listed([shift.title for shift in unclear[:SPELLED]])} we cannot tell." if unclear else ""
     told = _goes(shrinking)
     if kind == "takes":
         return f"{told}.{left} {_per_person(facts, [s for s in shrinking if s.takes])}"
     if kind == "certified":
-        return f"{told}, and is {listed(_at_most(closed))} {sure}."
+        return f"{told}, and is {listed([*_at_most(closed)])} {sure}."
     return f"{told}.{left}"
 
 
@@ -131,14 +131,14 @@ def _goes(shifts: Sequence[Shift]) -> str:
     """From where to where gaps go."""
     if len(shifts) == 1:
         one = shifts[0]
-        texts = [one.quantity(gap.estimate) for gap in (one.before, one.after)]
+        texts = one.quantity.texts([one.before.estimate, one.after.estimate])
         alike = texts[0] == texts[1]
         return (
             f"The gap stays at about {texts[0]}" if alike else f"The gap goes from {texts[0]} to {texts[1]}"
         )
     parts = []
     for shift in shifts[:SPELLED]:
-        texts = [shift.quantity(gap.estimate) for gap in (shift.before, shift.after)]
+        texts = shift.quantity.texts([shift.before.estimate, shift.after.estimate])
         alike = texts[0] == texts[1]
         parts.append(
             f"in {shift.title} stays at about {texts[0]}"
@@ -291,19 +291,21 @@ def lots(facts: Facts) -> str:
 # In print
 
 
-def numbers(facts: Facts) -> Iterator[tuple[str, str]]:
+def numbers(facts: Facts) -> list[tuple[str, str]]:
     """Gap, cost and people, one line each."""
+    found = []
     for shift in facts.shifts[:SPELLED]:
-        today, then = (shift.quantity(gap.estimate) for gap in (shift.before, shift.after))
+        today, then = shift.quantity.texts([shift.before.estimate, shift.after.estimate])
         text = f"{today} -> {then}"
         if shift.change is not None:
             change = shift.quantity.change(shift.change.estimate)
             text += f"   change {change} ({shift.quantity.change_span(shift.change.low, shift.change.high)})"
-        yield f"gap in {shift.title}", text
+        found.append((f"gap in {shift.title}", text))
     if facts.cost is not None:
-        yield "cost", _cost(facts)
-    whom = f"{count(facts.better)} better off, {count(facts.worse)} worse off"
-    yield "people", f"{whom}, {count(facts.lots)} decided by lot, of {count(facts.people)}"
+        found.append(("cost", _cost(facts)))
+    better, worse, lots, people = counts([facts.better, facts.worse, facts.lots, facts.people])
+    told = f"{better} better off, {worse} worse off, {lots} decided by lot, of {people}"
+    return [*found, ("people", told)]
 
 
 def _cost(facts: Facts) -> str:

@@ -217,7 +217,7 @@ def without_unit(quantity: Quantity, found: Iterable[str]) -> list[str]:
 def counts(numbers: Iterable[float | None]) -> list[str]:
     """Numbers of people; where nobody can be told from another, that is said."""
     known = list(numbers)
-    written = all_counts(number or 0.0 for number in known)
+    written = all_counts([number or 0.0 for number in known])
     return ["not known" if number is None else text for number, text in zip(known, written, strict=True)]
 
 

@@ -1,4 +1,4 @@
-"""Make the tables and figures of docs/studies.md: python docs/studies.py (needs the extras app and report).
+"""Make the tables and figures of docs/studies.md: python docs/studies.py (needs the extras app, report and plots).
 
 Runs every study with five seeds (the loans from the public file when FELICIFIC_LOANS names it), puts the tables between
 the markers of the page, and the figures of the first seed into docs/studies/.

@@ -18,7 +18,7 @@ from felicific._problem.happiness import Happiness
 from felicific._program.signals import Score, SoftLabel
 from felicific.cli import run as command_line
 from felicific.datasets import fico
-from felicific.studies import _charts, _delayed, _paper, _ties, _tracks, reproduce
+from felicific.studies import _charts, _delayed, _page, _paper, _ties, _tracks, reproduce
 from felicific.studies._tracks import METHODS, People
 
 PAPER = ("synthetic", "adult", "loans")
@@ -56,6 +56,7 @@ def study(tmp_path_factory):
             patch.setattr(_delayed, "RATIOS", (4.0,))
             done = run(name, "--out", folder / "out", *small)
         assert done.exit_code == 0, done.output
+        assert "start with index.html" in done.output
         return folder / "out" / name
 
     return made
@@ -156,13 +157,14 @@ def test_results_are_complete(study, name):
             own = seed["policies"][policy]["validation"]["own happiness"]["at eps 0"]
             assert own["gap"] == pytest.approx(0.0, abs=1e-6)
     for item in results["claims"]:
-        assert set(item) == {"statement", "paper", "ours", "holds", "note"}
+        assert set(item) == {"statement", "paper", "ours", "holds", "note", "by"}
         assert math.isfinite(item["ours"]["mean"])
         many = len(item["ours"]["values"])
         assert (item["ours"]["standard error"] is None) == (many == 1)
         assert many in (1, SEEDS[name])
     bound = next(item for item in results["claims"] if "10,596" in item["statement"])
     assert bound["holds"] is False
+    assert any("10,596" in flag["sentence"] for flag in results["verdict"]["flags"] if flag["level"] == 3)
     ahead = [item for item in results["claims"] if "most accurate as the gap goes to 0" in item["statement"]]
     assert [item["holds"] for item in ahead] == [True, True]
     assert results["cost"]["seconds"] > 0
@@ -181,6 +183,11 @@ def test_every_study_has_a_page_and_figures(study, name):
         assert (study(name) / picture.replace(".svg", ".png")).read_bytes().startswith(b"\x89PNG")
     assert "What was assumed" in page
     assert "MB in memory" in page
+    shown = (study(name) / "index.html").read_text("utf-8")
+    results = json.loads((study(name) / "results.json").read_text())
+    assert shown == _page.study_page(study(name))
+    assert shown.count('role="img"') == sum(len(figure["panels"]) for figure in results["figures"])
+    assert f"{results['verdict']['headline']}." in shown
     if name != "delayed":
         assert "10,596" in page
         assert _ties.RULE in page
@@ -590,7 +597,7 @@ def test_errors_are_one_clear_line(tmp_path, monkeypatch):
     monkeypatch.setattr("felicific.studies.find_spec", lambda name: None)
     found = run("delayed", "--out", tmp_path)
     assert found.exit_code == 1
-    assert "felicific[app,report]" in found.output
+    assert "felicific[app,report,plots]" in found.output
 
 
 def test_labels_do_not_collide():

@@ -10,10 +10,9 @@ import numpy as np
 
 from felicific._audit.debiased import Debiased
 from felicific._audit.measured import measure
-from felicific._audit.methods import BETTING_ROWS, DEBIASED, Measure, measure_component, measure_loss
+from felicific._audit.paired import change_of_gap, change_of_loss, change_of_means, paired_persons
 from felicific._audit.persons import EachPerson, known_groups, revalued
 from felicific._audit.result import (
-    NOBODY,
     Audit,
     Interval,
     bounded,
@@ -33,10 +32,9 @@ from felicific._capabilities import remedy
 from felicific._problem.change import every_group_loses, few_counted, nothing_to_repair
 from felicific._problem.happiness import Component
 from felicific._program.known_labels import SOURCES
-from felicific._statistics.gaps import change_interval, spread_of
-from felicific._statistics.intervals import check_confidence, with_changed
+from felicific._statistics.intervals import check_confidence
 from felicific._tables.memory import table_maker
-from felicific._typing import Codes, Floats
+from felicific._typing import Codes
 from felicific.exceptions import DataError
 
 
@@ -173,10 +171,6 @@ class Comparison:
 
 HEADER = ("group", "n", "change", "low", "high", "method")
 
-#: Methods of mean changes in words.
-ADDED = "t with two changed people added, widened for skewness (large sample)"
-KNOWN_ZERO = "known: no decision changes anything for these people"
-
 
 def compare(before: Audit, after: Audit, *, confidence: float | None = None) -> Comparison:
     """Compare two ways of deciding about the same people, person by person.
@@ -215,38 +209,12 @@ def compare(before: Audit, after: Audit, *, confidence: float | None = None) -> 
     _check_same(before, after)
     before, after, labels = _with_same_labels(before, after)
     one, other = _one_by_one(before), _one_by_one(after)
-    shift = other.origin - one.origin
-    change = other.values - one.values + shift
-    inside, reach = one.inside, one.reach
-    if inside is not None:
-        inside, reach = inside.copy(), reach.copy()
-        for j, component in enumerate(one.components):
-            if component.over:
-                change[:, j], reach[:-1, j] = _fraction_change(one, other, j)
-                inside[:, j] = True
-        change = np.where(inside, change, 0.0)
-    # Changes may leave the bounds of what changes; those of debiased values would be cut at them.
-    components = tuple(
-        replace(part, bounds=None) if debiased else part
-        for part, debiased in zip(other.components, other.debiased_at.tolist()[:-1], strict=True)
-    )
-    paired = replace(
-        other,
-        components=components,
-        values=change,
-        inside=inside,
-        share=None,
-        reach=reach,
-        origin=np.zeros(len(shift)),
-        rates=np.zeros(len(shift), dtype=bool),
-        ends=None,
-    )
-    paired = _bounded(paired, one, other, shift)
+    paired = paired_persons(one, other)
     alpha, known = 1.0 - level, known_groups(paired)
-    changes = tuple(_change(paired, (before, after), j, known, alpha) for j in range(len(shift)))
+    changes = tuple(_change(paired, (before, after), j, known, alpha) for j in range(len(one.components)))
     return Comparison(
         components=changes,
-        loss=_loss_change(one, other, alpha),
+        loss=change_of_loss(one, other, alpha),
         rows=after.rows,
         confidence=level,
         remarks=(*labels, *_remarks(before, after, changes, level)),
@@ -285,27 +253,6 @@ def _believing(audit: Audit, told: Debiased) -> Audit:
     widths = [math.inf if part.test is None else part.test.at_most for part in audit.components]
     how: dict[str, Any] = {"confidence": audit.confidence, "simultaneous": audit.simultaneous}
     return measure(revalued(replace(persons, debiased=own)), widths, **how, loss_name=audit.loss_name)
-
-
-def _bounded(paired: EachPerson, one: EachPerson, other: EachPerson, shift: Floats) -> EachPerson:
-    """With both ends of what hidden reasons leave open of every change, which are not those of before and after."""
-    if other.debiased is None or one.debiased is None or other.ends is None:
-        return paired
-    changed = revalued(replace(paired, debiased=other.debiased.changed(one.debiased, shift)))
-    return replace(paired, ends=changed.ends)
-
-
-def _fraction_change(one: EachPerson, other: EachPerson, j: int) -> tuple[Floats, Floats]:
-    """What everybody adds to the change of a fraction, linearised; and how far decisions could change it."""
-    (was, before), (is_, after) = one.linear(j), other.linear(j)
-    for z in np.flatnonzero(np.minimum(before, after) <= 0.0)[:1]:
-        raise DataError(
-            f"In one of the audits nobody of the group {one.groups[z]!r} is counted by {one.components[j].name!r}, so "
-            "there is no change to speak of.",
-            "Audit without that happiness, or without that group.",
-        )
-    shift = float(other.origin[j] - one.origin[j])
-    return is_ - was + shift, one.reach[:-1, j] / np.minimum(before, after) ** 2
 
 
 def _remarks(before: Audit, after: Audit, components: tuple[Change, ...], level: float) -> list[str]:
@@ -368,77 +315,18 @@ def _one_by_one(audit: Audit) -> EachPerson:
     return audit.persons
 
 
-def _intervals(
-    found: Measure, reach: Floats, span: float | None, countable: bool, alpha: float
-) -> list[Interval]:
-    """Intervals of mean changes, which lie between minus and plus the span of what changes, if that is known."""
-    if found.words_after == DEBIASED:
-        span = None
-    if span and countable:
-        method = "betting" if found.sample.n.max() <= BETTING_ROWS else "bernstein"
-        made = replace(found, method=method, bounds=(-span, span)).intervals(alpha)
-    else:
-        added = _with_added(found, reach)
-        columns = (
-            added.intervals(alpha),
-            added.by("t").notes(),
-            found.sample.mean.tolist(),
-            found.sample.n.tolist(),
-            [None] * len(reach) if found.ends is None else [one.bounds for one in found.intervals(alpha)],
-        )
-        made = [
-            replace(interval, estimate=estimate, n=n, method=ADDED, note=note, bounds=bounds)
-            for interval, note, estimate, n, bounds in zip(*columns, strict=True)
-        ]
-    sure = [
-        Interval(0.0, 0.0, 0.0, interval.n, KNOWN_ZERO) if far == 0.0 else interval
-        for interval, far in zip(made, reach.tolist(), strict=True)
-    ]
-    return [NOBODY if n == 0 else one for one, n in zip(sure, found.sample.n.tolist(), strict=True)]
-
-
-def _with_added(found: Measure, reach: Floats) -> Measure:
-    """With two changed people added, at both ends too."""
-    ends = found.ends and (_with_added(found.ends[0], reach), _with_added(found.ends[1], reach))
-    sample = with_changed(found.sample, reach)
-    return replace(found, sample=sample, method="hall", bounds=None, ends=ends)
-
-
 def _change(paired: EachPerson, audits: tuple[Audit, Audit], j: int, known: Codes, alpha: float) -> Change:
-    component = audits[1].persons.components[j]
-    span = None if component.over else _width(component.bounds)
-    reach = paired.reach[:-1, j]
-    found = measure_component(paired, j, "t")
-    means = _intervals(found, reach, span, paired.countable, alpha)
-    one, other = (measure_component(audit.persons, j, "t").pairs for audit in audits)
-    compared, changed = found.sample, with_changed(found.sample, reach)
-    if len(known) < len(paired.groups):
-        one, other, compared, changed = (part.only(known) for part in (one, other, compared, changed))
-    before, after = (audit.components[j] for audit in audits)
-    widest, bounds = component.widest, None
-    low, high = (-widest, widest)
-    if len(known) > 1 and found.ends is None:
-        low, high = change_interval(one, other, changed, alpha)
-    elif len(known) > 1:  # what hidden reasons leave open of each of the gaps
-        was, is_ = (measure_component(audit.persons, j, "t").only(known) for audit in audits)
-        tail = alpha / (4.0 * len(known))
-        (least, most), (lower, upper) = (spread_of(part.by("hall").limits(tail)) for part in (was, is_))
-        low, high = float(lower - most), float(upper - least)
-        gaps = [audit.components[j].gap for audit in audits]
-        bounds = _apart([gap.bounds for gap in gaps if gap is not None and gap.bounds is not None])
+    one, other = (_one_by_one(audit) for audit in audits)
+    component, (before, after) = other.components[j], (audit.components[j] for audit in audits)
+    means = change_of_means(paired, component, j, alpha)
+    gap = None
+    if before.gap is not None and after.gap is not None:
+        bounds = _apart([part.bounds for part in (before.gap, after.gap) if part.bounds is not None])
+        gap = replace(change_of_gap(one, other, paired, j, known, alpha), bounds=bounds)
     return Change(
         component=component,
         means=dict(zip(paired.groups, means, strict=True)),
-        gap=None
-        if before.gap is None or after.gap is None
-        else Interval(
-            after.gap.estimate - before.gap.estimate,
-            max(low, -widest),
-            min(high, widest),
-            float(compared.n.min()),
-            "none" if len(known) < 2 else "all pairs of groups together, widened for skewness (large sample)",
-            bounds=bounds,
-        ),
+        gap=gap,
         before={group: mean.estimate for group, mean in before.means.items()},
         after={group: mean.estimate for group, mean in after.means.items()},
     )
@@ -450,16 +338,3 @@ def _apart(gaps: list[tuple[float, float]]) -> tuple[float, float] | None:
         return None
     (least, most), (lower, upper) = gaps
     return lower - most, upper - least
-
-
-def _width(bounds: tuple[float, float] | None) -> float | None:
-    return None if bounds is None else bounds[1] - bounds[0]
-
-
-def _loss_change(one: EachPerson, other: EachPerson, alpha: float) -> Interval | None:
-    if one.losses is None or other.losses is None:
-        return None
-    paired = replace(other, losses=other.losses - one.losses, loss_rate=False, loss_bounds=None, ends=None)
-    change = measure_loss(_bounded(paired, one, other, other.origin - one.origin))
-    assert change is not None, "the losses are known"
-    return _intervals(change, one.reach[-1:, -1], _width(other.loss_bounds), one.countable, alpha)[0]

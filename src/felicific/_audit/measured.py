@@ -41,15 +41,17 @@ def measure(
     simultaneous: bool = False,
     loss_name: str = "",
     unlabelled: int = 0,
+    gaps_together: int = 1,
 ) -> Audit:
     """Make intervals for what is known person by person; ``allowed`` are the gaps to test (infinite: none).
 
-    ``unlabelled`` are the rows whose labels are missing, where the loss is left out for that.
+    ``unlabelled`` are the rows whose labels are missing, where the loss is left out for that. So many
+    ``gaps_together`` hold with this confidence.
     """
     (n_groups, n_components), known = persons.sample.n.shape, known_groups(persons)
     alpha = 1.0 - confidence
     apart = alpha / (n_groups * n_components) if simultaneous else alpha
-    together = alpha / n_components if simultaneous else alpha
+    together = alpha / (n_components if simultaneous else gaps_together)
     components = tuple(
         _set_aside(_audit_component(persons, j, known, method, apart, together, allowed[j]))
         for j in range(n_components)
@@ -70,15 +72,18 @@ def measure(
 
 
 def judged(
-    found: Audit, policy: Policy, today: Floats | None, method: str = "auto"
+    found: Audit, policy: Policy, today: Floats | None, method: str = "auto", *, of_today: bool = False
 ) -> tuple[RequirementAudit, ...]:
-    """What was asked of a policy, and what the people of its audit make of it; ``today`` are means without it."""
+    """What was asked of a policy, and what the people of its audit make of it; ``today`` are means without it.
+
+    Or, ``of_today``, what they make of it as things are: the audit is that of today's decisions.
+    """
     alpha = 1.0 - found.confidence
 
     def compare(persons: Persons, j: int, places: Codes) -> ComponentAudit:
         return _audit_component(persons, j, places, method, alpha, alpha, math.inf)
 
-    return Judge(found, policy, today, method, compare).rows()
+    return Judge(found, policy, today, method, compare, of_today).rows()
 
 
 def _set_aside(part: ComponentAudit) -> ComponentAudit:

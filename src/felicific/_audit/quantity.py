@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from felicific._audit.names import clean
 from felicific._problem.happiness import CURRENCIES
 
 SPACE = "\N{NO-BREAK SPACE}"
@@ -22,6 +23,9 @@ JOINER = "\N{WORD JOINER}"
 SHARE, POINTS, PER_THOUSAND = "share", "difference of shares", "wrong decisions in 1,000"
 FACTORS = {SHARE: 100.0, POINTS: 100.0, PER_THOUSAND: 1000.0}
 SUFFIXES = {SHARE: "%", POINTS: "points"}
+
+#: Longest unit that is shown whole.
+UNIT = 28
 
 #: Large numbers in words, where nothing below a thousand is known of them.
 LARGE = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
@@ -42,10 +46,11 @@ def step_of(half_width: float) -> float:
 
 def common_step(half_widths: Iterable[float | None], numbers: Iterable[float | None]) -> float:
     """The step of the smallest half-width that says something; without any, three digits of the largest number."""
-    halves = [half for half in half_widths if half is not None and 0.0 < half < math.inf]
+    sizes = [abs(number) for number in numbers if number is not None and math.isfinite(number) and number]
+    least = 1e-9 * max(sizes, default=0.0)  # less is rounding
+    halves = [half for half in half_widths if half is not None and least < half < math.inf]
     if halves:
         return step_of(min(halves))
-    sizes = [abs(number) for number in numbers if number is not None and math.isfinite(number) and number]
     return float(f"1e{math.floor(math.log10(max(sizes))) - 2}") if sizes else 0.01
 
 
@@ -77,7 +82,7 @@ class Quantity:
         cls, unit: str, half_widths: Iterable[float | None], numbers: Iterable[float | None] = ()
     ) -> Quantity:
         """To the step that intervals of these half-widths deserve."""
-        return cls(unit, common_step(half_widths, numbers))
+        return cls(clean(unit, UNIT) if unit else "", common_step(half_widths, numbers))
 
     @property
     def difference(self) -> Quantity:
@@ -114,10 +119,26 @@ class Quantity:
             return quantity.span(low, high)
         first, last = quantity._texts([low, high], once=True)
         ends = [
-            f"+{text}" if number > 0 and _says(text) else text
+            f"+{text}" if (number or 0.0) > 0 and _says(text) else text
             for number, text in ((low, first), (high, last))
         ]
         return f"{ends[0]} to {ends[1]}{quantity._end([low, high])}"
+
+    def texts(self, numbers: Iterable[float | None]) -> list[str]:
+        """Several numbers, each with its unit."""
+        return [self(number) for number in numbers]
+
+    def changes(self, numbers: Iterable[float | None]) -> list[str]:
+        """Several changes."""
+        return [self.change(number) for number in numbers]
+
+    def spans(self, pairs: Iterable[Sequence[float | None]]) -> list[str]:
+        """Several spans."""
+        return [self.span(low, high) for low, high in pairs]
+
+    def change_spans(self, pairs: Iterable[Sequence[float | None]]) -> list[str]:
+        """Several spans of changes."""
+        return [self.change_span(low, high) for low, high in pairs]
 
     def given(self, number: float) -> str:
         """A number that somebody wrote, as it was written."""
@@ -194,3 +215,13 @@ def count(number: float) -> str:
 def percent(share: float, decimals: int = 0) -> str:
     """A share in per cent."""
     return f"{100.0 * share:.{decimals}f}{SPACE}%"
+
+
+def counts(numbers: Iterable[float]) -> list[str]:
+    """Several numbers of people."""
+    return [count(number) for number in numbers]
+
+
+def percents(shares: Iterable[float], decimals: int = 0) -> list[str]:
+    """Several shares in per cent."""
+    return [percent(share, decimals) for share in shares]

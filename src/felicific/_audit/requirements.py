@@ -41,6 +41,8 @@ class Judge:
         How intervals are made.
     compare : callable
         How gaps are audited.
+    of_today : bool
+        Whether the decisions that are audited are today's own, by which nobody gets less than today.
     """
 
     found: Audit
@@ -48,6 +50,7 @@ class Judge:
     today: Floats | None
     method: str
     compare: Compare
+    of_today: bool = False
 
     def rows(self) -> tuple[RequirementAudit, ...]:
         """One for each requirement, the gaps of all groups first."""
@@ -73,7 +76,8 @@ class Judge:
         means = [self.found[name].means[persons.groups[z]] for z in known_groups(persons)]
         size = max((abs(mean.estimate) for mean in means if mean.n), default=0.0)
         met = asked.met(gap.estimate, size) if all(mean.n for mean in means) else None
-        return RequirementAudit(words, component, "gap", gap, met)
+        shown, refuted = width > 0.0 and gap.high <= width, gap.low > width
+        return RequirementAudit(words, component, "gap", gap, met, shown, refuted)
 
     def _judged(self, asked: Asked) -> RequirementAudit:
         """A requirement that the policy remembers: the same people together, in the mix that they are in here."""
@@ -99,7 +103,11 @@ class Judge:
         met = asked.met(number, float(np.abs(known).max(initial=0.0)))
         if met is None and not reached.note:
             reached = replace(reached, note=UNSAID if not math.isnan(number) else "nobody is counted")
-        return RequirementAudit(asked.words, component, asked.measure, reached, met)
+        kept = self.of_today and (asked.today or component.tells_who)
+        shown, refuted = _shown(asked, reached)
+        return RequirementAudit(
+            asked.words, component, asked.measure, reached, met, kept or shown, refuted and not kept
+        )
 
     def _unions(self, asked: Asked) -> tuple[Codes, Codes]:
         """Of every group of these people which of the unions it belongs to, and those that somebody belongs to.
@@ -132,6 +140,15 @@ class Judge:
             low, high = smallest_limits(sample, alpha, rate=rate)
             ends = float(low), float(high)
         return Interval(math.nan, *ends, float(sample.n.min()), SCORE if rate else DELTA)
+
+
+def _shown(asked: Asked, reached: Interval) -> tuple[bool, bool]:
+    """Whether an interval lies within what was asked for, or outside of it; a gap of 0 can never be shown."""
+    if not (math.isfinite(asked.lower) or math.isfinite(asked.upper)) or math.isnan(reached.estimate):
+        return False, False
+    provable = asked.measure != "gap" or asked.upper > 0.0
+    inside = provable and asked.lower <= reached.low and reached.high <= asked.upper
+    return inside, reached.high < asked.lower or reached.low > asked.upper
 
 
 def _unknown(note: str) -> Interval:

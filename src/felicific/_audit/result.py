@@ -16,13 +16,14 @@ from felicific._audit.persons import Persons
 from felicific._problem.happiness import Component, measured, written
 from felicific._problem.loss import is_accuracy, loss_text, loss_words
 from felicific._problem.unions import Between
-from felicific._statistics.intervals import method_words
+from felicific._statistics.intervals import LARGE, method_words
 from felicific._tables.memory import table_maker
 from felicific._typing import Floats
 from felicific.exceptions import ConstraintError
 
 if TYPE_CHECKING:
     from felicific._audit.ratios import Ratios
+    from felicific._audit.verdict import Verdict
     from felicific._program.known_labels import KnownLabels
 
 
@@ -55,7 +56,8 @@ class Interval:
     bounds: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "method", method_words(self.method, self.n))
+        if self.n < LARGE:
+            object.__setattr__(self, "method", method_words(self.method, self.n))
 
 
 #: What is known of a mean of nobody.
@@ -144,6 +146,8 @@ class RequirementAudit:
         What it is.
     met : bool or None
         Whether the estimate is what was asked for; None where that cannot be told, which a note explains.
+    shown, refuted : bool
+        Whether the interval shows that it is met, or that it is not.
     """
 
     words: str
@@ -151,6 +155,8 @@ class RequirementAudit:
     measure: str
     reached: Interval
     met: bool | None
+    shown: bool = False
+    refuted: bool = False
 
     @property
     def verdict(self) -> str:
@@ -267,6 +273,12 @@ class Audit:
             found.component.name: {group: mean.estimate for group, mean in found.means.items()}
             for found in self.components
         }
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """Whether the gaps are shown to be within, or more than, what is allowed; print it."""
+        found: Verdict = import_module("felicific._audit.verdict").verdict_of_audit(self)
+        return found
 
     @cached_property
     def ratios(self) -> Ratios:
@@ -602,7 +614,7 @@ def _title(found: Audit) -> str:
 
 
 def _text(found: Audit) -> list[str]:
-    lines = [_title(found)]
+    lines = [_title(found), "", *found.verdict.lines()]
     for part in found.components:
         lines += ["", titled(part.component), *table_lines(HEADER, _rows_of(part))]
         lines += [f"  {short(remark, 200)}" for remark in _remarks(part)]
@@ -630,7 +642,7 @@ def html_lines(lines: Iterable[str]) -> str:
 
 
 def _html(found: Audit) -> str:
-    parts = [html_lines([_title(found)])]
+    parts = [html_lines([_title(found)]), found.verdict._repr_html_()]
     for part in found.components:
         parts += [html_table(titled(part.component), HEADER, _rows_of(part)), html_lines(_remarks(part))]
     parts += [ratios._repr_html_() for ratios in found.shown_ratios]

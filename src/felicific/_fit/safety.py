@@ -43,6 +43,9 @@ from felicific.exceptions import CertificateError, ConstraintError, DataError, H
 #: Candidates in the sequence, and how many margins below the gap that was asked for it starts.
 STEPS, REACH = 21, 3.0
 
+#: Most candidates that there are: those, and the tightest of all.
+CANDIDATES = STEPS + 1
+
 #: Share of the error probability that is spent on the statement about the loss.
 LOSS_SHARE = 0.1
 

@@ -23,13 +23,14 @@ from felicific._audit.persons import (
 from felicific._fit.fitted import achieved, outcome_of
 from felicific._people.people import People
 from felicific._policy.ledger import find_origin, real_ledger
+from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import fractions_of
 from felicific._problem.problem import Problem
 from felicific._problem.unions import Grouping, known_groups
 from felicific._program.crowd import Ledger
 from felicific._program.moments import Outcome, divided, gaps_of
-from felicific._typing import Codes, Floats
+from felicific._typing import Codes, Floats, Truths
 
 #: Most numbers that the decision probabilities of several policies take up at a time.
 TOGETHER = 1 << 22
@@ -54,6 +55,47 @@ class Tried(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
+class Effect:
+    """What a policy does to people, beside today's decisions.
+
+    Attributes
+    ----------
+    policy : Policy or None
+        None for today's decisions themselves.
+    persons : EachPerson
+        What it does to each of them.
+    moves : array of shape (groups, D, D)
+        How many people of each group move from which decision today to which, expected over the lottery.
+    gain, lose : array of shape (groups, components)
+        How many get more, and less, of each component than from today's decision; not a number of fractions.
+    better, worse : array of shape (groups,)
+        How many get less of nothing that people want and more of something; and less of something.
+    lots : array of shape (groups,)
+        How many are decided about by lot.
+    kept : bool array of shape (groups,)
+        Groups about whom it decides as today, whoever belongs to them.
+    odds : array of shape (n, D)
+        The probability of every decision about everybody.
+    """
+
+    policy: Policy | None
+    persons: EachPerson
+    moves: Floats
+    gain: Floats
+    lose: Floats
+    better: Floats
+    worse: Floats
+    lots: Floats
+    kept: Truths
+    odds: Floats
+
+    @property
+    def changed(self) -> Floats:
+        """How many people of every group are decided about otherwise than today."""
+        return np.asarray(self.moves.sum(axis=(1, 2)) - np.trace(self.moves, axis1=1, axis2=2)).clip(min=0.0)
+
+
+@dataclass(frozen=True, eq=False)
 class Tryout:
     """People with labels on whom many policies of one frontier are tried.
 
@@ -75,6 +117,68 @@ class Tryout:
     def tried(self, odds: Floats) -> Tried:
         """Loss, group means, gaps and moves of decision probabilities."""
         return Tried(*self._result(odds), self._moves(odds))
+
+    def effect(self, policy: Policy | None = None) -> Effect:
+        """What a policy does to people beside today's decisions; without one, what these do themselves."""
+        odds = self.odds_today if policy is None else self.odds(policy)
+        return self.effect_of(odds, policy)
+
+    def effects(self, policies: Sequence[Policy]) -> Iterator[Effect]:
+        """The effect of each of some policies of one sight."""
+        left = list(policies)[::-1]
+        for part in self._odds_along(policies):
+            for odds in part:
+                yield self.effect_of(np.asarray(odds), left.pop())
+
+    def effect_of(self, odds: Floats, policy: Policy | None) -> Effect:
+        """What decision probabilities do to people beside today's decisions."""
+        drawn = policy is not None and policy.draws_lots
+        kept = np.zeros(len(self.people.groups), dtype=bool)
+        moves = self._moves(odds)
+        if policy is None:
+            kept[:] = True
+        elif self.people.today is None and policy.groups == self.people.groups:
+            # Whoever else belongs to such a group is decided about as today, too.
+            still = np.array([np.count_nonzero(table - np.diag(np.diag(table))) == 0 for table in moves])
+            kept = policy.keeps_today & still
+        return Effect(
+            policy,
+            self.measured(odds, drawn=drawn),
+            moves,
+            *self._flows(odds),
+            self._per_group(faces_lottery(odds)[:, None].astype(np.float64))[:, 0],
+            kept,
+            odds,
+        )
+
+    def _flows(self, odds: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """How many people of each group gain and lose, by component; and are better off, and worse off, at all."""
+        better, worse = self._ranked
+        gain, lose = (
+            np.stack([np.einsum("id,id->i", odds, side[:, :, j]) for j in range(side.shape[2])], axis=1)
+            for side in (better, worse)
+        )
+        wanted = [
+            j
+            for j, component in enumerate(self.problem.components)
+            if component.wanted and not component.over
+        ]
+        harmed = worse[:, :, wanted].any(axis=2)
+        helped = better[:, :, wanted].any(axis=2) & ~harmed
+        at_all = [np.einsum("id,id->i", odds, side.astype(np.float64)) for side in (helped, harmed)]
+        gain, lose = self._per_group(gain), self._per_group(lose)
+        for j, component in enumerate(self.problem.components):
+            if component.over:  # of a fraction nobody has a part of their own
+                gain[:, j] = lose[:, j] = np.nan
+        up, down = (self._per_group(side[:, None])[:, 0] for side in at_all)
+        return gain, lose, up, down
+
+    @cached_property
+    def _ranked(self) -> tuple[Truths, Truths]:
+        """Whether each decision is worth more, and less, to each person than today's, by component."""
+        value = self._ledger[0].value[:, :, 0]
+        now = value[np.arange(len(value)), self._today][:, None]
+        return value > now, value < now
 
     def persons(self, policy: Policy) -> EachPerson:
         """What a policy does to each person."""

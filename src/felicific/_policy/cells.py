@@ -27,7 +27,7 @@ from felicific._program.moments import Moments
 from felicific._program.signal_names import SIGNALS, signal_from_json, signal_to_json
 from felicific._program.signals import Signal, Spread
 from felicific._program.solution import solve_program
-from felicific._typing import Array, Codes, Floats, Table
+from felicific._typing import Array, Codes, Floats, Table, Truths
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -78,6 +78,14 @@ class CellPolicy(Policy):
         """Whether some cell leaves more than one decision open, or a person's signal is drawn by lot."""
         table = self.q.reshape(-1, self.q.shape[2])
         return self.randomize and (self.signal.drawn or bool(faces_lottery(table).any()))
+
+    @property
+    def keeps_today(self) -> Truths:
+        """Groups whose every cell gets what the model decides there; a label that is drawn tells nothing of it."""
+        if self.signal.drawn:
+            return super().keeps_today
+        kept = self.q[:, np.arange(self.q.shape[1]), self.signal.today(len(self.classes))]
+        return np.asarray((kept >= 1.0).all(axis=1))
 
     def share_explored(self, one: Explored) -> float | None:
         """By the weight of the cells with just that chance; not where a person's signal is drawn by lot."""

@@ -58,7 +58,7 @@ from felicific._program.moments import Outcome
 from felicific._tables.engine import Engine, dialect_of, find_engine
 from felicific._tables.groups import UNDECIDED, encode_groups, without_null
 from felicific._tables.memory import as_vector
-from felicific._typing import Array, Codes, Floats, ProbaColumns, Table
+from felicific._typing import Array, Codes, Floats, ProbaColumns, Table, Truths
 from felicific.exceptions import ConstraintError, DataError, GroupError, LotteryWarning, PolicyFileError
 
 
@@ -196,6 +196,11 @@ class Policy(ABC):
     def least_chance(self, chance: Chance) -> float:
         """The least that anybody has of a chance that people keep."""
         return chance.at_least
+
+    @property
+    def keeps_today(self) -> Truths:
+        """Groups in which it decides about everybody as the model does; none where that cannot be told."""
+        return np.zeros(len(self.groups), dtype=bool)
 
     @property
     def best(self) -> int:

@@ -159,12 +159,17 @@ class Component:
         if self.tells_who:
             what = self.name.removeprefix(LOSES).strip()
             return f"people who get less{what and f' {what!r}'} than today"
-        part = _PART.fullmatch(self.name.removeprefix(self.family))
-        if part is None:
+        if self.part is None:
             named = self.name.removeprefix("counted by ").strip("'")
             return self.name.replace("_", " ").replace("'", "") if named in CRITERIA else self.name
-        decision, label = (text and text.strip("'\"") for text in part.groups())
+        decision, label = (text and text.strip("'\"") for text in self.part)
         return f"decided {decision}" + (f", truly {label}" if label else "")
+
+    @property
+    def part(self) -> tuple[str, str | None] | None:
+        """Of a component of a criterion, the decision that it counts and the label among whom; as they are written."""
+        found = _PART.fullmatch(self.name.removeprefix(self.family))
+        return None if found is None else (found[1], found[2])
 
     @property
     def tells_who(self) -> bool:

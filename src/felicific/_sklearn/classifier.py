@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
 from html import escape
+from importlib import import_module
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal, Self
 from weakref import WeakSet
@@ -23,11 +24,13 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from felicific._audit.band import Band, band_of
 from felicific._audit.beside import fitted_notes
 from felicific._audit.decided import predict_proba
+from felicific._audit.verdict import FITTED_ONLY, Verdict
+from felicific._fit.assessment import Assessment
 from felicific._fit.certificate import Certificate, a_priori, no_certificate
 from felicific._fit.fit import fit_policy
 from felicific._fit.fitted import Fitted
 from felicific._fit.losers import LosersRow
-from felicific._fit.safety import HELD_OUT, Trial, check_certifiable, check_method
+from felicific._fit.safety import CANDIDATES, HELD_OUT, Trial, check_certifiable, check_method
 from felicific._fit.tryout import Tryout
 from felicific._frontier.curve import Curve, curve
 from felicific._frontier.frontier import Frontier
@@ -37,7 +40,7 @@ from felicific._people.fingerprint import held_labels
 from felicific._people.folds import FOLDS
 from felicific._people.labels import LabelBeliefs, refuse_labelled_otherwise
 from felicific._people.people import People
-from felicific._people.remembered import Remembered, Shown
+from felicific._people.remembered import KEYS, Remembered, Shown
 from felicific._people.weights import WeightKind, level_outside, repeated, warn_repeated
 from felicific._policy.expected import gaps_in_words, outlook
 from felicific._policy.lottery import ODDS_REPEAT, content_keys, draw, keys_as_text, make_salt, warn_keyless
@@ -214,6 +217,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         same kind, at the same cost of changes, that sees the group.
     frontier_ : Frontier
         The least loss for every gap, of policies of this kind on the fitted people; solved when first looked at.
+    verdict_ : Verdict
+        What the policy comes to, in one line, by the rows held out for ``confidence=``; else that only the fitted
+        people have been looked at. ``fair.report(X_test, y_test).verdict`` looks at others.
     certificate_ : Certificate
         What can be promised to people it has not seen, in one sentence, or why nothing can.
     recalibration_ : dict
@@ -327,7 +333,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """
         # A fit that fails must leave the object as it was: everything happens to a copy.
         trial = copy(self)
-        learnt = ("_label_beliefs", "_label_model")
+        learnt = ("_label_beliefs", "_label_model", "_verdict")
         for name in [name for name in vars(trial) if name.endswith("_") or name in learnt]:
             delattr(trial, name)
         said = Columns(today=today, cluster=cluster, weight_kind=weight_kind)
@@ -486,6 +492,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
     def _keep(self, fitted: Fitted) -> None:
         """Show what was fitted in the attributes."""
+        self.__dict__.pop("_verdict", None)  # which was on another policy
         self._fitted = fitted
         self.policy_: Policy = fitted.policy
         self.moments_: Moments | None = fitted.sums
@@ -515,11 +522,23 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             trial = Trial(self.method, sure, problem.comparisons, fitted(self.policy_))
             self._keep(self._fit_policy(aimed.tightened(trial.margin), people, kind, salt))
         self._keep(self._fitted.certified(problem, fitted(self.policy_), held_out, sure, self.method))
+        self._verdict = self._judged_on(Tryout(problem, others.with_scores), sure)
 
     def _shown(self, rows: Rows) -> Shown:
         """Rows by which they are recognised later."""
         told = (rows.x, rows.group, rows.y, rows.weight, rows.cluster)
         return Shown(*told, keys=rows.keys, key=self.key)
+
+    def _judged_on(self, held_out: Tryout, confidence: float) -> Verdict:
+        """The verdict on what people held out show, among whom one of several policies was chosen."""
+        return Assessment.of(
+            held_out,
+            self.frontier_,
+            self.policy_,
+            confidence=confidence,
+            chosen=CANDIDATES,
+            certificate=self._fitted.certificate,
+        ).verdict
 
     def _score_rows(
         self, rows: Rows, problem: Problem, kind: Signal | Individual, fit_params: dict[str, Any]
@@ -655,6 +674,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         where = "it was recalibrated for" if policy.expected else "it was fitted on"
         fitted = f"On the people {where}, the gap is {gaps_in_words(policy, self.gaps_)}."
         return [
+            *self.verdict_.lines(),
             f"Policy: {policy.kind}{why}.",
             fitted,
             outlook(policy),
@@ -665,8 +685,19 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """For notebooks: scikit-learn's diagram, and what was fitted."""
         bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
         if hasattr(self, "policy_") and "text/html" in bundle:
-            bundle["text/html"] += f"<pre>{escape(chr(10).join(self._summary()))}</pre>"
+            # The verdict comes first: what was fitted matters more than how it was set up.
+            bundle["text/html"] = f"<pre>{escape(chr(10).join(self._summary()))}</pre>" + bundle["text/html"]
         return bundle
+
+    @property
+    def verdict_(self) -> Verdict:
+        """What the policy comes to, in one line, with flags; print it.
+
+        By the rows held out where ``confidence=`` was given. Otherwise only the people that it was fitted to have been
+        looked at, and it says so: ``fair.report(X_test, y_test).verdict`` looks at others.
+        """
+        check_is_fitted(self, "policy_")
+        return getattr(self, "_verdict", FITTED_ONLY)
 
     @property
     def certificate_(self) -> Certificate:
@@ -807,9 +838,12 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
     def _note_fitted(self, people: People) -> list[str]:
         """What is to be said if these are rows that it was fitted on; a warning says it too."""
+        return fitted_notes(*self._shares_seen(people), self.policy_.basis.out_of_fold)
+
+    def _shares_seen(self, people: People) -> tuple[float, float]:
+        """Which share of people it was fitted on, and which it was recalibrated for."""
         told = (people.x, people.group, held_labels(people), people.weight, people.cluster)
-        shares = self._recognised(Shown(*told, keys=self._keys_in(people.x), key=self.key))
-        return fitted_notes(*shares, self.policy_.basis.out_of_fold)
+        return self._recognised(Shown(*told, keys=self._keys_in(people.x), key=self.key))
 
     def _in_sample(
         self,
@@ -875,9 +909,16 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         weight_kind: WeightKind = None,
         cluster: Any = None,
         today: Any = None,
-        **options: Any,
+        also: HappinessLike | None = None,
+        names: Mapping[Any, str] | None = None,
+        labels: Literal["all", "selected"] | None = None,
+        period: str | None = None,
+        date: str | None = None,
+        title: str | None = None,
+        command: str | None = None,
+        confidence: float = 0.95,
     ) -> Report:
-        """What the person who signs looks at: one page with the groups, the whole trade-off and the policy.
+        """What the person who signs looks at: one page with the verdict, who gains and who loses, and the choice.
 
         Parameters
         ----------
@@ -891,40 +932,63 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             As for :func:`felicific.audit`.
         today : array of shape (n,) or column name, optional
             What the existing system decides, the baseline; by default what the model predicts.
-        **options
-            ``title``, ``command`` (how the report was made) and ``confidence``.
+        also : happiness, list or dict of them, optional
+            Other measures of the policy: gaps that nobody asked to close, and whether they grow.
+        names : dict of decision to str, optional
+            What decisions are called: ``{0: "declined", 1: "approved"}``.
+        labels : {"all", "selected"}, optional
+            Whether everybody's label is known, or only that of people who were selected.
+        period, date, title, command : str, optional
+            What stands on the page as it is given: of when the data are, when the page was made, what it is called and
+            how it was made. No clock is looked at: the same content gives the same bytes.
+        confidence : float, default=0.95
 
         Returns
         -------
         Report
-            Shown in a notebook as it is; ``.save("report.html")``, ``.to_html()``, ``.to_dict()``.
+            ``.verdict``; print it. Shown in a notebook as it is; ``.save("report.html")``, ``.to_html()``,
+            ``.to_dict()``.
         """
-        from importlib import import_module
+        module = import_module("felicific.report")
+        said = Columns(today=today, cluster=cluster, weight_kind=weight_kind)
+        tried = self._tryout(X, y, sensitive_features, sample_weight, said)
+        shares = self._shares_seen(tried.people)
+        notes = fitted_notes(*shares, self.policy_.basis.out_of_fold)
+        told = module.Told(
+            **self._about(),
+            confidence=confidence,
+            also=also,
+            names=names,
+            labels=labels,
+            period=period,
+            date=date,
+            title=title,
+            command=command,
+            notes=notes,
+            in_sample=" ".join(notes) if max(shares) > KEYS else "",
+            losers=self._fitted.price_of_losers,
+        )
+        report: Report = module.choice_report(tried, self.frontier_, self.policy_, self._moved, told)
+        return report
 
+    def _moved(self, tau: float) -> Policy:
+        """The policy at a place of the frontier, as :meth:`at` has it."""
+        return self._fitted.moved(tau).policy
+
+    def _about(self) -> dict[str, Any]:
+        """What a report says of the model and the policy."""
         named, inner = self.sensitive_features_, getattr(self.estimator_, "estimator", self.estimator_)
         named = " and ".join(map(str, named)) if isinstance(named, list | tuple) else named
         steps, level = getattr(inner, "steps", None), 0.95 if self.confidence is None else self.confidence
         new = "recalibration_" in vars(self)
         none = no_certificate("the policy was recalibrated on people without labels.", level)
-        about: dict[str, Any] = {
+        return {
             "grouped_by": named if isinstance(named, str) else None,
             "model": type(steps[-1][1] if steps else inner).__name__,
             "certificate": none if new else self.certificate_,
             "chosen": self._chosen,
+            "blindness": vars(self).get("cost_of_blindness_"),
         }
-        if "confidence" in options:
-            check_confidence(options["confidence"])
-        wrong = sorted(options.keys() - {"title", "command", "confidence", *about})
-        if wrong:
-            raise DataError(
-                f"A report has no option {wrong[0]!r}.",
-                "It takes title=, command= and confidence=; what is decided today is named in today=.",
-            )
-        make: Callable[..., Report] = import_module("felicific.report").choice_report
-        said = Columns(today=today, cluster=cluster, weight_kind=weight_kind)
-        tried = self._tryout(X, y, sensitive_features, sample_weight, said)
-        about["notes"], about["losers"] = self._note_fitted(tried.people), self._fitted.price_of_losers
-        return make(tried, self.frontier_, self.policy_, **(about | options))
 
     def recalibrate(self, X_new: Table, *, sensitive_features: Any = None) -> Self:
         """Fit the policy anew to people without labels: those it will decide about.

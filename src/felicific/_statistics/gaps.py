@@ -234,7 +234,7 @@ def _tied_gap(error: Floats, correlation: Floats) -> float:
     return float(np.ptp(error[:, None] * (root @ draws), axis=0).mean())
 
 
-def change_interval(before: Sample, after: Sample, change: Sample, alpha: float) -> tuple[float, float]:
+def change_interval(before: Sample, after: Sample, change: Sample, alpha: float) -> Limits:
     r"""Interval for the gap afterwards minus the gap before, of the same people.
 
     With :math:`b_p, a_p` the differences of ordered pair p before and after, let :math:`a_p`, :math:`b_p` and
@@ -242,23 +242,25 @@ def change_interval(before: Sample, after: Sample, change: Sample, alpha: float)
     whose :math:`a_p` may be largest, and the gap before is at least :math:`|b_p|` of it and at least the lower limit of
     any pair. So the gap grows by at most the largest :math:`a_p - \max(|b_p|, L)` that the limits of these pairs leave
     open; with before and after exchanged, it falls by at most so much.
+
+    Groups are the last axis of the samples; others, of many ways of deciding, may come before it.
     """
     b, a, d = (pair_limits(sample, alpha / 3.0, corrected=True) for sample in (before, after, change))
     return -_most_growth(a, b, (-d[1], -d[0])), _most_growth(b, a, d)
 
 
-def _most_growth(before: Limits, after: Limits, change: Limits) -> float:
+def _most_growth(before: Limits, after: Limits, change: Limits) -> Floats:
     r"""Largest growth of the gap that limits of all pairs leave open.
 
     Of a pair that is before at :math:`x`, it is :math:`\min(a^+, x + d^+) - \max(|x|, L)`. That rises up to x = L and
     does not rise after, so the x nearest to L that all three limits allow is the worst.
     """
-    least = max(0.0, float(before[0].max()))
-    top = after[1] >= after[0].max()
-    b, a, d = ((low[top], high[top]) for low, high in (before, after, change))
-    start, end = np.maximum(b[0], a[0] - d[1]), np.minimum(b[1], a[1] - d[0])
+    least = np.maximum(before[0].max(axis=-1, keepdims=True), 0.0)
+    top = after[1] >= after[0].max(axis=-1, keepdims=True)
+    start, end = np.maximum(before[0], after[0] - change[1]), np.minimum(before[1], after[1] - change[0])
     x = np.minimum(np.maximum(least, start), np.maximum(start, end))
-    return float((np.minimum(a[1], x + d[1]) - np.maximum(np.abs(x), least)).max())
+    growth = np.minimum(after[1], x + change[1]) - np.maximum(np.abs(x), least)
+    return np.asarray(np.where(top, growth, -math.inf).max(axis=-1))
 
 
 # ---------------------------------------------------------------------------------------------------------

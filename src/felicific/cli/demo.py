@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from felicific.cli.options import OUTPUT, Forced
+from felicific.cli.words import in_the_shell
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,10 +37,13 @@ def demo(options: DemoOptions) -> None:
     with console.status("Simulating loans ...") as status:
         loans = _run(options.rows, options.seed, status.update)
         status.update("Writing the report ...")
-        written = _report(loans, options.out, options.force)
+        page = _page(loans)
+        written = _written(page, options.out, options.force)
     parts = (_introduction, _before_after, _points, _who, _trade_off, _reading)
     for part in parts:
         console.print(part(loans))
+    console.print(f"The verdict on these {len(loans.y):,} people:", markup=False)
+    console.print(f"{in_the_shell(str(page))}\n", markup=False)
     console.print(written, markup=False, soft_wrap=True)
     console.print(f"Done in {time.perf_counter() - start:.1f} s.", style="dim")
 
@@ -92,19 +96,35 @@ def _run(rows: int, seed: int, say: Callable[[str], None]) -> _Loans:
     return _Loans(rows, fair, giving, again, X_test, y_test, audits)
 
 
-def _report(loans: _Loans, out: Path, force: bool) -> str:
-    """Write the report, unless there is one or its libraries are missing; say what was done."""
+def _page(loans: _Loans) -> Any:
+    """The report on people whom the policy has not seen."""
+    from felicific._problem.happiness import Happiness
     from felicific.cli.outputs import command_line
 
+    return loans.fair.report(
+        loans.X,
+        loans.y,
+        title="Loans by sex",
+        period="simulated",
+        names={0: "declined", 1: "approved"},
+        labels="all",
+        also={
+            "approved": "decision == 1",
+            "decided rightly": "decision == y",
+            "approved among those who repay": Happiness("decision == 1", among="y == 1"),
+        },
+        command=command_line(),
+    )
+
+
+def _written(page: Any, out: Path, force: bool) -> str:
+    """Write the page, unless there is one or what makes it is missing; say what was done."""
     if out.exists() and not force:
         return f"{out} is there already and is kept; --force replaces it."
     try:
-        page = loans.fair.report(
-            loans.X, loans.y, title="Simulated loans: 1 is approved, 0 declined", command=command_line()
-        )
+        page.save(out)
     except ModuleNotFoundError as error:
-        return f"The report needs {error.name}: pip install 'felicific[report]'."
-    page.save(out)
+        return f"The page needs {error.name}: pip install 'felicific[report]'."
     return f"The report for the person who signs: {out}"
 
 

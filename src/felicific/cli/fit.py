@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from felicific.cli.options import OUTPUT, Answer, Fitted, PolicyKind
+from felicific.cli.options import OUTPUT, PEOPLE, Answer, Fitted, PolicyKind
 from felicific.cli.words import in_the_shell
 
 if TYPE_CHECKING:
-    from felicific import Moments, Policy
+    from felicific import FairClassifier, Moments, Policy
+    from felicific._audit.verdict import Verdict
     from felicific._fit.certificate import Certificate
     from felicific._program.moments import Outcome
     from felicific.cli.people import People
@@ -22,6 +23,14 @@ if TYPE_CHECKING:
 class FitOptions(Fitted, Answer):
     """What ``felicific fit`` is told."""
 
+    test: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Other people, with labels: say what the policy comes to for them. Needs the rows in memory.",
+            rich_help_panel=PEOPLE,
+        ),
+    ] = None
     out: Annotated[
         Path, typer.Option(metavar="FILE", help="Where the policy is written.", rich_help_panel=OUTPUT)
     ] = Path("policy.json")
@@ -44,6 +53,8 @@ def fit(options: FitOptions) -> None:
     if options.as_json:
         print_json(_summary(result, options.out))
         return
+    if result.verdict is not None:
+        print(in_the_shell(str(result.verdict)), end="\n\n")
     if result.chosen is not None:
         print(f"Policy: {result.policy.kind}, chosen because {result.chosen}.")
     for sentence in result.policy.sentences(digits=4):
@@ -60,21 +71,25 @@ def fit(options: FitOptions) -> None:
 
 
 class _Result(NamedTuple):
-    """A policy, what is decided without it, what can be promised of it, and why it is of its kind if nobody said so."""
+    """A policy, what is decided without it, what can be promised of it, why it is of its kind, and what it comes to."""
 
     policy: Policy
     today: Outcome
     certificate: Certificate | None = None
     chosen: str | None = None
+    verdict: Verdict | None = None
 
 
 def _fitted(people: People, options: FitOptions) -> _Result:
     """Fit by the sums alone where they are enough, which works at any size."""
     from felicific._fit.safety import check_method
+    from felicific.exceptions import DataError
 
     check_method(options.method, options.confidence)
     task, seen, (kind, chosen) = people.task(options), people.seen(options), people.kind(options)
-    if kind != "individual" and options.confidence is None:
+    if options.test is not None and options.label is None:
+        raise DataError("A verdict looks at labels, and there are none.", "Name them with --label.")
+    if kind != "individual" and options.confidence is None and options.test is None:
         from felicific._policy.solve import solve
         from felicific._problem.criteria import resolve_favourable
 
@@ -91,7 +106,21 @@ def _fitted(people: People, options: FitOptions) -> _Result:
     sure = {"confidence": options.confidence, "method": options.method}
     fair = classifier(people, rows, kind, **sure, **seen, **task)
     shown = None if options.confidence is None else fair.certificate_
-    return _Result(fair.policy_, fair.frontier_.today, shown, chosen)
+    verdict = None if options.confidence is None else fair.verdict_
+    verdict = verdict if options.test is None else _verdict_on(options, fair)
+    return _Result(fair.policy_, fair.frontier_.today, shown, chosen, verdict)
+
+
+def _verdict_on(options: FitOptions, fair: FairClassifier) -> Verdict:
+    """What the policy comes to for the people of another file."""
+    from felicific._tables.memory import take_column
+    from felicific.cli.people import People
+
+    people = People.find(replace(options, file=str(options.test)))
+    others = people.source.read(pandas=True)
+    labels = take_column(others, str(options.label), "--label")
+    said = people.evidence(others) | {"weight_kind": people.weight_kind, "today": options.today}
+    return fair.report(others, labels, **said).verdict
 
 
 def sums(
@@ -171,4 +200,5 @@ def _summary(result: _Result, out: Path) -> dict[str, Any]:
         "unconstrained": outcome(policy.outcomes["unconstrained"]),
         "change_cost": policy.change_cost,
         "certificate": None if result.certificate is None else result.certificate.to_dict(),
+        "verdict": None if result.verdict is None else result.verdict.to_dict(),
     }

@@ -53,18 +53,22 @@ def reproduce(options: ReproduceOptions) -> None:
     """
     from rich.console import Console
 
-    from felicific.studies import STUDIES, Settings
+    from felicific.studies import STUDIES, Settings, write_index
     from felicific.studies import reproduce as run
 
     console = Console(highlight=False)
     settings = Settings(options.seeds, options.rows, options.loans, options.group)
+    index = None
     for name in STUDIES if options.study == "all" else (options.study,):
         with console.status(name) as status:
             folder = run(name, options.out, settings, force=options.force, say=status.update)
         console.print(
             f"{options.out / name} is there already and is kept; --force replaces it."
             if folder is None
-            else f"{folder}: start with results.md",
+            else f"{folder}: start with index.html",
             soft_wrap=True,
             markup=False,
         )
+        index = write_index(options.out)  # after every study, so that it is true whenever one is interrupted
+    if index is not None:
+        console.print(f"{index}: all studies of this folder", soft_wrap=True, markup=False)

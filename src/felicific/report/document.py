@@ -5,19 +5,22 @@ from __future__ import annotations
 import html
 import json
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
 from felicific._audit.result import Audit
+from felicific._audit.verdict import Verdict, verdict_of_audit
 from felicific._files import write_whole
 from felicific._fit.tryout import Tryout
 from felicific._frontier.frontier import Frontier
 from felicific._policy.policy import Policy
 from felicific.exceptions import DataError
-from felicific.report.content import describe_audit, describe_choice
-from felicific.report.page import render
+from felicific.report.audited import describe_audit
+from felicific.report.content import describe_choice
+from felicific.report.told import Told
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,9 +31,15 @@ class Report:
     ----------
     content : dict
         Plain data, as JSON can hold it; the page is made of nothing else.
+    verdict : Verdict
+        What the policy that is proposed, or the audit, comes to. Print it, or the report.
     """
 
     content: dict[str, Any] = field(repr=False)
+    verdict: Verdict
+
+    def __str__(self) -> str:
+        return str(self.verdict)
 
     def to_dict(self) -> dict[str, Any]:
         """The plain data."""
@@ -47,6 +56,8 @@ class Report:
 
     @cached_property
     def _page(self) -> str:
+        from felicific.report.page import render  # what a verdict or the data alone do not need
+
         return render(self.content)
 
     def save(self, target: str | os.PathLike[str] | IO[Any]) -> None:
@@ -76,16 +87,19 @@ class Report:
         """For notebooks: a page in a page, so that neither changes how the other looks."""
         page = html.escape(self.to_html(), quote=True)
         return (
-            f'<iframe srcdoc="{page}" sandbox="allow-scripts" title="felicific report" '
+            f'<iframe srcdoc="{page}" sandbox="allow-scripts allow-downloads allow-modals" title="felicific report" '
             'style="width: 100%; height: 800px; border: 1px solid #8884; border-radius: 6px"></iframe>'
         )
 
 
-def choice_report(tried: Tryout, line: Frontier, policy: Policy, **options: Any) -> Report:
+def choice_report(
+    tried: Tryout, line: Frontier, policy: Policy, moved: Callable[[float], Policy], told: Told
+) -> Report:
     """A report of a policy and the frontier it lies on; see :func:`~felicific.report.content.describe_choice`."""
-    return Report(describe_choice(tried, line, policy, **options))
+    content, assessment = describe_choice(tried, line, policy, moved, told)
+    return Report(content, assessment.verdict)
 
 
 def audit_report(found: Audit, **options: Any) -> Report:
     """A report of an audit alone."""
-    return Report(describe_audit(found, **options))
+    return Report(describe_audit(found, **options), verdict_of_audit(found))

@@ -1,255 +1,276 @@
-"""Numbers and names as a reader wants them; what stands in columns is written column by column."""
+"""Names and numbers as a reader wants them. Whatever follows the slider is written as a column: a text a position."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from felicific._audit.names import clean, labels
-from felicific._problem.happiness import CURRENCIES
+from felicific._audit.names import clean, isolated, labels, listed
+from felicific._audit.quantity import SHARE, SPACE, SUFFIXES, Quantity, count, percent
+from felicific._audit.quantity import counts as all_counts
+from felicific._problem.criteria import CRITERIA
 
 Content = dict[str, Any]
 
-#: Units of what is shown times 100, and how they are written. A difference of shares is not a share.
-SHARES = {"share": "%", "difference of shares": "points"}
-SPACE = "\N{NO-BREAK SPACE}"
-MINUS = "\N{MINUS SIGN}"
+#: Most letters of a name that a reader can see by pointing at it.
+WHOLE = 500
 
 #: Most flows from one decision to another that are spelled out for a group.
-FLOWS = 4
+FLOWS = 3
+
+#: Letters of a unit from which on numbers do not stay on one line.
+LONG_UNIT = 12
+
+#: Components that are shown; the others are folded.
+SHOWN = 3
+
+#: How the kinds of a verdict are called where there is room for two words.
+TWO_WORDS = {
+    "leave": "Leave it",
+    "unclear": "Cannot tell",
+    "takes": "Takes",
+    "certified": "Shrinks, certified",
+    "unpromised": "Shrinks, unpromised",
+}
+
+#: What a policy of each kind sees.
+KINDS = {
+    "score": "the model's score",
+    "label": "the label that the model predicts",
+    "soft-label": "a label drawn from the model's probabilities",
+    "individual": "everything that is known about a person",
+}
 
 
 @dataclass(frozen=True)
-class Quantity:
-    """How the numbers of one component are written.
+class Name:
+    """A name from somebody's data: short, whole for those who point at it, and as a sentence says it."""
 
-    Attributes
-    ----------
-    unit : str
-        A currency stands before the number, a share is written in per cent, any other unit follows.
-    decimals : int
-        Of the number as it is shown.
-    """
+    text: str
+    whole: str = ""
+    said: str = ""
 
-    unit: str
-    decimals: int
+    def __str__(self) -> str:
+        return self.text
 
-    @classmethod
-    def of(cls, unit: str, scale: float) -> Quantity:
-        """As many decimals as show a difference of the size of ``scale`` to three digits."""
-        size = abs(scale) * (100.0 if unit == "share" else 1.0)
-        digits = 2 - math.floor(math.log10(size)) if size > 0 and math.isfinite(size) else 2
-        return cls(unit, min(max(digits, 0), 12))
+    def __html__(self) -> str:
+        """For Jinja: on the page a name stands by itself, from whichever side it is written."""
+        from markupsafe import escape
 
-    def __call__(self, number: float | None) -> str:
-        """The number with its unit."""
-        if number is None or not math.isfinite(number):
-            return "unknown"
-        return self._bare(number) + self._after
+        title = f' title="{escape(self.whole)}"' if self.whole else ""
+        return f"<bdi{title}>{escape(self.text)}</bdi>"
 
-    def texts(self, numbers: Iterable[float | None]) -> list[str]:
-        """Numbers with their unit."""
-        return [self(number) for number in numbers]
 
-    def cell(self, number: float | None) -> str:
-        """For a table whose heading says the unit: without it, unless it is a currency or per cent."""
-        unknown = number is None or not math.isfinite(number)
-        return self(number) if unknown or not self.heading else self._bare(float(number or 0.0))
-
-    def cells(self, numbers: Iterable[float | None]) -> list[str]:
-        """A column of such a table."""
-        return [self.cell(number) for number in numbers]
-
-    @property
-    def heading(self) -> str:
-        """What the heading of a table has to say of the unit."""
-        return "" if self.unit == "share" or not self._after else f" ({self.unit})"
-
-    @property
-    def _after(self) -> str:
-        unit = SHARES.get(self.unit, self.unit)
-        return f"{SPACE}{unit}" if unit and unit not in CURRENCIES else ""
-
-    def _bare(self, number: float) -> str:
-        """Without a unit that follows."""
-        text = f"{abs(number) * (100.0 if self.unit in SHARES else 1.0):,.{self.decimals}f}"
-        sign = MINUS if number < 0 and float(text.replace(",", "")) else ""
-        return f"{sign}{self.unit}{text}" if self.unit and self.unit in CURRENCIES else f"{sign}{text}"
-
-    @property
-    def difference(self) -> Quantity:
-        """How differences of such numbers are written."""
-        return replace(self, unit="difference of shares") if self.unit == "share" else self
-
-    def change(self, number: float | None) -> str:
-        """The number with its sign, also when it is positive."""
-        text = self(number)
-        return f"+{text}" if number is not None and number > 0 and text != self(0.0) else text
-
-    def numbers(self, parts: Sequence[Content], *, signed: bool = False) -> list[dict[str, str]]:
-        """Estimates with their intervals and what hidden reasons leave open, as cells; changes with their sign."""
-        write = self.change if signed else self
-        return [
-            {
-                "number": write(part["estimate"]),
-                "span": self.span(part["low"], part["high"]),
-                "open": self.span(*part["bounds"]) if "bounds" in part else "",
-            }
-            for part in parts
-        ]
-
-    def span(self, low: float | None, high: float | None) -> str:
-        """From one number to another; a side about which nothing is known is said to be unknown."""
-        if low is None and high is None:
-            return "nothing is known"
-        if low is None or high is None:
-            return f"at most {self(high)}" if low is None else f"at least {self(low)}"
-        return f"{self._bare(low)} to {self(high)}"
+def named(values: Iterable[Any]) -> list[Name]:
+    """Names that can be told from each other; those that are cut are known whole."""
+    found = list(values)
+    wholes = [clean(value, WHOLE) for value in found]
+    return [
+        Name(text, whole if text.endswith("…") and whole != text else "", isolated(text))
+        for text, whole in zip(labels(found), wholes, strict=True)
+    ]
 
 
 @dataclass(frozen=True)
 class Names:
-    """How things are called and numbers are written in one report; ``own`` are the components that have a gap."""
+    """How things are called and numbers are written in one report.
 
-    groups: list[str]
-    decisions: list[str]
-    components: list[str]
+    Attributes
+    ----------
+    own, alone : list of int
+        Components that have a gap, and of those that say the same, one.
+    shown, folded : list of int
+        Those of them that are shown at once, and the others: of two that say the same one suffices.
+    costs : Quantity
+        How costs are written, in ``cost_unit``, once they are multiplied by ``cost_factor``.
+    """
+
+    groups: list[Name]
+    decisions: list[Name]
+    components: list[Name]
     quantities: list[Quantity]
-    accuracy: bool
     own: list[int]
+    alone: list[int]
+    shown: list[int]
+    folded: list[int]
+    accuracy: bool
+    loss_step: float
 
     @classmethod
     def of(cls, content: Content) -> Names:
-        """Names without anything a page could trip over, and as many decimals as the gaps deserve."""
-        scales: dict[str, float] = {}
-        for j, component in enumerate(content["components"]):
-            parts = [content[when]["components"][j] for when in ("today", "after") if when in content]
-            sizes = [abs(mean["estimate"] or 0.0) for part in parts for mean in part["means"]]
-            scale = max((part["gap"] or {}).get("estimate") or 0.0 for part in parts) or max(sizes)
-            scales[component["unit"]] = max(scale, scales.get(component["unit"], 0.0))
-        written = {
-            unit: Quantity.of(clean(unit, 28) if unit else "", scale) for unit, scale in scales.items()
-        }
+        """Names without anything that a page could trip over, and numbers to the step that the content states."""
+        parts = content["components"]
+        own = [j for j, part in enumerate(parts) if part["has_gap"]]
+        twins = {j for j in own if parts[j]["complement"]}
+        # What the slider moves comes first.
+        alone = sorted((j for j in own if j not in twins), key=lambda j: not parts[j]["closed"])
+        decisions = content.get("decisions", ())
         return cls(
-            labels([group["name"] for group in content["groups"]]),
-            labels(content.get("decisions", ())),
-            labels([component["title"] for component in content["components"]]),
-            [written[component["unit"]] for component in content["components"]],
-            content.get("loss", "error") == "error",
-            [j for j, part in enumerate(content["today"]["components"]) if part["gap"] is not None],
+            groups=named(group["name"] for group in content["groups"]),
+            decisions=named(d["value"] if d["name"] is None else d["name"] for d in decisions),
+            components=named(part["title"] for part in parts),
+            quantities=[
+                Quantity(clean(part["unit"], 28) if part["unit"] else "", part["step"]) for part in parts
+            ],
+            own=own,
+            alone=alone,
+            shown=alone[:SHOWN],
+            folded=sorted([*alone[SHOWN:], *twins]),
+            accuracy=content["loss"]["accuracy"],
+            loss_step=content["loss"]["step"],
         )
 
     @property
-    def heads(self) -> list[str]:
-        """Components as headings of tables, with the unit where the numbers do not say it."""
-        return [name + q.heading for name, q in zip(self.components, self.quantities, strict=True)]
+    def cost_factor(self) -> float:
+        """Wrong decisions are counted in a thousand."""
+        return 1000.0 if self.accuracy else 1.0
+
+    @property
+    def cost_unit(self) -> str:
+        """What a cost is a number of."""
+        return "wrong decisions in 1,000" if self.accuracy else "loss per person"
+
+    @property
+    def costs(self) -> Quantity:
+        """How costs are written."""
+        return Quantity("", self.loss_step * self.cost_factor)
+
+    @property
+    def wordy(self) -> bool:
+        """Whether some unit is so long that its numbers have to be broken."""
+        return any(len(quantity.unit) > LONG_UNIT for quantity in self.quantities)
 
     @property
     def aim(self) -> str:
         """What the decision maker wants."""
-        return "accuracy" if self.accuracy else "loss per person"
+        return "right decisions" if self.accuracy else "loss per person"
 
-    def cells(self, numbers: Iterable[float | None]) -> list[str]:
-        """A number of every component, for a table whose heading says the unit."""
-        return [quantity.cell(number) for quantity, number in zip(self.quantities, numbers, strict=True)]
+    def goods(self, losses: Iterable[float | None]) -> list[str]:
+        """Losses, or the share of right decisions if errors are what is lost."""
+        quantity = Quantity(SHARE if self.accuracy else "", self.loss_step)
+        return texts(quantity, [loss if loss is None or not self.accuracy else 1.0 - loss for loss in losses])
 
-    def goods(self, losses: Iterable[float]) -> list[str]:
-        """Losses, or the accuracy if that is what is lost."""
-        return [percent(1.0 - loss) if self.accuracy else f"{loss:,.4g}" for loss in losses]
+    def cost_texts(self, costs: Iterable[float | None]) -> list[str]:
+        """Costs with their sign, without their unit."""
+        return changes(self.costs, [None if cost is None else cost * self.cost_factor for cost in costs])
 
-    def changes(self, costs: Iterable[float]) -> list[str]:
-        """How much more or less than today is lost, or right."""
-        return [self._change(cost) for cost in costs]
-
-    def _change(self, cost: float) -> str:
-        if self.accuracy and abs(cost) < 5e-7:
-            return "as today"
-        if self.accuracy:
-            return f"{points(cost)} {'less' if cost > 0 else 'more'} than today"
-        return f"{abs(cost):,.4g} {'more' if cost > 0 else 'less'} than today"
-
-    def prices(self, costs: Iterable[float | None], what: str) -> list[str]:
-        """What closing a little more of the gap costs; ``what`` is that little, None where no policy closes more."""
-        return [
-            "no policy of this kind has a smaller one"
-            if cost is None
-            else "nothing"
-            if cost <= 0
-            else f"{points(cost)} of accuracy per {what}"
-            if self.accuracy
-            else f"{cost:,.3g} of loss per {what}"
-            for cost in costs
-        ]
-
-    def gaps(self, rows: Iterable[Sequence[float]], most: int = 3) -> list[str]:
-        """Gaps of the first components, with what they are gaps in; a text for every row of them."""
-        named = [(self.quantities[j], self.components[j]) for j in self.own[:most]]
-        return [
-            listed([f"{quantity(gap)} in {name}" for gap, (quantity, name) in zip(row, named, strict=False)])
-            for row in rows
-        ]
+    def cost_spans(self, pairs: Iterable[tuple[float | None, float | None]]) -> list[str]:
+        """From one cost to another."""
+        factor = self.cost_factor
+        scaled = [tuple(None if end is None else end * factor for end in pair) for pair in pairs]
+        return change_spans(self.costs, scaled)
 
 
-def flows(tables: Iterable[Sequence[Sequence[float]]], decisions: list[str], most: int = FLOWS) -> list[str]:
+def title_of(content: Content, names: Names) -> Name:
+    """What the page is called: as somebody said, or after what is measured."""
+    if content["title"] is not None:
+        return Name(clean(content["title"], 120))
+    found = [names.components[j].text for j in names.own]
+    what = listed(found) if len(found) < 4 else f"{len(found)} measures"
+    stems = {content["components"][j]["name"].split("(")[0] for j in names.own}
+    if len(stems) == 1 and stems <= CRITERIA.keys():
+        what = stems.pop().replace("_", " ")
+    by = content["grouped_by"]
+    return Name(
+        what[:1].upper() + what[1:] + (f" by {clean(by)}" if by else f" in {len(names.groups)} groups")
+    )
+
+
+def kicker_of(content: Content, kind: str) -> str:
+    """The line above the title."""
+    parts = [kind, *(clean(content[name], 80) for name in ("period", "date") if content[name])]
+    return " · ".join(parts)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Columns of numbers
+
+
+def texts(quantity: Quantity, numbers: Iterable[float | None]) -> list[str]:
+    """Numbers with their unit."""
+    return quantity.texts(numbers)
+
+
+def changes(quantity: Quantity, numbers: Iterable[float | None]) -> list[str]:
+    """Numbers with their sign and unit."""
+    return quantity.changes(numbers)
+
+
+def spans(quantity: Quantity, pairs: Iterable[Sequence[float | None]]) -> list[str]:
+    """From one number to another."""
+    return quantity.spans(pairs)
+
+
+def change_spans(quantity: Quantity, pairs: Iterable[Sequence[float | None]]) -> list[str]:
+    """From one change to another."""
+    return quantity.change_spans(pairs)
+
+
+def without_unit(quantity: Quantity, found: Iterable[str]) -> list[str]:
+    """Texts that stand beside a number with its unit, and need not say it again."""
+    unit = quantity.difference.unit
+    endings = tuple(f"{SPACE}{SUFFIXES.get(one, one)}" for one in {quantity.unit, unit} if one)
+    return [next((text.removesuffix(end) for end in endings if text.endswith(end)), text) for text in found]
+
+
+def counts(numbers: Iterable[float | None]) -> list[str]:
+    """Numbers of people; where nobody can be told from another, that is said."""
+    known = list(numbers)
+    written = all_counts([number or 0.0 for number in known])
+    return ["not known" if number is None else text for number, text in zip(known, written, strict=True)]
+
+
+def totals(rows: Iterable[Sequence[float | None]]) -> list[float | None]:
+    """All people of some groups, if it is known of each; one number for every row of groups."""
+    return [None if None in row else sum(number or 0.0 for number in row) for row in rows]
+
+
+def ends(intervals: Iterable[Content]) -> list[tuple[float | None, float | None]]:
+    """Where some intervals begin and end."""
+    return [(one["low"], one["high"]) for one in intervals]
+
+
+def estimates(intervals: Iterable[Content]) -> list[float | None]:
+    """What some intervals are about."""
+    return [one["estimate"] for one in intervals]
+
+
+def confidence_text(content: Content) -> str:
+    """How sure everything is."""
+    share = content["confidence"]
+    return percent(share, 0 if share * 100 % 1 < 1e-9 else 2)
+
+
+def share_texts(numbers: Iterable[float], whole: float) -> list[str]:
+    """Parts of some people in per cent; a small one is told from none."""
+    shares = [number / whole if whole else 0.0 for number in numbers]
+    return [
+        f"under 0.1{SPACE}%" if 0 < share < 0.001 else percent(share, 0 if share >= 0.1 else 1)
+        for share in shares
+    ]
+
+
+# ---------------------------------------------------------------------------------------------------------
+# People who move
+
+
+def flows(tables: Iterable[Sequence[Sequence[float]]], decisions: Sequence[Name]) -> list[str]:
     """From which decision to which people move, the largest number first; a text for every table of moves."""
-    texts = []
-    for table in tables:
-        moves = [
-            (number, a, d)
-            for a, row in enumerate(table)
-            for d, number in enumerate(row)
-            if a != d and number > 1e-6
-        ]
-        moves.sort(key=lambda flow: (-flow[0], flow[1], flow[2]))
-        parts = [f"{count(number)} from {decisions[a]} to {decisions[d]}" for number, a, d in moves[:most]]
-        rest = sum(number for number, _, _ in moves[most:])
-        texts.append(", ".join(parts + ([f"{count(rest)} in other ways"] if rest else [])) or "nobody")
-    return texts
+    called = [decision.said for decision in decisions]
+    return [_flow(table, called) for table in tables]
 
 
-def percent(share: float, decimals: int = 2) -> str:
-    """A share in per cent."""
-    return Quantity("share", decimals)(share)
-
-
-def proportion(share: float) -> str:
-    """A share in per cent, with a decimal only if it needs one."""
-    return percent(share, 0 if abs(100 * share - round(100 * share)) < 1e-6 else 1)
-
-
-def proportions(shares: Iterable[float]) -> list[str]:
-    """Several such shares."""
-    return [proportion(share) for share in shares]
-
-
-def points(share: float) -> str:
-    """A difference of two shares, in points of per cent."""
-    size = abs(100.0 * share)
-    decimals = 2 if size >= 0.01 or size < 5e-5 else 4
-    text = f"{size:.{decimals}f}"
-    return f"{text}{SPACE}point" if float(text) == 1 else f"{text}{SPACE}points"
-
-
-def count(number: float) -> str:
-    """People; a fraction of one, as a lottery expects them, is told from none."""
-    if 0 < number < 0.5:
-        return "less than 1"
-    return f"{number:,.0f}"
-
-
-def counts(numbers: Iterable[float]) -> list[str]:
-    """Several numbers of people."""
-    return [count(number) for number in numbers]
-
-
-def counts_of(numbers: Iterable[float], total: float) -> list[str]:
-    """Numbers of people, with their share of all."""
-    return [f"{count(number)} ({percent(number / total, 1)})" for number in numbers]
-
-
-def listed(parts: Iterable[str], last: str = "and") -> str:
-    """One, two and three."""
-    found = list(parts)
-    return found[0] if len(found) == 1 else f"{', '.join(found[:-1])} {last} {found[-1]}" if found else ""
+def _flow(table: Sequence[Sequence[float]], called: Sequence[str]) -> str:
+    moves = [
+        (number, a, d)
+        for a, row in enumerate(table)
+        for d, number in enumerate(row)
+        if a != d and number > 1e-6
+    ]
+    moves.sort(key=lambda flow: (-flow[0], flow[1], flow[2]))
+    parts = [f"{count(number)} from {called[a]} to {called[d]}" for number, a, d in moves[:FLOWS]]
+    rest = sum(number for number, _, _ in moves[FLOWS:])
+    return (
+        ", ".join(parts + ([f"{count(rest)} in other ways"] if rest else [])) or "nobody is decided otherwise"
+    )

@@ -16,6 +16,8 @@ from felicific.studies._paper import PARTS, Run
 from felicific.studies._tracks import METHODS, OWN, Track
 
 WIDTH, HEIGHT = 400, 300
+ALONE = 330  # width of a panel that stands alone: on a phone its text is still read
+SECOND, THIRD = "#a35200", "#00735c"  # colours of lines beside the accent
 LETTER, LINE = 6.4, 15.0  # pixels of a label's letter and line
 
 AROUND = tuple(
@@ -128,23 +130,36 @@ def trade_off(run: Run, policy: str, theme: Theme = LIGHT) -> Any:
     """The gap in the own happiness along every method's frontier: on test and on validation, side by side."""
     import altair as alt
 
+    panels = [
+        panel.properties(title=people_of(run, part))
+        for part, panel in trade_off_panels(run, policy, WIDTH, theme).items()
+    ]
+    return _finished(alt.hconcat(*panels, spacing=36), NOTE, theme)
+
+
+def trade_off_panels(run: Run, policy: str, width: int, theme: Theme = LIGHT) -> dict[str, Any]:
+    """The panels of :func:`trade_off` by their people, on the same axes."""
     shown = [run.tracks[policy, part, method] for part in PARTS for method in METHODS]
     whole = {part: run.facts["policies"][policy][part]["unprocessed"] for part in PARTS}
     x = _range(
         [*(track.accuracy for track in shown), *(np.array([w["accuracy"]]) for w in whole.values())], 0.06
     )
     top = max([*(float(track.gap.max()) for track in shown), *(w["gap"] for w in whole.values())])
-    frame = Frame(x, (-0.10 * top, 1.12 * top))
+    frame = Frame(x, (-0.10 * top, 1.12 * top), width)
     happiness, unit = run.data.happiness.name, run.data.happiness.unit
     title, number = (f"gap in {happiness}", "$,.0f") if unit == "$" else (f"gap in {happiness} ({unit})", ",")
-    panels = []
+    panels = {}
     for part in ("test", "validation"):
         tracks = {method: run.tracks[policy, part, method] for method in METHODS}
         panel = _panel(tracks, whole[part], frame, _axes(frame, title, number), theme)
-        who = "never seen by the policies" if part == "test" else "that the policies were fitted on"
-        heading = f"{part.capitalize()}: {run.facts['people'][part]:,} people {who}"
-        panels.append(panel.properties(width=WIDTH, height=HEIGHT, title=heading))
-    return _finished(alt.hconcat(*panels, spacing=36), NOTE, theme)
+        panels[part] = panel.properties(width=width, height=HEIGHT)
+    return panels
+
+
+def people_of(run: Run, part: str) -> str:
+    """Whose numbers a panel shows."""
+    who = "never seen by the policies" if part == "test" else "that the policies were fitted on"
+    return f"{part.capitalize()}: {run.facts['people'][part]:,} people {who}"
 
 
 NOTE = (
@@ -168,6 +183,11 @@ def _finished(chart: Any, note: Sequence[str], theme: Theme) -> Any:
         offset=12,
     )
     return chart.properties(title=below, config=theme.config(), padding=6)
+
+
+def alone(panel: Any, theme: Theme = LIGHT) -> Any:
+    """A panel for a page that writes its title and notes itself."""
+    return panel.properties(config=theme.config(), padding=2)
 
 
 def _axes(frame: Frame, title: str, number: str) -> tuple[Any, Any]:
@@ -269,8 +289,8 @@ def colours_of(theme: Theme) -> dict[str, str]:
     """The accent for the own happiness; the criteria in colours that differ in lightness too."""
     return {
         "own happiness": theme.accent,
-        "equalized odds": "#a35200",
-        "statistical parity": "#00735c",
+        "equalized odds": SECOND,
+        "statistical parity": THIRD,
         "overall accuracy": theme.muted,
     }
 
@@ -298,23 +318,36 @@ def delayed_change(credit: Credit, theme: Theme = LIGHT) -> Any:
     """What each criterion does to every group's credit score as it is tightened."""
     import altair as alt
 
-    changes = [credit.path(name, CHANGE) for name, _ in SHOWN]
-    frame = Frame((1.0, 0.0), _range([*changes, np.zeros(1)], 0.08), PANEL, HEIGHT)
     panels = []
     for position, (name, title) in enumerate(SHOWN):
         # The groups are named where their lines are apart, the axis where it is read first.
-        title_y = "mean change, points" if position == 0 else None
-        panel = _change_panel(credit, name, frame, title_y, theme, named=name == "equal opportunity")
-        panels.append(panel.properties(width=PANEL, height=HEIGHT, title=title))
+        panel = change_panel(
+            credit, name, PANEL, theme, titled=position == 0, named=name == "equal opportunity"
+        )
+        panels.append(panel.properties(title=title))
+    return _finished(alt.hconcat(*panels, spacing=18), change_note(credit), theme)
+
+
+def change_note(credit: Credit) -> tuple[str, str]:
+    """How to read the changes."""
     group = credit.groups[credit.lowest]
-    note = (
+    return (
         f"Mean change of the credit score; purple: {group}, the group approved least often today. Dashed: its change "
         "today. Circles: from here on it is worse off than today, or its scores fall.",
         "From left to right the criterion is tightened: from the gap that the most profitable policy leaves to the "
         "least one. A default costs the lender "
         f"{credit.ratio:g} repaid loans.",
     )
-    return _finished(alt.hconcat(*panels, spacing=18), note, theme)
+
+
+def change_panel(
+    credit: Credit, name: str, width: int, theme: Theme = LIGHT, *, titled: bool = True, named: bool = True
+) -> Any:
+    """What one criterion does to every group's credit score, on the axes that all criteria share."""
+    changes = [credit.path(shown, CHANGE) for shown, _ in SHOWN]
+    frame = Frame((1.0, 0.0), _range([*changes, np.zeros(1)], 0.08), width, HEIGHT)
+    panel = _change_panel(credit, name, frame, "mean change, points" if titled else None, theme, named=named)
+    return panel.properties(width=width, height=HEIGHT)
 
 
 def _change_panel(
@@ -364,8 +397,21 @@ def _change_panel(
     return alt.layer(*layers)
 
 
+PROFIT_NOTE = (
+    "Profit per applicant. Purple: no group's credit scores fare worse than today; these frontiers end where a "
+    "smaller gap would harm a group.",
+)
+
+
 def delayed_profit(credit: Credit, theme: Theme = LIGHT) -> Any:
     """What each criterion costs the lender as it is tightened."""
+    import altair as alt
+
+    return _finished(alt.hconcat(profit_panel(credit, 640, theme)), PROFIT_NOTE, theme)
+
+
+def profit_panel(credit: Credit, width: int, theme: Theme = LIGHT) -> Any:
+    """The panel of :func:`delayed_profit`."""
     import altair as alt
 
     now = -credit.today.loss
@@ -374,7 +420,7 @@ def delayed_profit(credit: Credit, theme: Theme = LIGHT) -> Any:
         widest = credit.lines[name.split(",")[0]].tau[-1]
         paths[name] = (line.tau[::-1] / widest, -line.loss[::-1] / now)
     low, _ = _range([profit for _, profit in paths.values()], 0.06)
-    frame = Frame((1.0, 0.0), (low, 1.16), 640, HEIGHT)
+    frame = Frame((1.0, 0.0), (low, 1.16), width, HEIGHT)
     x, y = _impact_axes(frame, "profit, of today's", "%", 5)
     named = {name.replace("no group worse than today", "nobody worse"): path for name, path in paths.items()}
     # Short lines first: the long ones have other places for their names.
@@ -396,12 +442,7 @@ def delayed_profit(credit: Credit, theme: Theme = LIGHT) -> Any:
         _chart(ends, x, y).mark_circle(size=50, opacity=1).encode(color=_own_colour()),
         *_names(place_labels(named, frame), "", colours, x, y),
     ]
-    chart = alt.layer(*layers).properties(width=frame.width, height=HEIGHT)
-    note = (
-        "Profit per applicant. Purple: no group's credit scores fare worse than today; these frontiers end where a "
-        "smaller gap would harm a group.",
-    )
-    return _finished(alt.hconcat(chart), note, theme)
+    return alt.layer(*layers).properties(width=width, height=HEIGHT)
 
 
 def _impact_axes(frame: Frame, title: str | None, number: str, ticks: int) -> tuple[Any, Any]:

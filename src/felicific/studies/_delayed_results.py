@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from felicific.datasets import fico
 from felicific.studies._cost import Cost
 from felicific.studies._delayed import CRITERIA, DEFAULTED, REPAID, Credit, facts
-from felicific.studies._results import claim, cost_line, plain, software, table
+from felicific.studies._results import claim, software, tables_of, whole_page
+from felicific.studies._verdict import plain, verdict_of
 
 ASSUMPTIONS = (
     f"A repaid loan raises the score by {REPAID:g} points, a default lowers it by {-DEFAULTED:g}; the lender loses 4 "
@@ -29,13 +30,18 @@ ASSUMPTIONS = (
 def delayed_results(lenders: Sequence[Credit], cost: Cost) -> dict[str, Any]:
     """Everything that was found, as plain data."""
     found = [facts(credit) for credit in lenders]
+    claims = [item for lender in found for item in _claims(lender)]
     return {
         "study": "delayed",
         "title": "Delayed impact: credit scores after equal approval",
+        "verdict": verdict_of(claims),
         "data": " ".join(fico().description.split("\n\n")[0].split()),
         "assumptions": list(ASSUMPTIONS),
-        "claims": [item for lender in found for item in _claims(lender)],
+        "claims": claims,
+        "tables": [_lender_tables(lender) for lender in found],
+        "notes": [],
         "lenders": found,
+        "command": "felicific reproduce delayed --out studies",
         "cost": {"seconds": cost.seconds, "peak memory, MB": cost.peak_mb},
         "software": software(),
     }
@@ -53,7 +59,7 @@ def _claims(lender: dict[str, Any]) -> list[dict[str, Any]]:
         then = lender["criteria"][name]["least gap"]["change"][group]
         says = f"default costs {ratio:g}: {name} exactly met changes {group} scores by ({plain(now)} today), points"
         number = {"mean": then, "standard error": None, "values": [then]}
-        found.append(claim(says, "", number, None, _harm(then, now)))
+        found.append(claim(says, "", number, None, _harm(then, now), by="felicific"))
     return found
 
 
@@ -61,27 +67,21 @@ def _harm(then: float, now: float) -> str:
     return "scores fall" if then < 0 else "worse than today" if then < now - 1e-9 else "not worse than today"
 
 
-def delayed_markdown(results: dict[str, Any], figures: Iterable[str]) -> str:
-    """The page: today, every criterion at its least gap, and where harm begins."""
-    parts = [f"# {results['title']}", results["data"]]
-    parts += [f"![{results['title']}, {figure}]({figure})" for figure in figures]
-    for lender in results["lenders"]:
-        ratio = lender["lost by a default per unit gained by a repaid loan"]
-        parts += [
-            f"## A default costs {ratio:g} repaid loans",
-            states_table(lender),
-            "\n".join(f"- {line}" for line in harm_sentences(lender)),
-        ]
-    parts += [
-        "## What was assumed, and what else to know",
-        "\n".join(f"- {line}" for line in results["assumptions"]),
-        "## Cost",
-        cost_line(results),
-    ]
-    return "\n\n".join(parts) + "\n"
+def delayed_markdown(results: dict[str, Any]) -> str:
+    """The page as text: today, every criterion at its least gap, and where harm begins."""
+    return whole_page(results, [], list(tables_of(results)))
 
 
-def states_table(lender: dict[str, Any]) -> str:
+def _lender_tables(lender: dict[str, Any]) -> dict[str, Any]:
+    ratio = lender["lost by a default per unit gained by a repaid loan"]
+    return {
+        "title": f"A default costs {ratio:g} repaid loans",
+        "parts": [{"about": "", **states_table(lender)}],
+        "lines": harm_sentences(lender),
+    }
+
+
+def states_table(lender: dict[str, Any]) -> dict[str, Any]:
     """Profit, and approval and change of every group, today and at every criterion's least gap."""
     states = {f"today (cutoff {lender['today']['cutoff']:g})": lender["today"]}
     for name in CRITERIA:
@@ -98,7 +98,7 @@ def states_table(lender: dict[str, Any]) -> str:
         "profit per applicant",
         *(f"{group}: approved, change" for group in groups),
     ]
-    return table(header, rows)
+    return {"header": header, "rows": rows}
 
 
 def harm_sentences(lender: dict[str, Any]) -> list[str]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import platform
-from collections.abc import Callable, Iterable, Sequence
+import shlex
+from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,9 +17,10 @@ from felicific._problem.happiness import CURRENCIES
 from felicific._statistics.sample_size import sample_size
 from felicific.studies._baseline import SHARES
 from felicific.studies._cost import Cost
-from felicific.studies._paper import PARTS, Run
+from felicific.studies._paper import PARTS, Run, Settings
 from felicific.studies._ties import RULE
 from felicific.studies._tracks import METHODS, OWN
+from felicific.studies._verdict import plain, remarks, verdict_of, written
 
 #: Rows per group that the paper's bound on the validation set asks for, with the numbers it uses.
 LEMMA_ROWS = int(sample_size(delta=0.02, confidence=0.99, n_components=2, n_classes=2, n_groups=2, span=1.0))
@@ -82,10 +85,13 @@ def paired(first: Number, second: Number) -> Number:
 
 
 def claim(
-    says: str, paper: str, ours: dict[str, Any] | None, holds: bool | None, note: str = ""
+    says: str, paper: str, ours: dict[str, Any] | None, holds: bool | None, note: str = "", by: str = "paper"
 ) -> dict[str, Any]:
-    """One statement of the paper, what was found, and whether it holds (None: there is nothing to decide)."""
-    return {"statement": says, "paper": paper, "ours": ours, "holds": holds, "note": note}
+    """One statement, what was found, and whether it holds (None: there is nothing to decide).
+
+    ``by`` says who states it: the paper, or felicific, whose own limits are no evidence about the paper.
+    """
+    return {"statement": says, "paper": paper, "ours": ours, "holds": holds, "note": note, "by": by}
 
 
 def synthetic_claims(runs: Sequence[Run]) -> list[dict[str, Any]]:
@@ -167,6 +173,9 @@ def closest_claims(runs: Sequence[Run]) -> list[dict[str, Any]]:
     return found
 
 
+OWN_LIMIT = "a limit of felicific, not of the paper"
+
+
 def common_claims(runs: Sequence[Run], cost: Cost) -> list[dict[str, Any]]:
     """Rows, time and memory."""
     fewest = min(min(run.facts["validation people by group"].values()) for run in runs)
@@ -182,12 +191,21 @@ def common_claims(runs: Sequence[Run], cost: Cost) -> list[dict[str, Any]]:
             fewest >= LEMMA_ROWS,
             "16 % of its 48,842 people are 7,815 in both groups together",
         ),
-        claim("seconds per seed, data and forest included", "less than 180", _one(each), each < 180),
+        claim(
+            "seconds per seed, data and forest included",
+            "less than 180",
+            _one(each),
+            each < 180,
+            OWN_LIMIT,
+            by="felicific",
+        ),
         claim(
             "peak memory of the process, MB",
             "less than 1000",
             None if peak is None else _one(peak),
             None if peak is None else peak < 1000,
+            OWN_LIMIT,
+            by="felicific",
         ),
     ]
 
@@ -208,53 +226,87 @@ def software() -> dict[str, str]:
     }
 
 
-def study_results(name: str, title: str, runs: Sequence[Run], cost: Cost) -> dict[str, Any]:
-    """Everything that was found, as plain data."""
-    data = runs[0].data
+def study_results(
+    name: str, title: str, runs: Sequence[Run], cost: Cost, settings: Settings
+) -> dict[str, Any]:
+    """Everything that was found, as plain data; pages are made of it and compute nothing."""
+    data, facts = runs[0].data, [run.facts for run in runs]
     claims = synthetic_claims(runs) if name == "synthetic" else []
+    claims = [*claims, *closest_claims(runs), *common_claims(runs, cost)]
+    unit = data.happiness.unit
     return {
         "study": name,
         "title": title,
+        "verdict": verdict_of(claims, remarks(settings, data.name)),
         "data": " ".join(data.description.split("\n\n")[0].split()),
         "happiness": data.happiness.name,
-        "unit": data.happiness.unit,
+        "unit": unit,
         "group column": data.sensitive_features,
         "groups": [str(group) for group in runs[0].groups],
         "assumptions": [*COMMON_ASSUMPTIONS, *ASSUMPTIONS[name]],
-        "claims": [*claims, *closest_claims(runs), *common_claims(runs, cost)],
-        "seeds": [run.facts for run in runs],
+        "claims": claims,
+        "tables": [
+            _policy_tables(facts, unit or "", policy, what) for policy, what in POLICIES_SHOWN.items()
+        ],
+        "notes": [
+            f"Means over {len(runs)} seeds; ± is one standard error of that mean."
+            if len(runs) > 1
+            else "± is one standard error, from the variances within the groups.",
+            "In brackets: the gaps that ties between a criterion's optimal policies allow.",
+        ],
+        "seeds": facts,
+        "command": command_of(name, settings),
         "cost": {"seconds": cost.seconds, "peak memory, MB": cost.peak_mb},
         "software": software(),
     }
 
 
-def markdown(results: dict[str, Any], figures: Iterable[str]) -> str:
-    """The page: claims, methods, what was assumed."""
-    seeds = len(results["seeds"])
+def command_of(name: str, settings: Settings) -> str:
+    """The command that does it again. Of a file only the name: where it lay is nobody's business."""
+    words = ["felicific", "reproduce", name, "--seeds", str(settings.seeds)]
+    if settings.rows is not None:
+        words += ["--rows", str(settings.rows)]
+    if name == "loans" and settings.loans is not None:
+        words += ["--loans", Path(settings.loans).name]
+    if name == "loans" and settings.group is not None:
+        words += ["--group", settings.group]
+    return shlex.join([*words, "--out", "studies"])
+
+
+def markdown(results: dict[str, Any]) -> str:
+    """The page as text: claims, methods, what was assumed."""
     groups = " and ".join(f"'{group}'" for group in results["groups"])
     people = results["seeds"][0]["people"]
     who = f"The gap is in {results['happiness']} ({results['unit']}), between {groups} ({results['group column']}). "
     who += ", ".join(f"{n:,} people {part}" for part, n in people.items()) + "."
-    parts = [f"# {results['title']}", results["data"], who]
-    parts += [f"![{results['title']}, {figure}]({figure})" for figure in figures]
-    parts += ["## Beside the paper", claims_table(results["claims"])]
-    for policy in ("soft-label", "score"):
-        what = (
-            "the paper's policy" if policy == "soft-label" else "the score policy of felicific, changes free"
-        )
-        parts += [f"## Every method, `{policy}` ({what})", methods_table(results, policy)]
-        parts += ["Where each comes closest to gap 0:", closest_table(results, policy)]
+    beside = ["## Beside the paper", claims_table(results["claims"])]
+    return whole_page(results, [who], [*beside, *tables_of(results), *results["notes"]])
+
+
+def whole_page(results: dict[str, Any], first: Sequence[str], then: Sequence[str]) -> str:
+    """Title, verdict, data, figures and what was found; what was assumed, and what it cost."""
+    parts = [f"# {results['title']}", f"**{results['verdict']['headline']}.**", results["data"], *first]
+    parts += [f"![{figure['title']}]({figure['file']})" for figure in results["figures"]]
     parts += [
-        f"Means over {seeds} seeds; ± is one standard error of that mean."
-        if seeds > 1
-        else "± is one standard error, from the variances within the groups.",
-        "In brackets: the gaps that ties between a criterion's optimal policies allow.",
+        *then,
         "## What was assumed, and what else to know",
         "\n".join(f"- {line}" for line in results["assumptions"]),
         "## Cost",
         cost_line(results),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def tables_of(results: dict[str, Any]) -> Iterator[str]:
+    """The tables with their headings and the sentences below them."""
+    for item in results["tables"]:
+        yield f"## {item['title']}"
+        for part in item["parts"]:
+            if part["about"]:
+                yield f"{part['about']}:"
+            yield table(part["header"], part["rows"])
+        if item["lines"]:
+            yield "\n".join(f"- {line}" for line in item["lines"])
 
 
 def claims_table(claims: Sequence[dict[str, Any]]) -> str:
@@ -272,33 +324,46 @@ def claims_table(claims: Sequence[dict[str, Any]]) -> str:
     return table(["statement", "paper", "ours", "holds"], rows)
 
 
-def methods_table(results: dict[str, Any], policy: str) -> str:
+POLICIES_SHOWN = {
+    "soft-label": "the paper's policy",
+    "score": "the score policy of felicific, changes free",
+}
+
+
+def _policy_tables(seeds: Sequence[dict[str, Any]], unit: str, policy: str, what: str) -> dict[str, Any]:
+    found = [seed["policies"][policy] for seed in seeds]
+    methods = {"about": "", **methods_table(found, unit)}
+    closest = {"about": "Where each comes closest to gap 0", **closest_table(found, unit)}
+    return {"title": f"Every method, {policy} ({what})", "parts": [methods, closest], "lines": []}
+
+
+def methods_table(seeds: Sequence[dict[str, Any]], unit: str) -> dict[str, Any]:
     """Accuracy and gap where each criterion is met exactly, and of the classifier as it is."""
     rows = []
     for method in ("unprocessed", *METHODS):
         row = [method if method == "unprocessed" else f"{method}, eps 0"]
         for part in PARTS:
-            found = [seed["policies"][policy][part][method] for seed in results["seeds"]]
+            found = [seed[part][method] for seed in seeds]
             points = found if method == "unprocessed" else [point["at eps 0"] for point in found]
-            row += [f"{100 * _mean(points, 'accuracy'):.2f} %", _gap(points, results["unit"])]
+            row += [f"{100 * _mean(points, 'accuracy'):.2f} %", _gap(points, unit)]
         rows.append(row)
     header = [f"{what}, {part}" for part in PARTS for what in ("accuracy", "gap")]
-    return table(["method", *header], rows)
+    return {"header": ["method", *header], "rows": rows}
 
 
-def closest_table(results: dict[str, Any], policy: str) -> str:
+def closest_table(seeds: Sequence[dict[str, Any]], unit: str) -> dict[str, Any]:
     """Where every method's frontier comes closest to gap 0, and how accurate the own happiness is at that gap."""
     rows = []
     for method in METHODS:
         row = [method]
         for part in PARTS:
-            points = [seed["policies"][policy][part][method][CLOSEST] for seed in results["seeds"]]
-            row += [_gap(points, results["unit"]).split(" [")[0], f"{100 * _mean(points, 'accuracy'):.2f} %"]
+            points = [seed[part][method][CLOSEST] for seed in seeds]
+            row += [_gap(points, unit).split(" [")[0], f"{100 * _mean(points, 'accuracy'):.2f} %"]
             if part == "validation":
                 row.append(f"{100 * _mean(points, OURS_THERE):.2f} %")
         rows.append(row)
     header = ["method", "least gap, validation", "accuracy there", "own happiness at that gap"]
-    return table([*header, "least gap, test", "accuracy there"], rows)
+    return {"header": [*header, "least gap, test", "accuracy there"], "rows": rows}
 
 
 def _mean(points: Sequence[dict[str, float]], what: str) -> float:
@@ -328,25 +393,6 @@ def cost_line(results: dict[str, Any]) -> str:
     )
     versions = ", ".join(f"{name} {number}" for name, number in results["software"].items())
     return f"{cost['seconds']:.1f} s{memory}. {versions}."
-
-
-def written(number: dict[str, Any]) -> str:
-    """Mean, standard error and range of a number over seeds."""
-    values, like = number["values"], max(abs(value) for value in number["values"])
-    text = plain(number["mean"], like)
-    if number["standard error"] is not None:
-        text += f" ± {plain(number['standard error'], like)}"
-        text += f" ({plain(min(values), like)} to {plain(max(values), like)})"
-    return text
-
-
-def plain(number: float, like: float | None = None) -> str:
-    """No digits after the point for large numbers, some for small ones; as many as a number ``like`` it has."""
-    if abs(number) < 1e-9:
-        return "0"
-    size = abs(number) if like is None else max(abs(like), abs(number))
-    digits = 0 if size >= 100 or (like is None and number == round(number)) else 2 if size >= 1 else 4
-    return f"{number:,.{digits}f}" if round(number, digits) else f"{number:.1e}"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -1,0 +1,378 @@
+"""The words of verdicts: the same on the page, in print, in notebooks and in the shell."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from felicific._audit.names import clean, isolated, listed
+from felicific._audit.quantity import PER_THOUSAND, SPACE, Quantity, count, counts, percent
+from felicific._audit.result import ComponentAudit, Interval, RequirementAudit
+from felicific._problem.happiness import Component
+
+if TYPE_CHECKING:
+    from felicific._audit.verdict import Facts, Shift
+
+#: Most groups, and most components, that a sentence spells out.
+SPELLED = 3
+
+HEADLINES = {
+    ("leave", "same"): "Nothing changes.",
+    ("leave", "met"): "Leave it as it is.",
+    ("leave", "grows"): "Leave it as it is.",
+    ("takes", "everybody"): "It shrinks the gap by taking from everybody.",
+    ("takes", "nobody gains"): "It shrinks the gap by taking. No group gains.",
+}
+BY_KIND = {
+    "unclear": "We cannot tell.",
+    "certified": "It shrinks the gap, and that is certified.",
+    "unpromised": "It shrinks the gap. Nothing is promised.",
+}
+
+OTHER_PEOPLE = "Look at people it was not fitted to: fair.report(X_test, y_test)."
+FITTED = (
+    "These are the people the policy was fitted to. On them the gap closes by construction. "
+    "Test it on other people."
+)
+UNPAIRED = "Of these people only sums are known, and not what changes for each: whether the gap shrinks cannot be told."
+UNLAWFUL = "For some purposes, in some places, that is unlawful. Ask first."
+INFERS = "It does not see the group; it uses how likely each group is, given the rest. Some would call that a proxy."
+SELECTED = (
+    "Labels are known only of people who were selected. Of the others these numbers say nothing: "
+    "missing_labels= would."
+)
+UNSTATED = (
+    'Nobody said whether these are all people or only those whose label became known: say labels="all" or '
+    '"selected".'
+)
+
+
+def headline(kind: str, reason: str) -> str:
+    """The verdict in one line."""
+    return HEADLINES.get((kind, reason)) or BY_KIND[kind]
+
+
+def sentence(facts: Facts, kind: str, reason: str) -> str:
+    """The same with numbers."""
+    sure = f"with {sureness(facts.confidence)} confidence"
+    closed = facts.closed or list(facts.shifts)
+    match reason:
+        case "same":
+            return "Everybody is decided about as today."
+        case "in-sample":
+            return FITTED
+        case "met":
+            return _met(facts, sure)
+        case "grows":
+            return f"This policy makes the gap larger: {_grows([s for s in closed if s.grows])}."
+        case "unpaired":
+            return UNPAIRED
+        case "no gap":
+            return (
+                f"No gap was to be closed. {_goes(closed)} on these people."
+                if closed
+                else "No gap was to be closed."
+            )
+        case "chance":
+            return (
+                f"{_goes(closed)} on these people. Chance alone could do that: "
+                f"{listed([*_changes(closed)])} {sure}."
+            )
+    shrinking = [shift for shift in closed if shift.shrinks]
+    unclear = [shift for shift in closed if not shift.shrinks and not shift.kept]
+    left = f" For {listed([shift.title for shift in unclear[:SPELLED]])} we cannot tell." if unclear else ""
+    told = _goes(shrinking)
+    if kind == "takes":
+        return f"{told}.{left} {_per_person(facts, [s for s in shrinking if s.takes])}"
+    if kind == "certified":
+        return f"{told}, and is {listed([*_at_most(closed)])} {sure}."
+    return f"{told}.{left}"
+
+
+def remedy(facts: Facts, kind: str, reason: str) -> str:
+    """What to do about it; nothing where there is nothing to do."""
+    if kind == "takes":
+        if not facts.see_group and not facts.infers_group:
+            return "It may not see the group, so it can only take. What that costs stands below."
+        name = next(shift.component.name for shift in facts.closed if shift.takes)
+        return f'To close it without taking, fit again with Floor({name!r}, at_least="today").'
+    if reason == "in-sample":
+        return OTHER_PEOPLE
+    if kind == "unpromised":
+        return "To have it promised, fit with confidence=0.95 and a gap above 0."
+    if reason == "chance":
+        factors = [_factor(shift.change) for shift in facts.closed if shift.change is not None]
+        more = min((factor for factor in factors if factor is not None), default=math.inf)
+        if more < 50:
+            return f"About {max(2, math.ceil(more)):.0f} times as many people would show it."
+    return ""
+
+
+def _factor(change: Interval) -> float | None:
+    """How many times as many people would show a change, if it is as large as it looks."""
+    half = change.high - change.estimate
+    if change.estimate >= 0.0 or not 0.0 < half < math.inf:
+        return None
+    return float((half / change.estimate) ** 2)
+
+
+def sureness(confidence: float) -> str:
+    """A confidence in per cent."""
+    decimals = 0 if abs(100 * confidence - round(100 * confidence)) < 1e-9 else 2
+    return percent(confidence, decimals)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Parts of sentences
+
+
+def _goes(shifts: Sequence[Shift]) -> str:
+    """From where to where gaps go."""
+    if len(shifts) == 1:
+        one = shifts[0]
+        texts = one.quantity.texts([one.before.estimate, one.after.estimate])
+        alike = texts[0] == texts[1]
+        return (
+            f"The gap stays at about {texts[0]}" if alike else f"The gap goes from {texts[0]} to {texts[1]}"
+        )
+    parts = []
+    for shift in shifts[:SPELLED]:
+        texts = shift.quantity.texts([shift.before.estimate, shift.after.estimate])
+        alike = texts[0] == texts[1]
+        parts.append(
+            f"in {shift.title} stays at about {texts[0]}"
+            if alike
+            else f"in {shift.title} goes from {texts[0]} to {texts[1]}"
+        )
+    more = len(shifts) - SPELLED
+    return f"The gap {listed([*parts, f'{more} more move' if more > 1 else 'one more moves'] if more > 0 else parts)}"
+
+
+def _grows(shifts: Sequence[Shift]) -> str:
+    several = len(shifts) > 1
+    parts = [
+        (f"in {shift.title} " if several else "")
+        + f"{shift.quantity(shift.before.estimate)} today, {shift.quantity(shift.after.estimate)} then"
+        for shift in shifts[:SPELLED]
+    ]
+    return "; ".join(parts)
+
+
+def grown(shifts: Sequence[Shift]) -> str:
+    """Which gaps grow."""
+    parts = [
+        f"{shift.title} from {shift.quantity(shift.before.estimate)} to {shift.quantity(shift.after.estimate)}"
+        for shift in shifts[:SPELLED]
+    ]
+    return f"On these people the gap grows: {listed(parts)}."
+
+
+def _changes(shifts: Sequence[Shift]) -> Iterator[str]:
+    for shift in shifts[:SPELLED]:
+        assert shift.change is not None, "what is not paired cannot be told for that reason"
+        span = shift.quantity.change_span(shift.change.low, shift.change.high)
+        yield f"the change is {span}" if len(shifts) == 1 else f"the change in {shift.title} is {span}"
+
+
+def _at_most(shifts: Sequence[Shift]) -> Iterator[str]:
+    for shift in shifts[:SPELLED]:
+        most = f"at most {shift.quantity.given(float(shift.bound or 0.0))}"
+        yield most if len(shifts) == 1 else f"{most} in {shift.title}"
+
+
+def _met(facts: Facts, sure: str) -> str:
+    asked = [shift for shift in facts.shifts if math.isfinite(shift.asked)]
+    if len(asked) == 1 and not facts.requirements:
+        one = asked[0]
+        today, most = (one.quantity(number) for number in (one.before.estimate, one.before.high))
+        return (
+            f"Today's gap is {today}, at most {most} {sure}. You asked for at most {one.quantity.given(one.asked)}: "
+            "there is nothing to repair."
+        )
+    return f"All that was asked for is shown to hold today, {sure}: there is nothing to repair."
+
+
+def _each(facts: Facts, shift: Shift) -> str:
+    """Changes of group means, of three groups at most: those that change most."""
+    order = sorted(range(len(shift.means)), key=lambda z: -abs(_size(shift.means[z])))
+    shown = sorted(order[:SPELLED])
+    texts = [f"{facts.groups[z]} {shift.quantity.change(shift.means[z].estimate)}" for z in shown]
+    more = len(shift.means) - len(shown)
+    rest = [f"{more} more groups" if more > 1 else "one more group"] if more else []
+    return listed([*texts, *rest])
+
+
+def _size(mean: Interval) -> float:
+    return 0.0 if math.isnan(mean.estimate) else mean.estimate
+
+
+def _per_person(facts: Facts, shifts: Sequence[Shift]) -> str:
+    several = len(shifts) > 1
+    parts = [(f"in {shift.title} " if several else "") + _each(facts, shift) for shift in shifts[:SPELLED]]
+    return f"Per person: {'; '.join(parts)}."
+
+
+def taken(facts: Facts, shifts: Sequence[Shift]) -> str:
+    """Whom something is taken from."""
+    return (
+        "; ".join(f"In {shift.title}, per person: {_each(facts, shift)}" for shift in shifts[:SPELLED]) + "."
+    )
+
+
+def missed(facts: Facts, shifts: Sequence[Shift], others: Sequence[RequirementAudit]) -> str:
+    """What was asked and is not met."""
+    several, sure, parts = len(shifts) > 1, f"with {sureness(facts.confidence)} confidence", []
+    for shift in shifts[:SPELLED]:
+        what = f"{shift.title}: asked" if several else "Asked"
+        least = (
+            f", and at least {shift.quantity(shift.after.low)} {sure}"
+            if shift.after.low > shift.asked
+            else ""
+        )
+        found = shift.quantity(shift.after.estimate)
+        parts.append(f"{what}: at most {shift.quantity.given(shift.asked)}. Found: {found}{least}.")
+    for row in others[:SPELLED]:
+        if row.measure == "gap" and any(row.component.name == shift.component.name for shift in shifts):
+            continue
+        parts.append(f"Asked: {clean(row.words, 120)}. Found: {row.number(row.reached.estimate, 3)}.")
+    return " ".join(parts)
+
+
+def flipped(facts: Facts, shift: Shift, top: int, bottom: int) -> str:
+    """That who was on top is now at the bottom."""
+    return (
+        f"{facts.groups[top]} had more {shift.title} than {facts.groups[bottom]}, and would have less: "
+        f"{shift.quantity(shift.then[top])} and {shift.quantity(shift.then[bottom])}."
+    )
+
+
+def tiny(facts: Facts, places: Sequence[int], few: int) -> str:
+    """Which groups are tiny, and what the gap is without them."""
+    text = few_people(facts.groups, facts.sizes, places, few)
+    for shift in facts.closed[:1]:
+        if shift.without is not None:
+            today, then = map(shift.quantity, shift.without)
+            text += f" Without groups under {few}: {today} today, {then} then."
+    return text
+
+
+def few_people(groups: Sequence[Any], sizes: Sequence[float], places: Sequence[int], few: int) -> str:
+    """Which groups have few people."""
+    shown = [f"{isolated(clean(groups[z]))} has {count(sizes[z])}" for z in places[:SPELLED]]
+    more = len(places) - SPELLED
+    rest = [f"{more} more groups have fewer than {few}"] if more > 0 else []
+    return (
+        f"{listed([*shown, *rest])} people: what so few show may be chance, and they alone may make the gap."
+    )
+
+
+def below_majority(facts: Facts) -> str:
+    """That deciding the same about everybody would be right more often."""
+    right, all_alike = percent(facts.accuracy or 0.0, 1), percent(facts.majority or 0.0, 1)
+    return f"{right} of the decisions are right; giving everybody the most common label would be right for {all_alike}."
+
+
+def others(names: Iterable[str]) -> str:
+    """Which other gaps grow."""
+    found = list(names)
+    more = [f"{len(found) - 5} more"] if len(found) > 5 else []
+    return f"By other measures the groups move apart: {listed([*found[:5], *more])}."
+
+
+def lots(facts: Facts) -> str:
+    """How many are decided about by lot."""
+    share = facts.lots / facts.people if facts.people else 0.0
+    how = percent(share, 0 if share >= 0.1 else 1 if share >= 0.01 else 2)
+    return f"{count(facts.lots)} of {count(facts.people)} people ({how}) are decided by lot."
+
+
+# ---------------------------------------------------------------------------------------------------------
+# In print
+
+
+def numbers(facts: Facts) -> list[tuple[str, str]]:
+    """Gap, cost and people, one line each."""
+    found = []
+    for shift in facts.shifts[:SPELLED]:
+        today, then = shift.quantity.texts([shift.before.estimate, shift.after.estimate])
+        text = f"{today} -> {then}"
+        if shift.change is not None:
+            change = shift.quantity.change(shift.change.estimate)
+            text += f"   change {change} ({shift.quantity.change_span(shift.change.low, shift.change.high)})"
+        found.append((f"gap in {shift.title}", text))
+    if facts.cost is not None:
+        found.append(("cost", _cost(facts)))
+    better, worse, lots, people = counts([facts.better, facts.worse, facts.lots, facts.people])
+    told = f"{better} better off, {worse} worse off, {lots} decided by lot, of {people}"
+    return [*found, ("people", told)]
+
+
+def _cost(facts: Facts) -> str:
+    assert facts.cost is not None, "the loss is known"
+    text = facts.cost_quantity.change(facts.cost.estimate) + cost_words(facts.cost_quantity)
+    if facts.cost_best is None:
+        return text
+    bare = Quantity(facts.cost_quantity.unit, facts.cost_quantity.step).change(facts.cost_best.estimate)
+    return f"{text} (against the best such policy {bare.split(SPACE)[0]})"
+
+
+def cost_words(quantity: Quantity) -> str:
+    """What follows a cost that has no unit."""
+    return "" if quantity.unit == PER_THOUSAND else " of loss per person"
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Audits
+
+
+def audit_headline(kind: str, parts: Sequence[ComponentAudit]) -> str:
+    """What an audit comes to in one line."""
+    if kind == "within":
+        return "Shown to be within what is allowed."
+    if kind == "more":
+        return "Shown to be more than is allowed."
+    if kind == "unclear":
+        return "We cannot tell."
+    if len(parts) != 1:
+        return f"{len(parts)} gaps were measured." if parts else "Means were measured."
+    return f"The gap is {_gap_quantity(parts[0])(_estimate(parts[0]))}."
+
+
+def audit_sentence(
+    kind: str, parts: Sequence[ComponentAudit], tested: Sequence[ComponentAudit], confidence: float
+) -> str:
+    """The same with numbers."""
+    sure = f"with {sureness(confidence)} confidence"
+    shown = tested if tested else parts
+    if kind == "measured" and len(shown) == 1:  # the headline says how large it is
+        gap = shown[0].gap
+        assert gap is not None, "it has one"
+        return f"Of people like these it is {_gap_quantity(shown[0]).span(gap.low, gap.high)} {sure}."
+    said = []
+    for part in shown[:SPELLED]:
+        assert part.gap is not None, "it has one"
+        quantity = _gap_quantity(part)
+        span = quantity.span(part.gap.low, part.gap.high)
+        allowed = "" if part.test is None else f"; allowed are {quantity.given(part.test.at_most)}"
+        where = f" in {title_of(part.component)}" if len(shown) > 1 else ""
+        said.append(f"the gap{where} is {quantity(part.gap.estimate)}, {span} {sure}{allowed}")
+    more = len(shown) - SPELLED
+    text = ". ".join(part[:1].upper() + part[1:] for part in said)
+    return text + (f". And {more} more.") if more > 0 else text + ("." if said else "")
+
+
+def title_of(component: Component) -> str:
+    """What sentences call a component."""
+    return isolated(clean(component.title))
+
+
+def _gap_quantity(part: ComponentAudit) -> Quantity:
+    gap = part.gap
+    assert gap is not None, "it has one"
+    halves = [gap.high - gap.estimate, gap.estimate - gap.low]
+    return Quantity.of(part.component.unit, halves, [gap.estimate])
+
+
+def _estimate(part: ComponentAudit) -> float:
+    return math.nan if part.gap is None else part.gap.estimate

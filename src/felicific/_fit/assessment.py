@@ -1,0 +1,447 @@
+"""Assessment: what policies do to the same people beside today's decisions, how sure that is, and the verdict on each.
+
+A policy that was proposed before looking is known to limits that hold with the confidence, all gaps that are closed
+together. Others are chosen after looking: their limits hold at all of them together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from felicific._audit.along import Along, Many, changes_along, costs_along, is_plain
+from felicific._audit.measured import judged, measure
+from felicific._audit.methods import measure_component
+from felicific._audit.names import isolated, labels
+from felicific._audit.paired import (
+    ADDED,
+    PAIRS,
+    change_of_gap,
+    change_of_loss,
+    change_of_means,
+    paired_persons,
+)
+from felicific._audit.persons import EachPerson, known_groups
+from felicific._audit.quantity import PER_THOUSAND, Quantity
+from felicific._audit.result import Audit, Interval, make_intervals
+from felicific._audit.verdict import FEW, Facts, Shift, Verdict, told_once, verdict_of
+from felicific._fit.certificate import Certificate
+from felicific._fit.tryout import Effect, Tryout
+from felicific._frontier.frontier import Frontier
+from felicific._policy.policy import Policy
+from felicific._problem.loss import is_accuracy
+from felicific._statistics.gaps import range_interval, spread_of
+from felicific._typing import Codes, Floats
+
+#: How the interval of a gap is made that was chosen after looking.
+CHOSEN = "studentised range, widened for skewness, at all positions together (large sample)"
+
+
+class Every(NamedTuple):
+    """What holds at all positions together: changes of the gaps and of the loss, and what the gaps are at most."""
+
+    gaps: list[Interval | None]
+    cost: Interval | None
+    bounds: list[float | None]
+
+
+class Known(NamedTuple):
+    """What is known of a policy beside today's decisions; by component, and then by group."""
+
+    gaps: list[Interval | None]
+    means: list[list[Interval]]
+    gap_changes: list[Interval | None]
+    mean_changes: list[list[Interval]]
+    cost: Interval | None
+    cost_best: Interval | None
+    every: Every
+
+
+@dataclass(frozen=True, eq=False)
+class Assessment:
+    """Policies on the same people, beside today's decisions.
+
+    Attributes
+    ----------
+    tried : Tryout
+        The people, and what is asked.
+    policy : Policy
+        The one that is proposed.
+    closed : tuple of int
+        Components whose gap was to be closed.
+    confidence : float
+    places : int
+        How many other policies may be looked at.
+    chosen : int
+        Out of how many the one that is proposed was chosen by looking at these very people.
+    best : Policy or None
+        That of least loss with gaps ignored, of the same kind.
+    certificate : Certificate or None
+        What is promised of the one that is proposed.
+    in_sample : str
+        How these are known to be people that it was fitted to.
+    labels : {"all", "selected"} or None
+        Whose labels these are, if somebody said it.
+    others : tuple of str
+        Other measures whose gap is shown to grow under the one that is proposed.
+    """
+
+    tried: Tryout
+    policy: Policy
+    closed: tuple[int, ...]
+    confidence: float = 0.95
+    places: int = 1
+    chosen: int = 1
+    best: Policy | None = None
+    certificate: Certificate | None = None
+    in_sample: str = ""
+    labels: str | None = None
+    others: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, tried: Tryout, line: Frontier, policy: Policy, **told: Any) -> Assessment:
+        """Of a policy and the frontier that it lies on."""
+        closed = tuple(np.flatnonzero(np.isfinite(line.ray)).tolist())
+        return cls(tried, policy, closed, best=line.policies[-1], **told)
+
+    # -----------------------------------------------------------------------------------------------------
+    # Today, and what is proposed
+
+    @cached_property
+    def today(self) -> Effect:
+        """What today's decisions do."""
+        return self.tried.effect()
+
+    @cached_property
+    def proposed(self) -> Effect:
+        """What the policy that is proposed does."""
+        return self.tried.effect(self.policy)
+
+    @cached_property
+    def at_best(self) -> EachPerson | None:
+        """What the policy of least loss does."""
+        return None if self.best is None else self.tried.persons(self.best)
+
+    @cached_property
+    def before(self) -> Audit:
+        """An audit of today's decisions."""
+        return self._audit(self.today.persons)
+
+    @cached_property
+    def after(self) -> Audit:
+        """An audit of the policy that is proposed, with what these people make of what was asked."""
+        found = self._audit(self.proposed.persons, self.together)
+        return replace(found, requirements=judged(found, self.policy, self.before.persons.means))
+
+    def _audit(self, persons: EachPerson, together: int = 1) -> Audit:
+        problem = self.tried.problem
+        about = {"confidence": self.confidence, "loss_name": problem.loss.name}
+        return measure(persons, problem.widths, gaps_together=together, **about)  # type: ignore[arg-type]
+
+    @cached_property
+    def held_today(self) -> bool:
+        """Whether something was asked, and all of it is shown to hold today."""
+        rows = judged(self.before, self.policy, self.before.persons.means, of_today=True)
+        return bool(rows) and all(row.shown for row in rows) and not self.policy.explore
+
+    # -----------------------------------------------------------------------------------------------------
+    # How sure that is
+
+    @cached_property
+    def told(self) -> list[int]:
+        """Components that have a gap and are no complement of another."""
+        once = told_once(self.tried.problem.components)
+        return [j for j in once if self.before.components[j].gap is not None]
+
+    @cached_property
+    def together(self) -> int:
+        """How many gaps are closed."""
+        return max(1, len(set(self.told) & set(self.closed)))
+
+    @cached_property
+    def compared(self) -> Codes:
+        """Groups that gaps are between."""
+        return known_groups(self.today.persons)
+
+    @cached_property
+    def known(self) -> Known:
+        """What is known of the policy that is proposed."""
+        one, other = self.today.persons, self.proposed.persons
+        alpha = (1.0 - self.confidence) / self.chosen
+        paired = paired_persons(one, other, self.proposed.kept)
+        components, groups = one.components, len(one.groups)
+        after = self.after if self.chosen == 1 else self._chosen(other, alpha / self.together)
+        return Known(
+            [part.gap for part in after.components],
+            [[*part.means.values()] for part in after.components],
+            self._gap_changes(other, paired, alpha / self.together),
+            [
+                change_of_means(paired, components[j], j, alpha / (self.together * groups))
+                for j in range(len(components))
+            ],
+            change_of_loss(one, other, alpha),
+            None if self.at_best is None else change_of_loss(self.at_best, other, alpha),
+            self._every(other, paired),
+        )
+
+    def _chosen(self, persons: EachPerson, alpha: float) -> Audit:
+        """An audit whose gaps are those of a policy that was chosen by looking at these people."""
+        gaps = [self._gap(persons, j, alpha) for j in range(len(persons.components))]
+        parts = zip(self.after.components, gaps, strict=True)
+        return replace(
+            self.after,
+            components=tuple(part if part.gap is None else replace(part, gap=gap) for part, gap in parts),
+        )
+
+    def known_along(self, effects: Sequence[Effect]) -> list[Known]:
+        """What is known of other policies, of which any may be chosen after looking."""
+        one = self.today.persons
+        if not effects or not is_plain(one):
+            return [self.known_of(effect) for effect in effects]
+        alpha, others = (1.0 - self.confidence) / self.places, [effect.persons for effect in effects]
+        together, kept = alpha / self.together, [effect.kept for effect in effects]
+        found = changes_along(one, others, kept, self.compared, together, together / len(one.groups))
+        costs = costs_along(one, others, alpha)
+        best = None if self.at_best is None else costs_along(self.at_best, others, alpha)
+        return [
+            self._known_at(i, found, cost, beside)
+            for i, (cost, beside) in enumerate(
+                zip(_each(costs, len(others)), _each(best, len(others)), strict=True)
+            )
+        ]
+
+    def _known_at(self, i: int, found: Along, cost: Interval | None, cost_best: Interval | None) -> Known:
+        """What is known of one of several policies."""
+        parts = self.before.components
+        fewest = found.people[i][:, self.compared].min(axis=1)
+        gaps = make_intervals(*found.gaps.at(i), fewest, CHOSEN, [""] * len(parts))
+        grown = make_intervals(*found.gap_changes.at(i), fewest, PAIRS, [""] * len(parts))
+        held = [part.gap is not None for part in parts]
+        changes = [gap if own else None for gap, own in zip(grown, held, strict=True)]
+        silent = [""] * found.people.shape[2]
+        bounds = [
+            gap.high if own and math.isfinite(gap.high) else None for gap, own in zip(gaps, held, strict=True)
+        ]
+        means, mean_changes = (
+            [
+                make_intervals(*numbers.at((i, j)), found.people[i, j], words, silent)
+                for j in range(len(parts))
+            ]
+            for numbers, words in ((found.means, CHOSEN), (found.mean_changes, ADDED))
+        )
+        own_gaps = [gap if own else None for gap, own in zip(gaps, held, strict=True)]
+        every = Every(changes, cost, bounds)
+        return Known(own_gaps, means, changes, mean_changes, cost, cost_best, every)
+
+    def known_of(self, effect: Effect) -> Known:
+        """The same of one policy, where labels are missing, people come in clusters or fractions are measured."""
+        one, other = self.today.persons, effect.persons
+        alpha = (1.0 - self.confidence) / self.places
+        together, groups = alpha / self.together, len(one.groups)
+        paired = paired_persons(one, other, effect.kept)
+        every = self._every(other, paired)
+        components = range(len(one.components))
+        return Known(
+            [
+                None if self.before.components[j].gap is None else self._gap(other, j, together)
+                for j in components
+            ],
+            [self._means(other, j, alpha / groups) for j in components],
+            every.gaps,
+            [
+                change_of_means(paired, one.components[j], j, together / groups, bets=False)
+                for j in components
+            ],
+            every.cost,
+            None if self.at_best is None else change_of_loss(self.at_best, other, alpha, bets=False),
+            every,
+        )
+
+    def _every(self, other: EachPerson, paired: EachPerson) -> Every:
+        """What holds at all positions together."""
+        alpha = (1.0 - self.confidence) / self.places
+        together, parts = alpha / self.together, self.before.components
+        bounds = [
+            None if part.gap is None else self._gap(other, j, together).high for j, part in enumerate(parts)
+        ]
+        return Every(
+            self._gap_changes(other, paired, together),
+            change_of_loss(self.today.persons, other, alpha, bets=False),
+            [None if bound is None or math.isinf(bound) else bound for bound in bounds],
+        )
+
+    def _gap_changes(self, other: EachPerson, paired: EachPerson, alpha: float) -> list[Interval | None]:
+        one, compared = self.today.persons, self.compared
+        return [
+            None if part.gap is None else change_of_gap(one, other, paired, j, compared, alpha)
+            for j, part in enumerate(self.before.components)
+        ]
+
+    def _gap(self, persons: EachPerson, j: int, alpha: float) -> Interval:
+        """The gap, by large samples."""
+        found, compared = measure_component(persons, j, "t").only(self.compared), self.compared
+        widest = persons.components[j].widest
+        low, high = (
+            range_interval(found.pairs, alpha, corrected=True)
+            if found.ends is None
+            else spread_of(found.by("hall").limits(alpha / (2.0 * len(compared))))
+        )
+        size, n = float(np.ptp(found.sample.mean)), float(found.sample.n.min())
+        return Interval(size, min(float(low), widest), min(float(high), widest), n, CHOSEN)
+
+    @staticmethod
+    def _means(persons: EachPerson, j: int, alpha: float) -> list[Interval]:
+        """Means of every group, by large samples."""
+        found = measure_component(persons, j, "t")
+        low, high = found.cautious(alpha / 2.0)
+        sample, origin = found.sample, found.origin
+        estimates = np.where(sample.n > 0, sample.mean + origin, np.nan)
+        return make_intervals(estimates, low + origin, high + origin, sample.n, CHOSEN, [""] * len(low))
+
+    # -----------------------------------------------------------------------------------------------------
+    # Words
+
+    @cached_property
+    def quantities(self) -> list[Quantity]:
+        """How numbers are written: by what is known of today's gap, of the gap then, and of its change."""
+        found = []
+        for j, component in enumerate(self.tried.problem.components):
+            before, known = self.before.components[j], self.known
+            gaps = [before.gap, known.gaps[j], known.gap_changes[j]]
+            told = [gap for gap in gaps if gap is not None] or [*before.means.values(), *known.means[j]]
+            halves = [(one.high - one.low) / 2.0 for one in told if one.n]
+            found.append(Quantity.of(component.unit, halves, [one.estimate for one in told]))
+        return found
+
+    @cached_property
+    def cost_quantity(self) -> Quantity:
+        """How costs are written."""
+        costs = [cost for cost in (self.known.cost, self.known.cost_best) if cost is not None]
+        unit = PER_THOUSAND if is_accuracy(self.tried.problem.loss.name) else ""
+        halves = [(cost.high - cost.low) / 2.0 for cost in costs]
+        return Quantity.of(unit, halves, [cost.estimate for cost in costs])
+
+    @cached_property
+    def group_names(self) -> tuple[str, ...]:
+        """The groups as text."""
+        return tuple(map(isolated, labels(self.today.persons.groups)))
+
+    @cached_property
+    def titles(self) -> list[str]:
+        """The components as text."""
+        return [*map(isolated, labels(component.title for component in self.tried.problem.components))]
+
+    # -----------------------------------------------------------------------------------------------------
+    # Verdicts
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """That on the policy which is proposed."""
+        return self.verdict_on(self.proposed, self.known)
+
+    def verdict_on(self, effect: Effect, known: Known) -> Verdict:
+        """That on any of the policies."""
+        return verdict_of(self.facts(effect, known))
+
+    def facts(self, effect: Effect, known: Known) -> Facts:
+        """What a verdict goes by."""
+        proposed = effect is self.proposed
+        people, accuracy = self.today.persons.sizes, is_accuracy(self.tried.problem.loss.name)
+        loss = effect.persons.loss_sample
+        promised = proposed and self.certificate is not None and self.certificate.basis != "none"
+        requirements = [] if not proposed else self.after.requirements
+        return Facts(
+            groups=self.group_names,
+            sizes=tuple(self.today.persons.seen.tolist()),
+            shifts=tuple(self._shift(j, effect, known, promised) for j in self.told),
+            confidence=self.confidence,
+            people=float(people.sum()),
+            changed=float(effect.changed.sum()),
+            lots=float(effect.lots.sum()),
+            better=float(effect.better.sum()),
+            worse=float(effect.worse.sum()),
+            cost=known.cost,
+            cost_best=known.cost_best,
+            cost_quantity=self.cost_quantity,
+            in_sample=self.in_sample,
+            held_today=self.held_today,
+            requirements=tuple(
+                row for row in requirements if row.measure != "gap" or not self._plain(row.words)
+            ),
+            promise=self.certificate.basis if promised and self.certificate is not None else "",
+            see_group=self.policy.see_group,
+            infers_group=self.policy.infers_group,
+            accuracy=None if not accuracy or loss is None else 1.0 - float(loss.mean[0]),
+            majority=self.majority if accuracy else None,
+            others=self.others if proposed else (),
+            labels=self._label_source,
+        )
+
+    def _plain(self, words: str) -> bool:
+        """Whether a requirement is a gap of all groups, which is looked at anyway."""
+        return words not in {asked.words for asked in self.policy.basis.requirements}
+
+    def _shift(self, j: int, effect: Effect, known: Known, promised: bool) -> Shift:
+        component, before, after = (
+            self.tried.problem.components[j],
+            self.before.components[j].gap,
+            known.gaps[j],
+        )
+        assert before is not None, "it has a gap"
+        assert after is not None, "it has a gap"
+        compared = self.compared
+        was, then = (persons.means[compared, j] for persons in (self.today.persons, effect.persons))
+        bounds = self.certificate.gaps if promised and self.certificate is not None else {}
+        return Shift(
+            component=component,
+            title=self.titles[j],
+            quantity=self.quantities[j],
+            before=before,
+            after=after,
+            change=known.gap_changes[j],
+            means=tuple(known.mean_changes[j]),
+            was=tuple(was.tolist()),
+            then=tuple(then.tolist()),
+            closed=j in self.closed,
+            asked=self.policy.basis.asked.get(component.name, math.inf),
+            bound=bounds.get(component.name),
+            without=self._without_few(was, then),
+        )
+
+    def _without_few(self, was: Floats, then: Floats) -> tuple[float, float] | None:
+        """Gaps without tiny groups, where there are some and enough others."""
+        large = self.today.persons.seen[self.compared] >= FEW
+        if large.all() or large.sum() < 2:
+            return None
+        return float(np.ptp(was[large])), float(np.ptp(then[large]))
+
+    @cached_property
+    def majority(self) -> float | None:
+        """Share of the largest class among people whose label is known; None where nobody's is."""
+        people = self.tried.people
+        if people.labels is None:
+            return None
+        known = people.labels >= 0
+        counts = np.bincount(people.labels[known], people.weights[known])
+        return float(counts.max() / counts.sum()) if counts.sum() > 0 else None
+
+    @property
+    def _label_source(self) -> str | None:
+        """Whose labels these are; empty where nothing looks at them, or what is missing was modelled."""
+        looks = self.tried.problem.looks_at_y
+        if not looks or self.today.persons.debiased is not None:
+            return ""
+        return self.labels
+
+
+def _each(costs: Many | None, count: int) -> Iterator[Interval | None]:
+    """A cost of each of some policies."""
+    if costs is None:
+        return iter([None] * count)
+    people = np.full(count, math.inf)
+    return iter(make_intervals(*costs, people, ADDED, [""] * count))

@@ -1,0 +1,144 @@
+"""What is then decided: over the scores, or from which decision to which, one person, and in sentences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from felicific._audit.names import listed
+from felicific._audit.quantity import count, percent
+from felicific.report.charts import bars_path, bars_paths, stairs_paths
+from felicific.report.effects import by_today
+from felicific.report.slider import Moving
+from felicific.report.words import Content, Names, changes, counts, flows
+
+#: Decisions up to which the moves of a group are shown as a table.
+TABLE = 6
+
+#: What stands before people who move, besides their colour.
+ARROWS = {"same": "", "moves": "", "gains": "▲ ", "loses": "▼ "}
+
+#: Height of a lane, and of one where there are more than so many groups.
+HIGH, LOW, MANY = 92, 58, 4
+
+
+def decided(content: Content, names: Names, moving: Moving) -> dict[str, Any]:
+    """Everything about the policy at the slider."""
+    positions = content["positions"]
+    for z in range(len(names.groups)):
+        moving.add(f"flow-{z}", flows([place["moves"][z] for place in positions], names.decisions))
+    moving.lists["rules"] = [[[rule] for rule in place["rules"]] for place in positions]
+    scored = all(group["scores"] is not None for group in content["groups"]) and all(
+        place["steps"] is not None for place in positions
+    )
+    person = any(place["person"] is not None for place in positions)
+    if person:
+        moving.add("person", _persons(content, names))
+    return {
+        "favourable": names.decisions[content["favourable"]],
+        "lanes": _lanes(content, names, moving) if scored else [],
+        "boundary": _boundary(content) if scored else None,
+        "height": HIGH if len(names.groups) <= MANY else LOW,
+        "tables": [] if scored else _tables(content, names, moving),
+        "person": person,
+        "ruled": any(place["rules"] for place in positions),
+    }
+
+
+def _order(content: Content, names: Names) -> list[int]:
+    """Groups as they stand above, from the highest mean to the lowest."""
+    return by_today(content, names.shown[0]) if names.shown else list(range(len(names.groups)))
+
+
+def _boundary(content: Content) -> str | None:
+    boundary = content["policy"]["boundary"]
+    return None if boundary is None else f"{100 * min(max(boundary, 0.0), 1.0):.2f}%"
+
+
+def _lanes(content: Content, names: Names, moving: Moving) -> list[dict[str, Any]]:
+    """For every group how many have which score, who is decided otherwise, and the chance."""
+    lanes, positions = [], content["positions"]
+    for z in _order(content, names):
+        group = content["groups"][z]
+        most, key = max(group["scores"], default=0.0), f"policy-{z}"
+        for name in ("up", "down"):
+            moving.add(f"{key}-{name}", bars_paths([place[name][z] for place in positions], most))
+        moving.add(f"{key}-chance", stairs_paths([place["steps"][z] for place in positions]))
+        lanes.append(
+            {
+                "name": names.groups[z],
+                "key": key,
+                "flow": f"flow-{z}",
+                "people": bars_path(group["scores"], most),
+            }
+        )
+    return lanes
+
+
+def _tables(content: Content, names: Names, moving: Moving) -> list[dict[str, Any]]:
+    """Where there is no line of scores: people of every group by today's decision and by that of then."""
+    found, good, many = [], content["favourable"], len(names.decisions)
+    for z in _order(content, names):
+        rows = []
+        for a in range(many if many <= TABLE else 0):
+            cells = []
+            for d in range(many):
+                key, numbers = (
+                    f"move-{z}-{a}-{d}",
+                    [place["moves"][z][a][d] for place in content["positions"]],
+                )
+                way = "same" if a == d else "gains" if d == good else "loses" if a == good else "moves"
+                moving.add(
+                    key,
+                    [ARROWS[way] * (n > 0) + text for n, text in zip(numbers, counts(numbers), strict=True)],
+                )
+                moving.add(f"{key}-way", [f"n {way if n > 0 else 'same'}" for n in numbers])
+                cells.append({"key": key, "then": names.decisions[d]})
+            rows.append({"today": names.decisions[a], "cells": cells})
+        people = count(content["groups"][z]["people"])
+        found.append({"name": names.groups[z], "people": people, "flow": f"flow-{z}", "rows": rows})
+    return found
+
+
+def _persons(content: Content, names: Names) -> list[str]:
+    """One person that there are many of, and what the same score does in another group; for every position."""
+    found = [place["person"] for place in content["positions"]]
+    people = counts([None if one is None else one["people"] for one in found])
+    changed = {
+        j: changes(names.quantities[j], [None if one is None else one["changes"][j] for one in found])
+        for j in names.shown
+    }
+    texts = []
+    for i, (place, one) in enumerate(zip(content["positions"], found, strict=True)):
+        if place["today"]:
+            texts.append("Nobody is decided otherwise than today.")
+        elif one is None:
+            texts.append("At this position there is no score at which many are decided otherwise.")
+        else:
+            each = [
+                f"{names.components[j].said} changes by {written[i]}"
+                for j, written in changed.items()
+                if one["changes"][j] is not None
+            ]
+            effect = f"; for each of them {listed(each)} on average" if each else ""
+            texts.append(f"{_person(content, names, one)} There are {people[i]} such people here{effect}.")
+    return texts
+
+
+def _person(content: Content, names: Names, found: Content) -> str:
+    """What is decided about a person, and about one of the same score in another group."""
+    group, score = names.groups[found["group"]].said, f"{found['low']:.2f} and {found['high']:.2f}"
+    text = f"Somebody in group {group} with a score between {score}: "
+    text += f"today {names.decisions[found['today']].said}, then {_then(content, names, found)}."
+    other = found["other"]
+    if other is None:
+        return text
+    there = names.groups[other["group"]].said
+    return f"{text} The same score in group {there}: then {_then(content, names, other)}."
+
+
+def _then(content: Content, names: Names, found: Content) -> str:
+    """What is decided, or with which odds."""
+    if found["then"] is not None:
+        return names.decisions[found["then"]].said
+    good = names.decisions[content["favourable"]].said
+    return f"{good} with a chance of {percent(found['chance'])}, by lot"

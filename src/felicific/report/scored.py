@@ -1,0 +1,139 @@
+"""Who has which score, and who of them is decided about otherwise; and one worked person, who is nobody's row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from felicific._fit.tryout import Effect, Tryout
+from felicific._policy.policy import Policy
+from felicific._typing import Codes, Floats
+
+#: Bins of the histogram, cells in which a person is looked for, and the fewest people such a cell may have.
+BINS, CELLS, FEWEST = 60, 100, 10
+
+#: From this chance on a decision is as good as certain.
+CERTAIN = 0.9995
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """People along the line of scores that a policy of two decisions sees.
+
+    Attributes
+    ----------
+    tried : Tryout
+    best : int
+        Position of the favourable decision.
+    scores : array of shape (n,)
+    """
+
+    tried: Tryout
+    best: int
+    scores: Floats
+
+    @classmethod
+    def of(cls, tried: Tryout, policy: Policy) -> Scored | None:
+        """None where no policy of this kind sees one line of scores."""
+        seen, proba = policy.stretches(), tried.people.scores()
+        if seen is None or seen.boundary is None or proba is None:
+            return None
+        return cls(tried, policy.best, np.asarray(proba[:, -1]))
+
+    def people(self) -> list[list[float]]:
+        """How many people of every group there are in each bin."""
+        return self._binned(np.ones(len(self.scores)))
+
+    def moved(self, effect: Effect) -> tuple[list[list[float]], list[list[float]]]:
+        """How many people of each bin are now decided favourably, and how many no longer."""
+        now, chance = self._today == self.best, effect.odds[:, self.best]
+        return self._binned(np.where(now, 0.0, chance)), self._binned(np.where(now, 1.0 - chance, 0.0))
+
+    def _binned(self, share: Floats) -> list[list[float]]:
+        people, groups = self.tried.people, len(self.tried.people.groups)
+        bins = np.minimum((self.scores * BINS).astype(np.intp), BINS - 1)
+        counts = np.bincount(people.codes * BINS + bins, people.weights * share, minlength=groups * BINS)
+        return [[float(f"{number:.6g}") for number in row] for row in counts.reshape(groups, BINS).tolist()]
+
+    @staticmethod
+    def steps(policy: Policy) -> list[list[list[float]]]:
+        """Of every group the stretches of scores that are treated alike: from, to, and the favourable chance."""
+        seen = policy.stretches()
+        assert seen is not None, "it sees a line of scores"
+        found: list[list[list[float]]] = [[] for _ in policy.groups]
+        for z, _, low, high, q in seen.rows:
+            chance = q[policy.best] if policy.randomize else float(np.argmax(q) == policy.best)
+            found[z].append([low, high, chance])
+        return found if policy.see_group else [found[0]] * len(policy.groups)
+
+    # -----------------------------------------------------------------------------------------------------
+    # One worked person
+
+    def person(self, effect: Effect, change: Floats) -> dict[str, Any] | None:
+        """The score at which most people of a group move, as somebody there meets it; None where too few do.
+
+        A cell of at least ten people of whom at least half move; preferably one where another group is decided about
+        otherwise. ``change`` is what everybody's happiness changes by, of shape (n, components).
+        """
+        moved = self._by_cell(1.0 - effect.odds[np.arange(len(self.scores)), self._today])
+        count, chance = self._count, self._by_cell(effect.odds[:, self.best])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share, mean = moved / count, chance / count
+        able = (self._rows >= FEWEST) & (share >= 0.5)
+        if not able.any():
+            return None
+        held = count > 0
+        most, least = np.where(held, mean, 0.0).max(axis=0), np.where(held, mean, 1.0).min(axis=0)
+        apart = able & (most - least >= 0.5)[None, :]
+        z, cell = np.unravel_index(
+            np.argmax(np.where(apart if apart.any() else able, moved, -1.0)), moved.shape
+        )
+        rows = (self._cell == cell) & (self.tried.people.codes == z)
+        weight = self.tried.people.weights[rows]
+        today = int(np.argmax(np.bincount(self._today[rows], weight)))
+        others = [g for g in range(len(count)) if g != z and count[g, cell] > 0]
+        other = max(others, key=lambda g: abs(mean[g, cell] - mean[z, cell]), default=None)
+        return {
+            "group": int(z),
+            "low": float(cell / CELLS),
+            "high": float((cell + 1) / CELLS),
+            "people": float(count[z, cell]),
+            "today": today,
+            **self._then(mean[z, cell]),
+            "other": None if other is None else {"group": other, **self._then(mean[other, cell])},
+            "changes": [float(number) for number in weight @ change[rows] / weight.sum()],
+        }
+
+    def _then(self, chance: float) -> dict[str, Any]:
+        """The decision at a chance of the favourable one; None where it is drawn by lot."""
+        sure = chance >= CERTAIN or chance <= 1.0 - CERTAIN
+        return {
+            "then": (self.best if chance > 0.5 else 1 - self.best) if sure else None,
+            "chance": float(chance),
+        }
+
+    @cached_property
+    def _today(self) -> Codes:
+        return self.tried.people.decisions_today()
+
+    @cached_property
+    def _cell(self) -> Codes:
+        return np.minimum((self.scores * CELLS).astype(np.intp), CELLS - 1)
+
+    @cached_property
+    def _count(self) -> Floats:
+        return self._by_cell(np.ones(len(self.scores)))
+
+    @cached_property
+    def _rows(self) -> Floats:
+        """How many rows there are in each cell, whatever they weigh."""
+        return self._by_cell(np.ones(len(self.scores)), weighted=False)
+
+    def _by_cell(self, share: Floats, *, weighted: bool = True) -> Floats:
+        people, groups = self.tried.people, len(self.tried.people.groups)
+        held = share * people.weights if weighted else share
+        counts = np.bincount(people.codes * CELLS + self._cell, held, minlength=groups * CELLS)
+        return np.asarray(counts.reshape(groups, CELLS), dtype=np.float64)

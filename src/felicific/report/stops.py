@@ -1,0 +1,113 @@
+"""Places of the slider: round gaps between the least one and today's, those that have a name, and today itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from felicific._frontier.breakpoints import tau_of
+from felicific._frontier.frontier import Frontier
+from felicific._policy.policy import Policy
+
+#: Most places of the slider, and how many of them are round numbers at most.
+PLACES, ROUND = 40, 33
+
+LEAST, HALF, PROPOSED, BEST, TODAY = (
+    "least gap",
+    "half of today's",
+    "proposed",
+    "best, gaps ignored",
+    "today",
+)
+HARMLESS = "no group worse off"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place of the slider: where it is on the frontier, what it is called, and the policy there; None is today."""
+
+    tau: float
+    names: tuple[str, ...]
+    aimed: tuple[float | None, ...]
+    policy: Policy | None
+
+    @property
+    def proposed(self) -> bool:
+        """Whether its policy is the one that is proposed."""
+        return PROPOSED in self.names
+
+
+def find_places(line: Frontier, policy: Policy, moved: Callable[[float], Policy]) -> list[Place]:
+    """From the least gap on; today is the last. ``moved`` is the policy at a place of the frontier."""
+    ray = line.ray
+    tau_today, tau_policy = tau_of(line.today, ray), tau_of(policy.outcome, ray)
+    marked = mark(line.points[0].tau, line.points[-1].tau, tau_today, tau_policy)
+    solved = None if line.mixes else line.tau.tolist()
+    if solved is not None:  # between two that were solved for there is nothing to be said
+        marked = {name: tau if name == PROPOSED else _tighter(tau, solved) for name, tau in marked.items()}
+    places = []
+    for tau in spread(marked, tau_today, solved):
+        names = tuple(name for name, where in marked.items() if where == tau)
+        aimed = tuple(_aimed(tau * unit, tau_today * unit) for unit in ray.tolist())
+        at = policy if PROPOSED in names else moved(_position(line, aimed, tau))
+        places.append(Place(tau, names, aimed, at))
+    now = tuple(gap if math.isfinite(unit) else None for gap, unit in zip(line.today.gaps, ray, strict=True))
+    return [*places, Place(max([tau_today, *(place.tau for place in places)]), (TODAY,), now, None)]
+
+
+def mark(least: float, most: float, tau_today: float, tau_policy: float) -> dict[str, float]:
+    """Places that have a name; but for the policy that is proposed, none has a larger gap than today."""
+    rounding = 1e-9 * max(most, tau_policy, tau_today)
+    marked = {LEAST: least, PROPOSED: tau_policy, HALF: max(tau_today / 2.0, least), BEST: most}
+    offered = {name: tau for name, tau in marked.items() if name == PROPOSED or tau < tau_today - rounding}
+    # What differs from another by rounding alone is that one.
+    return {
+        name: next((other for other in (least, tau_policy) if abs(tau - other) <= rounding), tau)
+        for name, tau in offered.items()
+    }
+
+
+def spread(marked: dict[str, float], tau_today: float, solved: list[float] | None = None) -> list[float]:
+    """Places that have a name, and round numbers between them and today; or those that were ``solved`` for."""
+    named, low = [*marked.values()], min(marked.values())
+    near = 1e-9 * max(tau_today, *named)
+    if solved is not None:
+        between = [tau for tau in solved if tau < tau_today - near][: PLACES - len(named) - 1]
+    elif tau_today - low > near:
+        step = round_step((tau_today - low) / ROUND)
+        first, last = math.ceil(low / step), math.floor(tau_today / step)
+        between = [float(f"{i * step:.12g}") for i in range(first, last + 1)]
+    else:
+        between = []
+    kept = [tau for tau in between if low + near < tau < tau_today - near]
+    return sorted({*(tau for tau in kept if min(abs(tau - one) for one in named) > near), *named})
+
+
+def round_step(width: float) -> float:
+    """The least of 1, 2 and 5 times a power of ten that is at least ``width``."""
+    power = 10.0 ** math.floor(math.log10(width))
+    return next(float(f"{m * power:.12g}") for m in (1, 2, 5, 10) if m * power >= width * (1 - 1e-12))
+
+
+def _aimed(gap: float, today: float) -> float | None:
+    """The gap that is allowed at a place; what is left of nothing by rounding is nothing."""
+    if not math.isfinite(gap):
+        return None
+    return 0.0 if gap <= 1e-9 * today else float(f"{gap:.12g}")
+
+
+def _position(line: Frontier, aimed: tuple[float | None, ...], tau: float) -> float:
+    """The very place that ``fair.at(gap=...)`` finds for what is aimed at."""
+    closed = {
+        component.name: gap
+        for component, gap, unit in zip(line.components, aimed, line.ray, strict=True)
+        if gap is not None and unit > 0
+    }
+    if not closed or not line.mixes:
+        return tau
+    return line.position(gap=next(iter(closed.values())) if len(closed) == 1 else closed)
+
+
+def _tighter(tau: float, solved: list[float]) -> float:
+    return max((at for at in solved if at <= tau), default=solved[0])

@@ -1,0 +1,345 @@
+"""What a report says, as data: every number is one that ``fair.at``, ``audit`` and ``compare`` find apart."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from reported import HOSTILE, fitted, many
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
+
+from felicific import FairClassifier, Happiness, audit, compare
+from felicific.exceptions import DataError, FelicificError
+from felicific.report.stops import PLACES, mark, round_step, spread
+
+FUNDING = Happiness("decision * loan", name="funding", unit="$")
+
+
+def world(n, seed, shift=0.7, k=2):
+    rng = np.random.default_rng(seed)
+    z = rng.integers(0, k, n)
+    x = rng.normal(size=n) - shift * z / (k - 1)
+    names = np.array([f"group {i}" for i in range(k)])
+    table = pd.DataFrame({"x": x, "loan": rng.lognormal(0, 0.5, n) * 1e5, "g": names[z]})
+    return table, (x + 0.7 * rng.normal(size=n) > 0).astype(int)
+
+
+def classifier(**settings):
+    train, y = world(500, 5)
+    told = {"happiness": FUNDING, "gap": 2_000.0, "sensitive_features": "g", "random_state": 0} | settings
+    model = FrozenEstimator(LogisticRegression().fit(train[["x"]], y))
+    return FairClassifier(model, **told).fit(*world(3_000, 1))
+
+
+@pytest.fixture(scope="module")
+def fair():
+    return classifier()
+
+
+@pytest.fixture(scope="module")
+def others():
+    return world(4_000, 2)
+
+
+@pytest.fixture(scope="module")
+def content(fair, others):
+    also = {"approved": "decision == 1", "right": "decision == y"}
+    return fair.report(*others, also=also, names={0: "no", 1: "yes"}, labels="all").content
+
+
+def three(content):
+    """The position that is proposed, one before it and one after it."""
+    chosen = content["proposed"]
+    return [content["positions"][i] for i in (chosen, max(chosen - 1, 0), len(content["positions"]) // 2)]
+
+
+def test_positions_are_those_of_fair_at(fair, others, content):
+    """Means, gap, loss, moves, lots, who gains and who loses at three positions are those of ``fair.at``, by loops."""
+    X, y = others
+    today, group, loan = fair.estimator_.predict(X[["x"]]), X["g"].to_numpy(), X["loan"].to_numpy()
+    for place in three(content):
+        moved = fair if place["proposed"] else fair.at(gap=place["aimed"][0])
+        assert moved.policy_.sha256 == place["policy_sha256"]
+        odds = moved.predict_proba(X)
+        part = place["components"][0]
+        means = [np.mean((odds[:, 1] * loan)[group == who]) for who in fair.groups_]
+        assert [mean["estimate"] for mean in part["means"]] == pytest.approx(means)
+        assert part["gap"]["estimate"] == pytest.approx(abs(means[0] - means[1]))
+        assert place["loss"] == pytest.approx(np.mean(np.where(y == 1, odds[:, 0], odds[:, 1])))
+        for z, who in enumerate(fair.groups_):
+            here = group == who
+            up, down = (here & (today == d) for d in (0, 1))
+            assert part["means"][z]["gain"] == pytest.approx(odds[up, 1].sum(), abs=1e-6)
+            assert part["means"][z]["lose"] == pytest.approx(odds[down, 0].sum(), abs=1e-6)
+            assert place["moves"][z][0][1] == pytest.approx(odds[up, 1].sum(), abs=1e-6)
+            assert place["better"][z] == pytest.approx(odds[up, 1].sum(), abs=1e-6)
+            assert place["worse"][z] == pytest.approx(odds[down, 0].sum(), abs=1e-6)
+            assert place["changed"][z] == pytest.approx(odds[up, 1].sum() + odds[down, 0].sum(), abs=1e-6)
+            assert place["lots"][z] == ((odds[here] > 0).sum(axis=1) > 1).sum()
+
+
+def test_positions_are_as_sure_as_audits_and_comparisons(fair, others, content):
+    """Limits of changes at three positions are those of ``compare``, at the confidence that the position needs."""
+    X, y = others
+    asked = {"happiness": FUNDING, "sensitive_features": "g"}
+    before = audit(fair.estimator_.predict(X[["x"]]), X, y, **asked)
+    assert content["today"]["components"][0]["gap"]["high"] == pytest.approx(before["funding"].gap.high)
+    positions, groups = len(content["positions"]) - 1, len(fair.groups_)
+    for place in three(content):
+        moved = fair if place["proposed"] else fair.at(gap=place["aimed"][0])
+        alpha = 0.05 if place["proposed"] else 0.05 / positions
+        after = audit(moved, X, y)
+        part = place["components"][0]
+        gap = compare(before, after, confidence=1 - alpha)["funding"].gap
+        assert limits(part["gap"]["change"]) == pytest.approx([gap.estimate, gap.low, gap.high])
+        means = compare(before, after, confidence=1 - alpha / groups)["funding"].means.values()
+        for mine, theirs in zip(part["means"], means, strict=True):
+            assert limits(mine["change"]) == pytest.approx([theirs.estimate, theirs.low, theirs.high])
+        assert place["cost_today"]["estimate"] == pytest.approx(after.loss.estimate - before.loss.estimate)
+        every = compare(before, after, confidence=1 - 0.05 / positions)["funding"].gap
+        assert place["every"]["gaps"][0] == pytest.approx([every.low, every.high])
+        assert part["bound"] >= part["gap"]["estimate"]
+        if place["proposed"]:
+            assert limits(part["gap"])[1:] == pytest.approx(
+                [after["funding"].gap.low, after["funding"].gap.high]
+            )
+            loss = compare(before, after).loss
+            assert limits(place["cost_today"]) == pytest.approx([loss.estimate, loss.low, loss.high])
+
+
+def limits(interval):
+    return [interval["estimate"], interval["low"], interval["high"]]
+
+
+def test_the_cost_against_the_best_is_paired(fair, others, content):
+    """The best policy of this kind with gaps ignored is the frontier's end, on these people."""
+    X, y = others
+    odds = fair.at(gap=float(fair.frontier_.tau[-1])).predict_proba(X)
+    best = np.mean(np.where(y == 1, odds[:, 0], odds[:, 1]))
+    assert content["best"]["loss"] == pytest.approx(best)
+    for place in content["positions"]:
+        assert place["cost_best"]["estimate"] == pytest.approx(place["loss"] - best, abs=1e-12)
+
+
+def test_scores_add_up_to_people(fair, others, content):
+    """Histograms hold everybody once, and those who move are those who move."""
+    for z, group in enumerate(content["groups"]):
+        assert sum(group["scores"]) == group["people"] == (others[0]["g"] == group["name"]).sum()
+        for place in content["positions"]:
+            assert sum(place["up"][z]) == pytest.approx(place["moves"][z][0][1], abs=1e-3)
+            assert sum(place["down"][z]) == pytest.approx(place["moves"][z][1][0], abs=1e-3)
+    steps = content["positions"][content["proposed"]]["steps"]
+    scores = np.array([0.031, 0.47, 0.6, 0.93])
+    for z, group in enumerate(fair.groups_):
+        odds = fair.policy_.odds(scores, [group] * 4)[:, 1]
+        assert [next(q for low, high, q in steps[z] if low < s <= high) for s in scores] == pytest.approx(
+            odds
+        )
+
+
+def test_the_worked_person_is_a_cell_of_many(fair, others, content):
+    """At least ten people of one group at one score, half of whom move; the most of all such cells."""
+    X, _ = others
+    score, odds = fair.estimator_.predict_proba(X[["x"]])[:, 1], fair.predict_proba(X)
+    today = (score > 0.5).astype(int)
+    moved = 1 - odds[np.arange(len(X)), today]
+    cells = pd.DataFrame(
+        {"cell": np.floor(score * 100), "g": X["g"], "moved": moved, "loan": X["loan"], "odds": odds[:, 1]}
+    )
+    sums = cells.groupby(["g", "cell"]).agg(
+        people=("moved", "size"), moved=("moved", "sum"), odds=("odds", "mean")
+    )
+    able = sums[(sums["people"] >= 10) & (sums["moved"] >= sums["people"] / 2)]
+    person = content["positions"][content["proposed"]]["person"]
+    group = content["groups"][person["group"]]["name"]
+    cell = round(person["low"] * 100)
+    assert able.loc[(group, cell), "people"] == person["people"]
+    apart = able[
+        [
+            abs(sums.loc[(g, c), "odds"] - sums["odds"].xs(c, level="cell").drop(g).mean()) >= 0.5
+            for g, c in able.index
+        ]
+    ]
+    best = (apart if len(apart) else able)["moved"].max()
+    assert able.loc[(group, cell), "moved"] == pytest.approx(best)
+    here = (cells["g"] == group) & (cells["cell"] == cell)
+    change = ((cells["odds"] - today) * cells["loan"])[here].mean()
+    assert person["changes"] == pytest.approx([change])
+
+
+def test_other_measures_are_audits(fair, others, content):
+    """Gaps that nobody asked to close are those of audits, and "grows" is what a comparison shows."""
+    X, y = others
+    for part, happiness in zip(content["also"], ("decision == 1", "decision == y"), strict=True):
+        asked = {"happiness": {part["name"]: happiness}, "sensitive_features": "g"}
+        before = audit(fair.estimator_.predict(X[["x"]]), X, y, **asked)
+        after = audit(fair, X, y, happiness={part["name"]: happiness}, gap={})
+        assert part["today"]["estimate"] == pytest.approx(before.gap)
+        assert part["then"]["estimate"] == pytest.approx(after.gap)
+        change = compare(before, after, confidence=1 - 0.05 / 2)[part["name"]].gap
+        assert limits(part["change"]) == pytest.approx([change.estimate, change.low, change.high])
+        assert part["grows"] == (change.low > 0)
+        assert part["unit"] == "share"
+
+
+def test_positions_end_with_today(fair, content):
+    """From the least gap to today's own decisions; at most 40; none but the proposed has a larger gap than today."""
+    places = content["positions"]
+    assert 20 < len(places) <= PLACES
+    now = float(fair.frontier_.today.gaps[0])
+    assert [place["tau"] for place in places] == sorted(place["tau"] for place in places)
+    assert all(place["tau"] < now for place in places[:-1])
+    last = places[-1]
+    assert (last["names"], last["today"], last["hash"], last["policy_sha256"]) == (
+        ["today"],
+        True,
+        "today",
+        None,
+    )
+    assert sum(last["changed"]) == 0
+    assert last["verdict"]["headline"] == "Nothing changes."
+    named = {name: place for place in places for name in place["names"]}
+    assert named["proposed"]["aimed"] == [2_000.0]
+    assert named["proposed"]["python"] == "fair.policy_"
+    assert named["half of today's"]["aimed"][0] == pytest.approx(now / 2)
+    assert len({place["hash"] for place in places}) == len(places)
+    for place in places[:-1]:
+        assert place["hash"] == f"gap={place['aimed'][0]!r}"
+
+
+def test_an_aim_of_rounding_is_zero():
+    """What is left of nothing is written, and hashed, as nothing."""
+    places = classifier(gap=0.0).report(*world(800, 2)).content["positions"]
+    assert places[0]["aimed"] == [0.0]
+    assert places[0]["hash"] == "gap=0.0"
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "today", "policy"),
+    [(0.0, 9e4, 21_273.0, 0.0), (0.03, 1.0, 0.031, 0.0305), (1e-9, 1.0, 0.8, 0.4), (5.0, 5.0, 5.0, 5.0),
+     (0.0, 0.0, 0.0, 0.0), (0.2, 0.5, 0.1, 0.3), (0.1, 0.3, 0.6, 0.3)],
+)  # fmt: skip
+def test_places_are_round_numbers(least, most, today, policy):
+    """Between the named ones lie round numbers, few enough; where the least gap is today's there is nothing between."""
+    marked = mark(least, most, today, policy)
+    assert marked["proposed"] == pytest.approx(policy)
+    found = spread(marked, today)
+    assert found == sorted(set(found))
+    assert set(marked.values()) <= set(found)
+    assert len(found) < PLACES
+    assert all(tau < today or tau == marked["proposed"] for tau in found)
+    if today - min(marked.values()) > 1e-6:
+        step = round_step((today - min(marked.values())) / 33)
+        rest = [tau for tau in found if tau not in marked.values()]
+        assert all(abs(tau / step - round(tau / step)) < 1e-6 for tau in rest)
+        assert len(found) >= 15
+
+
+def test_nobody_worse_off_is_a_place_or_none(others):
+    """A policy that gives is found where no group has less than today; one that takes has no such place."""
+    from felicific import Floor
+
+    giving = classifier(constraints=[Floor("funding", at_least="today")]).report(*others).content
+    named = [place for place in giving["positions"] if "no group worse off" in place["names"]]
+    assert giving["nobody_worse"] == bool(named)
+    for place in named:
+        assert min(mean["change"]["estimate"] for mean in place["components"][0]["means"]) >= 0
+    taking = classifier(group_at_predict=False, policy="score", gap=15_000.0).report(*others).content
+    assert not taking["nobody_worse"]
+    assert taking["positions"][taking["proposed"]]["verdict"]["kind"] == "takes"
+
+
+def test_fitted_people_are_no_evidence(fair):
+    """On the rows that it was fitted on every verdict but today's is that we cannot tell."""
+    with pytest.warns(match="fitted on"):
+        found = fair.report(*world(3_000, 1))
+    assert found.verdict.reason == "in-sample"
+    assert {place["verdict"]["reason"] for place in found.content["positions"]} == {"in-sample", "same"}
+    assert found.verdict.flags[0].kind == "in-sample"
+
+
+def test_the_certificate_belongs_to_one_position(others):
+    """The position of the policy that was certified says so, and no other does."""
+    rate = Happiness("decision == 1", name="approved", unit="share", rate=True)
+    found = classifier(happiness=rate, gap=0.15, confidence=0.9).report(*others).content
+    kinds = [place["verdict"]["kind"] for place in found["positions"]]
+    assert kinds[found["certified"]] == "certified"
+    assert kinds.count("certified") == 1
+    assert found["certificate"]["gaps"] == {"approved": 0.15}
+
+
+def test_content_is_plain(content):
+    """It is what JSON holds, number for number."""
+    assert json.loads(json.dumps(content, allow_nan=False)) == content
+
+
+def test_the_verdict_is_that_of_the_position_proposed(fair, others):
+    """``page.verdict``, the printed page and the data say the same."""
+    page = fair.report(*others)
+    told = page.content["positions"][page.content["proposed"]]["verdict"]
+    assert page.verdict.to_dict() == told
+    assert str(page).startswith(told["headline"])
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"names": {0: "no", 2: "yes"}}, "names has 2"),
+        ({"names": {0: "no"}}, "no name for the decision 1"),
+        ({"names": {0: "no", 1: "no"}}, "called 'no'"),
+        ({"names": {0: "no", 1: 5}}, "as text"),
+        ({"names": "no"}, "a dict"),
+        ({"labels": "some"}, "labels is 'some'"),
+        ({"period": 2025}, "period is 2025"),
+        ({"confidence": 1.0}, "confidence is 1.0"),
+        ({"also": {"age": "years"}}, "'years'"),
+    ],
+)
+def test_bad_options_are_named(fair, others, options, text):
+    """What cannot be meant is refused by name, with what to do."""
+    with pytest.raises(FelicificError) as error:
+        fair.report(*others, **options)
+    assert text in str(error.value)
+    assert isinstance(error.value, DataError) or "also" in options
+
+
+def test_fewer_labels_than_rows_are_refused(fair, others, refuses):
+    """One label for every row."""
+    with refuses(DataError, "3999"):
+        fair.report(others[0], others[1][:-1])
+
+
+@pytest.mark.filterwarnings("ignore::felicific.exceptions.FittedRowsWarning")
+def test_hostile_names_are_data(people):
+    """Names of any content are kept as they are; texts that hold them are cut, cleaned and whole."""
+    happiness = {name: Happiness(lambda decision: float(decision), unit=name) for name in HOSTILE[::2]}
+    found, x, y, group = many(5, 2, happiness, HOSTILE, gap=dict.fromkeys(happiness, 0.1))
+    content = found.report(x, y, sensitive_features=group).content
+    assert [part["name"] for part in content["groups"]] == list(found.groups_)
+    for place in content["positions"]:
+        for text in (place["verdict"]["sentence"], *(flag["sentence"] for flag in place["verdict"]["flags"])):
+            assert len(text) < 2_000
+            assert "\n" not in text
+            assert "\x00" not in text
+
+
+def test_a_happiness_that_hardly_changes_is_reported(people):
+    """Where one person's happiness depends on the decision, and on these people nobody's changes, nothing shrinks."""
+
+    def hardly(decision, x):
+        return 1.0 + decision * (x["id"] == 1000)
+
+    found = fitted(people, happiness=hardly, gap=0.0)
+    verdict = found.report(people.table("pandas").assign(id=people["id"] + 10_000), people.y).verdict
+    assert verdict.kind in ("unclear", "leave")
+
+
+def test_other_decisions_of_today_are_the_baseline(fair, others):
+    """With ``today=`` changes are against that system, and unchanged groups are not known to be."""
+    X, y = others
+    found = fair.report(X.assign(now=1), y, today="now").content
+    assert found["positions"][-1]["loss"] == pytest.approx(1 - y.mean())
+    place = found["positions"][found["proposed"]]
+    assert sum(place["better"]) == 0
+    assert sum(place["worse"]) > 0

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,40 +42,44 @@ def checksum(content: dict[str, Any], form: str = FORMAT) -> str:
 
 def read_document(text: str, form: str = FORMAT) -> dict[str, Any]:
     """The content of a document that is whole, unaltered and of this version."""
+    content = read_json(text, refused)
+    if not isinstance(content, dict) or content.get("format") != form:
+        raise refused(f"its format is not {form!r}")
+    if type(content.get("version")) is not int or content["version"] not in READ:
+        raise PolicyFileError(
+            f"The policy file has version {content.get('version')!r}; this felicific reads up to {VERSION}.",
+            "Install the felicific that wrote it, or fit the policy again.",
+        )
+    if content.get("sha256") != _digest(content):
+        raise refused("its content does not match its checksum, so it was altered or cut")
+    return {name: part for name, part in content.items() if name not in ("format", "version", "sha256")}
+
+
+def read_json(text: str, refuse: Callable[[str], PolicyFileError]) -> Any:
+    """JSON that is whole, whose numbers are numbers, and in which no name stands twice."""
+
+    def no_constant(name: str) -> float:
+        raise refuse(f"it holds the number {name}")
+
+    def each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        # Of two, readers would take different ones.
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            names = [name for name, _ in pairs]
+            raise refuse(f"it holds {next(name for name in names if names.count(name) > 1)!r} twice")
+        return found
+
     try:
-        content = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_each_once)
-        if not isinstance(content, dict) or content.get("format") != form:
-            raise refused(f"its format is not {form!r}")
-        if type(content.get("version")) is not int or content["version"] not in READ:
-            raise PolicyFileError(
-                f"The policy file has version {content.get('version')!r}; this felicific reads up to {VERSION}.",
-                "Install the felicific that wrote it, or fit the policy again.",
-            )
-        if content.get("sha256") != _digest(content):
-            raise refused("its content does not match its checksum, so it was altered or cut")
+        return json.loads(text, parse_constant=no_constant, object_pairs_hook=each_once)
     except PolicyFileError:
         raise
     except (ValueError, RecursionError) as error:
-        raise refused(f"it is not whole JSON ({error})") from error
-    return {name: part for name, part in content.items() if name not in ("format", "version", "sha256")}
+        raise refuse(f"it is not whole JSON ({error})") from error
 
 
 def _digest(content: dict[str, Any]) -> str:
     rest = {name: part for name, part in content.items() if name != "sha256"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True).encode("ascii")).hexdigest()
-
-
-def _no_constant(name: str) -> float:
-    raise refused(f"it holds the number {name}")
-
-
-def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A part of a document, in which no name may stand twice: of two, readers would take different ones."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise refused(f"it holds {next(name for name in names if names.count(name) > 1)!r} twice")
-    return found
 
 
 def plain(values: list[Any], what: str) -> list[Any]:

@@ -7,7 +7,7 @@ import os
 import secrets
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 
@@ -15,6 +15,13 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes) -> None:
     """Write ``content`` to ``path`` so that a reader sees the old file or the new one, never a part."""
     with whole_file(path) as temporary:
         temporary.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
+
+
+def write_together(contents: Mapping[Path, str]) -> None:
+    """Write several files; none of them takes its name before all are written."""
+    with contextlib.ExitStack() as stack:
+        for path, content in contents.items():
+            stack.enter_context(whole_file(path)).write_bytes(content.encode("utf-8"))
 
 
 @contextlib.contextmanager

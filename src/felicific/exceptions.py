@@ -111,7 +111,11 @@ class SolverError(FelicificError):
 
 
 class PolicyFileError(FelicificError):
-    """A policy file is truncated, altered, of another version or not a policy at all."""
+    """A policy file, or that of a signed decision, is cut, altered, of another version or nothing of the kind."""
+
+
+class SignedError(FelicificError):
+    """What was signed is another policy, or none, or nobody signed it."""
 
 
 class CertificateError(FelicificError):

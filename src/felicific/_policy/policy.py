@@ -697,15 +697,21 @@ class Policy(ABC):
         """The same policy with a fresh salt: nobody can know its lots, and people draw anew."""
         return replace(self, salt=make_salt())
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the policy to a file, whole or not at all; warns when anybody could compute its lots."""
+    def warn_of_lots(
+        self, remedy: str = "Save policy.resalted(), or fit it with random_state=None.", stacklevel: int = 2
+    ) -> None:
+        """Warn when anybody could compute its lots, because a seed makes its salt."""
         if self.draws_lots and self.salt.startswith(SEEDED):
             warnings.warn(
                 "The salt of this policy comes from a seed, so anybody who tries some seeds can compute people's lots "
-                "beforehand. Save policy.resalted(), or fit it with random_state=None.",
+                f"beforehand. {remedy}",
                 LotteryWarning,
-                stacklevel=2,
+                stacklevel=stacklevel + 1,
             )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the policy to a file, whole or not at all; warns when anybody could compute its lots."""
+        self.warn_of_lots()
         write_whole(path, self.to_json())
 
     @classmethod

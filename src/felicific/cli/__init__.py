@@ -25,7 +25,8 @@ from felicific.cli.words import in_the_shell
 
 EXIT_CODES = """
 Exit codes: 0 done; 1 not possible, one line says why; 2 typed wrongly; 3 no policy meets what was asked;
-4 `audit --require`: the gap is not shown to be small enough; 130 interrupted; 143 ended by SIGTERM.
+4 `audit --require`: the gap is not shown to be small enough, or `--signed`: this policy was not signed;
+130 interrupted; 143 ended by SIGTERM.
 """
 
 INTERRUPTED = "felicific: interrupted; no file is half-written."
@@ -89,7 +90,7 @@ def run(arguments: list[str]) -> int:
 
 def explain(error: BaseException) -> tuple[int, str]:
     """Exit code and message of whatever ended a command."""
-    from felicific.exceptions import CertificateError, FelicificError, InfeasibleError
+    from felicific.exceptions import CertificateError, FelicificError, InfeasibleError, SignedError
 
     in_a_query = type(error).__name__ == "InterruptException" or str(error) == "Query interrupted"
     match error:
@@ -105,7 +106,8 @@ def explain(error: BaseException) -> tuple[int, str]:
             return 2, f"felicific: {said}{'' if said.endswith(('.', '?')) else '.'} Try '{path} --help'."
         case FelicificError():
             error.problem, error.remedy = in_the_shell(error.problem), in_the_shell(error.remedy)
-            return 3 if isinstance(error, InfeasibleError | CertificateError) else 1, f"felicific: {error}"
+            unmet = isinstance(error, InfeasibleError | CertificateError)
+            return 3 if unmet else 4 if isinstance(error, SignedError) else 1, f"felicific: {error}"
         case BrokenPipeError():
             # Whoever read the output has left: nothing more to say, not even when Python flushes at the end.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

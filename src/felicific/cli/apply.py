@@ -48,6 +48,14 @@ class ApplyOptions(Scored, Answer):
         ),
     ] = None
     loss: Loss = "error"
+    signed: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="decision.json, which the page of a report saved: exit code 4 unless just this policy was signed.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None
     out: Annotated[
         Path,
         typer.Option(
@@ -77,13 +85,17 @@ def apply(options: ApplyOptions) -> None:
     Example: felicific apply policy.json next-month.csv --proba score --group sex --key id --out decided.csv
     """
     from felicific._policy.apply import odds_columns
-    from felicific.cli.outputs import check_target, print_json
+    from felicific._policy.signed import Signed
+    from felicific.cli.outputs import check_target, print_json, printable
     from felicific.cli.people import People
     from felicific.exceptions import DataError
 
     out, column = options.out, options.column
     check_target(out, [".csv", ".parquet"], force=options.force)
+    signed = None if options.signed is None else Signed.read(options.signed)
     people = People.find(options, every_column=True, as_written=out.suffix.lower() == ".csv")
+    if signed is not None and people.policy is not None:
+        signed.check(people.policy)
     if column in people.source.columns:
         raise DataError(f"The file has a column {column!r} already.", "Name the new one with --column.")
     odds = odds_columns(people.policy) if options.with_odds and people.policy is not None else {}
@@ -93,10 +105,13 @@ def apply(options: ApplyOptions) -> None:
     counts = _decide(people, out, column, odds)
     total = sum(counts.values())
     if options.as_json:
-        print_json({"rows": total, "decisions": [[k, n] for k, n in counts.items()], "written": str(out)})
+        told = {"rows": total, "decisions": [[k, n] for k, n in counts.items()], "written": str(out)}
+        print_json(told | {"signed": None if signed is None else signed.to_dict()})
         return
     for choice, count in counts.items():
         print(f"{choice!r}: {count:,} of {total:,} people ({count / total:.1%}).")
+    if signed is not None:
+        print(printable(signed.words))
     print(f"Written to {out}.")
 
 

@@ -47,6 +47,11 @@ def command_line() -> str:
     return shlex.join(["felicific", *sys.argv[1:]])
 
 
+def printable(text: str) -> str:
+    """A text out of a file in one line, without what a terminal would obey."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
 def print_json(content: Any) -> None:
     """Print one JSON document."""
     print(json.dumps(content, indent=1, allow_nan=False))

@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from felicific.cli.options import OUTPUT, PEOPLE, Fitted, Forced, Proba
+
+if TYPE_CHECKING:
+    from felicific import FairClassifier, Policy
+    from felicific._policy.signed import Signed
+    from felicific._typing import Table
+    from felicific.report.document import Report
+
+#: What is to be done where everybody can know the lots of a policy: one that is proposed, and one that was signed.
+LEAVE_OUT = "Leave --seed out."
+AS_SIGNED = (
+    "It is saved as it was signed. Where that matters, sign a page that was made without --seed, and keep the policy "
+    "that --policy-out writes beside it."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,39 +44,126 @@ class ReportOptions(Fitted, Forced):
         Path,
         typer.Option(metavar="FILE", help="The page, .html, or its data, .json.", rich_help_panel=OUTPUT),
     ] = Path("report.html")
+    policy_out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Also write the policy that the page proposes, .json; with --signed the one that was signed, and no "
+            "page.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None
+    signed: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="decision.json, which the page saved: --policy-out then gets the policy at the signed position, if "
+            "the same command (with its --seed) gives just that policy; else exit code 4.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None
+
+
+class _Others(NamedTuple):
+    """People that a policy was not fitted on, and what their rows count for."""
+
+    rows: Table
+    known: dict[str, Any]
 
 
 def report(options: ReportOptions) -> None:
     """Write one HTML page: groups today and under the policy, the whole trade-off, who is affected, how sure.
 
     Example: felicific report scores.csv --proba score --label repaid --group sex --happiness "decision * loan"
-    --gap 500 --out report.html
+    --gap 500 --out report.html --policy-out policy.json
     """
-    from felicific.cli.outputs import check_target, command_line, working
+    from felicific._files import write_together
+    from felicific.cli.outputs import working
+
+    signed = _checked(options)
+    with working(f"Writing a report on {options.file} ..."):
+        fair, others = _fitted(options)
+        written: dict[Path, str] = {}
+        if options.policy_out is not None:
+            policy = fair.policy_ if signed is None else _signed_policy(fair, signed)
+            policy.warn_of_lots(LEAVE_OUT if signed is None else AS_SIGNED)
+            written[options.policy_out] = policy.to_json()
+        if signed is None:
+            page, kind = _page(fair, others, options), options.out.suffix.lower()
+            written[options.out] = page.to_json() if kind == ".json" else page.to_html()
+        write_together(written)
+    for path in written:
+        print(f"Written to {path}.")
+
+
+def _checked(options: ReportOptions) -> Signed | None:
+    """The decision that was signed, if there is one; what cannot be done is said before any work is done."""
+    from felicific._policy.signed import Signed
+    from felicific.cli.outputs import check_target
     from felicific.exceptions import DataError
 
-    check_target(options.out, [".html", ".json"], force=options.force)
+    check_target(options.policy_out, [".json"], force=options.force)
+    if options.signed is None:
+        check_target(options.out, [".html", ".json"], force=options.force)
+    elif options.policy_out is None:
+        raise DataError(
+            "--signed writes the policy that was signed, and no page.", "Say where: --policy-out FILE."
+        )
     if options.label is None:
         raise DataError(
             "A report measures the loss by labels, and there are none.", "Name them with --label."
         )
-    with working(f"Writing a report on {options.file} ..."):
-        from felicific._tables.memory import take_column
-        from felicific.cli.model import classifier, halves
-        from felicific.cli.people import People
+    if options.policy_out is not None and options.policy_out == options.out:
+        raise DataError("--out and --policy-out name the same file.", "Name two.")
+    if options.signed is None:
+        return None
+    signed = Signed.read(options.signed)
+    signed.check_signer()
+    return signed
 
-        people = People.find(options)
-        rows = people.source.read(pandas=True)
-        if options.test is None:
-            rows, others = halves(rows, people.group, options.seed, people.cluster, people.missing_group)
-        else:
-            others = People.find(replace(options, file=options.test)).source.read(pandas=True)
-        sure = {"confidence": options.confidence, "method": options.method} | people.seen(options)
-        fair = classifier(people, rows, options.kind, **sure, **people.task(options))
-        words: dict[str, Any] = {"command": command_line(), "model": None}
-        if options.title is not None:
-            words["title"] = options.title
-        words |= people.evidence(others) | {"weight_kind": people.weight_kind}
-        labels = take_column(others, options.label, "--label")
-        fair.report(others, labels, today=options.today, **words).save(options.out)
-    print(f"Written to {options.out}.")
+
+def _fitted(options: ReportOptions) -> tuple[FairClassifier, _Others]:
+    """A classifier fitted on the people of a file, and the others that the page is about."""
+    from felicific.cli.model import classifier, halves
+    from felicific.cli.people import People
+
+    people = People.find(options)
+    rows = people.source.read(pandas=True)
+    if options.test is None:
+        rows, others = halves(rows, people.group, options.seed, people.cluster, people.missing_group)
+    else:
+        others = People.find(replace(options, file=options.test)).source.read(pandas=True)
+    sure = {"confidence": options.confidence, "method": options.method} | people.seen(options)
+    fair = classifier(people, rows, options.kind, **sure, **people.task(options))
+    return fair, _Others(others, people.evidence(others) | {"weight_kind": people.weight_kind})
+
+
+def _signed_policy(fair: FairClassifier, signed: Signed) -> Policy:
+    """The policy that was signed: the one that is proposed, or the one at the gap that was signed."""
+    from felicific.exceptions import FelicificError, SignedError
+
+    if fair.policy_.sha256 == signed.policy_sha256:
+        return fair.policy_
+    why = ""
+    try:
+        policy = fair.at(gap=dict(signed.gaps)).policy_
+        if policy.sha256 == signed.policy_sha256:
+            return policy
+    except FelicificError as error:
+        why = f" ({error.problem.rstrip('.')})"
+    raise SignedError(
+        f"The policy that was signed in {signed.path!r} does not come out of this command{why}.",
+        "Use the file, the options and the felicific by which the page was made, --seed among them: without it the "
+        "lots, and the half that is fitted on, are drawn afresh; then sign the page whose --policy-out you keep.",
+    )
+
+
+def _page(fair: FairClassifier, others: _Others, options: ReportOptions) -> Report:
+    from felicific._tables.memory import take_column
+    from felicific.cli.outputs import command_line
+
+    words: dict[str, Any] = {"command": command_line(), "model": None}
+    if options.title is not None:
+        words["title"] = options.title
+    labels = take_column(others.rows, str(options.label), "--label")
+    return fair.report(others.rows, labels, today=options.today, **words, **others.known)

@@ -234,6 +234,31 @@ def test_a_certificate_holds_at_its_own_position_only():
     assert 'id="certificate" class="none"' in render(choice())
 
 
+def test_a_certificate_that_promises_nothing_is_not_said_to_be_of_another_position():
+    """Where it is no less than today's gap, its own position says that, and the others still strike it through."""
+    content = choice(certified=True, verdict="unpromised") | {"certified": None}
+    data = data_of(render(content))
+    assert column(data, "certificate")[content["proposed"]] == "none"
+    assert "no less than today's gap" in column(data, "certificate-for")[content["proposed"]]
+    assert column(data, "certificate")[-1] == "off"
+    assert column(data, "certificate-for")[-1].startswith("another position")
+
+
+def test_the_first_sentence_names_every_measure():
+    """Also those that are folded further down, with what was asked of each."""
+    content = choice(components=[component(f"measure {j}", "days", 0.1) for j in range(5)])
+    lead = "".join(str(part) for sentence in choice_view(content)["lead"] for part in sentence)
+    assert "measure 3 and measure 4." in lead
+    assert "0 days in measure 3 and 0 days in measure 4." in lead.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_an_audit_calls_its_checksum_no_sha256():
+    """Eight digits are a checksum; only the page that is signed has a SHA-256 of the people."""
+    page = render(audit(2, fingerprints={"people": "42094f0a"}))
+    assert "Fingerprint of the people: <code>42094f0a</code>" in page
+    assert "SHA-256" not in page
+
+
 def test_without_a_band_the_page_says_so():
     page = render(choice(band=False, limits=False))
     assert "There is no band" in page

@@ -206,8 +206,13 @@ def _certificate(content: Content, names: Names, moving: Moving) -> dict[str, An
     if found.get("smallest"):
         held += f", {count(found['smallest'])} or more of every group"
     another = "another position: the certificate is of the proposed policy only"
-    moving.add("certificate", ["on" if i == own else "off" for i in range(n)])
-    moving.add("certificate-for", [held if i == own else another for i in range(n)])
+    # One that promises no less than today's gap is none, also where it belongs.
+    idle = "the policy as fitted, but it promises no less than today's gap"
+    said = [("on", held) if i == own else ("off", another) for i in range(n)]
+    if own is None:
+        said[content["proposed"]] = ("none", idle)
+    moving.add("certificate", [how for how, _ in said])
+    moving.add("certificate-for", [whom for _, whom in said])
     parts = content["components"]
     return {
         "gaps": {

@@ -76,10 +76,9 @@ def _lead(content: Content, names: Names) -> list[list[Any]]:
     model = Name(clean(content["model"])) if content["model"] else "A model"
     first = [model, f" decides about {people} people in {len(names.groups)} groups", *by]
     first += [": ", *_listed_names(names.decisions, "or"), "."]
-    shown = [*names.shown, *(j for j in names.own if j not in {*names.shown, *names.folded})]
     happiness = [
         "Happiness is ",
-        *_listed_names([names.components[j] for j in shown] or names.components),
+        *_listed_names([names.components[j] for j in names.alone] or names.components),
         ".",
     ]
     policy = content["policy"]
@@ -106,8 +105,8 @@ def _asked(content: Content, names: Names) -> list[list[Any]]:
     several, parts = len(names.own) > 1, content["components"]
     gaps = [
         names.quantities[j].given(parts[j]["asked"]) + (f" in {names.components[j]}" if several else "")
-        for j in names.own
-        if parts[j]["asked"] is not None and (j in names.shown or j not in names.folded)
+        for j in names.alone
+        if parts[j]["asked"] is not None
     ]
     if len(gaps) > SPELLED:
         gaps = [*gaps[: SPELLED - 1], f"{len(gaps) - SPELLED + 1} more"]

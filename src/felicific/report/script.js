@@ -142,11 +142,18 @@
     });
   }
   let opened = [];
+  let focused = null;
   window.addEventListener("beforeprint", () => {
+    // The part of a date that has the focus would be printed as if it were marked.
+    focused = document.activeElement;
+    focused?.blur();
     opened = [...document.querySelectorAll("details:not([open])")];
     for (const fold of opened) fold.open = true;
   });
-  window.addEventListener("afterprint", () => { for (const fold of opened) fold.open = false; });
+  window.addEventListener("afterprint", () => {
+    for (const fold of opened) fold.open = false;
+    focused?.focus({ preventScroll: true });
+  });
 
   for (const element of document.querySelectorAll("[data-js]")) element.hidden = false;
   read();

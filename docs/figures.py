@@ -1,18 +1,22 @@
 """Draw the pictures of the README and of the pages: python docs/figures.py [name ...].
 
-It needs altair and vl-convert-python.
+It needs altair and vl-convert-python; the picture of the report is taken in Chromium, and needs playwright.
 """
 
 from __future__ import annotations
 
 import runpy
+import shutil
+import struct
 import sys
+import zlib
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import cache
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import altair as alt
@@ -22,13 +26,13 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
 
 from felicific import FairClassifier, plots
+from felicific.cli.demo import _page as demo_page
 from felicific.datasets import synthetic_loans
-from felicific.report.charts import choice
-from felicific.report.view import make_view
 from felicific.studies import make_forest
 
 HERE = Path(__file__).parent
 LENDERS = 10
+WIDTH = 1200  # pixels of the picture of the report
 WAYS = ["today", "repaired on others", "recalibrated on them"]
 
 
@@ -80,10 +84,39 @@ def draw(points: list[dict[str, object]]) -> plots.Chart:
     return plots.means(rows, title="mean dollars lent per applicant")
 
 
-def draw_choice(demo: Demo) -> plots.Chart:
-    """The report's chart of the choice, in the colours of paper."""
-    content = demo.fair.report(demo.X, demo.y).to_dict()
-    return choice(make_view(content)["picture"], theme=plots.LIGHT)[0]
+def take_report(demo: Demo) -> bytes:
+    """The top of the page that ``felicific demo`` writes: verdict, flags, slider and card."""
+    from playwright.sync_api import sync_playwright
+
+    page = demo_page(SimpleNamespace(fair=demo.fair, X=demo.X, y=demo.y)).to_html()  # all that it looks at
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        tab = browser.new_page(viewport={"width": WIDTH, "height": 900}, color_scheme="light")
+        tab.set_content(page)
+        card = tab.locator("#card").bounding_box()
+        assert card is not None, "the page has a card"
+        height = card["y"] + card["height"] + 24
+        picture = tab.screenshot(full_page=True, clip={"x": 0, "y": 0, "width": WIDTH, "height": height})
+        browser.close()
+    return squeeze_png(picture)
+
+
+def squeeze_png(picture: bytes) -> bytes:
+    """The same picture, its pixels compressed with patience; Chromium compresses in a hurry."""
+    kept, pixels, place = picture[:8], b"", 8
+    parts: list[tuple[bytes, bytes]] = []
+    while place < len(picture):
+        size, kind = struct.unpack(">I4s", picture[place : place + 8])
+        body = picture[place + 8 : place + 8 + size]
+        place += size + 12
+        if kind == b"IDAT":
+            pixels += body
+        else:
+            parts.append((kind, body))
+    squeezed = zlib.compress(zlib.decompress(pixels), 9)
+    for kind, body in (parts[0], (b"IDAT", squeezed), (b"IEND", b"")):
+        kept += struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+    return kept
 
 
 def draw_rounds() -> plots.Chart:
@@ -115,15 +148,18 @@ def draw_rounds() -> plots.Chart:
     return plots.themed(chart.properties(title=title), theme)
 
 
-FIGURES: dict[str, Callable[[], plots.Chart]] = {
-    "demo": lambda: draw(measure(make())),
-    "report-choice": lambda: draw_choice(make()),
-    "report-policy": lambda: plots.policy(make().fair.policy_),
-    "missing-labels-rounds": draw_rounds,
+FIGURES: dict[str, Callable[[], plots.Chart | bytes]] = {
+    "demo.svg": lambda: draw(measure(make())),
+    "report.png": lambda: take_report(make()),
+    "missing-labels-rounds.svg": draw_rounds,
 }
 
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or FIGURES:
-        plots.save(FIGURES[name](), HERE / f"{name}.svg")
-        print(f"wrote {HERE / name}.svg")
+        figure = FIGURES[name]()
+        if isinstance(figure, bytes):
+            (HERE / name).write_bytes(figure)
+        else:
+            plots.save(figure, HERE / name)
+        print(f"wrote {HERE / name}")

@@ -7,7 +7,7 @@ at these very people, its gap has a valid bound.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -216,9 +216,19 @@ def band(
 
 
 def band_of(line: Frontier, persons_of: Callable[[Policy], EachPerson], confidence: float) -> Band:
-    """The band, given what each policy does to people it was not fitted on."""
-    one_by_one = ([persons_of(policy)] for policy in line.policies)
-    return band_along(line, line.tau, one_by_one, confidence)
+    """Limits at the breakpoints, which hold at all of them and everywhere between together.
+
+    ``persons_of`` is what each policy does to people it was not fitted on.
+    """
+    alpha = 1.0 - check_confidence(confidence)
+    refuse_fractions(line)
+    tail = alpha / (2.0 * len(line.tau) * (len(line.groups) * len(line.components) + 1))
+    known = [cautious_limits([persons_of(policy)], tail) for policy in line.policies]
+    means, low, high, loss, loss_low, loss_high = (np.concatenate(part) for part in zip(*known, strict=True))
+    one = line.policies[0]
+    compared = known_groups(one.groups, one.attributes, one.unknown)
+    limits = means, low, high, loss, loss_low, loss_high
+    return Band(line.components, line.groups, line.tau, *limits, confidence, compared)
 
 
 def refuse_fractions(line: Frontier) -> None:
@@ -229,25 +239,3 @@ def refuse_fractions(line: Frontier) -> None:
                 f"There are no limits along a frontier of {component.name!r}, which is a ratio: no straight line.",
                 "Audit the policies that matter instead: audit(policy, ...).",
             )
-
-
-def band_along(
-    line: Frontier,
-    tau: Floats,
-    ways: Iterable[Sequence[EachPerson]],
-    confidence: float,
-) -> Band:
-    """Limits for policies at increasing positions, which hold for all of them and all between together.
-
-    ``ways`` are what the policies do to the same people, in their order, some of them at a time.
-    """
-    alpha = 1.0 - check_confidence(confidence)
-    refuse_fractions(line)
-    statements = len(tau) * (len(line.groups) * len(line.components) + 1)
-    tail = alpha / (2.0 * statements)
-    known = [cautious_limits(part, tail) for part in ways]
-    means, low, high, loss, loss_low, loss_high = (np.concatenate(part) for part in zip(*known, strict=True))
-    one = line.policies[0]
-    compared = known_groups(one.groups, one.attributes, one.unknown)
-    limits = means, low, high, loss, loss_low, loss_high
-    return Band(line.components, line.groups, tau, *limits, confidence, compared)

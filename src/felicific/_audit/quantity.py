@@ -89,11 +89,6 @@ class Quantity:
         """How differences of such numbers are written."""
         return replace(self, unit=POINTS) if self.unit == SHARE else self
 
-    @property
-    def heading(self) -> str:
-        """What the heading of a table has to say of the unit."""
-        return "" if self.unit == SHARE or not self._after else f" ({SUFFIXES.get(self.unit, self.unit)})"
-
     def __call__(self, number: float | None) -> str:
         """The number with its unit."""
         return "unknown" if _unknown(number) else self._texts([number])[0] + self._end([number])
@@ -146,10 +141,6 @@ class Quantity:
         exact = f"{shown:,.12g}" if abs(shown) < 1e12 else f"{shown:.12g}"
         text = exact if "e" not in exact else f"{shown:g}"
         return self._placed(text.lstrip("-"), shown < 0) + self._after
-
-    def alike(self, one: float, other: float) -> bool:
-        """Whether two numbers are written alike."""
-        return self(one) == self(other)
 
     @property
     def _factor(self) -> float:
@@ -220,8 +211,3 @@ def percent(share: float, decimals: int = 0) -> str:
 def counts(numbers: Iterable[float]) -> list[str]:
     """Several numbers of people."""
     return [count(number) for number in numbers]
-
-
-def percents(shares: Iterable[float], decimals: int = 0) -> list[str]:
-    """Several shares in per cent."""
-    return [percent(share, decimals) for share in shares]

@@ -31,7 +31,8 @@ from felicific._audit.quantity import PER_THOUSAND, Quantity
 from felicific._audit.result import Audit, Interval, make_intervals
 from felicific._audit.verdict import FEW, Facts, Shift, Verdict, told_once, verdict_of
 from felicific._fit.certificate import Certificate
-from felicific._fit.tryout import Effect, Tryout
+from felicific._fit.effect import Effect
+from felicific._fit.tryout import Tryout
 from felicific._frontier.frontier import Frontier
 from felicific._policy.policy import Policy
 from felicific._problem.loss import is_accuracy

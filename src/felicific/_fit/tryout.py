@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from felicific._audit.persons import (
     rates_of,
     revalued,
 )
+from felicific._fit.effect import Effect
 from felicific._fit.fitted import achieved, outcome_of
 from felicific._people.people import People
 from felicific._policy.ledger import find_origin, real_ledger
@@ -34,65 +34,6 @@ from felicific._typing import Codes, Floats, Truths
 
 #: Most numbers that the decision probabilities of several policies take up at a time.
 TOGETHER = 1 << 22
-
-
-class Tried(NamedTuple):
-    """What a policy does to people.
-
-    Attributes
-    ----------
-    loss : float
-    means : array of shape (groups, components)
-    gaps : array of shape (components,)
-    moves : array of shape (groups, D, D)
-        How many people of each group move from which decision today to which, expected over the lottery.
-    """
-
-    loss: float
-    means: Floats
-    gaps: Floats
-    moves: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class Effect:
-    """What a policy does to people, beside today's decisions.
-
-    Attributes
-    ----------
-    policy : Policy or None
-        None for today's decisions themselves.
-    persons : EachPerson
-        What it does to each of them.
-    moves : array of shape (groups, D, D)
-        How many people of each group move from which decision today to which, expected over the lottery.
-    gain, lose : array of shape (groups, components)
-        How many get more, and less, of each component than from today's decision; not a number of fractions.
-    better, worse : array of shape (groups,)
-        How many get less of nothing that people want and more of something; and less of something.
-    lots : array of shape (groups,)
-        How many are decided about by lot.
-    kept : bool array of shape (groups,)
-        Groups about whom it decides as today, whoever belongs to them.
-    odds : array of shape (n, D)
-        The probability of every decision about everybody.
-    """
-
-    policy: Policy | None
-    persons: EachPerson
-    moves: Floats
-    gain: Floats
-    lose: Floats
-    better: Floats
-    worse: Floats
-    lots: Floats
-    kept: Truths
-    odds: Floats
-
-    @property
-    def changed(self) -> Floats:
-        """How many people of every group are decided about otherwise than today."""
-        return np.asarray(self.moves.sum(axis=(1, 2)) - np.trace(self.moves, axis1=1, axis2=2)).clip(min=0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,10 +54,6 @@ class Tryout:
     def outcome(self, odds: Floats) -> Outcome:
         """Loss, group means and gaps of decision probabilities."""
         return Outcome(*self._result(odds))
-
-    def tried(self, odds: Floats) -> Tried:
-        """Loss, group means, gaps and moves of decision probabilities."""
-        return Tried(*self._result(odds), self._moves(odds))
 
     def effect(self, policy: Policy | None = None) -> Effect:
         """What a policy does to people beside today's decisions; without one, what these do themselves."""
@@ -242,24 +179,6 @@ class Tryout:
 
     # -----------------------------------------------------------------------------------------------------
     # Many policies of one frontier
-
-    def try_all(self, policies: Sequence[Policy]) -> list[Tried]:
-        """What each of some policies of one sight does."""
-        return [self.tried(odds) for part in self._odds_along(policies) for odds in part]
-
-    def persons_along(
-        self, policies: Sequence[Policy], last: EachPerson | None = None
-    ) -> Iterator[list[EachPerson]]:
-        """What each of some policies of one sight does to each person, so many policies at a time as fit in memory.
-
-        ``last`` is what another policy does, which stands behind them.
-        """
-        left = len(policies)
-        for part in self._odds_along(policies):
-            here = policies[len(policies) - left :]
-            left -= len(part)
-            ways = [self.measured(odds, drawn=one.draws_lots) for odds, one in zip(part, here, strict=False)]
-            yield ways if left or last is None else [*ways, last]
 
     def _odds_along(self, policies: Sequence[Policy]) -> Iterator[Floats]:
         """Decision probabilities, of shape (policies, n, D), of so many policies at a time as fit in memory."""

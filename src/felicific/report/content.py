@@ -13,7 +13,8 @@ from felicific._audit.names import labels
 from felicific._audit.result import plain
 from felicific._audit.verdict import told_once
 from felicific._fit.assessment import Assessment, Known
-from felicific._fit.tryout import Effect, Tryout
+from felicific._fit.effect import Effect
+from felicific._fit.tryout import Tryout
 from felicific._frontier.frontier import Frontier
 from felicific._people.fingerprint import people_sha256
 from felicific._policy.basis import write_outcome

@@ -16,7 +16,7 @@ from felicific._audit.persons import EachPerson
 from felicific._audit.quantity import Quantity
 from felicific._audit.result import Audit, Interval, interval_to_dict, plain
 from felicific._fit.assessment import Known
-from felicific._fit.tryout import Effect
+from felicific._fit.effect import Effect
 from felicific._policy.policy import Policy, Wording
 from felicific._problem.criteria import CRITERIA
 from felicific._problem.happiness import Component, Counted, Happiness

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from felicific._fit.tryout import Effect, Tryout
+from felicific._fit.effect import Effect
+from felicific._fit.tryout import Tryout
 from felicific._policy.policy import Policy
 from felicific._typing import Codes, Floats
 

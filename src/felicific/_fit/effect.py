@@ -1,0 +1,52 @@
+"""Effect: what a policy does to people beside today's decisions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from felicific._audit.persons import EachPerson
+from felicific._policy.policy import Policy
+from felicific._typing import Floats, Truths
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """What a policy does to people, beside today's decisions.
+
+    Attributes
+    ----------
+    policy : Policy or None
+        None for today's decisions themselves.
+    persons : EachPerson
+        What it does to each of them.
+    moves : array of shape (groups, D, D)
+        How many people of each group move from which decision today to which, expected over the lottery.
+    gain, lose : array of shape (groups, components)
+        How many get more, and less, of each component than from today's decision; not a number of fractions.
+    better, worse : array of shape (groups,)
+        How many get less of nothing that people want and more of something; and less of something.
+    lots : array of shape (groups,)
+        How many are decided about by lot.
+    kept : bool array of shape (groups,)
+        Groups about whom it decides as today, whoever belongs to them.
+    odds : array of shape (n, D)
+        The probability of every decision about everybody.
+    """
+
+    policy: Policy | None
+    persons: EachPerson
+    moves: Floats
+    gain: Floats
+    lose: Floats
+    better: Floats
+    worse: Floats
+    lots: Floats
+    kept: Truths
+    odds: Floats
+
+    @property
+    def changed(self) -> Floats:
+        """How many people of every group are decided about otherwise than today."""
+        return np.asarray(self.moves.sum(axis=(1, 2)) - np.trace(self.moves, axis1=1, axis2=2)).clip(min=0.0)

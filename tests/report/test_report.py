@@ -208,7 +208,9 @@ def test_the_page_of_an_audit_shows_ratios():
     assert alone["unknown"] == ["?"]
     people["yes"] = np.where([value is None for value in people["sex"]], 1, people["yes"])
     found = audit("yes", people, **asked | {"sensitive_features": "sex"})
-    assert f"The gap is {found['got'].gap.estimate:.3f}" in Page(found.to_html()).words, "the unknown is no end of it"
+    assert f"The gap is {found['got'].gap.estimate:.3f}" in Page(found.to_html()).words, (
+        "the unknown is no end of it"
+    )
     drawn = found.plot().to_dict()["datasets"].values()
     bands = [row for rows in drawn for row in rows if "from" in row]
     assert [band["to"] for band in bands] == [found["got"].means["m"].estimate]

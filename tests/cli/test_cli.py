@@ -1067,7 +1067,13 @@ def option_name(parameter):
 #: Options whose meaning, not only their value, is a command's own.
 OWN_MEANING = {
     "alternatives": {"--confidence", "--proba"},
-    "apply": {"--group", "--happiness", "--odds", "--policy", "--signed"},  # an argument there: the file of the policy
+    "apply": {
+        "--group",
+        "--happiness",
+        "--odds",
+        "--policy",
+        "--signed",
+    },  # an argument there: the file of the policy
     "audit": {"--confidence", "--label", "--method"},
     "demo": {"--rows", "--seed"},
     "fit": {"--test"},

@@ -286,7 +286,7 @@ def test_a_report_needs_no_charts(tmp_path):
     line = (
         "report scores.csv --proba score --label y --group sex --happiness decision --gap .1 --out page.html"
     )
-    for command in (line, "demo --rows 3000 --out demo.html"):
+    for command in (line, "demo --rows 1000 --out demo.html"):
         code, _, err = without_charts(
             f"from felicific.cli import run\nsys.exit(run({command.split()!r}))", tmp_path
         )

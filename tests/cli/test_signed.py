@@ -3,7 +3,6 @@
 import json
 import os
 import shlex
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -98,7 +97,7 @@ def test_the_policy_that_a_page_proposes_is_written_beside_it(felicific):
     """Without a seed the salt is a secret, and the policy that was signed is applied; --json says who signed what."""
     code, out, err = felicific(f"{REPORT} --policy-out policy.json")
     assert (code, err) == (0, "")
-    assert out.endswith("\nWritten to policy.json.\nWritten to report.html.\n")
+    assert out.endswith("Written to policy.json.\nWritten to report.html.\n")
     policy = Policy.load("policy.json")
     assert not policy.salt.startswith("seed-")
     assert policy.gap == pytest.approx(900)
@@ -198,8 +197,8 @@ def test_what_is_typed_wrongly_is_said_before_any_work(felicific):
         pytest.param(
             {"happiness": ["precision_parity"], "name": None, "gap": ["0.05"]},
             marks=pytest.mark.xfail(
-                reason="where policies do not mix, report/stops.py aims at a gap rounded to 12 digits and takes the policy "
-                "at the exact one, which is not that of fair.at(gap=aimed)",
+                reason="where policies do not mix, the page aims at a gap of 12 digits and takes the policy at the "
+                "exact one, which is not that of fair.at(gap=aimed)",
                 strict=True,
             ),
         ),
@@ -236,11 +235,12 @@ def test_every_position_of_a_page_can_be_signed(asked):
 
 def test_a_page_that_cannot_be_written_leaves_no_policy(felicific, monkeypatch):
     """Both files, or none: here the page cannot be made."""
+    import felicific.report.page as page
 
-    def fail(*_):
+    def fail(content):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(sys.modules["felicific.cli.report"], "_page", fail)  # whose name is the command's
+    monkeypatch.setattr(page, "render", fail)
     code, _, err = felicific(f"{REPORT} --policy-out policy.json")
     assert (code, "Nothing was written" in err) == (1, True)
 

@@ -1,8 +1,8 @@
 """Charts, as Altair objects: the trade-off, the groups, the policy; one theme for all of them.
 
 They need the extra ``plots``, which reports do not. Names of groups, decisions and components are data to these
-charts, never code: they are made printable and cut to a
-readable length (:func:`labels`), and no chart holds an expression that they could become part of.
+charts, never code: they are made printable and cut to a readable length, and no chart holds an expression that they
+could become part of.
 """
 
 from __future__ import annotations

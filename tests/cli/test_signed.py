@@ -100,7 +100,7 @@ def test_the_policy_that_a_page_proposes_is_written_beside_it(felicific):
     assert out.endswith("Written to policy.json.\nWritten to report.html.\n")
     policy = Policy.load("policy.json")
     assert not policy.salt.startswith("seed-")
-    assert policy.gap == pytest.approx(900)
+    assert policy.gap <= 900 * (1 + 1e-9)
     sign(policy.sha256, {"gap": {"loan": 900}}, role="CRO", date="2025-03-01")
     code, out, _ = felicific(f"{APPLY} --signed decision.json")
     assert code == 0
@@ -191,8 +191,8 @@ def test_what_is_typed_wrongly_is_said_before_any_work(felicific):
     "asked",
     [
         {"gap": ["900"]},
-        {"gap": ["900"], "confidence": 0.6},
-        {"happiness": ["decision*loan", "decision"], "name": None},
+        {"gap": ["9000"], "confidence": 0.6},
+        {"happiness": ["decision*loan", "decision"], "name": None, "gap": ["0"]},
         {"happiness": ["decision"], "name": None, "gap": [], "floor": ["today"]},
         {"happiness": ["precision_parity"], "name": None, "gap": ["0.05"]},
         {"kind": "individual"},

@@ -137,13 +137,13 @@ def fixed_policy(world: World) -> FairClassifier:
 
 @cache
 def turned(world: World) -> World:
-    """Other people on whom the fixed policy leaves the gap exactly as large as it is, the other way round."""
+    """Other people on whom the fixed policy leaves the gap just as large as it is, the other way round: no smaller."""
     fair, (low, high) = fixed_policy(world), (0.0, 2.0 * world.shift + 1.0)
     for _ in range(40):
         middle = (low + high) / 2.0
-        one, other = truth(world, population(replace(world, shift=middle), 1), fair)
+        one, other = truth(world, population(replace(world, shift=middle)), fair)
         low, high = (low, middle) if np.ptp(other) < np.ptp(one) else (middle, high)
-    return replace(world, shift=high)
+    return replace(world, shift=low)
 
 
 def run(world: World, seed: int) -> tuple[str, dict[str, bool]]:

@@ -1,7 +1,8 @@
 """Charts, as Altair objects: the trade-off, the groups, the policy; one theme for all of them.
 
-Names of groups, decisions and components are data to these charts, never code: they are made printable and cut to a
-readable length (:func:`labels`), and no chart holds an expression that they could become part of.
+They need the extra ``plots``, which reports do not. Names of groups, decisions and components are data to these
+charts, never code: they are made printable and cut to a readable length, and no chart holds an expression that they
+could become part of.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import math
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -24,6 +26,12 @@ from felicific._frontier.frontier import Frontier
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import Component
 from felicific.exceptions import DataError
+
+for _needed in ("altair", "vl_convert"):
+    if find_spec(_needed) is None:
+        raise ModuleNotFoundError(
+            f"Charts need {_needed}. Install it: pip install 'felicific[plots]'", name=_needed
+        )
 
 #: An Altair chart of any kind; Altair is imported where a chart is made.
 Chart: TypeAlias = Any

@@ -194,6 +194,11 @@ def test_many_groups_are_counted():
         (facts(shift(means=TAKING)), "Floor('funding', at_least=\"today\")"),
         (facts(shift(means=TAKING), see_group=False), "It may not see the group, so it can only take."),
         (facts(), "confidence=0.95"),
+        (
+            facts(shift(bound=20_000.0), promise="held-out test"),
+            "at most $20,000, is not less than today's gap",
+        ),
+        (facts(promised_elsewhere=True), "Another position was certified"),
         (facts(in_sample="They were."), "people it was not fitted to"),
         (facts(shift(**UNSHOWN)), "About 3 times as many people would show it."),
         (facts(shift(change=interval(700.0, -9_000.0, 9_000.0))), ""),

@@ -1067,9 +1067,16 @@ def option_name(parameter):
 #: Options whose meaning, not only their value, is a command's own.
 OWN_MEANING = {
     "alternatives": {"--confidence", "--proba"},
-    "apply": {"--group", "--happiness", "--odds", "--policy"},  # an argument there: the file of the policy
+    "apply": {
+        "--group",
+        "--happiness",
+        "--odds",
+        "--policy",
+        "--signed",
+    },  # an argument there: the file of the policy
     "audit": {"--confidence", "--label", "--method"},
     "demo": {"--rows", "--seed"},
+    "fit": {"--test"},
     "reproduce": {"--group", "--rows"},
     "sample-size": {"--among", "--confidence", "--rows"},
 }

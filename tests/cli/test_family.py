@@ -249,7 +249,7 @@ def test_the_report_names_what_was_asked(table, capsys):
     assert code == 0, err
     with open("report.json") as file:
         content = json.load(file)
-    assert content["policy"]["constraints"] == ["mean 'decision' of every sex at least 0.8 of the highest"]
+    assert content["policy"]["requirements"] == ["mean 'decision' of every sex at least 0.8 of the highest"]
     code, _, err = call(
         f"report all.csv {COMMON} --ratio .8 --between sex --seed 0 --out report.html", capsys
     )

@@ -58,6 +58,7 @@ def test_what_was_signed_is_read_as_it_was_saved(file):
     for name in ("title", "position", "verdict", "reason", "sentence", "flags", "policy_sha256"):
         assert told[name] == DECISION[name]
     assert {name: told[name] for name in WRITTEN} == WRITTEN
+    assert not signed.today
     assert (signed.gaps, signed.model, signed.felicific) == ({"decision": 0.1}, "LogisticRegression", "0.1.0")
     assert (
         signed.words
@@ -93,7 +94,7 @@ def test_nobody_signed(file):
 def test_today_is_no_policy(file):
     """Whoever signs that everything stays as it is has signed no policy."""
     signed = Signed.read(file(position={"today": True}, policy_sha256=None))
-    assert (signed.gaps, signed.to_dict()["position"]) == ({}, {"today": True})
+    assert (signed.today, signed.gaps, signed.to_dict()["position"]) == (True, {}, {"today": True})
     with pytest.raises(SignedError, match="leave everything as it is"):
         signed.check(POLICY)
 
@@ -116,7 +117,7 @@ MISTAKES = {
     "it names no policy": {"policy_sha256": None},
     "it says today, and names a policy": {"position": {"today": True}},
     "its position is neither": {"position": {"today": False}},
-    "its position is neither ": {"position": {"gap": {}}},
+    "its position is neither ": {"position": {}},
     "its position is neither  ": {"position": {"gap": 0.1}},
     "its position is neither   ": {"position": {"gap": {"decision": 0.1}, "today": True}},
     "its position is neither    ": {"position": {"today": 1}},
@@ -183,6 +184,13 @@ def test_what_is_no_text_is_refused(tmp_path):
         Signed.read(path)
     with pytest.raises(FileNotFoundError):
         Signed.read(tmp_path / "nothing.json")
+
+
+def test_a_page_on_which_nothing_is_closed(file):
+    """Where no gap was asked for, a policy was signed all the same."""
+    signed = Signed.read(file(position={"gap": {}}))
+    signed.check(POLICY)
+    assert (signed.today, signed.to_dict()["position"]) == (False, {"gap": {}})
 
 
 def test_names_of_any_letters(file):

@@ -1,6 +1,8 @@
 """Charts: they show the numbers they were given, hostile names stay text, files are whole."""
 
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -8,6 +10,7 @@ import numpy as np
 import pytest
 
 from felicific import FairClassifier, Happiness, Score, alternatives, frontier, plots
+from felicific._audit.names import labels
 from felicific.exceptions import DataError
 
 HOSTILE = (
@@ -146,7 +149,7 @@ def test_hostile_names_stay_text():
     fair = classes_and_groups(
         2, HOSTILE, happiness={name: lambda decision: float(decision) for name in HOSTILE[:3]}
     )
-    shown = plots.labels(fair.groups_)
+    shown = labels(fair.groups_, plots.LONGEST)
     assert len(set(shown)) == len(HOSTILE)
     assert all(text.isprintable() and len(text) < 50 for text in shown)
     found = frontier(fair.moments_)
@@ -169,10 +172,10 @@ def test_hostile_names_stay_text():
 
 def test_labels_tell_values_apart():
     """Values whose text is the same are told apart by their type, or else by number."""
-    assert plots.labels([1, "1", 2]) == ["1", "'1'", "2"]
-    assert plots.labels([1, "1", "'1'"]) == ["1", "2: 1", "3: '1'"]
-    assert plots.labels(["a" * 99 + "b", "a" * 99 + "c"])[1].startswith("2: aaa")
-    assert plots.labels(["a b", "a\nb"]) == ["'a b'", "'a\\nb'"]
+    assert labels([1, "1", 2]) == ["1", "'1'", "2"]
+    assert labels([1, "1", "'1'"]) == ["1", "2: 1", "3: '1'"]
+    assert labels(["a" * 99 + "b", "a" * 99 + "c"])[1].startswith("2: aaa")
+    assert labels(["a b", "a\nb"]) == ["'a b'", "'a\\nb'"]
 
 
 def test_the_same_chart_is_the_same_file(people, tmp_path):
@@ -221,3 +224,73 @@ def test_alternatives_are_drawn_as_they_are():
     nothing = replace(found, rows=(found["bad"],))
     with pytest.raises(DataError, match="nothing to draw"):
         nothing.plot()
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Without the extra
+
+#: A process in which neither Altair nor vl-convert is installed.
+WITHOUT = "import sys\nsys.modules['altair'] = sys.modules['vl_convert'] = None\n"
+INSTALL = "Charts need altair. Install it: pip install 'felicific[plots]'"
+
+
+def without_charts(code, folder):
+    """Run Python where charts cannot be drawn; return its exit code, what it printed and what it complained of."""
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT + code], capture_output=True, text=True, check=False, cwd=folder
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_charts_say_what_they_need(tmp_path):
+    """Without the extra, every way to a chart ends in one line that says what to install."""
+    code = (
+        "from felicific import audit, frontier\n"
+        "people = {'sex': ['f', 'm'] * 8, 'score': [.2, .7, .6, .4] * 4, 'y': [0, 1, 1, 0] * 4}\n"
+        "line = frontier(people, proba='score', y='y', sensitive_features='sex', happiness='decision')\n"
+        "found = audit('y', people, 'y', sensitive_features='sex', happiness='decision')\n"
+        "for draw in (line.plot, found.plot, lambda: __import__('felicific.plots')):\n"
+        "    try:\n"
+        "        draw()\n"
+        "    except ModuleNotFoundError as error:\n"
+        "        print(error.name, error)\n"
+    )
+    code, out, err = without_charts(code, tmp_path)
+    assert (code, err) == (0, "")
+    assert out == f"altair {INSTALL}\n" * 3
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("frontier scores.csv --proba score {} --out f.csv --chart f.svg", INSTALL),
+        ("alternatives scores.csv --proba today=score {} --out a.csv --chart a.png", INSTALL),
+        ("reproduce delayed --out studies", "pip install 'felicific[app,report,plots]'"),
+    ],
+    ids=lambda part: part.split()[0],
+)
+def test_the_shell_says_what_charts_need(tmp_path, line, words):
+    """Exit code 1 and one line, before any work is done: nothing is written."""
+    (tmp_path / "scores.csv").write_text("sex,score,y\n" + "f,0.2,0\nm,0.7,1\nf,0.6,1\nm,0.4,0\n" * 20)
+    line = line.format("--label y --group sex --happiness decision")
+    code, out, err = without_charts(
+        f"from felicific.cli import run\nsys.exit(run({line.split()!r}))", tmp_path
+    )
+    assert (code, out) == (1, "")
+    assert (err.startswith("felicific: "), words in err, err.count("\n")) == (True, True, 1), err
+    assert [path.name for path in tmp_path.iterdir()] == ["scores.csv"]
+
+
+def test_a_report_needs_no_charts(tmp_path):
+    """Jinja alone makes the page, and the demo too: neither looks for Altair."""
+    (tmp_path / "scores.csv").write_text("sex,score,y\n" + "f,0.2,0\nm,0.7,1\nf,0.6,1\nm,0.4,0\n" * 50)
+    line = (
+        "report scores.csv --proba score --label y --group sex --happiness decision --gap .1 --out page.html"
+    )
+    for command in (line, "demo --rows 1000 --out demo.html"):
+        code, _, err = without_charts(
+            f"from felicific.cli import run\nsys.exit(run({command.split()!r}))", tmp_path
+        )
+        assert code == 0, err
+        assert "pip install" not in err
+    assert {"page.html", "demo.html"} <= {path.name for path in tmp_path.iterdir()}

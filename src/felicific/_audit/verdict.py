@@ -247,6 +247,8 @@ class Facts:
         What else was asked of the policy, and what these people make of it.
     promise : str
         What the certificate of the policy rests on; empty where it has none.
+    promised_elsewhere : bool
+        Whether another policy than this one is certified.
     see_group, infers_group : bool
         What the policy sees.
     accuracy, majority : float or None
@@ -255,8 +257,6 @@ class Facts:
         Other measures whose gap is shown to grow.
     labels : str or None
         "all", "selected" or "modelled"; None where nobody said it; empty where nothing looks at labels.
-    looked_at : bool
-        Whether people besides the fitted ones have been looked at.
     """
 
     groups: tuple[str, ...]
@@ -275,6 +275,7 @@ class Facts:
     held_today: bool = False
     requirements: tuple[RequirementAudit, ...] = ()
     promise: str = ""
+    promised_elsewhere: bool = False
     see_group: bool = True
     infers_group: bool = False
     accuracy: float | None = None

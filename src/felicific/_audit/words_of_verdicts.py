@@ -100,13 +100,24 @@ def remedy(facts: Facts, kind: str, reason: str) -> str:
     if reason == "in-sample":
         return OTHER_PEOPLE
     if kind == "unpromised":
-        return "To have it promised, fit with confidence=0.95 and a gap above 0."
+        return _unpromised(facts)
     if reason == "chance":
         factors = [_factor(shift.change) for shift in facts.closed if shift.change is not None]
         more = min((factor for factor in factors if factor is not None), default=math.inf)
         if more < 50:
             return f"About {max(2, math.ceil(more)):.0f} times as many people would show it."
     return ""
+
+
+def _unpromised(facts: Facts) -> str:
+    """Why nothing is promised, and what to do about it."""
+    if facts.promised_elsewhere:
+        return "Another position was certified, and not this one."
+    above = [shift for shift in facts.closed if shift.bound is not None and not shift.certified]
+    if facts.promise and above:
+        most = above[0].quantity.given(float(above[0].bound or 0.0))
+        return f"What is certified, at most {most}, is not less than today's gap: fit for a smaller one."
+    return "To have it promised, fit with confidence=0.95 and a gap above 0."
 
 
 def _factor(change: Interval) -> float | None:

@@ -30,7 +30,7 @@ from felicific._audit.persons import EachPerson, known_groups
 from felicific._audit.quantity import PER_THOUSAND, Quantity
 from felicific._audit.result import Audit, Interval, make_intervals
 from felicific._audit.verdict import FEW, Facts, Shift, Verdict, told_once, verdict_of
-from felicific._fit.certificate import Certificate
+from felicific._fit.certificate import TESTED, Certificate
 from felicific._fit.effect import Effect
 from felicific._fit.tryout import Tryout
 from felicific._frontier.frontier import Frontier
@@ -354,6 +354,7 @@ class Assessment:
         proposed = effect is self.proposed
         people, accuracy = self.today.persons.sizes, is_accuracy(self.tried.problem.loss.name)
         loss = effect.persons.loss_sample
+        certified = self.certificate is not None and self.certificate.basis == TESTED
         promised = proposed and self.certificate is not None and self.certificate.basis != "none"
         requirements = [] if not proposed else self.after.requirements
         return Facts(
@@ -375,6 +376,7 @@ class Assessment:
                 row for row in requirements if row.measure != "gap" or not self._plain(row.words)
             ),
             promise=self.certificate.basis if promised and self.certificate is not None else "",
+            promised_elsewhere=certified and not proposed,
             see_group=self.policy.see_group,
             infers_group=self.policy.infers_group,
             accuracy=None if not accuracy or loss is None else 1.0 - float(loss.mean[0]),

@@ -74,6 +74,9 @@ def no_certificate(reason: str, confidence: float = 0.95) -> Certificate:
     return Certificate(confidence, "none", sentence=f"Nothing can be promised: {reason}")
 
 
+#: The basis of a certificate of one policy, and not of all of its kind.
+TESTED = "held-out test"
+
 AUDIT = "Audit it on rows it has not seen, or fit it with confidence=."
 
 
@@ -162,7 +165,7 @@ def tested(
     condition: str,
 ) -> Certificate:
     """The certificate of a policy that passed a test on rows held out."""
-    found = Certificate(confidence, "held-out test", gaps, loss, smallest, large_samples, kept=kept)
+    found = Certificate(confidence, TESTED, gaps, loss, smallest, large_samples, kept=kept)
     ways = ", ".join(method_words(method, smallest) for method in methods)
     how = f"tested on {rows:,} rows held out, {smallest:,} in the smallest group; {ways}"
     return _worded(found, components, how, silent, loss_name, condition)

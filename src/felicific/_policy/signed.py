@@ -46,8 +46,10 @@ class Signed:
         Where it was read.
     title, verdict, reason, sentence, flags, model, felicific :
         What the page said.
+    today : bool
+        Whether everything stays as it is decided today.
     gaps : dict of component to gap
-        What was aimed at; none where everything stays as it is decided today.
+        Otherwise, what was aimed at.
     policy_sha256 : str, or None
         Of the policy at that position; None where that is today.
     people_sha256 : str, or None
@@ -58,6 +60,7 @@ class Signed:
 
     path: str
     title: str | None
+    today: bool
     gaps: dict[str, float]
     verdict: str
     reason: str
@@ -95,6 +98,7 @@ class Signed:
         parts = {name: content[name] for name in PARTS if name not in ("position", "flags", "signed")}
         return cls(
             path=where,
+            today="today" in content["position"],
             gaps={name: float(gap) for name, gap in content["position"].get("gap", {}).items()},
             flags=tuple(content["flags"]),
             **parts,
@@ -108,7 +112,7 @@ class Signed:
                 f"Nobody signed {self.path!r}: the name is empty.",
                 "Fill in the name on the page, and save it again.",
             )
-        if self.policy_sha256 is None:
+        if self.today:
             raise SignedError(
                 f"In {self.path!r} it was signed to leave everything as it is today: there is no policy to apply.",
                 "Decide as today, or sign a policy on the page.",
@@ -135,7 +139,7 @@ class Signed:
         return {
             "file": self.path,
             "title": self.title,
-            "position": {"gap": self.gaps} if self.gaps else {"today": True},
+            "position": {"today": True} if self.today else {"gap": self.gaps},
             "verdict": self.verdict,
             "reason": self.reason,
             "sentence": self.sentence,
@@ -179,7 +183,7 @@ def _wrong_position(position: dict[str, Any], sha256: str | None) -> str:
     if position == {"today": True} and position["today"] is True:
         return "" if sha256 is None else "it says today, and names a policy"
     gaps = position.get("gap")
-    if set(position) != {"gap"} or not isinstance(gaps, dict) or not gaps:
+    if set(position) != {"gap"} or not isinstance(gaps, dict):
         return "its position is neither today nor a gap of each component"
     if not all(type(gap) in (int, float) and 0 <= gap < math.inf for gap in gaps.values()):
         return "a gap of its position is no number from 0 on"

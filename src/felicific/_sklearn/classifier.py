@@ -980,11 +980,12 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         named, inner = self.sensitive_features_, getattr(self.estimator_, "estimator", self.estimator_)
         named = " and ".join(map(str, named)) if isinstance(named, list | tuple) else named
         steps, level = getattr(inner, "steps", None), 0.95 if self.confidence is None else self.confidence
-        new = "recalibration_" in vars(self)
+        new, kind = "recalibration_" in vars(self), type(steps[-1][1] if steps else inner)
         none = no_certificate("the policy was recalibrated on people without labels.", level)
+        ours = kind.__module__.split(".")[0] == "felicific"  # scores in columns: whose they are nobody said
         return {
             "grouped_by": named if isinstance(named, str) else None,
-            "model": type(steps[-1][1] if steps else inner).__name__,
+            "model": None if ours else kind.__name__,
             "certificate": none if new else self.certificate_,
             "chosen": self._chosen,
             "blindness": vars(self).get("cost_of_blindness_"),

@@ -113,7 +113,8 @@ def explain(error: BaseException) -> tuple[int, str]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 1, ""
         case ModuleNotFoundError():
-            return 1, f"felicific: this needs {error.name}. Install it: pip install 'felicific[app,report]'"
+            how = f"This needs {error.name}. Install it: pip install 'felicific[app,report]'"
+            return 1, f"felicific: {error if 'pip install' in str(error) else how}"
         case OSError():
             what = error.strerror or str(error)
             where = f": {os.fspath(error.filename)!r}" if error.filename is not None else ""

@@ -71,14 +71,11 @@ def alternatives(options: AlternativesOptions) -> None:
     --happiness decision
     """
     from felicific._files import write_whole
-    from felicific.cli.outputs import check_target, print_json, working
+    from felicific.cli.outputs import check_chart, check_target, print_json, working
 
-    for path, kinds in (
-        (options.out, [".json", ".csv"]),
-        (options.chart, [".svg", ".png"]),
-        (options.best, [".json"]),
-    ):
-        check_target(path, kinds, force=options.force)
+    check_target(options.out, [".json", ".csv"], force=options.force)
+    check_chart(options.chart, force=options.force)
+    check_target(options.best, [".json"], force=options.force)
     with working(f"Searching {options.file} ..."):
         result = _search(options)
     written = [options.out, options.chart]

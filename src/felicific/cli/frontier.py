@@ -37,12 +37,12 @@ def frontier(options: FrontierOptions) -> None:
     --out frontier.csv --chart frontier.svg
     """
     from felicific._files import write_whole
-    from felicific.cli.outputs import check_target, print_json, working
+    from felicific.cli.outputs import check_chart, check_target, print_json, working
     from felicific.cli.people import People
 
     out, chart = options.out, options.chart
     check_target(out, [".csv", ".json"], force=options.force)
-    check_target(chart, [".svg", ".png"], force=options.force)
+    check_chart(chart, force=options.force)
     with working(f"Tracing the frontier of {options.file} ..."):
         line = _trace(People.find(options), options)
         content = _content(line)

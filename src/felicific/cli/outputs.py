@@ -8,6 +8,7 @@ import os
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,13 @@ def check_target(path: Path | None, kinds: Sequence[str], *, force: bool) -> Non
         raise DataError(f"There is no folder {str(path.parent)!r}.", "Make it first.")
     if not os.access(path.parent, os.W_OK):
         raise PermissionError(13, "Permission denied", str(path))
+
+
+def check_chart(path: Path | None, *, force: bool) -> None:
+    """Refuse, before any work is done, a chart that could not be drawn or written in the end."""
+    check_target(path, [".svg", ".png"], force=force)
+    if path is not None:
+        import_module("felicific.plots")  # which says what it needs
 
 
 @contextlib.contextmanager

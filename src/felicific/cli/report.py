@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from felicific.cli.options import OUTPUT, PEOPLE, Fitted, Forced, Proba
+from felicific.cli.options import MEASURED, OUTPUT, PEOPLE, Fitted, Forced, Proba
+from felicific.cli.words import in_the_shell
 
 if TYPE_CHECKING:
     from felicific import FairClassifier, Policy
@@ -35,6 +36,35 @@ class ReportOptions(Fitted, Forced):
             metavar="FILE",
             help="Other people to report on; by default a random half of FILE, which the policy is then not fitted on.",
             rich_help_panel=PEOPLE,
+        ),
+    ] = None
+    also: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=EXPRESSION",
+            help='Another measure of the policy, "approved=decision == 1": does its gap grow? Repeat for several.',
+            rich_help_panel=MEASURED,
+        ),
+    ] = None
+    labels: Annotated[
+        Literal["all", "selected"] | None,
+        typer.Option(
+            help="Whether everybody's label is known, or only that of people who were selected.",
+            rich_help_panel=PEOPLE,
+        ),
+    ] = None
+    decision_name: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="DECISION=NAME",
+            help="What a decision is called on the page: 0=declined. Repeat for every decision.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None
+    period: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT", help="Of when the data are, as the page says it.", rich_help_panel=OUTPUT
         ),
     ] = None
     title: Annotated[
@@ -72,7 +102,7 @@ class _Others(NamedTuple):
 
 
 def report(options: ReportOptions) -> None:
-    """Write one HTML page: groups today and under the policy, the whole trade-off, who is affected, how sure.
+    """Write one HTML page to sign: the verdict, who gains and who loses, the whole trade-off, what is promised.
 
     Example: felicific report scores.csv --proba score --label repaid --group sex --happiness "decision * loan"
     --gap 500 --out report.html --policy-out policy.json
@@ -92,6 +122,8 @@ def report(options: ReportOptions) -> None:
             page, kind = _page(fair, others, options), options.out.suffix.lower()
             written[options.out] = page.to_json() if kind == ".json" else page.to_html()
         write_together(written)
+    if signed is None:
+        print(in_the_shell(str(page)))
     for path in written:
         print(f"Written to {path}.")
 
@@ -162,8 +194,37 @@ def _page(fair: FairClassifier, others: _Others, options: ReportOptions) -> Repo
     from felicific._tables.memory import take_column
     from felicific.cli.outputs import command_line
 
-    words: dict[str, Any] = {"command": command_line(), "model": None}
-    if options.title is not None:
-        words["title"] = options.title
     labels = take_column(others.rows, str(options.label), "--label")
-    return fair.report(others.rows, labels, today=options.today, **words, **others.known)
+    return fair.report(
+        others.rows,
+        labels,
+        today=options.today,
+        also=dict(_named(options.also, "--also")) or None,
+        names=_names(options.decision_name, fair.classes_.tolist()),
+        labels=options.labels,
+        period=options.period,
+        title=options.title,
+        command=command_line(),
+        **others.known,
+    )
+
+
+def _named(given: list[str] | None, option: str) -> list[tuple[str, str]]:
+    """What stands before the first = of each, and what behind it."""
+    from felicific.exceptions import DataError
+
+    found = []
+    for text in given or ():
+        name, _, value = text.partition("=")
+        if not name.strip() or not value.strip():
+            raise DataError(f"{option} is {text!r}.", f"Write it as {option} NAME=VALUE.")
+        found.append((name.strip(), value.strip()))
+    return found
+
+
+def _names(given: list[str] | None, decisions: list[Any]) -> dict[Any, str] | None:
+    """What decisions are called; they are compared as text, as a file holds them."""
+    if not given:
+        return None
+    known = {str(decision): decision for decision in decisions}
+    return {known.get(text, text): name for text, name in _named(given, "--decision-name")}

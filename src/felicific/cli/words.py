@@ -29,6 +29,7 @@ IN_THE_SHELL = {
     r"hidden=(?=[ ,.])": "--hidden",
     r"hidden=(\d[\d.]*)": r"--hidden \1",
     r"math\.inf where nothing is assumed": "or --missing-labels unknown where nothing is assumed",
+    r"^names has": "--decision-name has",
     r"fair\.report\(X_test, y_test\)": "felicific report --test FILE",
     r'labels="all" or "selected"': "--labels all or --labels selected",
     r"Floor\((['\"])(.+?)\1, (?:at_least=)?['\"]today['\"]\)": r'--floor "\2=today"',

@@ -104,7 +104,7 @@ def _position(line: Frontier, aimed: tuple[float | None, ...], tau: float) -> fl
         for component, gap, unit in zip(line.components, aimed, line.ray, strict=True)
         if gap is not None and unit > 0
     }
-    if not closed or not line.mixes:
+    if not closed:
         return tau
     return line.position(gap=next(iter(closed.values())) if len(closed) == 1 else closed)
 

@@ -763,7 +763,13 @@ def test_paper_names_the_position_it_was_moved_to(tab, pages):
     opened.page.locator('[data-sign="name"]').fill("A. Person")
     opened.page.locator('[data-sign="date"]').fill("2025-03-04")
     place = next(place for place in made.places if place["hash"] == opened.fragment)
+    opened.page.evaluate(
+        "addEventListener('beforeprint', () => { focused = document.activeElement.tagName })"
+    )
     first = printed(opened, "moved-a4")[0]
+    # Nothing looks marked on paper, and afterwards whoever was writing goes on.
+    assert opened.page.evaluate("focused") == "BODY"
+    assert opened.page.evaluate("document.activeElement.dataset.sign") == "date"
     assert on_first(first)
     at = squeezed(opened.text("dock-at"))
     assert f"Verdict.Atagapofatmost{at}" in first

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Self, TypeVar
@@ -127,13 +127,26 @@ class Fitted(ABC):
         problem = self.problem.with_gaps(gap)
         return replace(self, problem=problem, certificate=None)._with(line.at(tau=tau), line)
 
-    def _with(self, policy: Policy, line: Frontier) -> Self:
-        """With another policy of a frontier that stays the same, and what it does to the people of this one."""
+    def along(self, taus: Sequence[float]) -> list[Policy]:
+        """The policies that :meth:`moved` finds at some places of the frontier."""
+        line = self.frontier
+        # Where neighbours do not mix, a program of its own finds each.
+        policies = line.along(taus) if line.mixes else [line.at(tau=tau) for tau in taus]
+        return [self._told(policy) for policy in policies]
+
+    def _told(self, policy: Policy) -> Policy:
+        """A policy of the frontier as this one is decided, with what it does to the people of this one."""
         policy = self._as_said(self.restated(self.finished(policy)))
         old, new = self.policy.basis.evidence, policy.basis.evidence
-        if old is not None and new is not None:  # of how many people means are known, no policy changes
-            known = replace(old, variance=new.variance)
-            policy = replace(policy, basis=replace(policy.basis, evidence=known))
+        if old is None or new is None:
+            return policy
+        # Of how many people means are known, no policy changes.
+        known = replace(old, variance=new.variance)
+        return replace(policy, basis=replace(policy.basis, evidence=known))
+
+    def _with(self, policy: Policy, line: Frontier) -> Self:
+        """With another policy of a frontier that stays the same."""
+        policy = self._told(policy)
         fresh = replace(self, policy=policy, share_randomized=share_drawn(policy, self.people))
         vars(fresh)["frontier"] = line
         return fresh

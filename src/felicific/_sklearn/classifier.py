@@ -968,12 +968,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             in_sample=" ".join(notes) if max(shares) > KEYS else "",
             losers=self._fitted.price_of_losers,
         )
-        report: Report = module.choice_report(tried, self.frontier_, self.policy_, self._moved, told)
+        report: Report = module.choice_report(tried, self.frontier_, self.policy_, self._fitted.along, told)
         return report
-
-    def _moved(self, tau: float) -> Policy:
-        """The policy at a place of the frontier, as :meth:`at` has it."""
-        return self._fitted.moved(tau).policy
 
     def _about(self) -> dict[str, Any]:
         """What a report says of the model and the policy."""

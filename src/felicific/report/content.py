@@ -47,7 +47,11 @@ SENTENCES = 60
 
 
 def describe_choice(
-    tried: Tryout, line: Frontier, policy: Policy, moved: Callable[[float], Policy], told: Told
+    tried: Tryout,
+    line: Frontier,
+    policy: Policy,
+    along: Callable[[Sequence[float]], list[Policy]],
+    told: Told,
 ) -> tuple[dict[str, Any], Assessment]:
     """Everything a report says about a policy, the frontier it lies on and some people, as plain data.
 
@@ -60,8 +64,8 @@ def describe_choice(
         All the policies there are to choose from.
     policy : Policy
         The one that is proposed.
-    moved : callable
-        The policy at a place of the frontier, as it would be fitted.
+    along : callable
+        The policies at some places of the frontier, as ``fair.at`` has them.
     told : Told
         What else the page says.
 
@@ -71,7 +75,7 @@ def describe_choice(
         The assessment has the verdict on the policy that is proposed.
     """
     told.check(tried.problem.decisions.tolist())
-    places = find_places(line, policy, moved)
+    places = find_places(line, policy, along)
     assessment = Assessment.of(
         tried,
         line,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -93,10 +93,14 @@ class Report:
 
 
 def choice_report(
-    tried: Tryout, line: Frontier, policy: Policy, moved: Callable[[float], Policy], told: Told
+    tried: Tryout,
+    line: Frontier,
+    policy: Policy,
+    along: Callable[[Sequence[float]], list[Policy]],
+    told: Told,
 ) -> Report:
     """A report of a policy and the frontier it lies on; see :func:`~felicific.report.content.describe_choice`."""
-    content, assessment = describe_choice(tried, line, policy, moved, told)
+    content, assessment = describe_choice(tried, line, policy, along, told)
     return Report(content, assessment.verdict)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from felicific._frontier.breakpoints import tau_of
 from felicific._frontier.frontier import Frontier
@@ -38,8 +38,10 @@ class Place:
         return PROPOSED in self.names
 
 
-def find_places(line: Frontier, policy: Policy, moved: Callable[[float], Policy]) -> list[Place]:
-    """From the least gap on; today is the last. ``moved`` is the policy at a place of the frontier."""
+def find_places(
+    line: Frontier, policy: Policy, along: Callable[[Sequence[float]], list[Policy]]
+) -> list[Place]:
+    """From the least gap on; today is the last. ``along`` are the policies at some places of the frontier."""
     ray = line.ray
     tau_today, tau_policy = tau_of(line.today, ray), tau_of(policy.outcome, ray)
     marked = mark(line.points[0].tau, line.points[-1].tau, tau_today, tau_policy)
@@ -50,8 +52,10 @@ def find_places(line: Frontier, policy: Policy, moved: Callable[[float], Policy]
     for tau in spread(marked, tau_today, solved):
         names = tuple(name for name, where in marked.items() if where == tau)
         aimed = tuple(_aimed(tau * unit, tau_today * unit) for unit in ray.tolist())
-        at = policy if PROPOSED in names else moved(_position(line, aimed, tau))
-        places.append(Place(tau, names, aimed, at))
+        places.append(Place(tau, names, aimed, policy))
+    others = [place for place in places if not place.proposed]
+    found = iter(along([_position(line, place.aimed, place.tau) for place in others]))
+    places = [place if place.proposed else replace(place, policy=next(found)) for place in places]
     now = tuple(gap if math.isfinite(unit) else None for gap, unit in zip(line.today.gaps, ray, strict=True))
     return [*places, Place(max([tau_today, *(place.tau for place in places)]), (TODAY,), now, None)]
 

@@ -158,8 +158,8 @@ def test_all_gaps_that_shrink_have_to_take():
             "nothing to repair.",
         ),
         (
-            facts(shift(bound=16_000.0), promise="a priori"),
-            "The gap goes from $18,600 to $11,400, and is at most $16,000 with 95\xa0% confidence.",
+            facts(shift(bound=16_000.0), promise="a priori", promised_with=0.9),
+            "The gap goes from $18,600 to $11,400, and is at most $16,000 with 90\xa0% confidence.",
         ),
         (
             facts(shift(after=interval(18_620.0, 18_600.0, 18_700.0), change=interval(-1.0, -2.0, -0.5))),

@@ -247,6 +247,8 @@ class Facts:
         What else was asked of the policy, and what these people make of it.
     promise : str
         What the certificate of the policy rests on; empty where it has none.
+    promised_with : float
+        The confidence of that certificate.
     promised_elsewhere : bool
         Whether another policy than this one is certified.
     see_group, infers_group : bool
@@ -275,6 +277,7 @@ class Facts:
     held_today: bool = False
     requirements: tuple[RequirementAudit, ...] = ()
     promise: str = ""
+    promised_with: float = 0.95
     promised_elsewhere: bool = False
     see_group: bool = True
     infers_group: bool = False

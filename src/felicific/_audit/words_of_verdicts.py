@@ -86,7 +86,8 @@ def sentence(facts: Facts, kind: str, reason: str) -> str:
     if kind == "takes":
         return f"{told}.{left} {_per_person(facts, [s for s in shrinking if s.takes])}"
     if kind == "certified":
-        return f"{told}, and is {listed([*_at_most(closed)])} {sure}."
+        promised = f"with {sureness(facts.promised_with)} confidence"
+        return f"{told}, and is {listed([*_at_most(closed)])} {promised}."
     return f"{told}.{left}"
 
 

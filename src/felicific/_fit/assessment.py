@@ -376,6 +376,7 @@ class Assessment:
                 row for row in requirements if row.measure != "gap" or not self._plain(row.words)
             ),
             promise=self.certificate.basis if promised and self.certificate is not None else "",
+            promised_with=self.confidence if self.certificate is None else self.certificate.confidence,
             promised_elsewhere=certified and not proposed,
             see_group=self.policy.see_group,
             infers_group=self.policy.infers_group,

@@ -50,6 +50,7 @@ def facts(*shifts, **changed):
         **{
             "groups": ("Female", "Male"),
             "sizes": (6_362.0, 13_174.0),
+            "compared": (0, 1),
             "shifts": shifts or (shift(),),
             "confidence": 0.95,
             "people": 19_536.0,
@@ -167,7 +168,7 @@ def test_all_gaps_that_shrink_have_to_take():
         ),
         (
             facts(shift(), shift(title="waiting", **UNSHOWN)),
-            "The gap goes from $18,600 to $11,400. For waiting we cannot tell.",
+            "The gap in funding goes from $18,600 to $11,400. For waiting we cannot tell.",
         ),
         (
             facts(shift(), shift(title="waiting")),

@@ -386,8 +386,8 @@ def test_every_group_loses_is_a_warning_with_a_remedy(kind):
     assert "Every group loses" not in repr(kept)
     X, y = make_people(2_000, seed=9, shift=-1.2)
     page = fair.report(X, y)
-    assert any("Add Floor('yes', 'today')" in text for text in page.content["change"]["remarks"])
-    assert "let the policy see more" in page.to_html()
+    flags = [flag.kind for flag in page.verdict.flags]
+    assert page.verdict.kind == "takes" or "levels-down" in flags, page.verdict
     assert any("Add Floor" in note for note in audit(fair, X, y).notes)
 
 
@@ -451,4 +451,4 @@ def test_auto_is_the_policy_that_it_chose():
     pages = [fair.report(others, labels) for fair in (auto, score)]
     assert [page.content["policy"]["chosen"] is None for page in pages] == [False, True]
     assert "because there are two classes and the group is seen" in pages[0].to_html()
-    assert pages[0].content["policy"]["outlook"] in str(auto.policy_)
+    assert pages[0].content["outlook"] in str(auto.policy_)

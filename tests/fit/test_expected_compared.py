@@ -128,7 +128,7 @@ def test_files_and_printed_objects_say_it():
     back = Policy.from_json(fair.policy_.to_json())
     assert back.expected_reached() == fair.policy_.expected_reached()
     assert [asked.number for asked in back.basis.requirements] == [0.05, 0.7]
-    page = fair.report(*make_people(seed=1)).content["policy"]["outlook"]
+    page = fair.report(*make_people(seed=1)).content["outlook"]
     for text in (repr(fair), str(fair.policy_), str(back), page):
         assert f"a gap of about {gap:.2g} (asked for: gap of 'decision' between groups by sex" in text
         assert f"a ratio of about {ratio:.2g} (asked for: mean 'decision' of every race" in text

@@ -449,7 +449,7 @@ def test_the_report_and_an_audit_know_of_it():
     model, others = fair(), people(600, 14)
     X = others[["p1", "loan", "g", "id"]]
     content = model.report(X, others["y"]).to_dict()
-    assert "chance of 1 at least 0.05" in content["policy"]["constraints"]
+    assert "chance of 1 at least 0.05" in content["policy"]["requirements"]
     found = audit(model, X, others["y"])
     odds = model.policy_.odds(model.estimator_.predict_proba(X[["p1", "loan"]]), X["g"], X)
     for g in "fm":

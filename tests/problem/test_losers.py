@@ -482,10 +482,10 @@ def test_the_report_says_what_it_costs():
     assert "nobody" in page.to_html()
     none = classifier(constraints=[Losers(0)], gap=0.3).fit(table, table["y"]).report(others, others["y"])
     found = page.to_dict()
-    assert [part["gap"] is None for part in found["after"]["components"]] == [False, True]
+    assert [part["has_gap"] for part in found["components"]] == [True, False]
     assert list(found["certificate"]["gaps"]) in ([], ["got"])
     assert "loses" not in found["certificate"]["sentence"]
-    assert [row["component"] for row in found["after"]["requirements"]] == ["got", "loses"]
+    assert [row["component"] for row in found["requirements"]] == ["got", "loses"]
     text = page.to_html()
     assert "people who get less than today" in text
     for wrong in ("gap of people", "gap in people", "gap found in people", ">loses", "mean people"):

@@ -241,7 +241,7 @@ def test_nobody_worse_off_is_a_place_or_none(others):
     from felicific import Floor
 
     giving = classifier(constraints=[Floor("funding", at_least="today")]).report(*others).content
-    named = [place for place in giving["positions"] if "no group worse off" in place["names"]]
+    named = [place for place in giving["positions"] if "no group worse off here" in place["names"]]
     assert giving["nobody_worse"] == bool(named)
     for place in named:
         assert min(mean["change"]["estimate"] for mean in place["components"][0]["means"]) >= 0

@@ -100,6 +100,8 @@ class Judge:
             level = float(self.today[place == held[0], j][0])
             asked = replace(asked, lower=level)
             reached = replace(reached, note=f"today's mean of these people is {component.quantity(level)}")
+            # What it was of the fitted people is another number.
+            asked = replace(asked, words=f"{asked.words.rpartition(' at least ')[0]} at least today's")
         met = asked.met(number, float(np.abs(known).max(initial=0.0)))
         if met is None and not reached.note:
             reached = replace(reached, note=UNSAID if not math.isnan(number) else "nobody is counted")

@@ -159,6 +159,8 @@ class Shift:
         The gap that was allowed; infinite where none was.
     bound : float or None
         What the gap is certified to be at most.
+    asked_otherwise : bool
+        Whether nobody asked for a gap of all groups, and something else was asked for.
     without : (float, float) or None
         The gap today and then without tiny groups, where there are some and at least two others.
     """
@@ -175,6 +177,7 @@ class Shift:
     closed: bool = True
     asked: float = math.inf
     bound: float | None = None
+    asked_otherwise: bool = False
     without: tuple[float, float] | None = None
 
     @property
@@ -229,7 +232,9 @@ class Facts:
     Attributes
     ----------
     groups, sizes : tuple
-        Names as text, and how many people each has.
+        Names as text, and how many people of each are counted by every component.
+    compared : tuple of int
+        Which of them are compared: all whose group is known.
     shifts : tuple of Shift
         The components that have a gap; of two that are complements, one.
     confidence : float
@@ -245,6 +250,10 @@ class Facts:
         Whether something was asked, and all of it is shown to hold today.
     requirements : tuple of RequirementAudit
         What else was asked of the policy, and what these people make of it.
+    kept : bool
+        Whether it decides about everybody as today, whoever that is.
+    best_is_free : bool
+        Whether the best policy has nothing to meet besides gaps.
     promise : str
         What the certificate of the policy rests on; empty where it has none.
     promised_with : float
@@ -263,6 +272,7 @@ class Facts:
 
     groups: tuple[str, ...]
     sizes: tuple[float, ...]
+    compared: tuple[int, ...]
     shifts: tuple[Shift, ...]
     confidence: float
     people: float
@@ -276,6 +286,8 @@ class Facts:
     in_sample: str = ""
     held_today: bool = False
     requirements: tuple[RequirementAudit, ...] = ()
+    kept: bool = True
+    best_is_free: bool = True
     promise: str = ""
     promised_with: float = 0.95
     promised_elsewhere: bool = False
@@ -412,12 +424,14 @@ def _order_flips(facts: Facts) -> Flag | None:
         top, bottom = (pick(range(len(shift.was)), key=shift.was.__getitem__) for pick in (max, min))
         flips = shift.then[top] < shift.then[bottom] and shift.before.estimate > 0.0
         if flips and (shift.after.low > 0.0 or shift.after.estimate > shift.before.estimate / 2.0):
-            return Flag("order-flips", 2, "The order turns around", words.flipped(facts, shift, top, bottom))
+            places = facts.compared[top], facts.compared[bottom]
+            told = words.flipped(facts, shift, (top, bottom), places)
+            return Flag("order-flips", 2, "The order turns around", told)
     return None
 
 
 def _tiny_group(facts: Facts) -> Flag | None:
-    tiny = [z for z, people in enumerate(facts.sizes) if people < FEW]
+    tiny = [z for z in facts.compared if facts.sizes[z] < FEW]
     if not tiny:
         return None
     level = 3 if any(facts.sizes[z] < FEWEST for z in tiny) else 2
@@ -470,7 +484,8 @@ def verdict_of_audit(audit: Audit) -> Verdict:
     kind, reason = "measured", "nothing allowed"
     if tested:
         kind, reason = "unclear", "chance"
-        if any(part.test is not None and part.test.verdict == "more" for part in tested):
+        level = (1.0 - audit.confidence) / len(tested)  # any one of them would be enough
+        if any(part.test is not None and part.test.p_value <= level for part in tested):
             kind, reason = "more", "gap"
         elif all(part.test is not None and part.test.verdict == "at most" for part in tested):
             kind, reason = "within", "gap"
@@ -486,11 +501,12 @@ def verdict_of_audit(audit: Audit) -> Verdict:
 
 
 def _few_audited(audit: Audit) -> Flag | None:
-    sizes = audit.persons.seen.tolist()
-    tiny = [z for z, people in enumerate(sizes) if people < FEW]
-    if not tiny or len(sizes) < 2:
+    sizes, unknown = audit.persons.seen.tolist(), {*map(str, audit.unknown)}
+    compared = [z for z, group in enumerate(audit.groups) if str(group) not in unknown]
+    tiny = [z for z in compared if sizes[z] < FEW]
+    if not tiny or len(compared) < 2:
         return None
-    level = 3 if min(sizes) < FEWEST else 2
+    level = 3 if any(sizes[z] < FEWEST for z in tiny) else 2
     return Flag("tiny-group", level, "Few people", words.few_people(audit.groups, sizes, tiny, FEW))
 
 

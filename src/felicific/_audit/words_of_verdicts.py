@@ -14,6 +14,9 @@ from felicific._problem.happiness import Component
 if TYPE_CHECKING:
     from felicific._audit.verdict import Facts, Shift
 
+#: What a certificate rests on that holds for all policies of a kind.
+A_PRIORI = "a priori"
+
 #: Most groups, and most components, that a sentence spells out.
 SPELLED = 3
 
@@ -35,6 +38,7 @@ FITTED = (
     "These are the people the policy was fitted to. On them the gap closes by construction. "
     "Test it on other people."
 )
+PARTLY = "On them the gap closes by construction. Test it on other people alone."
 UNPAIRED = "Of these people only sums are known, and not what changes for each: whether the gap shrinks cannot be told."
 UNLAWFUL = "For some purposes, in some places, that is unlawful. Ask first."
 INFERS = "It does not see the group; it uses how likely each group is, given the rest. Some would call that a proxy."
@@ -59,13 +63,15 @@ def sentence(facts: Facts, kind: str, reason: str) -> str:
     closed = facts.closed or list(facts.shifts)
     match reason:
         case "same":
-            return "Everybody is decided about as today."
+            everybody = "Everybody is decided about as today."
+            return everybody if facts.kept else "None of these people is decided about otherwise than today."
         case "in-sample":
-            return FITTED
+            return FITTED if facts.in_sample.startswith("These are") else f"{facts.in_sample} {PARTLY}"
         case "met":
             return _met(facts, sure)
         case "grows":
-            return f"This policy makes the gap larger: {_grows([s for s in closed if s.grows])}."
+            growing = [shift for shift in closed if shift.grows]
+            return f"This policy makes the gap larger: {_grows(growing, named=len(closed) > 1)}."
         case "unpaired":
             return UNPAIRED
         case "no gap":
@@ -82,12 +88,14 @@ def sentence(facts: Facts, kind: str, reason: str) -> str:
     shrinking = [shift for shift in closed if shift.shrinks]
     unclear = [shift for shift in closed if not shift.shrinks and not shift.kept]
     left = f" For {listed([shift.title for shift in unclear[:SPELLED]])} we cannot tell." if unclear else ""
-    told = _goes(shrinking)
+    within = [shift.title for shift in closed if shift.kept and not shift.shrinks]
+    left += f" For {listed(within[:SPELLED])} it stays within what was asked." if within else ""
+    told = _goes(shrinking, named=len(closed) > 1)
     if kind == "takes":
         return f"{told}.{left} {_per_person(facts, [s for s in shrinking if s.takes])}"
     if kind == "certified":
         promised = f"with {sureness(facts.promised_with)} confidence"
-        return f"{told}, and is {listed([*_at_most(closed)])} {promised}."
+        return f"{told}, and is {listed([*_at_most(facts, closed)])} {promised}.{left}"
     return f"{told}.{left}"
 
 
@@ -116,8 +124,9 @@ def _unpromised(facts: Facts) -> str:
         return "Another position was certified, and not this one."
     above = [shift for shift in facts.closed if shift.bound is not None and not shift.certified]
     if facts.promise and above:
-        most = above[0].quantity.given(float(above[0].bound or 0.0))
-        return f"What is certified, at most {most}, is not less than today's gap: fit for a smaller one."
+        what = f"What is certified, at most {_bound(facts, above[0])}, is not less than today's gap"
+        other = "fit with confidence=0.95" if facts.promise == A_PRIORI else "fit for a smaller one"
+        return f"{what}: {other}."
     return "To have it promised, fit with confidence=0.95 and a gap above 0."
 
 
@@ -139,15 +148,14 @@ def sureness(confidence: float) -> str:
 # Parts of sentences
 
 
-def _goes(shifts: Sequence[Shift]) -> str:
-    """From where to where gaps go."""
-    if len(shifts) == 1:
+def _goes(shifts: Sequence[Shift], *, named: bool = False) -> str:
+    """From where to where gaps go; ``named`` where there are others."""
+    if len(shifts) == 1 and not named:
         one = shifts[0]
         texts = one.quantity.texts([one.before.estimate, one.after.estimate])
+        gap = "The gap between all groups" if one.asked_otherwise else "The gap"
         alike = texts[0] == texts[1]
-        return (
-            f"The gap stays at about {texts[0]}" if alike else f"The gap goes from {texts[0]} to {texts[1]}"
-        )
+        return f"{gap} stays at about {texts[0]}" if alike else f"{gap} goes from {texts[0]} to {texts[1]}"
     parts = []
     for shift in shifts[:SPELLED]:
         texts = shift.quantity.texts([shift.before.estimate, shift.after.estimate])
@@ -161,8 +169,8 @@ def _goes(shifts: Sequence[Shift]) -> str:
     return f"The gap {listed([*parts, f'{more} more move' if more > 1 else 'one more moves'] if more > 0 else parts)}"
 
 
-def _grows(shifts: Sequence[Shift]) -> str:
-    several = len(shifts) > 1
+def _grows(shifts: Sequence[Shift], *, named: bool) -> str:
+    several = named or len(shifts) > 1
     parts = [
         (f"in {shift.title} " if several else "")
         + f"{shift.quantity(shift.before.estimate)} today, {shift.quantity(shift.after.estimate)} then"
@@ -187,10 +195,18 @@ def _changes(shifts: Sequence[Shift]) -> Iterator[str]:
         yield f"the change is {span}" if len(shifts) == 1 else f"the change in {shift.title} is {span}"
 
 
-def _at_most(shifts: Sequence[Shift]) -> Iterator[str]:
+def _at_most(facts: Facts, shifts: Sequence[Shift]) -> Iterator[str]:
     for shift in shifts[:SPELLED]:
-        most = f"at most {shift.quantity.given(float(shift.bound or 0.0))}"
+        most = f"at most {_bound(facts, shift)}"
         yield most if len(shifts) == 1 else f"{most} in {shift.title}"
+
+
+def _bound(facts: Facts, shift: Shift) -> str:
+    """What is certified: the gap that was asked for, or, for all policies of a kind, a number rounded up."""
+    bound = float(shift.bound or 0.0)
+    if facts.promise != A_PRIORI:
+        return shift.quantity.given(bound)
+    return shift.quantity(math.ceil(bound / shift.quantity.step) * shift.quantity.step)
 
 
 def _met(facts: Facts, sure: str) -> str:
@@ -238,11 +254,11 @@ def missed(facts: Facts, shifts: Sequence[Shift], others: Sequence[RequirementAu
     for shift in shifts[:SPELLED]:
         what = f"{shift.title}: asked" if several else "Asked"
         least = (
-            f", and at least {shift.quantity(shift.after.low)} {sure}"
+            f", and at least {_apart_from_asked(shift, shift.after.low)} {sure}"
             if shift.after.low > shift.asked
             else ""
         )
-        found = shift.quantity(shift.after.estimate)
+        found = _apart_from_asked(shift, shift.after.estimate)
         parts.append(f"{what}: at most {shift.quantity.given(shift.asked)}. Found: {found}{least}.")
     for row in others[:SPELLED]:
         if row.measure == "gap" and any(row.component.name == shift.component.name for shift in shifts):
@@ -251,10 +267,18 @@ def missed(facts: Facts, shifts: Sequence[Shift], others: Sequence[RequirementAu
     return " ".join(parts)
 
 
-def flipped(facts: Facts, shift: Shift, top: int, bottom: int) -> str:
-    """That who was on top is now at the bottom."""
+def _apart_from_asked(shift: Shift, number: float) -> str:
+    """A number that is more than was asked for, with as many digits as tell the two apart."""
+    text = shift.quantity(number)
+    same = text == shift.quantity(shift.asked)
+    return Quantity.of(shift.component.unit, (), [number])(number) if same else text
+
+
+def flipped(facts: Facts, shift: Shift, ends: tuple[int, int], groups: tuple[int, int]) -> str:
+    """That who was on top is now at the bottom; ``ends`` are their places among those compared."""
+    top, bottom = ends
     return (
-        f"{facts.groups[top]} had more {shift.title} than {facts.groups[bottom]}, and would have less: "
+        f"{facts.groups[groups[0]]} had more {shift.title} than {facts.groups[groups[1]]}, and would have less: "
         f"{shift.quantity(shift.then[top])} and {shift.quantity(shift.then[bottom])}."
     )
 
@@ -264,19 +288,22 @@ def tiny(facts: Facts, places: Sequence[int], few: int) -> str:
     text = few_people(facts.groups, facts.sizes, places, few)
     for shift in facts.closed[:1]:
         if shift.without is not None:
-            today, then = map(shift.quantity, shift.without)
-            text += f" Without groups under {few}: {today} today, {then} then."
+            # To three digits: the step is that of the tiny group, which is left out here.
+            today, then = Quantity.of(shift.component.unit, (), shift.without).texts(shift.without)
+            where = f" in {shift.title}" if len(facts.closed) > 1 else ""
+            text += f" Without groups under {few}{where}: {today} today, {then} then."
     return text
 
 
 def few_people(groups: Sequence[Any], sizes: Sequence[float], places: Sequence[int], few: int) -> str:
     """Which groups have few people."""
-    shown = [f"{isolated(clean(groups[z]))} has {count(sizes[z])}" for z in places[:SPELLED]]
+    shown = [
+        f"{isolated(clean(groups[z]))} has {count(sizes[z])} {'person' if sizes[z] == 1 else 'people'}"
+        for z in places[:SPELLED]
+    ]
     more = len(places) - SPELLED
     rest = [f"{more} more groups have fewer than {few}"] if more > 0 else []
-    return (
-        f"{listed([*shown, *rest])} people: what so few show may be chance, and they alone may make the gap."
-    )
+    return f"{listed([*shown, *rest])}: what so few show may be chance, and they alone may make the gap."
 
 
 def below_majority(facts: Facts) -> str:
@@ -315,9 +342,15 @@ def numbers(facts: Facts) -> list[tuple[str, str]]:
         found.append((f"gap in {shift.title}", text))
     if facts.cost is not None:
         found.append(("cost", _cost(facts)))
-    better, worse, lots, people = counts([facts.better, facts.worse, facts.lots, facts.people])
-    told = f"{better} better off, {worse} worse off, {lots} decided by lot, of {people}"
-    return [*found, ("people", told)]
+    if facts.promise and facts.closed and all(shift.certified for shift in facts.closed):
+        bounds = listed([*_at_most(facts, facts.closed)])
+        found.append(("promised", f"{bounds} with {sureness(facts.promised_with)} confidence"))
+    lots, people = counts([facts.lots, facts.people])
+    who = "who is better or worse off is not known"
+    if not math.isnan(facts.better):
+        better, worse = counts([facts.better, facts.worse])
+        who = f"{better} better off, {worse} worse off"
+    return [*found, ("people", f"{who}, {lots} decided by lot, of {people}")]
 
 
 def _cost(facts: Facts) -> str:
@@ -326,7 +359,8 @@ def _cost(facts: Facts) -> str:
     if facts.cost_best is None:
         return text
     bare = Quantity(facts.cost_quantity.unit, facts.cost_quantity.step).change(facts.cost_best.estimate)
-    return f"{text} (against the best such policy {bare.split(SPACE)[0]})"
+    best = "the best such policy" if facts.best_is_free else "the best such policy that meets the rest"
+    return f"{text} (against {best} {bare.split(SPACE)[0]})"
 
 
 def cost_words(quantity: Quantity) -> str:

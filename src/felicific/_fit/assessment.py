@@ -357,9 +357,12 @@ class Assessment:
         certified = self.certificate is not None and self.certificate.basis == TESTED
         promised = proposed and self.certificate is not None and self.certificate.basis != "none"
         requirements = [] if not proposed else self.after.requirements
+        today, compared = effect is self.today, self.compared.tolist()
+        counted = np.minimum(self.today.persons.seen, self.today.persons.counted[:, self.told].min(axis=1))
         return Facts(
             groups=self.group_names,
-            sizes=tuple(self.today.persons.seen.tolist()),
+            sizes=tuple(counted.tolist()),
+            compared=tuple(compared),
             shifts=tuple(self._shift(j, effect, known, promised) for j in self.told),
             confidence=self.confidence,
             people=float(people.sum()),
@@ -378,8 +381,10 @@ class Assessment:
             promise=self.certificate.basis if promised and self.certificate is not None else "",
             promised_with=self.confidence if self.certificate is None else self.certificate.confidence,
             promised_elsewhere=certified and not proposed,
-            see_group=self.policy.see_group,
-            infers_group=self.policy.infers_group,
+            kept=bool(effect.kept.all()),
+            best_is_free=not self.policy.basis.requirements and not self.policy.explore,
+            see_group=self.policy.see_group and not today,
+            infers_group=self.policy.infers_group and not today,
             accuracy=None if not accuracy or loss is None else 1.0 - float(loss.mean[0]),
             majority=self.majority if accuracy else None,
             others=self.others if proposed else (),
@@ -414,6 +419,7 @@ class Assessment:
             closed=j in self.closed,
             asked=self.policy.basis.asked.get(component.name, math.inf),
             bound=bounds.get(component.name),
+            asked_otherwise=not self.policy.basis.asked and bool(self.policy.basis.requirements),
             without=self._without_few(was, then),
         )
 

@@ -30,7 +30,7 @@ from felicific._problem.problem import Problem
 from felicific._problem.unions import Grouping, known_groups
 from felicific._program.crowd import Ledger
 from felicific._program.moments import Outcome, divided, gaps_of
-from felicific._typing import Codes, Floats, Truths
+from felicific._typing import Codes, Floats
 
 #: Most numbers that the decision probabilities of several policies take up at a time.
 TOGETHER = 1 << 22
@@ -89,33 +89,49 @@ class Tryout:
         )
 
     def _flows(self, odds: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        """How many people of each group gain and lose, by component; and are better off, and worse off, at all."""
-        better, worse = self._ranked
-        gain, lose = (
-            np.stack([np.einsum("id,id->i", odds, side[:, :, j]) for j in range(side.shape[2])], axis=1)
-            for side in (better, worse)
-        )
-        wanted = [
-            j
-            for j, component in enumerate(self.problem.components)
-            if component.wanted and not component.over
-        ]
-        harmed = worse[:, :, wanted].any(axis=2)
-        helped = better[:, :, wanted].any(axis=2) & ~harmed
-        at_all = [np.einsum("id,id->i", odds, side.astype(np.float64)) for side in (helped, harmed)]
-        gain, lose = self._per_group(gain), self._per_group(lose)
+        """How many people of each group gain and lose, by component; and are better off, and worse off, at all.
+
+        Not a number of fractions, of which nobody has a part of their own.
+        """
+        gain, lose = (self._per_group(np.einsum("id,idj->ij", odds, side)) for side in self._ranked[:2])
+        up, down = (self._per_group((odds * side).sum(axis=1)[:, None])[:, 0] for side in self._ranked[2:])
         for j, component in enumerate(self.problem.components):
-            if component.over:  # of a fraction nobody has a part of their own
+            if component.over:
                 gain[:, j] = lose[:, j] = np.nan
-        up, down = (self._per_group(side[:, None])[:, 0] for side in at_all)
+        if not self._wanted:
+            up, down = np.full_like(up, np.nan), np.full_like(down, np.nan)
         return gain, lose, up, down
 
+    @property
+    def _wanted(self) -> list[int]:
+        """Components that people want more of, and each has a part of."""
+        parts = enumerate(self.problem.components)
+        return [j for j, component in parts if component.wanted and not component.over]
+
     @cached_property
-    def _ranked(self) -> tuple[Truths, Truths]:
-        """Whether each decision is worth more, and less, to each person than today's, by component."""
-        value = self._ledger[0].value[:, :, 0]
+    def _ranked(self) -> tuple[Floats, Floats, Floats, Floats]:
+        """How likely each decision is worth more, and less, to each person than today's.
+
+        By component, of shape (n, D, components); and of what people want, less of nothing and more of something, and
+        less of something, of shape (n, D). It is known where labels are, and else expected over what they may be.
+        """
+        if not self._unlabelled:
+            return self._ranks(self._ledger[0].value[:, :, 0])
+        chances, found = believed(self.people), None
+        for k, part in enumerate(self._supposed):
+            ranks = self._ranks(part.value[:, :, 0])
+            sides = [side * chances[:, k].reshape(-1, *(1,) * (side.ndim - 1)) for side in ranks]
+            found = sides if found is None else [one + other for one, other in zip(found, sides, strict=True)]
+        assert found is not None, "there are labels"
+        return found[0], found[1], found[2], found[3]
+
+    def _ranks(self, value: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """The same, given what each decision is worth to each person."""
         now = value[np.arange(len(value)), self._today][:, None]
-        return value > now, value < now
+        better, worse = value > now, value < now
+        harmed = worse[:, :, self._wanted].any(axis=2)
+        helped = better[:, :, self._wanted].any(axis=2) & ~harmed
+        return tuple(side.astype(np.float64) for side in (better, worse, helped, harmed))  # type: ignore[return-value]
 
     def persons(self, policy: Policy) -> EachPerson:
         """What a policy does to each person."""

@@ -244,6 +244,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     """
 
     _clustered = False
+    _today: Any = None
     _chosen: str | None = None
     _notes: tuple[str, ...] = ()
 
@@ -336,6 +337,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         learnt = ("_label_beliefs", "_label_model", "_verdict")
         for name in [name for name in vars(trial) if name.endswith("_") or name in learnt]:
             delattr(trial, name)
+        # A name says where to look later; of an array it is remembered that there was one.
+        trial._today = today if today is None or isinstance(today, str) else True
         said = Columns(today=today, cluster=cluster, weight_kind=weight_kind)
         trial._fit(X, y, sensitive_features, sample_weight, said, fit_params)
         self.__dict__.clear()
@@ -675,6 +678,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         fitted = f"On the people {where}, the gap is {gaps_in_words(policy, self.gaps_)}."
         return [
             *self.verdict_.lines(),
+            *(["That is of the people who were held out to test it."] if "_verdict" in vars(self) else []),
             f"Policy: {policy.kind}{why}.",
             fitted,
             outlook(policy),
@@ -880,6 +884,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         check_is_fitted(self, "policy_")
         if any(component.ends for component in self.policy_.components):
             refuse_ends(self.policy_.components)
+        if y is None:
+            raise DataError("There are no labels y.", "Pass one for every row: the loss looks at them.")
         n, labels = count_rows(X), np.asarray(Columns(y=y).column(X, "y"))
         weight = check_weights(sample_weight, len(labels))
         if len(labels) != n:
@@ -950,6 +956,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             ``.to_dict()``.
         """
         module = import_module("felicific.report")
+        today, *unlike = self._baseline(X, today)
         said = Columns(today=today, cluster=cluster, weight_kind=weight_kind)
         tried = self._tryout(X, y, sensitive_features, sample_weight, said)
         shares = self._shares_seen(tried.people)
@@ -964,12 +971,25 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             date=date,
             title=title,
             command=command,
-            notes=notes,
+            notes=[*unlike, *notes],
             in_sample=" ".join(notes) if max(shares) > KEYS else "",
             losers=self._fitted.price_of_losers,
         )
         report: Report = module.choice_report(tried, self.frontier_, self.policy_, self._fitted.along, told)
         return report
+
+    def _baseline(self, X: Table, today: Any) -> tuple[Any, ...]:
+        """What is decided today, as it was named at the fit where nobody says it; and a note where the two differ."""
+        named = self._today
+        if today is None and isinstance(named, str) and named in column_names(X):
+            return (named,)
+        if (today is None) == (named is None):
+            return (today,)
+        fitted, here = ("what the model predicts", "other decisions (today=)")[:: 1 if named is None else -1]
+        return today, (
+            f"The policies were fitted beside {fitted}, and here they are compared with {here}: gaps that are aimed "
+            "at, half of today's among them, are those of the fitted people."
+        )
 
     def _about(self) -> dict[str, Any]:
         """What a report says of the model and the policy."""

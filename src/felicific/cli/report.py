@@ -145,6 +145,12 @@ def _checked(options: ReportOptions) -> Signed | None:
         raise DataError(
             "A report measures the loss by labels, and there are none.", "Name them with --label."
         )
+    before, equals, after = (options.name or "").partition("=")
+    if equals and before.strip() and after.strip():
+        raise DataError(
+            f"--name is {options.name!r}, and it names the happiness.",
+            f"Name decisions with --decision-name {options.name}.",
+        )
     if options.policy_out is not None and options.policy_out == options.out:
         raise DataError("--out and --policy-out name the same file.", "Name two.")
     if options.signed is None:

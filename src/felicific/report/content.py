@@ -213,7 +213,9 @@ class Choice:
         persons, tau = self.assessment.at_best, self.line.points[-1].tau
         assert persons is not None, "the frontier has an end"
         means = persons.means[self.assessment.compared]
-        return {"tau": tau, "loss": loss_of(persons), "gaps": numbers_of(np.ptp(means, axis=0))}
+        free = not self.policy.basis.requirements and not self.policy.explore
+        gaps = numbers_of(np.ptp(means, axis=0))
+        return {"tau": tau, "loss": loss_of(persons), "gaps": gaps, "free": free}
 
     def _losers(self) -> list[dict[str, Any]]:
         return [
@@ -319,8 +321,12 @@ class Choice:
         one = self.assessment.today.persons
         change = effect.persons.values - one.values + (effect.persons.origin - one.origin)
         person = None if policy is None else self.scored.person(effect, change)
-        boundary = self._policy()["boundary"]
-        now = [[[0.0, boundary, 0.0], [boundary, 1.0, 1.0]]] * len(self.line.groups)
+        below, above = (0.0, 1.0) if self.policy.best == 1 else (1.0, 0.0)
+        seen = self.policy.stretches()
+        assert seen is not None, "it sees a line of scores"
+        now = [[[0.0, seen.boundary, below], [seen.boundary, 1.0, above]]] * len(self.line.groups)
+        if self.tried.people.today is not None:  # what another system decides is no function of the score
+            now = [[] for _ in self.line.groups]
         steps = now if policy is None else self.scored.steps(policy)
         return {"steps": steps, "up": up, "down": down, "person": person}
 
@@ -338,9 +344,8 @@ class Choice:
         """How the address of the page names a position."""
         if place.policy is None:
             return TODAY
-        aimed = self._aimed(place)
-        number = next(iter(aimed.values())) if len(aimed) == 1 else place.tau
-        return f"gap={0.0 if number is None else number!r}"
+        numbers = self._numbers(place)
+        return f"gap={numbers.pop() if len(numbers) == 1 else place.tau!r}"
 
     def _aimed(self, place: Place) -> dict[str, float]:
         return {
@@ -349,12 +354,18 @@ class Choice:
             if gap is not None
         }
 
+    def _numbers(self, place: Place) -> set[float]:
+        """What is aimed at as one number, where one says it for all gaps; else several."""
+        units = {component.unit for component in self.line.components if component.name in self._aimed(place)}
+        found = {*self._aimed(place).values()}
+        return found if len(units) == 1 else found | {-1.0}
+
     def _python(self, place: Place) -> str | None:
         """How the policy at a position is had in Python."""
         if place.policy is None or place.proposed:
             return "fair.policy_" if place.proposed else None
-        aimed = self._aimed(place)
-        return f"fair.at(gap={next(iter(aimed.values())) if len(aimed) == 1 else aimed!r}).policy_"
+        aimed, numbers = self._aimed(place), self._numbers(place)
+        return f"fair.at(gap={numbers.pop() if len(numbers) == 1 else aimed!r}).policy_"
 
 
 #: What is to be said of every report.

@@ -149,10 +149,15 @@ def describe_effect(effect: Effect, known: Known, *, of_today: bool) -> dict[str
         },
         "components": [_component(j, effect, known) for j in range(len(known.gaps))],
         **{
-            name: np.round(getattr(effect, name), 6).tolist()  # without what rounding leaves behind
+            name: _plain(np.round(getattr(effect, name), 6).tolist())  # without what rounding leaves behind
             for name in ("moves", "changed", "lots", "better", "worse")
         },
     }
+
+
+def _plain(numbers: Any) -> Any:
+    """Lists of numbers as JSON can hold them."""
+    return [_plain(one) for one in numbers] if isinstance(numbers, list) else number_of(numbers)
 
 
 def _component(j: int, effect: Effect, known: Known) -> dict[str, Any]:

@@ -35,6 +35,7 @@ def decided(content: Content, names: Names, moving: Moving) -> dict[str, Any]:
         moving.add("person", _persons(content, names))
     return {
         "favourable": names.decisions[content["favourable"]],
+        "scored": names.decisions[-1],  # whose probability the line of scores is
         "lanes": _lanes(content, names, moving) if scored else [],
         "boundary": _boundary(content) if scored else None,
         "height": HIGH if len(names.groups) <= MANY else LOW,

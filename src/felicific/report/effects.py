@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from felicific._audit.quantity import Quantity, count
+from felicific._audit.verdict import FEW
 from felicific.report.charts import Scale, for_axis
 from felicific.report.places import Places
 from felicific.report.slider import Moving
@@ -26,9 +27,6 @@ from felicific.report.words import (
 
 #: From so many groups on the card shows the largest only, and how many of them.
 MANY, LARGEST = 8, 4
-
-#: With fewer people a group says little.
-FEW = 100
 
 
 def card(content: Content, names: Names, places: Places, moving: Moving) -> dict[str, Any]:

@@ -20,7 +20,7 @@ LEAST, HALF, PROPOSED, BEST, TODAY = (
     "best, gaps ignored",
     "today",
 )
-HARMLESS = "no group worse off"
+HARMLESS = "no group worse off here"
 
 
 @dataclass(frozen=True)

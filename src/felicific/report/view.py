@@ -55,6 +55,7 @@ def choice_view(content: Content) -> dict[str, Any]:
         "start": start,
         "alone": len(content["positions"]) == 1,
         "nobody_worse": content["nobody_worse"],
+        "best_is_free": content["best"].get("free", True),
     }
     view["data"] = moving.embedded() | {
         "at": view["dock"]["at"],

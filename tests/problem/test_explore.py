@@ -447,7 +447,7 @@ def test_a_safe_fit_keeps_it_untested():
 def test_the_report_and_an_audit_know_of_it():
     """The page says what was asked for, and an audit of the classifier measures what it does."""
     model, others = fair(), people(600, 14)
-    X = others[["p1", "loan", "g", "id"]]
+    X = others[["p1", "loan", "g", "id"]].assign(id=others["id"] + 10_000)  # others, by their keys too
     content = model.report(X, others["y"]).to_dict()
     assert "chance of 1 at least 0.05" in content["policy"]["requirements"]
     found = audit(model, X, others["y"])

@@ -283,6 +283,69 @@ def test_flags_are_silent_where_there_is_no_reason(known, kind):
     assert kind not in [flag.kind for flag in find_flags(known, decide(known)[0])]
 
 
+def test_groups_that_are_not_compared_make_no_flag():
+    """Who is on top, and who is tiny, is asked of the groups that are compared, by their own names."""
+    names = {"groups": ("unknown", "Female", "Male"), "sizes": (3.0, 6_000.0, 9_000.0), "compared": (1, 2)}
+    found = {
+        flag.kind: flag.sentence
+        for flag in verdict_of(facts(shift(then=(240_000.0, 251_400.0)), **names)).flags
+    }
+    assert found["order-flips"].startswith("Female had more funding than Male")
+    assert "tiny-group" not in found
+
+
+def test_numbers_that_look_like_what_was_asked_get_more_digits():
+    """A miss is never written as if it were none, nor a gap without a tiny group as nothing."""
+    coarse = Quantity("$", 100_000.0)
+    known = facts(shift(quantity=coarse, asked=0.0, without=(4_321.0, 1_234.0)), sizes=(20.0, 9_000.0))
+    found = {flag.kind: flag.sentence for flag in verdict_of(known).flags}
+    assert "Found: $11,400, and at least $3,500" in found["asked-missed"]
+    assert "$4,320 today, $1,230 then" in found["tiny-group"]
+
+
+def test_what_holds_of_these_people_alone_is_said_so():
+    """Nobody changes here, but others may; a part of the rows was fitted on."""
+    assert verdict_of(facts(changed=0.0, kept=True)).sentence == "Everybody is decided about as today."
+    assert verdict_of(facts(changed=0.0, kept=False)).sentence.startswith("None of these people")
+    partly = "About 9% of these rows are rows that the policy was fitted on: x."
+    assert verdict_of(facts(in_sample=partly)).sentence.startswith(partly)
+
+
+def test_a_bound_for_all_policies_is_rounded_up():
+    """It was computed, not given; and a larger one asks for a test."""
+    known = facts(shift(bound=16_012.345), promise="a priori")
+    assert "at most $16,100 with" in verdict_of(known).sentence
+    assert "promised" in dict(verdict_of(known).numbers)
+    assert "confidence=" in verdict_of(facts(shift(bound=20_000.0), promise="a priori")).remedy
+
+
+def test_gaps_that_nobody_asked_for_are_said_to_be_of_all_groups():
+    """Where something else was asked for, the gap along the slider is named, and so is what the best policy keeps."""
+    known = facts(shift(asked_otherwise=True), best_is_free=False)
+    assert verdict_of(known).sentence.startswith("The gap between all groups goes from")
+    assert "that meets the rest" in dict(verdict_of(known).numbers)["cost"]
+
+
+def test_who_is_better_off_may_not_be_known():
+    """Of a ratio nobody has a part."""
+    assert "is not known" in dict(verdict_of(facts(better=math.nan, worse=math.nan)).numbers)["people"]
+
+
+def test_several_audited_gaps_do_not_add_up_to_more():
+    """With many measures that are exactly what is allowed, "more" stays as rare as with one."""
+    rng, wrong, runs = np.random.default_rng(0), 0, 150
+    happiness = {f"m{j}": f"decision * v{j}" for j in range(6)}
+    for _ in range(runs):
+        n = 400
+        group = np.repeat(["a", "b"], n // 2)
+        people = {"g": group, "d": np.ones(n, dtype=int)}
+        people |= {f"v{j}": rng.normal(size=n) + (group == "a") for j in range(6)}
+        asked = dict.fromkeys(happiness, 1.0)
+        found = audit("d", people, happiness=happiness, sensitive_features="g", gap=asked, classes=[0, 1])
+        wrong += found.verdict.kind == "more"
+    assert wrong <= 0.05 * runs + 3 * np.sqrt(0.05 * 0.95 * runs)
+
+
 def test_the_block_fits_a_terminal():
     """At most 80 columns, plain signs, headline first, flags that warn behind a mark."""
     lines = str(verdict_of(facts(shift(means=TAKING, asked=0.0), lots=23.0))).split("\n")

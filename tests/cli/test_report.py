@@ -69,11 +69,12 @@ def test_fit_prints_the_verdict_on_another_file(capsys):
     assert json.loads(out)["verdict"] is None
 
 
+@pytest.mark.filterwarnings("ignore:The salt:felicific.exceptions.LotteryWarning")
 def test_fit_with_confidence_prints_the_verdict_on_rows_held_out(capsys):
     """A certificate comes with a verdict."""
     code, out, _ = call(
         "fit scores.csv --proba score --label repaid --group sex --happiness 'decision == 1' --gap 0.15 "
-        "--confidence 0.8 --force",
+        "--confidence 0.8 --seed 1 --force",
         capsys,
     )
     assert code == 0
@@ -90,6 +91,7 @@ def test_fit_with_confidence_prints_the_verdict_on_rows_held_out(capsys):
         ("--also approved", ["--also", "NAME=VALUE"]),
         ("--also 'approved=decision == color'", ["color"]),
         ("--labels some", ["--labels"]),
+        ("--name 0=declined", ["names the happiness", "--decision-name 0=declined"]),
     ],
 )
 def test_bad_words_are_named_and_nothing_is_written(line, texts, files, capsys):

@@ -234,6 +234,38 @@ def test_the_verdict_of_rows_held_out_is_more_careful(model):
     assert many.known.gaps[0].high > one.known.gaps[0].high
 
 
+def test_flows_are_expected_over_labels_that_are_missing(model):
+    """Somebody without a label gains with the chance of the label that lets them gain, and not as a whole person."""
+    X, y = world(3_000, 1)
+    rng = np.random.default_rng(0)
+    fair = FairClassifier(
+        model, happiness="equal_opportunity", favourable=1, gap=0.0, sensitive_features="g", random_state=0,
+        missing_labels="explained",
+    ).fit(X, np.where(rng.random(len(y)) < 0.5, np.nan, y))  # fmt: skip
+    others, truth = world(2_000, 2)
+    found = assess(fair, others, np.where(rng.random(len(truth)) < 0.5, np.nan, truth))
+    odds, today = fair.predict_proba(others), fair.estimator_.predict(others[["x"]])
+    people = found.tried.people
+    chance = np.where(people.labelled, people.labels == 1, people.chances[:, 1])
+    for z, who in enumerate(fair.groups_):
+        up = (others["g"] == who) & (today == 0)
+        assert found.proposed.gain[z, 0] == pytest.approx((odds[up, 1] * chance[up]).sum())
+        assert found.proposed.better[z] == pytest.approx(found.proposed.gain[z, 0])
+        known = ((odds[:, 1] * truth)[up]).sum()
+        assert found.proposed.gain[z, 0] == pytest.approx(known, rel=0.35, abs=5)
+
+
+def test_nobody_has_a_part_of_a_ratio(model):
+    """Of precision who is better off is not known, and not nobody."""
+    fair = FairClassifier(
+        model, happiness="precision_parity", favourable=1, gap=0.02, sensitive_features="g", random_state=0
+    ).fit(*world(1_500, 1))
+    found = assess(fair, *world(900, 2))
+    assert np.isnan(found.proposed.better).all()
+    assert found.proposed.changed.sum() > 0
+    assert "is not known" in str(found.verdict)
+
+
 def test_majority_and_accuracy(model):
     """A policy that is right less often than deciding all alike is flagged so."""
     fair = FairClassifier(model, happiness=FUNDING, gap=1_000.0, sensitive_features="g", random_state=0).fit(

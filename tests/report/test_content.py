@@ -335,6 +335,60 @@ def test_a_happiness_that_hardly_changes_is_reported(people):
     assert verdict.kind in ("unclear", "leave")
 
 
+def test_the_favourable_decision_may_be_the_first():
+    """The line of scores is that of the last decision; the chance is that of the favourable one."""
+    found = (
+        classifier(happiness={"kept": "decision == 0"}, favourable=0, gap=0.05)
+        .report(*world(1_000, 2))
+        .content
+    )
+    assert found["favourable"] == 0
+    steps = found["positions"][-1]["steps"][0]
+    assert [step[2] for step in steps] == [1.0, 0.0]
+    proposed = found["positions"][found["proposed"]]["steps"][0]
+    assert proposed[0][2] >= proposed[-1][2]
+
+
+def test_the_baseline_of_the_fit_is_remembered(others):
+    """A column that was named as today's at the fit is looked at again; where the two differ, a note says so."""
+    X, y = world(3_000, 1)
+    train, labels = world(500, 5)
+    model = FrozenEstimator(LogisticRegression().fit(train[["x"]], labels))
+    told = {"happiness": FUNDING, "gap": 2_000.0, "sensitive_features": "g", "random_state": 0}
+    fitted_beside = FairClassifier(model, **told).fit(X.assign(now=1), y, today="now")
+    table, truth = others
+    found = fitted_beside.report(table.assign(now=1), truth).content
+    assert found["positions"][-1]["loss"] == pytest.approx(1 - truth.mean())
+    again = fitted_beside.report(table.assign(now=1), truth, today="now").content
+    assert again["positions"] == found["positions"]
+    plain = FairClassifier(model, **told).fit(X, y)
+    caveats = plain.report(table.assign(now=1), truth, today="now").content["caveats"]
+    assert any("fitted beside what the model predicts" in text for text in caveats)
+
+
+def test_a_report_without_labels_is_refused(fair, others, refuses):
+    """By name, and not by an error of Python's."""
+    with refuses(DataError, "no labels"):
+        fair.report(others[0], None)
+
+
+def test_flags_of_a_policy_are_not_those_of_today(content):
+    """Today's own decisions do not decide by group because a policy would."""
+    assert "sees-group" not in [flag["kind"] for flag in content["positions"][-1]["verdict"]["flags"]]
+
+
+def test_a_floor_of_today_is_that_of_these_people(others):
+    """What was asked for is today's mean of whoever is looked at, and not the number of the fitted people."""
+    from felicific import Floor
+
+    found = classifier(constraints=[Floor("funding", at_least="today")]).report(*others).content
+    rows = [row for row in found["requirements"] if row["measure"] == "mean"]
+    assert rows
+    assert all(row["words"].endswith("at least today's") for row in rows)
+    assert all("today's mean of these people is" in row["note"] for row in rows)
+    assert not found["best"]["free"]
+
+
 def test_other_decisions_of_today_are_the_baseline(fair, others):
     """With ``today=`` changes are against that system, and unchanged groups are not known to be."""
     X, y = others

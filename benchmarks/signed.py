@@ -25,7 +25,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.frozen import FrozenEstimator
 
 from felicific import FairClassifier, Happiness
-from felicific._audit.verdict import LITTLE, Verdict
+from felicific._audit.facts import LITTLE
+from felicific._audit.verdict import Verdict
 from felicific._fit.assessment import Assessment
 
 PAGE = Path(__file__).parents[1] / "docs" / "report.md"

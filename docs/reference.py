@@ -25,7 +25,7 @@ RESULTS = {
     "_policy.basis.Basis": "`policy.basis`",
     "_policy.individual.Search": "`policy.search`, of an individual policy",
     "_audit.verdict.Verdict": "`fair.verdict_`, `fair.report(X, y).verdict`, `audit(...).verdict`",
-    "_audit.verdict.Flag": "`verdict.flags`",
+    "_audit.flags.Flag": "`verdict.flags`",
     "_fit.certificate.Certificate": "`fair.certificate_`",
     "_problem.rows.Asked": "`policy.basis.requirements`",
     "_program.known_labels.KnownLabels": "`fair.labels_`, `policy.labels`, where labels are missing",

@@ -7,17 +7,11 @@ import numpy as np
 import pytest
 
 from felicific import Happiness, audit
+from felicific._audit.facts import Facts, Shift, told_once
+from felicific._audit.flags import find_flags
 from felicific._audit.quantity import Quantity
 from felicific._audit.result import Interval
-from felicific._audit.verdict import (
-    FITTED_ONLY,
-    Facts,
-    Shift,
-    decide,
-    find_flags,
-    told_once,
-    verdict_of,
-)
+from felicific._audit.verdict import FITTED_ONLY, decide, verdict_of
 from felicific._problem.happiness import Component
 
 DOLLARS = Component("funding", "$", "funding", False, None)

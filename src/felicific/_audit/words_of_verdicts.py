@@ -12,7 +12,7 @@ from felicific._audit.result import ComponentAudit, Interval, RequirementAudit
 from felicific._problem.happiness import Component
 
 if TYPE_CHECKING:
-    from felicific._audit.verdict import Facts, Shift
+    from felicific._audit.facts import Facts, Shift
 
 #: What a certificate rests on that holds for all policies of a kind.
 A_PRIORI = "a priori"

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from felicific._audit.along import Along, Many, changes_along, costs_along, is_plain
+from felicific._audit.facts import Facts, Shift, told_once
+from felicific._audit.flags import FEW
 from felicific._audit.measured import judged, measure
 from felicific._audit.methods import measure_component
 from felicific._audit.names import isolated, labels
@@ -29,7 +31,7 @@ from felicific._audit.paired import (
 from felicific._audit.persons import EachPerson, known_groups
 from felicific._audit.quantity import PER_THOUSAND, Quantity
 from felicific._audit.result import Audit, Interval, make_intervals
-from felicific._audit.verdict import FEW, Facts, Shift, Verdict, told_once, verdict_of
+from felicific._audit.verdict import Verdict, verdict_of
 from felicific._fit.certificate import TESTED, Certificate
 from felicific._fit.effect import Effect
 from felicific._fit.tryout import Tryout

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from felicific._audit.facts import told_once
 from felicific._audit.names import labels
 from felicific._audit.quantity import SHARE, Quantity
 from felicific._audit.result import Interval, interval_to_dict
-from felicific._audit.verdict import told_once
 from felicific._fit.assessment import Assessment
 from felicific._fit.tryout import Tryout
 from felicific._problem.problem import Problem

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from felicific._audit.facts import told_once
 from felicific._audit.names import labels
 from felicific._audit.quantity import Quantity
 from felicific._audit.result import Audit, plain
-from felicific._audit.verdict import told_once, verdict_of_audit
+from felicific._audit.verdict import verdict_of_audit
 from felicific._problem.loss import is_accuracy
 from felicific.report.data import (
     FORMAT,

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from felicific._audit.facts import told_once
 from felicific._audit.names import labels
 from felicific._audit.result import plain
-from felicific._audit.verdict import told_once
 from felicific._fit.assessment import Assessment, Known
 from felicific._fit.effect import Effect
 from felicific._fit.tryout import Tryout

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from felicific._audit.flags import FEW
 from felicific._audit.quantity import Quantity, count
-from felicific._audit.verdict import FEW
 from felicific.report.charts import Scale, for_axis
 from felicific.report.places import Places
 from felicific.report.slider import Moving

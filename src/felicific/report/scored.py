@@ -56,7 +56,7 @@ class Scored:
     def _binned(self, share: Floats) -> list[list[float]]:
         people, groups = self.tried.people, len(self.tried.people.groups)
         bins = np.minimum((self.scores * BINS).astype(np.intp), BINS - 1)
-        counts = np.bincount(people.codes * BINS + bins, people.weights * share, minlength=groups * BINS)
+        counts = np.bincount(people.codes * BINS + bins, self._weights * share, minlength=groups * BINS)
         return [[float(f"{number:.6g}") for number in row] for row in counts.reshape(groups, BINS).tolist()]
 
     @staticmethod
@@ -65,8 +65,9 @@ class Scored:
         seen = policy.stretches()
         assert seen is not None, "it sees a line of scores"
         found: list[list[list[float]]] = [[] for _ in policy.groups]
+        best = policy.best
         for z, _, low, high, q in seen.rows:
-            chance = q[policy.best] if policy.randomize else float(np.argmax(q) == policy.best)
+            chance = q[best] if policy.randomize else float(np.argmax(q) == best)
             found[z].append([low, high, chance])
         return found if policy.see_group else [found[0]] * len(policy.groups)
 
@@ -93,7 +94,7 @@ class Scored:
             np.argmax(np.where(apart if apart.any() else able, moved, -1.0)), moved.shape
         )
         rows = (self._cell == cell) & (self.tried.people.codes == z)
-        weight = self.tried.people.weights[rows]
+        weight = self._weights[rows]
         today = int(np.argmax(np.bincount(self._today[rows], weight)))
         others = [g for g in range(len(count)) if g != z and count[g, cell] > 0]
         other = max(others, key=lambda g: abs(mean[g, cell] - mean[z, cell]), default=None)
@@ -117,6 +118,10 @@ class Scored:
         }
 
     @cached_property
+    def _weights(self) -> Floats:
+        return self.tried.people.weights
+
+    @cached_property
     def _today(self) -> Codes:
         return self.tried.people.decisions_today()
 
@@ -135,6 +140,6 @@ class Scored:
 
     def _by_cell(self, share: Floats, *, weighted: bool = True) -> Floats:
         people, groups = self.tried.people, len(self.tried.people.groups)
-        held = share * people.weights if weighted else share
+        held = share * self._weights if weighted else share
         counts = np.bincount(people.codes * CELLS + self._cell, held, minlength=groups * CELLS)
         return np.asarray(counts.reshape(groups, CELLS), dtype=np.float64)

@@ -8,18 +8,11 @@ from pathlib import Path
 
 import pytest
 from report.contents import KINDS, audit, choice, component
+from reported import HOSTILE
 
 from felicific.report.page import render, render_page
 from felicific.report.slider import Moving, Told, embedded, track
 from felicific.report.view import choice_view
-
-HOSTILE = (
-    "</script><script>alert(1)</script>",
-    '"><img src=x onerror=alert(1)>',
-    "two\nlines\x00",
-    "x" * 10_000,
-    "\ud800{{ 7*7 }}",
-)
 
 
 def data_of(page):

@@ -254,7 +254,7 @@ class Assessment:
                 None if self.before.components[j].gap is None else self._gap(other, j, together)
                 for j in components
             ],
-            [self._means(other, j, alpha / groups) for j in components],
+            [self._means(other, j, together / groups) for j in components],
             every.gaps,
             [
                 change_of_means(paired, one.components[j], j, together / groups, bets=False)

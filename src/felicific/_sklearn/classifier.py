@@ -937,7 +937,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         weight_kind, cluster : optional
             As for :func:`felicific.audit`.
         today : array of shape (n,) or column name, optional
-            What the existing system decides, the baseline; by default what the model predicts.
+            What the existing system decides, the baseline; by default the column that was named so at the fit, if X has
+            it, else what the model predicts.
         also : happiness, list or dict of them, optional
             Other measures of the policy: gaps that nobody asked to close, and whether they grow.
         names : dict of decision to str, optional

@@ -19,7 +19,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import altair as alt
 import numpy as np
 import pandas as pd
 from sklearn.frozen import FrozenEstimator
@@ -121,31 +120,10 @@ def squeeze_png(picture: bytes) -> bytes:
 
 def draw_rounds() -> plots.Chart:
     """The true gap after each round of examples/lending_rounds.py: thin lines are lenders, thick ones their means."""
-    rounds = runpy.run_path(str(HERE.parent / "examples" / "lending_rounds.py"))["main"]
+    example = runpy.run_path(str(HERE.parent / "examples" / "lending_rounds.py"))
     with redirect_stdout(StringIO()):
-        found = pd.concat([rounds(seed=seed).assign(lender=seed) for seed in range(LENDERS)])
-    found = found[["way", "round", "true gap", "lender"]].rename(columns={"true gap": "gap"})
-    ways, theme = ["explained", "left out", "Explore(.02)"], plots.LIGHT
-    colour = alt.Color("way:N", legend=None).scale(domain=ways, range=theme.colours(3))
-    shape = alt.Shape("way:N", legend=None).scale(domain=ways, range=theme.forms(3))
-    x = alt.X("round:O", title="round", axis=alt.Axis(labelAngle=0, grid=False))
-    y = alt.Y("gap:Q", title=None, axis=alt.Axis(tickCount=6, domain=False, ticks=False))
-    mean = found.groupby(["way", "round"], as_index=False)["gap"].mean()
-    each = plots.values(found.to_dict("records")).mark_line(strokeWidth=0.8, opacity=0.35)
-    line = plots.values(mean.to_dict("records"))
-    last = plots.values(mean[mean["round"] == mean["round"].max()].to_dict("records"))
-    asked = plots.values([{"from": -0.02, "to": 0.02, "gap": 0.0, "words": "asked for"}])
-    parts = [
-        asked.mark_rect(color=theme.accent, opacity=0.12).encode(y=alt.Y("from:Q"), y2="to:Q"),
-        asked.mark_text(align="left", dx=6, color=theme.muted).encode(x=alt.value(0), y=y, text="words:N"),
-        each.encode(x=x, y=y, color=colour, detail=["lender:N", "way:N"]),
-        line.mark_line(strokeWidth=2.5).encode(x=x, y=y, color=colour),
-        line.mark_point(size=80, filled=True, opacity=1).encode(x=x, y=y, color=colour, shape=shape),
-        last.mark_text(align="left", dx=12, fontWeight="bold").encode(x=x, y=y, text="way:N"),
-    ]
-    chart = alt.layer(*parts).properties(width=460, height=260, padding={"right": 90})
-    title = "true gap of loans among those who would repay, A minus B"
-    return plots.themed(chart.properties(title=title), theme)
+        rounds = [example["main"](seed=seed).assign(lender=seed) for seed in range(LENDERS)]
+    return example["drawn"](pd.concat(rounds))
 
 
 FIGURES: dict[str, Callable[[], plots.Chart | bytes]] = {

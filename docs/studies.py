@@ -34,7 +34,7 @@ def tables(page: str) -> str:
     found = re.search(r"^## (Beside|A default).*?(?=^## What was assumed)", page, re.DOTALL | re.MULTILINE)
     assert found is not None
     cost = page.split("## Cost\n\n")[1]
-    return re.sub(r"^## ", "#### ", found[0], flags=re.MULTILINE) + cost.strip()
+    return re.sub(r"^## ", "### ", found[0], flags=re.MULTILINE) + cost.strip()
 
 
 def main() -> None:

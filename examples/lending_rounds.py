@@ -1,6 +1,8 @@
-"""A lender learns what happens to the people it refuses: decide, observe, fit again.
+"""
+A lender learns about the people it refuses
+===========================================
 
-    python examples/lending_rounds.py [people a round]
+Decide, observe, fit again. Run it with ``python examples/lending_rounds.py [people a round]``.
 
 Who repays is known of the approved only. At first an officer decides, who also reads what is not in the table: rightly
 for group A, wrongly for group B. Policies are then fitted in three ways:
@@ -21,7 +23,7 @@ import pandas as pd
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 
-from felicific import Explore, FairClassifier, MissingLabels
+from felicific import Explore, FairClassifier, MissingLabels, plots
 from felicific.exceptions import PolicyWarning
 
 ROUNDS, FEATURES = 4, ["income", "history"]
@@ -121,5 +123,33 @@ def main(n=10_000, fresh=100_000, seed=0):
     return found
 
 
+def drawn(found):
+    """The true gap after each round: a thin line for every lender, a thick one for their mean."""
+    import altair as alt
+
+    found = found[["way", "round", "true gap", "lender"]].rename(columns={"true gap": "gap"})
+    ways, theme = ["explained", "left out", "Explore(.02)"], plots.LIGHT
+    colour = alt.Color("way:N", legend=None).scale(domain=ways, range=theme.colours(3))
+    shape = alt.Shape("way:N", legend=None).scale(domain=ways, range=theme.forms(3))
+    x = alt.X("round:O", title="round", axis=alt.Axis(labelAngle=0, grid=False))
+    y = alt.Y("gap:Q", title=None, axis=alt.Axis(tickCount=6, domain=False, ticks=False))
+    mean = found.groupby(["way", "round"], as_index=False)["gap"].mean()
+    each = plots.values(found.to_dict("records")).mark_line(strokeWidth=0.8, opacity=0.35)
+    line = plots.values(mean.to_dict("records"))
+    last = plots.values(mean[mean["round"] == mean["round"].max()].to_dict("records"))
+    asked = plots.values([{"from": -0.02, "to": 0.02, "gap": 0.0, "words": "asked for"}])
+    parts = [
+        asked.mark_rect(color=theme.accent, opacity=0.12).encode(y=alt.Y("from:Q"), y2="to:Q"),
+        asked.mark_text(align="left", dx=6, color=theme.muted).encode(x=alt.value(0), y=y, text="words:N"),
+        each.encode(x=x, y=y, color=colour, detail=["lender:N", "way:N"]),
+        line.mark_line(strokeWidth=2.5).encode(x=x, y=y, color=colour),
+        line.mark_point(size=80, filled=True, opacity=1).encode(x=x, y=y, color=colour, shape=shape),
+        last.mark_text(align="left", dx=12, fontWeight="bold").encode(x=x, y=y, text="way:N"),
+    ]
+    chart = alt.layer(*parts).properties(width=460, height=260, padding={"right": 90})
+    title = "true gap of loans among those who would repay, A minus B"
+    return plots.themed(chart.properties(title=title), theme)
+
+
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    chart = drawn(main(*map(int, sys.argv[1:])).assign(lender=0))

@@ -1,6 +1,8 @@
-"""Three hospitals that may not share patients fit one policy: only sums leave each site.
+"""
+Three hospitals that may not share patients
+===========================================
 
-    python examples/three_sites.py
+They fit one policy, and only sums leave each site. Run it with ``python examples/three_sites.py``.
 
 Each site sums up its own patients and sends one small file. The sums are added, and the policy that is fitted on them
 is the one that all rows in one place would give. With a least number of people per cell the files blur the score a
@@ -12,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from felicific import Moments, moments, solve
+from felicific import Moments, moments, plots, solve
 
 GROUPS, LEAST = ["female", "male"], 10
 
@@ -75,4 +77,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    chart = plots.policy(main()["three files"])

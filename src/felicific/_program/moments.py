@@ -587,7 +587,8 @@ class Moments:
         for j, low, high in self._ends:
             gaps[j] = largest_between(relative[known, low], relative[known, high])
         means = np.where(self.counted > 0, relative + self.origin, np.nan)
-        return Outcome(loss / self.total, means, gaps)
+        names = tuple(component.name for component in self.components)
+        return Outcome(loss / self.total, means, gaps, groups=self.groups, components=names)
 
 
 #: What moments that add agree on.

@@ -23,13 +23,12 @@ extensions = [
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
-    "sphinx.ext.viewcode",
     "sphinx_gallery.gen_gallery",
     "formulas",
     "names",
     "pages",
 ]
-exclude_patterns = ["_build", "site", "gallery/*.md5", "gallery/*.ipynb", "gallery/*.py", "gallery/*.zip"]
+exclude_patterns = ["_build", "site", "gallery/*.md5", "gallery/*.ipynb", "gallery/*.py", "gallery/*.zip", "**sg_execution_times.rst"]
 language = "en"
 nitpicky = False
 
@@ -61,6 +60,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "download_all_examples": False,
     "show_memory": False,
+    "write_computation_times": False,
     "show_signature": False,
     "min_reported_time": 1e9,
     "plot_gallery": True,

@@ -28,13 +28,21 @@ extensions = [
     "names",
     "pages",
 ]
-exclude_patterns = ["_build", "site", "gallery/*.md5", "gallery/*.ipynb", "gallery/*.py", "gallery/*.zip", "**sg_execution_times.rst"]
+exclude_patterns = [
+    "_build",
+    "site",
+    "gallery/*.md5",
+    "gallery/*.ipynb",
+    "gallery/*.py",
+    "gallery/*.zip",
+    "**sg_execution_times.rst",
+]
 language = "en"
 nitpicky = False
 
 # -- Markdown --------------------------------------------------------------------------------------------------
 myst_enable_extensions = ["dollarmath"]
-myst_dmath_allow_digits = False   # 1$ and $2 are money
+myst_dmath_allow_digits = False  # 1$ and $2 are money
 myst_dmath_allow_space = False
 myst_dmath_double_inline = False
 myst_heading_anchors = 3
@@ -43,8 +51,8 @@ myst_links_external_new_tab = False
 # -- Docstrings ------------------------------------------------------------------------------------------------
 autodoc_member_order = "bysource"
 toc_object_entries_show_parents = "hide"
-autodoc_typehints = "none"   # numpydoc's sections say them in words
-numpydoc_show_class_members = False   # they are on the page itself
+autodoc_typehints = "none"  # numpydoc's sections say them in words
+numpydoc_show_class_members = False  # they are on the page itself
 numpydoc_class_members_toctree = False
 
 # -- Examples --------------------------------------------------------------------------------------------------
@@ -54,7 +62,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"\.py$",
     "within_subsection_order": "pages.order_of_examples",
     "image_scrapers": ("pages.picture",),
-    "ignore_repr_types": "altair|felicific.plots",   # charts are drawn
+    "ignore_repr_types": "altair|felicific.plots",  # charts are drawn
     "capture_repr": ("_repr_html_", "__str__"),
     "reset_modules": (),
     "remove_config_comments": True,
@@ -66,7 +74,9 @@ sphinx_gallery_conf = {
     "plot_gallery": True,
     "abort_on_example_error": True,
 }
-warnings.filterwarnings("ignore", message="No key says who")   # examples name no key where nobody is decided about
+warnings.filterwarnings(
+    "ignore", message="No key says who"
+)  # examples name no key where nobody is decided about
 
 # -- Pages -----------------------------------------------------------------------------------------------------
 html_theme = "pydata_sphinx_theme"

@@ -25,10 +25,10 @@ ways = {
     "no group below today": [Floor("funding", at_least="today")],
     "nobody below today": [Losers(0)],
 }
-fits = {
-    name: FairClassifier(model, happiness=money, constraints=constraints, gap=0.0, sensitive_features="sex").fit(X[fit], y[fit])
-    for name, constraints in ways.items()
-}  # fmt: skip
+fits = {}
+for name, constraints in ways.items():
+    fair = FairClassifier(model, happiness=money, constraints=constraints, gap=0.0, sensitive_features="sex")
+    fits[name] = fair.fit(X[fit], y[fit])
 
 # %%
 # Of the people whom the policies were fitted on: means in k$, and who is decided otherwise than today.
@@ -39,7 +39,10 @@ for name, fair in fits.items():
     rows[name] = {
         "accuracy": f"{1 - policy.loss:.2%}",
         **{f"mean, {group}": f"{mean:.0f}" for group, mean in policy.means["funding"].items()},
-        **{f"lose, {group}": f"{share:.2%}" for group, share in policy.outcome.to_dict()["loses"]["funding"].items()},
+        **{
+            f"lose, {group}": f"{share:.2%}"
+            for group, share in policy.outcome.to_dict()["loses"]["funding"].items()
+        },
     }
 pd.DataFrame(rows)
 

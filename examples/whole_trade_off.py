@@ -29,13 +29,16 @@ model = make_pipeline(encode, HistGradientBoostingClassifier(random_state=0)).fi
 # parity difference.
 
 selected = Happiness("decision == 1", name="selected", rate=True)
-fair = FairClassifier(FrozenEstimator(model), happiness=selected, sensitive_features="sex").fit(X[fit], y[fit])
+fair = FairClassifier(FrozenEstimator(model), happiness=selected, sensitive_features="sex").fit(
+    X[fit], y[fit]
+)
 fair.frontier_.plot()
 
 # %%
-# A place on the curve is a policy. The price says how many more decisions in a hundred go wrong for one point less of gap.
+# A place on the curve is a policy. The price says how many more decisions in a hundred go wrong for a point less of gap.
 
 for gap in (0.15, 0.10, 0.05, 0.0):
     policy = fair.frontier_.at(gap=gap)
     means = ", ".join(f"{group} {mean:.1%}" for group, mean in policy.means["selected"].items())
-    print(f"gap {gap:.0%}: {means}; accuracy {1 - policy.loss:.2%}; a point less costs {policy.prices['selected']:.3f} points")
+    cost = f"a point less costs {policy.prices['selected']:.3f} points"
+    print(f"gap {gap:.0%}: {means}; accuracy {1 - policy.loss:.2%}; {cost}")

@@ -1,6 +1,6 @@
-"""The documentation site: a page for every name, every link leads somewhere, and it reads well in a browser without a network.
+"""The documentation site: a page for every name, every link leads somewhere, and it reads well without a network.
 
-The site is built here unless ``FELICIFIC_SITE`` names a folder that holds it. Pictures are written to ``artefacts/site/``.
+It is built here unless ``FELICIFIC_SITE`` names a folder that holds it. Pictures are written to ``artefacts/site/``.
 """
 
 import functools
@@ -55,7 +55,17 @@ def site(tmp_path_factory):
     if os.environ.get("FELICIFIC_SITE"):
         return Path(os.environ["FELICIFIC_SITE"]).resolve()
     folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "sphinx", "-W", "-q", "-d", folder / "cache", ROOT / "docs", folder / "html"]
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-W",
+        "-q",
+        "-d",
+        folder / "cache",
+        ROOT / "docs",
+        folder / "html",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return folder / "html"
@@ -115,7 +125,9 @@ def test_every_public_name_has_a_page(site):
         assert f'id="felicific.{name}"' in text, name
         words = re.sub(r"<[^>]*>", "", text)
         first = re.sub(r":\w+:|`", "", inspect.getdoc(getattr(felicific, name)).split(".")[0].split("\n")[0])
-        assert " ".join(first.split()[:4]) in " ".join(words.split()).replace("&#39;", "'").replace("’", "'"), name
+        assert " ".join(first.split()[:4]) in " ".join(words.split()).replace("&#39;", "'").replace(
+            "’", "'"
+        ), name
 
 
 def test_a_name_without_a_page_ends_the_build(monkeypatch):
@@ -143,9 +155,8 @@ def test_every_link_of_the_site_leads_somewhere(site):
             if re.match(r"\w+:|//", file):
                 continue
             target = (path.parent / unquote(file.split("?")[0])).resolve() if file else path
-            if target not in pages and not target.is_file():
-                wrong.append(f"{path.relative_to(site)}: {link}")
-            elif target in pages and place and unquote(place) not in pages[target].anchors:
+            there = target in pages or target.is_file()
+            if not there or (target in pages and place and unquote(place) not in pages[target].anchors):
                 wrong.append(f"{path.relative_to(site)}: {link}")
     assert not wrong, "\n".join(wrong[:20])
     assert len(pages) > 80
@@ -177,7 +188,7 @@ def test_every_page_reads_well_without_a_network(site, browser, colours, width):
 
 @pytest.mark.parametrize("colours", ["light", "dark"])
 def test_everybody_can_use_it(site, browser, colours):
-    """axe finds nothing serious on one page of each kind."""
+    """Nobody is kept out: axe finds nothing serious on one page of each kind."""
     from axe_playwright_python.sync_playwright import Axe
 
     tab = browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme=colours)
@@ -185,7 +196,10 @@ def test_everybody_can_use_it(site, browser, colours):
         tab.goto((site / name).as_uri())
         found = Axe().run(tab).response["violations"]
         grave = [one for one in found if one["impact"] in ("serious", "critical")]
-        assert not grave, (name, [(one["id"], [node["html"][:120] for node in one["nodes"][:3]]) for one in grave])
+        assert not grave, (
+            name,
+            [(one["id"], [node["html"][:120] for node in one["nodes"][:3]]) for one in grave],
+        )
     tab.close()
 
 

@@ -62,7 +62,7 @@ def picture(block: Any, names: dict[str, Any], settings: dict[str, Any]) -> str:
     values = names["example_globals"]
     for name in ("___", "chart"):
         if type(values.get(name)).__module__.startswith(("altair", "felicific.plots")):
-            chart, values[name] = values[name], None   # once
+            chart, values[name] = values[name], None  # once
             break
     else:
         return ""
@@ -107,11 +107,8 @@ def page_of(value: Any, module: str, name: str) -> str:
     """The page of one class or function."""
     if not inspect.getdoc(value):
         raise ExtensionError(f"{module}.{name} has no docstring, so no page of the reference.")
-    if inspect.isclass(value):
-        directive = f".. autoclass:: {name}\n   :members:\n"
-    else:
-        directive = f".. autofunction:: {name}\n"
-    return f"{heading(name)}\n.. currentmodule:: {module}\n\n{directive}"
+    members = "autoclass:: {}\n   :members:" if inspect.isclass(value) else "autofunction:: {}"
+    return f"{heading(name)}\n.. currentmodule:: {module}\n\n.. {members.format(name)}\n"
 
 
 def module_page(module: str, title: str) -> str:
@@ -123,21 +120,25 @@ def module_page(module: str, title: str) -> str:
         if not name.startswith("_") and getattr(value, "__module__", "") == found.__name__
         and (inspect.isclass(value) or inspect.isfunction(value))
     ]  # fmt: skip
-    text = f"{heading(f'felicific.{module}')}\n{title}. {first_line(found)}\n\n.. currentmodule:: felicific.{module}\n\n"
+    text = f"{heading(f'felicific.{module}')}\n{title}. {first_line(found)}\n\n"
+    text += f".. currentmodule:: felicific.{module}\n\n"
     for name in names:
         value = getattr(found, name)
         if not inspect.getdoc(value):
             raise ExtensionError(f"felicific.{module}.{name} has no docstring.")
         kind = "autoclass" if inspect.isclass(value) else "autofunction"
-        again = "   :no-index:\n" if name in felicific.__all__ or f"datasets._dataset.{name}" in RESULTS else ""
+        again = (
+            "   :no-index:\n" if name in felicific.__all__ or f"datasets._dataset.{name}" in RESULTS else ""
+        )
         text += f".. {kind}:: {name}\n{again}\n"
     return text
 
 
 def shell_page() -> str:
     """What every command answers to ``--help``."""
-    from felicific.cli import app as shell
     from typer.testing import CliRunner
+
+    from felicific.cli import app as shell
 
     def answer(*words: str) -> str:
         environment = {"COLUMNS": "80", "TERMINAL_WIDTH": "80", "NO_COLOR": "1", "TERM": "dumb"}
@@ -160,13 +161,11 @@ def index_page() -> str:
     text += ":doc:`Criteria, spellings, and what goes with what <../reference>`.\n\n"
     text += toctree(["What goes with what <../reference>"])
     for room, names in ROOMS.items():
-        rows = [
-            (f":obj:`{name} <felicific.{name}>`", first_line(getattr(felicific, name))) for name in names
-        ]
+        rows = [(f":obj:`{name} <felicific.{name}>`", first_line(getattr(felicific, name))) for name in names]
         text += heading(room, "-") + "\n" + table(rows) + toctree(f"felicific.{name}" for name in names)
     rows = []
     for place, origin in RESULTS.items():
-        module, _, name = place.rpartition(".")
+        name = place.rpartition(".")[2]
         rows.append((f":doc:`{name}`", f"from {origin}"))
     text += heading("Results: returned, not imported", "-") + "\n" + table(rows)
     text += toctree(place.rpartition(".")[2] for place in RESULTS)

@@ -2,9 +2,9 @@
 Close a gap, and see who pays for it
 ====================================
 
-A bank's model decides about loans. Women ask for more money than men who are as creditworthy, so they are lent more. Here
-the gap is measured, closed, and measured again on people nobody has looked at, with the question that comes first: who
-gains, and who loses?
+A bank's model decides about loans. Women ask for more money than men who are as creditworthy, so they are lent more.
+Here the gap is measured, closed, and measured again on people nobody has looked at, with the question that comes
+first: who gains, and who loses?
 """
 
 from sklearn.ensemble import RandomForestClassifier

@@ -35,7 +35,7 @@ fair = FairClassifier(FrozenEstimator(model), happiness=selected, sensitive_feat
 fair.frontier_.plot()
 
 # %%
-# A place on the curve is a policy. The price says how many more decisions in a hundred go wrong for a point less of gap.
+# A place on the curve is a policy. The price says how many decisions in a hundred go wrong for a point less of gap.
 
 for gap in (0.15, 0.10, 0.05, 0.0):
     policy = fair.frontier_.at(gap=gap)

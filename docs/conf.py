@@ -51,6 +51,7 @@ myst_links_external_new_tab = False
 # -- Docstrings ------------------------------------------------------------------------------------------------
 autodoc_member_order = "bysource"
 toc_object_entries_show_parents = "hide"
+autodoc_preserve_defaults = True
 autodoc_typehints = "none"  # numpydoc's sections say them in words
 numpydoc_show_class_members = False  # they are on the page itself
 numpydoc_class_members_toctree = False

@@ -29,6 +29,18 @@ ROOMS: Mapping[str, tuple[str, ...]] = {
     "Errors": ("FelicificError", "InfeasibleError"),
 }
 
+#: What users call of classes of which the rest serves inside; of all others everything is shown.
+MEMBERS: Mapping[str, tuple[str, ...]] = {
+    "Policy": (
+        "decide", "odds", "apply", "to_sql", "sentences", "story", "outcomes", "loss", "gaps", "gap", "means",
+        "reached", "expected_gaps", "expected_reached", "cautions", "change_cost", "rounded", "save", "load", "to_json",
+        "from_json", "sha256", "resalted",
+    ),
+    "Moments": ("people", "today", "evaluate", "merged", "joined", "save", "load", "to_json", "from_json"),
+    **dict.fromkeys(("Gap", "Ratio", "Floor", "Budget", "Losers", "Explore", "MissingLabels"), ()),
+    **dict.fromkeys(("Happiness", "Score", "Individual"), ()),
+}  # fmt: skip
+
 #: Public modules, whose names are on one page each.
 MODULES: Mapping[str, str] = {
     "datasets": "Data to try it on",
@@ -107,8 +119,15 @@ def page_of(value: Any, module: str, name: str) -> str:
     """The page of one class or function."""
     if not inspect.getdoc(value):
         raise ExtensionError(f"{module}.{name} has no docstring, so no page of the reference.")
-    members = "autoclass:: {}\n   :members:" if inspect.isclass(value) else "autofunction:: {}"
-    return f"{heading(name)}\n.. currentmodule:: {module}\n\n.. {members.format(name)}\n"
+    directive = f".. autofunction:: {name}\n"
+    if inspect.isclass(value):
+        shown = MEMBERS.get(name) if module == "felicific" else None
+        lost = [member for member in shown or () if not inspect.getdoc(getattr(value, member, None))]
+        if lost:
+            raise ExtensionError(f"{name} has no {', '.join(lost)}, or without a docstring.")
+        members = "" if shown == () else f"   :members: {', '.join(shown or ())}\n"
+        directive = f".. autoclass:: {name}\n{members}"
+    return f"{heading(name)}\n.. currentmodule:: {module}\n\n{directive}"
 
 
 def module_page(module: str, title: str) -> str:

@@ -81,9 +81,8 @@ def test_a_name_measures_the_rate_that_it_names(name):
         -1
     ]  # of the favourable decision
     for group, part in table.groupby("sex"):
-        assert component.means[group].estimate == pytest.approx(
-            RATES[name](part.approved.to_numpy(), part.repaid.to_numpy())
-        )
+        rate = RATES[name](part.approved.to_numpy(), part.repaid.to_numpy())
+        assert component.means[group].estimate == pytest.approx(rate)
 
 
 @pytest.mark.parametrize(("name", "own"), SAME)

@@ -58,7 +58,7 @@ class Labelled:
 
 @dataclass(frozen=True)
 class Taken:
-    """Counts the people about whom ``choice`` is decided (``same``), or something else; nobody hopes for being counted."""
+    """Counts the people about whom ``choice`` is decided (``same``), or something else, which nobody hopes for."""
 
     choice: Any
     same: bool = True

@@ -94,10 +94,12 @@ def members(kind: type) -> list[str]:
 
 def criteria() -> Iterator[str]:
     """Every criterion, in the words of its row."""
-    yield "| `happiness=` | measures, in every group |"
-    yield "|---|---|"
+    yield "| `happiness=` | measures, in every group | also called |"
+    yield "|---|---|---|"
     for name, criterion in CRITERIA.items():
-        yield f'| `"{name}"` | {criterion.words} |'
+        if name not in criterion.also:
+            also = ", ".join(f'`"{other}"`' for other in criterion.also)
+            yield f'| `"{name}"` | {criterion.words} | {also} |'
 
 
 def capabilities() -> Iterator[str]:

@@ -32,6 +32,7 @@ PAGES = (
     "howto-many-groups",
     "howto-missing-labels",
     "howto-sites",
+    "policies",
     pytest.param("howto-spark", marks=pytest.mark.cluster),
 )
 SALT = "ac0a7f8c2faac49775a616b7c0cc21d8"

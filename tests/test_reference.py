@@ -10,6 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import RidgeClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import felicific
@@ -86,6 +87,19 @@ def fitted(table=None, **settings):
     return fair.fit(table, people()["repaid"])
 
 
+@cache
+def margin():
+    """A classifier around a model that has a decision function and no probabilities."""
+    model = RidgeClassifier().fit(people()[["score", "loan"]], people()["repaid"])
+    fair = FairClassifier(FrozenEstimator(model), gap=2.0, random_state=0, **ASKED)
+    return fair.fit(people(), people()["repaid"])
+
+
+def valued():
+    """The people with what its decision function says of them."""
+    return people().assign(value=margin().estimator_.decision_function(people()[["score", "loan"]]))
+
+
 def stored(thing):
     return pickle.loads(pickle.dumps(thing))
 
@@ -121,6 +135,7 @@ INDIVIDUAL = {"policy": "individual", "gap": 2.0, "random_state": 0}
 #: How each refusal of the table is provoked.
 REFUSED = {
     ("fraction promises", "memory"): lambda: fitted(confidence=0.9, happiness="precision_parity", gap=0.1),
+    ("values", "sites"): lambda: moments(valued(), **ROLES | {"proba": "value"}),
     ("individual", "sites"): lambda: moments(people(), policy="individual", **ROLES),
     ("individual functions", "sites"): lambda: moments(
         people(), policy="individual", **ROLES | {"happiness": funding}
@@ -166,6 +181,12 @@ HAD = {
     ),
     ("functions", "engine"): lambda: moments(lazy(), **ROLES | {"happiness": funding}),
     ("functions", "files"): lambda: read_back(solve(people(), **ROLES | {"happiness": funding})),
+    ("values", "memory"): margin,
+    ("values", "engine"): lambda: audited(pl.from_pandas(valued()).lazy(), margin().policy_, proba="value"),
+    ("values", "files"): lambda: read_back(margin().policy_).to_sql(
+        proba="value", sensitive_features="sex", key="id"
+    ),
+    ("values", "report"): lambda: reported(margin()),
     ("individual", "memory"): lambda: solve(people(), **ROLES | INDIVIDUAL),
     ("individual", "engine"): lambda: solve(lazy(), **ROLES | INDIVIDUAL),
     ("individual", "files"): lambda: read_back(solve(people(), **ROLES | INDIVIDUAL)),

@@ -86,6 +86,18 @@ CAPABILITIES: tuple[Capability, ...] = (
         _EVERYWHERE,
         notes={"engine": "batch by batch, if it is no expression"},
     ),
+    _row(
+        "values",
+        "a model without probabilities: cells of its decision function",
+        "report",
+        notes={
+            "memory": "by `FairClassifier`",
+            "engine": "deciding and auditing",
+            "files": "with its cuts",
+            "shell": "deciding and auditing",
+        },
+        sites=No("DataError", "Pass what predict_proba returns"),
+    ),
     _row("individual", '`policy="individual"`', "memory engine files shell report", sites=_PEOPLE),
     _row(
         "individual functions",

@@ -164,9 +164,10 @@ def frontier(
 def policy(policy: Policy, *, theme: Theme = LIGHT, width: int = 560) -> Chart:
     """What the policy decides about whom.
 
-    With a score and two classes: for every group the probability of the second class against the score, a step
-    at each threshold, and the model's own boundary as a dashed line. With more classes, and with labels: of the
-    people whom the model gives each label, how many get which decision; what is not as the label says stands out.
+    With a score and two classes: for every group the probability of the second class against the score (or the decision
+    function of a model without probabilities), a step at each threshold, and the model's own boundary as a dashed line.
+    With more classes, and with labels: of the people whom the model gives each label, how many get which decision; what
+    is not as the label says stands out.
     """
     return steps(policy_steps(policy), theme=theme, width=width)
 
@@ -185,16 +186,34 @@ def policy_steps(policy: Policy) -> dict[str, Any]:
         )
     names = _labels(policy.groups) if policy.see_group else ["everybody"]
     decisions = _labels(policy.classes.tolist())
+    value, ends = _values(stretches.cuts)
     return {
         "groups": names,
         "decisions": decisions,
         "signal": policy.kind,
-        "boundary": stretches.boundary,
+        "boundary": value.get(stretches.boundary, stretches.boundary),
+        "what": "decision function" if stretches.cuts else "score",
+        "ends": ends,
         "rows": [
-            {"group": names[z], "label": decisions[owner], "low": low, "high": high, "q": q}
+            {
+                "group": names[z],
+                "label": decisions[owner],
+                "low": value.get(low, low),
+                "high": value.get(high, high),
+                "q": q,
+            }
             for z, owner, low, high, q in stretches.rows
         ],
     }
+
+
+def _values(cuts: Sequence[tuple[float, float]]) -> tuple[dict[float | None, float], list[float]]:
+    """The values of a decision function at the places where steps may be, with some room at its ends; and the ends."""
+    if not cuts:
+        return {}, [0.0, 1.0]
+    first, last = cuts[0][1], cuts[-1][1]
+    room = 0.05 * (last - first) or 1.0
+    return {0.0: first - room, **dict(cuts), 1.0: last + room}, [first - room, last + room]
 
 
 def steps(content: dict[str, Any], *, theme: Theme = LIGHT, width: int = 560) -> Chart:
@@ -207,12 +226,13 @@ def _by_score(content: dict[str, Any], theme: Theme, width: int) -> Chart:
     import altair as alt
 
     names, decision, rows = content["groups"], content["decisions"][1], []
+    ends, what = content["ends"], content["what"]
     for row in content["rows"]:
         rows.append({"group": row["group"], "score": row["low"], "chance": row["q"][1]})
-        if row["high"] == 1.0:
-            rows.append({"group": row["group"], "score": 1.0, "chance": row["q"][1]})
-    x = alt.X("score:Q", title=f"score for {decision}", axis=alt.Axis(grid=False, tickCount=6))
-    x = x.scale(domain=[0, 1])
+        if row["high"] == ends[1]:
+            rows.append({"group": row["group"], "score": row["high"], "chance": row["q"][1]})
+    x = alt.X("score:Q", title=f"{what} for {decision}", axis=alt.Axis(grid=False, tickCount=6))
+    x = x.scale(domain=ends)
     y = alt.Y("chance:Q", title=None, scale=alt.Scale(domain=[0, 1]))
     y = y.axis(values=[0, 1], format="%", domain=False, ticks=False, gridDash=[1, 3])
     colour = alt.Color("group:N", legend=None)
@@ -224,7 +244,7 @@ def _by_score(content: dict[str, Any], theme: Theme, width: int) -> Chart:
     boundary = boundary.encode(x=alt.XDatum(content["boundary"]))
     chart = alt.layer(area, line, boundary, data=_inline(rows)).properties(width=width, height=46)
     facet = chart.facet(row=_rows("group", names), spacing=12)
-    title = f"Probability of being decided {decision}, by score; dashed: the model's own boundary"
+    title = f"Probability of being decided {decision}, by {what}; dashed: the model's own boundary"
     return themed(facet.properties(title=title), theme)
 
 

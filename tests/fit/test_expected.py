@@ -426,7 +426,7 @@ def test_a_score_of_one_cell_a_label_is_the_label_policy():
 
 
 def test_auto_takes_what_the_problem_asks_for():
-    """Score for two classes and a seen group; individual for more, or unseen; label without probabilities."""
+    """Score for two classes and a seen group; individual for more, or unseen; a decision function without probabilities."""
     X, y = make_people()
     assert fitted(X, y).policy_.kind == "score"
     assert fitted(*make_people(n_classes=3), 3).policy_.kind == "individual"
@@ -436,8 +436,8 @@ def test_auto_takes_what_the_problem_asks_for():
     assert blind.policy_.kind == "individual"
     assert "chosen because the group is not seen" in repr(blind)
     ridge = FairClassifier(RidgeClassifier(), **said).fit(features, y)
-    assert ridge.policy_.kind == "label"
-    assert "has no predict_proba" in repr(ridge)
+    assert ridge.policy_.kind == "score"
+    assert "has a decision function and no predict_proba" in repr(ridge)
     assert FairClassifier(Told()).get_params()["policy"] == "auto"
 
 

@@ -349,6 +349,15 @@ def test_criteria_are_rows_of_one_table(classes):
         "predictive_equality": (1, True),
         "precision_parity": (1, True),
         "negative_predictive_parity": (1, True),
+        "error_rate_parity": (1, True),
+        "false_negative_rate_parity": (1, True),
+        "true_negative_rate_parity": (1, True),
+        "demographic_parity": (K, False),
+        "selection_rate_parity": (K, False),
+        "accuracy_parity": (1, True),
+        "true_positive_rate_parity": (1, True),
+        "false_positive_rate_parity": (1, True),
+        "predictive_parity": (1, True),
     }
     assert set(CRITERIA) == set(expected)
     y = np.array(classes)[np.arange(4 * K) % K]

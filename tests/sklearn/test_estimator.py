@@ -48,9 +48,9 @@ class ByContent:
         )
 
 
-def checked(**settings):
+def checked(model=None, **settings):
     return FairClassifier(
-        LogisticRegression(),
+        LogisticRegression() if model is None else model,
         happiness="statistical_parity",
         sensitive_features=ByContent(),
         random_state=0,
@@ -74,6 +74,7 @@ def expected_failures(estimator):
 @parametrize_with_checks(
     [
         checked(gap=1.0),
+        checked(LinearSVC(), gap=1.0),
         checked(gap=1.0, policy="soft-label"),
         checked(gap=0.0, randomize=False),
         checked(gap=0.0, randomize=False, policy="soft-label"),

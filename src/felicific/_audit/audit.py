@@ -34,6 +34,7 @@ from felicific._people.missing import Missing, missing_first, missing_values
 from felicific._people.people import People
 from felicific._people.weights import WeightKind, level_outside, warn_repeated
 from felicific._people.worth import idle
+from felicific._policy.apply import refuse_several
 from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import Policy
 from felicific._problem.asked import check_constraints, default_gap
@@ -330,8 +331,11 @@ def _check_scores(policy: Policy | None, columns: Columns) -> None:
         return
     policy.check_group_proba(columns.group_proba)
     if columns.proba is None and (policy.needs_proba or columns.predicted is None):
-        what = "probabilities" if policy.needs_proba else "probabilities or predictions"
-        raise DataError(f"The policy decides by {what}.", "Name their columns in proba= (or predicted=).")
+        raise DataError(
+            f"The policy decides by {policy.applied_to}.", "Name their columns in proba= (or predicted=)."
+        )
+    if policy.of_values:
+        refuse_several(columns.proba)
 
 
 def _on_engine(
@@ -492,8 +496,9 @@ def _by_policy(policy: Policy, X: Table, columns: Columns, asked: _Asked) -> tup
     if asked.drops_labels(y if y is None or weight is None else y[weight > 0], problem, columns):
         columns, problem = replace(columns, y=None), asked.problem(classes, labelled=False, policy=policy)
     columns = columns.for_groups(policy.groups)
-    people = People.of(X, problem, **columns.read(X, classes, weight))
-    return policy.decided(people), problem, Scored(people.with_scores.proba)
+    people = policy.reading(People.of(X, problem, **columns.read(X, classes, weight)))
+    # Values of a decision function tell nothing of how likely labels are.
+    return policy.decided(people), problem, Scored(None if policy.of_values else people.with_scores.proba)
 
 
 # ---------------------------------------------------------------------------------------------------------

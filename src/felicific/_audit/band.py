@@ -194,19 +194,21 @@ def band(
     scored: dict[str, Any] = (
         {"predicted": array} if array.ndim == 1 and not policy.needs_proba else {"proba": array}
     )
-    people = People.of(
-        table,
-        problem,
-        group=groups_of_present(table, sensitive_features, weight, missing_group=policy.unknown),
-        y=y,
-        weight=weight,
-        weight_kind=said.weight_kind,
-        cluster=said.column(table, "cluster"),
-        group_proba=said.group_chances(table),
-        groups=line.groups,
-        attributes=policy.attributes,
-        unknown=policy.unknown,
-        **scored,
+    people = policy.reading(
+        People.of(
+            table,
+            problem,
+            group=groups_of_present(table, sensitive_features, weight, missing_group=policy.unknown),
+            y=y,
+            weight=weight,
+            weight_kind=said.weight_kind,
+            cluster=said.column(table, "cluster"),
+            group_proba=said.group_chances(table),
+            groups=line.groups,
+            attributes=policy.attributes,
+            unknown=policy.unknown,
+            **scored,
+        )
     ).with_scores
 
     def find(policy: Policy) -> EachPerson:

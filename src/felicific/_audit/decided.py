@@ -127,7 +127,12 @@ def predict_proba(model: Any, features: Table, classes: Array) -> Floats:
     if not hasattr(model, "predict_proba"):
         raise DataError(
             f"{type(getattr(model, 'estimator', model)).__name__} has no predict_proba, which this policy sees.",
-            "Use policy='label', or calibrate the model (CalibratedClassifierCV).",
+            "Calibrate the model (CalibratedClassifierCV), or use policy='label'"
+            + (
+                ", or 'score', which sees its decision function."
+                if hasattr(model, "decision_function")
+                else "."
+            ),
         )
     found = np.asarray(model.predict_proba(features))
     known = np.asarray(model.classes_)
@@ -136,3 +141,14 @@ def predict_proba(model: Any, features: Table, classes: Array) -> Floats:
     proba = np.zeros((len(found), len(classes)))
     proba[:, np.searchsorted(classes, known)] = found
     return proba
+
+
+def decision_values(model: Any, features: Table) -> Array:
+    """What a model without probabilities says instead, one number per row."""
+    found = np.asarray(model.decision_function(features))
+    if found.shape not in ((len(found),), (len(found), 1)):
+        raise DataError(
+            f"decision_function of {type(getattr(model, 'estimator', model)).__name__} has shape {found.shape}.",
+            "Use policy='label', or calibrate the model (CalibratedClassifierCV).",
+        )
+    return found.reshape(len(found))

@@ -310,6 +310,7 @@ def _sample_of_unions(
 
 def _parts_of(problem: Problem, policy: Policy | None, people: People) -> list[_Part]:
     """Sum up some people, batch by batch: what is decided, and where it is known, what is without a policy or today."""
+    people = people if policy is None else policy.reading(people)
     ways = [people.odds if policy is None else policy.odds_of(people)]
     if policy is not None or people.today is not None:
         ways.append(np.asarray(np.eye(len(problem.decisions))[people.decisions_today()]))

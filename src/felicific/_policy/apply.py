@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -62,8 +62,11 @@ class Roles:
                 "Name columns of the table in proba=, predicted=, sensitive_features=, key= and group_proba=.",
             )
         if roles.proba is None and (policy.needs_proba or predicted is None):
-            what = "probabilities" if policy.needs_proba else "probabilities or predictions"
-            raise DataError(f"The policy sees {what}.", "Name their columns in proba= (or predicted=).")
+            raise DataError(
+                f"The policy sees {policy.applied_to}.", "Name their columns in proba= (or predicted=)."
+            )
+        if policy.of_values:
+            refuse_several(roles.proba or ())
         return roles
 
     @property
@@ -88,6 +91,17 @@ class Roles:
             predicted=None if self.predicted is None else place(self.predicted),
             group=tuple(map(place, self.group)),
             key=None if self.key is None else place(self.key),
+        )
+
+
+def refuse_several(columns: Any) -> None:
+    """Refuse probabilities of every class where a policy sees the one value of a decision function."""
+    named = isinstance(columns, Mapping) or (len(columns) > 0 and isinstance(columns[0], str))
+    several = 1 if isinstance(columns, str) else len(columns) if named else (*np.shape(columns), 1)[1]
+    if several > 1:
+        raise DataError(
+            f"The policy sees the decision function, which is one number, and proba= has {several} columns.",
+            "Name the column that holds what the model's decision_function returns.",
         )
 
 

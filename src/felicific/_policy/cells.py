@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from felicific._documents import check_shape, read_numbers, refused
-from felicific._people.checks import CHUNK, check_proba, encode_labels
+from felicific._people.checks import CHUNK, encode_labels
 from felicific._people.people import People
 from felicific._policy.basis import Basis
 from felicific._policy.lottery import NEARLY, faces_lottery
@@ -27,6 +27,7 @@ from felicific._program.moments import Moments
 from felicific._program.signal_names import SIGNALS, signal_from_json, signal_to_json
 from felicific._program.signals import Signal, Spread
 from felicific._program.solution import solve_program
+from felicific._program.values import placed
 from felicific._typing import Array, Codes, Floats, Table, Truths
 
 
@@ -52,6 +53,11 @@ class CellPolicy(Policy):
     def needs_proba(self) -> bool:
         """Whether the signal is made of probabilities."""
         return self.signal.needs_proba
+
+    @property
+    def of_values(self) -> bool:
+        """Whether the signal is made of a decision function."""
+        return self.signal.of_values
 
     @property
     def kind(self) -> str:
@@ -106,11 +112,15 @@ class CellPolicy(Policy):
         coded = encode_labels(scores, self.classes, "prediction", rows) if labels else None
 
         def part_of(part: slice) -> tuple[Codes | None, Spread]:
-            proba = check_proba(scores[part], k, rows[part]) if coded is None else None
+            proba = self.signal.read(scores[part], k, rows[part]) if coded is None else None
             spread = self.signal.spread(proba, None if coded is None else coded[part])
             return None if group is None else group[part], spread
 
         return np.asarray(_look_up([self], len(scores), part_of)[0])
+
+    def reading(self, people: People) -> People:
+        """With the places of values among its cuts, where it sees a decision function."""
+        return placed(self.signal, people) if self.of_values else people
 
     def look_at(self, people: People) -> tuple[Codes | None, Spread]:
         """The group, and the signals with their weights."""
@@ -145,7 +155,7 @@ class CellPolicy(Policy):
                 own = [s for s in range(len(ranges)) if boundary is not None or ranges[s][0] == owner]
                 starts = _changes([(ranges[s][1], self.q[z, s].tolist()) for s in own])
                 rows += [(z, owner, low, high, q) for low, high, q in _between(starts)]
-        return Stretches(rows, boundary)
+        return Stretches(rows, boundary, self.signal.cuts_at())
 
     def sql_writer(self) -> Callable[..., str]:
         """One ``CASE`` expression."""

@@ -66,11 +66,13 @@ class Stretches(NamedTuple):
     """Scores that are treated alike.
 
     ``rows`` hold the position of the group, that of the model's label, from which score to which, and the probability
-    of every decision; ``boundary`` is the model's own, along one line of scores.
+    of every decision; ``boundary`` is the model's own, along one line of scores. Of a decision function, these are
+    places along its cells: ``cuts`` are the places between them, each with the value there.
     """
 
     rows: list[tuple[int, int, float, float, list[float]]]
     boundary: float | None
+    cuts: list[tuple[float, float]] = []  # noqa: RUF012  # nobody changes it
 
 
 class Wording(NamedTuple):
@@ -165,6 +167,18 @@ class Policy(ABC):
         return True
 
     @property
+    def of_values(self) -> bool:
+        """Whether it is applied to values of a decision function, not to probabilities."""
+        return False
+
+    @property
+    def applied_to(self) -> str:
+        """What has to be said of people for it to decide about them."""
+        if self.of_values:
+            return "the decision function"
+        return "probabilities" if self.needs_proba else "probabilities or predictions"
+
+    @property
     @abstractmethod
     def kind(self) -> str:
         """What ``policy=`` calls it."""
@@ -224,6 +238,10 @@ class Policy(ABC):
     @abstractmethod
     def _mixed(self, scores: Array, group: Codes | None, x: Table, group_proba: Array | None) -> Floats:
         """Probability of every decision, before any rounding."""
+
+    def reading(self, people: People) -> People:
+        """The people as it reads what the model says of them."""
+        return people
 
     @abstractmethod
     def look_at(self, people: People) -> Any:
@@ -417,7 +435,8 @@ class Policy(ABC):
         ----------
         scores : array of shape (n, K) or (n,)
             The model's probabilities, columns in the order of ``classes``; with two classes the score of the second
-            will do. Or, for a label policy, its predicted labels.
+            will do. Or, for a label policy, its predicted labels; of a model without probabilities, the values of its
+            decision function, of shape (n,).
         group : array of shape (n,)
             The groups; one that was never fitted is an error. Not needed by a policy that does not see them.
         x : table of n rows
@@ -491,6 +510,7 @@ class Policy(ABC):
             A lazy table draws the same lots as Python, whatever its engine.
         proba, predicted : column, {class: column} or list of columns; column
             Where the model's probabilities, or its own labels, are; with two classes the score of the second will do.
+            For a policy of a model without probabilities, ``proba`` is the column of its decision function.
         sensitive_features, key : column(s), column
             Where the groups are, and what identifies a person (strings or integers).
         group_proba : {group: column}

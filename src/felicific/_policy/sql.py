@@ -6,6 +6,7 @@ and both sides are exact. The lottery is the same hash, so the same person gets 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -69,7 +70,7 @@ class _Case:
         self.classes = policy.classes.tolist()
         self.k = len(self.classes)
         if self.signal.needs_proba and names.proba is None:
-            raise DataError("The policy sees probabilities.", "Name their columns in proba=.")
+            raise DataError(f"The policy sees {policy.applied_to}.", "Name their columns in proba=.")
         if names.proba is None and names.predicted is None:
             raise DataError(
                 "There are neither probabilities nor predictions.", "Name them in proba= or predicted=."
@@ -113,7 +114,19 @@ class _Case:
                 (f"{name} IS NULL", self._raise("The group is missing: ", name, remedy))
                 for name in self.names.group
             ]
-        if self._uses_proba():
+        if self.signal.of_values:
+            # Missing values are nothing, and what is no number, or infinite, is larger than any number.
+            found.append(
+                (
+                    f"NOT coalesce(abs({self.value}) <= {write_number(sys.float_info.max)}, FALSE)",
+                    self._raise(
+                        "The decision function is missing, infinite or no number: ",
+                        (self.names.proba or ("''",))[0],
+                        "Pass what decision_function returns.",
+                    ),
+                )
+            )
+        elif self._uses_proba():
             proba = self.names.proba or ()
             numbers = [f"CAST({p} AS DOUBLE)" for p in proba]
             right = [f"{p} >= 0" for p in numbers] + ([f"{numbers[0]} <= 1"] if len(proba) == 1 else [])
@@ -146,7 +159,13 @@ class _Case:
         names, groups = self.names, self.policy.groups
         used: list[tuple[tuple[str, ...], tuple[str, ...], str]] = []
         if self._uses_proba():
-            used.append((names.proba or (), ("whole", "real"), "probability"))
+            used.append(
+                (
+                    names.proba or (),
+                    ("whole", "real"),
+                    "decision function" if self.signal.of_values else "probability",
+                )
+            )
         elif names.predicted is not None:
             used.append(((names.predicted,), self._kinds(self.classes, "class"), "prediction"))
         if self.policy.see_group:
@@ -300,6 +319,11 @@ class _Case:
 
     def _total(self) -> str:
         return "(" + " + ".join(self._columns) + ")"
+
+    @property
+    def value(self) -> str:
+        """The value of a decision function."""
+        return f"CAST({(self.names.proba or ())[0]} AS DOUBLE)"
 
     @property
     def shares(self) -> list[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from felicific.exceptions import HappinessError
 
@@ -34,6 +34,17 @@ class Correct:
 
 
 @dataclass(frozen=True)
+class Mistaken:
+    """1 when the decision is not the label, which nobody hopes for."""
+
+    wanted: ClassVar[bool] = False
+
+    def __call__(self, decision: Any, y: Any) -> Any:
+        """True or False per person."""
+        return y != decision
+
+
+@dataclass(frozen=True)
 class Labelled:
     """Counts the people whose label is ``label`` (``same``), or is not."""
 
@@ -47,10 +58,11 @@ class Labelled:
 
 @dataclass(frozen=True)
 class Taken:
-    """Counts the people about whom ``choice`` is decided (``same``), or something else."""
+    """Counts the people about whom ``choice`` is decided (``same``), or something else, which nobody hopes for."""
 
     choice: Any
     same: bool = True
+    wanted: ClassVar[bool] = False
 
     def __call__(self, decision: Any) -> bool:
         """True or False for everybody."""
@@ -61,22 +73,35 @@ class Taken:
 class Criterion:
     """Which decisions are counted, among whom.
 
-    ``decided``: "each" decision, the "favourable" one, the person's own "label"; or who is "truly favourable", or
-    "truly other", whatever is decided.
+    ``decided``: "each" decision, the "favourable" one, any "other" one, the person's own "label", any but that
+    ("mistaken"); or who is "truly favourable", or "truly other", whatever is decided.
     ``among``: "everyone", the people of "each label", of the "favourable" label, of the "other" labels; or those who
     are "decided favourable", or "decided other".
     ``words``: what is measured, for a reader of a report.
+    ``also``: other names for it; whichever a user writes is the one that is shown.
     """
 
     decided: str
     among: str
     words: str
+    also: tuple[str, ...] = ()
 
 
-CRITERIA: Mapping[str, Criterion] = {
-    "statistical_parity": Criterion("each", "everyone", "the share of people who get each decision"),
+_ROWS: Mapping[str, Criterion] = {
+    "statistical_parity": Criterion(
+        "each",
+        "everyone",
+        "the share of people who get each decision",
+        also=("demographic_parity", "selection_rate_parity"),
+    ),
     "overall_accuracy": Criterion(
-        "label", "everyone", "the share of people whose decision is their true label"
+        "label",
+        "everyone",
+        "the share of people whose decision is their true label",
+        also=("accuracy_parity",),
+    ),
+    "error_rate_parity": Criterion(
+        "mistaken", "everyone", "the share of people whose decision is not their true label"
     ),
     "equalized_odds": Criterion(
         "each", "each label", "the share of people with each true label who get each decision"
@@ -85,22 +110,40 @@ CRITERIA: Mapping[str, Criterion] = {
         "favourable",
         "favourable",
         "the share who are decided favourably among those whose true label is the favourable one",
+        also=("true_positive_rate_parity",),
+    ),
+    "false_negative_rate_parity": Criterion(
+        "other",
+        "favourable",
+        "the share who are not decided favourably among those whose true label is the favourable one",
     ),
     "predictive_equality": Criterion(
         "favourable",
         "other",
         "the share who are decided favourably among those whose true label is another one",
+        also=("false_positive_rate_parity",),
+    ),
+    "true_negative_rate_parity": Criterion(
+        "other",
+        "other",
+        "the share who are not decided favourably among those whose true label is another one",
     ),
     "precision_parity": Criterion(
         "truly favourable",
         "decided favourable",
         "the share whose true label is the favourable one among those who are decided favourably",
+        also=("predictive_parity",),
     ),
     "negative_predictive_parity": Criterion(
         "truly other",
         "decided other",
         "the share whose true label is another one among those who are not decided favourably",
     ),
+}
+
+#: Every criterion by each of its names.
+CRITERIA: Mapping[str, Criterion] = {
+    name: criterion for own, criterion in _ROWS.items() for name in (own, *criterion.also)
 }
 
 
@@ -120,7 +163,9 @@ def criterion_parts(
     decided: dict[str, list[tuple[str, Callable[..., Any]]]] = {
         "each": [(f"decision={choice!r}", Decided(choice, choice == favourable)) for choice in decisions],
         "favourable": [("", Decided(favourable))],
+        "other": [("", Taken(favourable, same=False))],
         "label": [("", Correct())],
+        "mistaken": [("", Mistaken())],
         "truly favourable": [("", Labelled(favourable))],
         "truly other": [("", Labelled(favourable, same=False))],
     }

@@ -26,9 +26,10 @@ def cells_of(chance: Chance, signal: Signal, n_groups: int, n_classes: int) -> T
     held[slice(None) if chance.groups is None else list(chance.groups)] = True
     if chance.scores is None:
         return held
-    if signal.line(n_classes) is None:
+    if signal.line(n_classes) is None or signal.of_values:
+        seen = "a decision function, whose values are no scores" if signal.of_values else "no score"
         raise ConstraintError(
-            f"Explore speaks of scores ({chance.words}), and this policy sees no score.",
+            f"Explore speaks of scores ({chance.words}), and this policy sees {seen}.",
             "Leave scores= out, or use policy='score' or policy='individual'.",
         )
     low, high = chance.scores

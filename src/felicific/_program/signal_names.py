@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from felicific._capabilities import remedy
 from felicific._program.signals import Individual, Label, Score, ScoreCells, Signal, SoftLabel
+from felicific._program.values import ValueCells
 from felicific.exceptions import DataError
 
 #: What ``policy=`` may say where the policy sees a signal.
@@ -29,10 +30,18 @@ def resolve_policy(policy: Any) -> Signal | Individual:
     raise DataError(f"There is no policy {policy!r}.", f"Choose one of {', '.join(map(repr, names))}.")
 
 
-def choose_policy(n_classes: int, *, see_group: bool, scored: bool) -> tuple[Signal | Individual, str]:
-    """What ``policy="auto"`` means: what the policy sees, and why."""
+def choose_policy(
+    n_classes: int, *, see_group: bool, scored: bool, valued: bool = False
+) -> tuple[Signal | Individual, str]:
+    """What ``policy="auto"`` means: what the policy sees, and why.
+
+    ``scored`` says whether the model has probabilities, ``valued`` whether it has a decision function.
+    """
+    if not scored and valued and n_classes == 2:
+        return Score(), "the model has a decision function and no predict_proba"
     if not scored:
-        return Label(), "the model has no predict_proba"
+        more = f" and there are {n_classes} classes" if valued else ""
+        return Label(), f"the model has no predict_proba{more}"
     if not see_group:
         return Individual(), "the group is not seen"
     if n_classes > 2:
@@ -65,6 +74,8 @@ def signal_from_json(content: dict[str, Any]) -> Signal:
     """Read a signal back; whatever it does not know raises TypeError or ValueError."""
     fields = dict(content)
     kind = fields.pop("kind")
+    if kind == ValueCells.kind and "values" in fields:
+        return ValueCells(**fields)
     if kind == Score.kind and "cuts" in fields:
         return ScoreCells(**fields)
     if kind not in SIGNALS:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 
+from felicific._people.checks import check_proba
 from felicific._program.bins import (
     FINE,
     cuts_of,
@@ -22,7 +23,7 @@ from felicific._program.bins import (
 from felicific._statistics.sample_size import log_maps
 from felicific._tables.dialect import write_number
 from felicific._tables.memory import row_argmax
-from felicific._typing import Codes, Floats
+from felicific._typing import Array, Codes, Floats
 from felicific.exceptions import DataError
 
 #: A row's signal: the cell of every row, and the weight with which the row falls into it (None: one).
@@ -81,6 +82,10 @@ class SqlTerms(Protocol):
     def shares(self) -> list[str]:
         """Probabilities that sum to one, a term each."""
 
+    @property
+    def value(self) -> str:
+        """The value of a decision function."""
+
     def labelled(self, s: int) -> str:
         """Condition that the model's label is this class."""
 
@@ -99,6 +104,8 @@ class Signal(ABC):
         Whether it is made of probabilities (or else of predicted labels).
     sees_x : bool
         Whether it is more than what the model says.
+    of_values : bool
+        Whether what it is made of are values of a decision function instead.
     drawn : bool
         Whether a person's signal is drawn by lot, so that sums over people do not tell each person's odds.
     ordered : bool
@@ -110,6 +117,7 @@ class Signal(ABC):
     kind: ClassVar[str]
     needs_proba: ClassVar[bool] = True
     sees_x: ClassVar[bool] = False
+    of_values: ClassVar[bool] = False
     drawn: ClassVar[bool] = False
     ordered: ClassVar[bool] = False
     least: int = 0
@@ -121,6 +129,10 @@ class Signal(ABC):
     @abstractmethod
     def today(self, n_classes: int) -> Codes:
         """Give the decision that the model itself takes at each signal."""
+
+    def read(self, said: Array, n_classes: int, rows: Codes) -> Floats:
+        """What the model says of some people, checked: probabilities."""
+        return check_proba(said, n_classes, rows)
 
     @abstractmethod
     def spread(self, proba: Floats | None, predicted: Codes | None) -> Spread:
@@ -178,6 +190,10 @@ class Signal(ABC):
         """The model's own boundary, when all signals lie along one score."""
         return None
 
+    def cuts_at(self) -> list[tuple[float, float]]:
+        """Of a decision function, the places between its cells, and the value at each."""
+        return []
+
     # On an engine
 
     def spreads(self, n_classes: int) -> int:
@@ -232,7 +248,7 @@ class SoftLabel(_Unordered):
 
     def spread(self, proba: Floats | None, predicted: Codes | None) -> Spread:
         """Every row falls into every label, with its probability."""
-        proba = _required(proba, self.kind)
+        proba = required(proba, self.kind)
         n, k = proba.shape
         return [(np.full(n, s), proba[:, s]) for s in range(k)]
 
@@ -269,7 +285,7 @@ class Label(_Unordered):
 
     def spread(self, proba: Floats | None, predicted: Codes | None) -> Spread:
         """Every row falls into its predicted label."""
-        return [(row_argmax(_required(proba, self.kind)) if predicted is None else predicted, None)]
+        return [(row_argmax(required(proba, self.kind)) if predicted is None else predicted, None)]
 
     def describe_all(
         self, stretches: Sequence[tuple[int, int]], classes: Sequence[str], digits: int = 12
@@ -383,7 +399,7 @@ class Score(_Scored):
 
     def spread(self, proba: Floats | None, predicted: Codes | None) -> Spread:
         """Every row falls into its fine bin."""
-        return [(fine_bins(_required(proba, self.kind), self.boundary), None)]
+        return [(fine_bins(required(proba, self.kind), self.boundary), None)]
 
     def runs(self, n_classes: int) -> list[range]:
         """All bins of a predicted class in the order of its probability; with two classes, all bins."""
@@ -482,7 +498,7 @@ class ScoreCells(_Scored):
 
     def spread(self, proba: Floats | None, predicted: Codes | None) -> Spread:
         """Every row falls into its cell."""
-        proba = _required(proba, self.kind)
+        proba = required(proba, self.kind)
         every = np.arange(Score(2, boundary=self.boundary).size(proba.shape[1]))
         cells = np.searchsorted(self._starts[1:], every, side="right")
         return [(cells[fine_bins(proba, self.boundary)], None)]
@@ -582,11 +598,17 @@ def _check_boundary(boundary: Any, monotone: Any) -> None:
     number = isinstance(boundary, int | float | np.floating) and not isinstance(boundary, bool)
     if not number or not 0.0 <= boundary <= 1.0:
         raise DataError(f"The boundary of the score is {boundary!r}.", "Give a number from 0 to 1.")
+    check_monotone(monotone)
+
+
+def check_monotone(monotone: Any) -> None:
+    """Insist on yes or no."""
     if not isinstance(monotone, bool):
         raise DataError(f"Whether the score is monotone is {monotone!r}.", "Say True or False.")
 
 
-def _required(proba: Floats | None, kind: str) -> Floats:
+def required(proba: Floats | None, kind: str) -> Floats:
+    """Insist on probabilities."""
     if proba is None:
         raise DataError(
             f"The {kind} policy sees probabilities.",

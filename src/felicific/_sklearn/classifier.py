@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from felicific._audit.band import Band, band_of
 from felicific._audit.beside import fitted_notes
-from felicific._audit.decided import predict_proba
+from felicific._audit.decided import decision_values, predict_proba
 from felicific._audit.verdict import FITTED_ONLY, Verdict
 from felicific._fit.assessment import Assessment
 from felicific._fit.certificate import Certificate, a_priori, no_certificate
@@ -60,7 +60,8 @@ from felicific._problem.unions import known_groups
 from felicific._program.changes import ChangeCost, check_change_cost
 from felicific._program.moments import Moments
 from felicific._program.signal_names import choose_policy, resolve_policy
-from felicific._program.signals import Individual, Signal
+from felicific._program.signals import Individual, Score, Signal
+from felicific._program.values import cut_values, placed
 from felicific._sklearn.beliefs import believed_by, check_given, fit_group_model
 from felicific._sklearn.inputs import (
     Intake,
@@ -119,8 +120,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     policy : {"auto", "score", "individual", "label", "soft-label"}, Score(...) or Individual(...), default="auto"
         What the policy sees of a person besides the group: the cell of the score, all of x, the predicted label,
         or a label drawn from the probabilities (the paper's). "auto" takes the score for two classes and a group that
-        is seen, all of x for more classes or ``group_at_predict=False``, and the label of a model without
-        ``predict_proba``; ``policy_.kind`` and the printed object say which.
+        is seen, and all of x for more classes or ``group_at_predict=False``. Of a model without ``predict_proba`` it
+        takes cells of its decision function, cut between the fitted people; or the label where it has none, there are
+        more than two classes, or labels may be missing. ``policy_.kind`` and the printed object say which.
     loss : "error", "changes", cost matrix (label, decision), function or expression, default="error"
         What a decision costs the decision maker. "changes" counts decisions that are not today's and nothing else: with
         a frozen model and happiness that does not look at the label, ``fit`` then needs no ``y``.
@@ -399,9 +401,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             self._cv = present_splits(self.cv, present, n)
         if self.confidence is None:
             self._seen: tuple[Remembered, ...] = (Remembered.of(self._shown(rows)),)
-            self._keep(
-                self._fit_policy(problem, self._score_rows(rows, problem, kind, fit_params), kind, salt)
-            )
+            people, kind = self._score_rows(rows, problem, kind, fit_params)
+            self._keep(self._fit_policy(problem, people, kind, salt))
         else:
             self._fit_safely(problem, rows, kind, salt, fit_params)
         self.__dict__.pop("_cv", None)
@@ -411,13 +412,38 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """What the policy is to see; if it is chosen here, why is remembered."""
         self._chosen = None
         if not (isinstance(self.policy, str) and self.policy == "auto"):
-            return resolve_policy(self.policy)
+            kind = resolve_policy(self.policy)
+            if self._of_values(kind):
+                self._refuse_values()
+            return kind
         kind, self._chosen = choose_policy(
             len(self.classes_),
             see_group=bool(self.group_at_predict),
             scored=hasattr(self.estimator, "predict_proba"),
+            valued=hasattr(self.estimator, "decision_function") and self.missing_labels is None,
         )
         return kind
+
+    def _of_values(self, kind: Signal | Individual) -> bool:
+        """Whether the policy will see the decision function, because there are no probabilities."""
+        model = self.estimator
+        able = hasattr(model, "decision_function") and not hasattr(model, "predict_proba")
+        return isinstance(kind, Score) and able
+
+    def _refuse_values(self) -> None:
+        """Refuse a decision function where it cannot stand for probabilities."""
+        found = len(self.classes_)
+        why = f"there are {found} classes" if found > 2 else "labels may be missing (missing_labels=)"
+        if found > 2 or self.missing_labels is not None:
+            raise DataError(
+                f"{self._model_name} has no predict_proba, and {why}, of which its decision function does not tell "
+                "how likely each is.",
+                "Calibrate the model (CalibratedClassifierCV), or use policy='label'.",
+            )
+
+    @property
+    def _model_name(self) -> str:
+        return type(getattr(self.estimator, "estimator", self.estimator)).__name__
 
     def _warn(self, repeated: list[str]) -> None:
         """At most one warning for a fit: the worst. Everything is among the notes that the printed object shows."""
@@ -513,7 +539,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         fitting, held = rows.halves(salt)
         self._seen = (Remembered.of(self._shown(fitting), self._shown(rows)),)
         places = np.searchsorted(rows.numbers, fitting.numbers)
-        people = self._score_rows(fitting, problem, kind, parts_of(fit_params, places, len(rows.numbers)))
+        people, kind = self._score_rows(
+            fitting, problem, kind, parts_of(fit_params, places, len(rows.numbers))
+        )
         sure = check_confidence(self.confidence)
         aimed = problem.cautious(partial(held.margin, sure), 1.0 - HELD_OUT)
         self._keep(self._fit_policy(aimed, people, kind, salt))
@@ -545,8 +573,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
     def _score_rows(
         self, rows: Rows, problem: Problem, kind: Signal | Individual, fit_params: dict[str, Any]
-    ) -> People:
-        """Fit what is to be fitted, and ask the model about the rows."""
+    ) -> tuple[People, Signal | Individual]:
+        """Fit what is to be fitted, and ask the model about the rows; of a decision function, cut into cells."""
         frozen, cv = isinstance(self.estimator, FrozenEstimator), getattr(self, "_cv", self.cv)
         routed = {} if frozen else self._routed(rows.weight, fit_params)
         features = self._intake.features(rows.x, self.estimator if frozen else None)
@@ -555,8 +583,11 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             codes = encode(y[labelled], self.classes_.tolist())
             y = self.classes_[np.zeros(len(y), dtype=np.intp)]
             y[labelled] = self.classes_[codes]
+        of_values, ask = self._of_values(kind), None
+        if kind.needs_proba:
+            ask = decision_values if of_values else partial(predict_proba, classes=self.classes_)
         self.estimator_, proba, predicted = fit_model(
-            self.estimator, features, y, self.classes_, cv, self.n_jobs, routed, kind.needs_proba, labelled
+            self.estimator, features, y, self.classes_, cv, self.n_jobs, routed, ask, labelled
         )
         chances = None
         if kind.sees_x and not problem.see_group:
@@ -580,10 +611,13 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             **rows.known,
             **self._intake.folds(rows.x, FOLDS if self._looks_for_cost(kind) else 0),
         )
+        if of_values and isinstance(kind, Score):
+            kind = cut_values(kind, people)
+            people = placed(kind, people)
         if people.missing is None:
-            return people
+            return people, kind
         self._label_beliefs = LabelBeliefs.of(people)
-        return self._label_beliefs.of_people(people)
+        return self._label_beliefs.of_people(people), kind
 
     def _label_odds(self, rows: Rows, features: Table, labelled: Truths, cv: Any) -> Floats:
         """Everybody's chance of having a label, by models that were not fitted on them."""
@@ -1085,9 +1119,14 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         features = intake.features(X, self.estimator_, self._columns)
         if not policy.needs_proba:
             return policy.odds(np.asarray(self.estimator_.predict(features)), group, X), X
-        scores = predict_proba(self.estimator_, features, self.classes_)
         chances = self._chances(X, policy.groups) if policy.infers_group else None
-        return policy.odds(scores, group, X, chances), X
+        return policy.odds(self._scores(features), group, X, chances), X
+
+    def _scores(self, features: Table) -> Floats:
+        """What the policy sees of what the model says: its probabilities, or the decision function of one without."""
+        if self.policy_.of_values:
+            return decision_values(self.estimator_, features)
+        return predict_proba(self.estimator_, features, self.classes_)
 
     def _labels_of(
         self, X: Table, group: Array, proba: Floats | None = None
@@ -1143,9 +1182,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         missing, whole = known.get("missing"), X
         X = intake.check(self, X, reset=False)
         features = intake.features(X, self.estimator_, self._columns)
-        proba = None
-        if policy.needs_proba:
-            proba = predict_proba(self.estimator_, features, self.classes_)
+        proba = self._scores(features) if policy.needs_proba else None
         chances = None if missing is None else self._labels_of(whole, group, proba)
         if chances is not None and known.get("label_odds") is None:
             known = known | {"label_odds": chances[1]}
@@ -1160,6 +1197,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             unknown=self.missing_group,
             **known | {"attributes": policy.attributes},
         )
+        people = policy.reading(people)
         if people.missing is None or missing is None:
             return people
         if chances is None:  # the fit met none

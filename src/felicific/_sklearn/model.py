@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import check_cv
 from sklearn.utils.parallel import Parallel, delayed
 
-from felicific._audit.decided import predict_proba
 from felicific._tables.memory import as_vector, take_rows
 from felicific._typing import Array, Codes, Floats, Table, Truths
 from felicific.exceptions import DataError
@@ -34,10 +34,10 @@ def cross_fit(
     cv: Any,
     n_jobs: int | None,
     params: dict[str, Any],
-    needs_proba: bool,
+    ask: Callable[[Any, Table], Floats] | None,
     labelled: Truths | None = None,
 ) -> tuple[Floats | None, Array]:
-    """Probabilities and decisions for every row, from a model that was not fitted on it.
+    """What it is asked for (nothing for None) and decisions for every row, from a model that was not fitted on it.
 
     Models are fitted on the rows that are ``labelled``; None for all.
     """
@@ -47,14 +47,14 @@ def cross_fit(
         train = train if labelled is None else train[labelled[train]]
         model = clone(estimator).fit(take_rows(X, train), y[train], **parts_of(params, train, n))
         rows = take_rows(X, test)
-        return (predict_proba(model, rows, classes) if needs_proba else None), np.asarray(model.predict(rows))
+        return (None if ask is None else ask(model, rows)), np.asarray(model.predict(rows))
 
     # Every fold has its share of those without a label.
     folds = splits(cv, X, y if labelled is None else np.where(labelled, np.searchsorted(classes, y), -1))
     tested = np.concatenate([test for _, test in folds])
     scored = Parallel(n_jobs=n_jobs)(delayed(part)(train, test) for train, test in folds)
     order = np.argsort(tested)
-    proba = np.concatenate([part[0] for part in scored])[order] if needs_proba else None
+    proba = np.concatenate([part[0] for part in scored])[order] if ask is not None else None
     return proba, np.concatenate([part[1] for part in scored])[order]
 
 
@@ -78,18 +78,18 @@ def fit_model(
     cv: Any,
     n_jobs: int | None,
     params: dict[str, Any],
-    needs_proba: bool,
+    ask: Callable[[Any, Table], Floats] | None,
     labelled: Truths | None = None,
 ) -> tuple[Any, Floats | None, Array]:
-    """The fitted model, and its probabilities and decisions for every row, cross-fitted unless it came fitted.
+    """The fitted model, and what it is asked for and decisions for every row, cross-fitted unless it came fitted.
 
     It is fitted on the rows that are ``labelled``; None for all.
     """
     if isinstance(estimator, FrozenEstimator):
-        proba = predict_proba(estimator, features, classes) if needs_proba else None
+        proba = None if ask is None else ask(estimator, features)
         return estimator, proba, np.asarray(estimator.predict(features))
     assert y is not None, "a model is fitted to labels"
-    proba, predicted = cross_fit(estimator, features, y, classes, cv, n_jobs, params, needs_proba, labelled)
+    proba, predicted = cross_fit(estimator, features, y, classes, cv, n_jobs, params, ask, labelled)
     if labelled is not None:
         rows = np.flatnonzero(labelled)
         features, params = take_rows(features, rows), parts_of(params, rows, len(y))

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from felicific._policy.apply import refuse_several
 from felicific._problem.criteria import CRITERIA
 from felicific._problem.explore import Explore
 from felicific._problem.expressions import Expression, is_name
@@ -283,11 +284,24 @@ def read_group_proba(
 
 
 def read_proba(
-    source: Source, texts: Sequence[str] | None, classes: Sequence[Any], favourable: Any
+    source: Source,
+    texts: Sequence[str] | None,
+    classes: Sequence[Any],
+    favourable: Any,
+    *,
+    of_values: bool = False,
 ) -> tuple[Source, dict[Any, str] | None]:
-    """Which column holds the probability of which class; a single column is that of the favourable one."""
+    """Which column holds the probability of which class; a single column is that of the favourable one.
+
+    Of a policy ``of_values`` it holds the decision function, which is that of the last class.
+    """
     if not texts:
         return source, None
+    if of_values:
+        refuse_several(texts)
+        source.check(proba=texts)
+        source.check_number(texts[0], "proba")
+        return source, {classes[-1]: texts[0]}
     if len(texts) == 1 and (texts[0] in source.columns or "=" not in texts[0]):
         source.check(proba=texts)
         source.check_number(texts[0], "proba")

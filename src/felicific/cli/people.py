@@ -105,7 +105,9 @@ class People:
         known = _known_classes(roles, rule, source)
         best = None if roles.favourable is None else read_class(roles.favourable, known, "favourable")
         believed = read_group_proba(source, roles.group_proba, _known_groups(roles, rule, source))
-        source, proba = read_proba(source, roles.proba, known, best)
+        source, proba = read_proba(
+            source, roles.proba, known, best, of_values=rule is not None and rule.of_values
+        )
         if looked_at is not None:
             source.check(happiness=looked_at)
         if looked_at is not None and not every_column:
@@ -190,7 +192,9 @@ class People:
     def check_scores(self) -> None:
         """Insist on what the policy, or the model, looks at."""
         if self.policy is not None and self.policy.needs_proba and self.proba is None:
-            raise DataError("This policy looks at probabilities.", "Name their column(s) with --proba.")
+            raise DataError(
+                f"This policy looks at {self.policy.applied_to}.", "Name their column(s) with --proba."
+            )
         self.check_signal()
 
     def check_signal(self) -> None:

@@ -38,7 +38,7 @@ from felicific.report.data import (
     who_has_labels,
     word,
 )
-from felicific.report.scored import Scored
+from felicific.report.scored import TICKS, Scored, values_at
 from felicific.report.stops import HARMLESS, TODAY, Place, find_places
 from felicific.report.told import Told
 
@@ -206,6 +206,7 @@ class Choice:
                 *(one.chance.words for one in policy.explore),
             ],
             "boundary": None if seen is None else seen.boundary,
+            "values": None if seen is None or not seen.cuts else values_at(seen.cuts, TICKS),
             "blindness": self.told.blindness,
         }
 

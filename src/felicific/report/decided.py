@@ -6,6 +6,7 @@ from typing import Any
 
 from felicific._audit.names import listed
 from felicific._audit.quantity import count, percent
+from felicific._problem.happiness import written
 from felicific.report.charts import bars_path, bars_paths, stairs_paths
 from felicific.report.effects import by_today
 from felicific.report.slider import Moving
@@ -38,6 +39,8 @@ def decided(content: Content, names: Names, moving: Moving) -> dict[str, Any]:
         "scored": names.decisions[-1],  # whose probability the line of scores is
         "lanes": _lanes(content, names, moving) if scored else [],
         "boundary": _boundary(content) if scored else None,
+        "what": _what(content),
+        "ticks": _ticks(content),
         "height": HIGH if len(names.groups) <= MANY else LOW,
         "tables": [] if scored else _tables(content, names, moving),
         "person": person,
@@ -48,6 +51,23 @@ def decided(content: Content, names: Names, moving: Moving) -> dict[str, Any]:
 def _order(content: Content, names: Names) -> list[int]:
     """Groups as they stand above, from the highest mean to the lowest."""
     return by_today(content, names.shown[0]) if names.shown else list(range(len(names.groups)))
+
+
+def _what(content: Content) -> str:
+    """What the line is made of."""
+    return "score" if content["policy"].get("values") is None else "decision function"
+
+
+def _ticks(content: Content) -> list[tuple[str, str, str]]:
+    """What stands below the lanes: where, at which of its ends, and the number."""
+    found = content["policy"].get("values")
+    if found is not None:
+        return [(f"{100 * place:.4g}%", "middle", written(value, 3)) for place, value in found]
+    ends = {0.0: "start", 1.0: "end"}
+    return [
+        (f"{100 * place:g}%", ends.get(place, "middle"), f"{place:g}")
+        for place in (0.0, 0.25, 0.5, 0.75, 1.0)
+    ]
 
 
 def _boundary(content: Content) -> str | None:
@@ -113,7 +133,9 @@ def _persons(content: Content, names: Names) -> list[str]:
         if place["today"]:
             texts.append("Nobody is decided otherwise than today.")
         elif one is None:
-            texts.append("At this position there is no score at which many are decided otherwise.")
+            texts.append(
+                f"At this position there is no {_what(content)} at which many are decided otherwise."
+            )
         else:
             each = [
                 f"{names.components[j].said} changes by {written[i]}"
@@ -127,14 +149,30 @@ def _persons(content: Content, names: Names) -> list[str]:
 
 def _person(content: Content, names: Names, found: Content) -> str:
     """What is decided about a person, and about one of the same score in another group."""
-    group, score = names.groups[found["group"]].said, f"{found['low']:.2f} and {found['high']:.2f}"
-    text = f"Somebody in group {group} with a score between {score}: "
+    group = names.groups[found["group"]].said
+    text = f"Somebody in group {group} with a {_between(content, found['low'], found['high'])}: "
     text += f"today {names.decisions[found['today']].said}, then {_then(content, names, found)}."
     other = found["other"]
     if other is None:
         return text
     there = names.groups[other["group"]].said
-    return f"{text} The same score in group {there}: then {_then(content, names, other)}."
+    return f"{text} The same {_what(content)} in group {there}: then {_then(content, names, other)}."
+
+
+def _between(content: Content, low: float | None, high: float | None) -> str:
+    """A score, or a value of the decision function, between two."""
+    what = _what(content)
+    if what == "score":
+        return f"score between {low:.2f} and {high:.2f}"
+    if low is None or high is None:
+        return (
+            what
+            if low is high
+            else f"{what} of at most {high:.4g}"
+            if low is None
+            else f"{what} above {low:.4g}"
+        )
+    return f"{what} above {low:.4g} and at most {high:.4g}"
 
 
 def _then(content: Content, names: Names, found: Content) -> str:

@@ -16,6 +16,9 @@ from felicific._typing import Codes, Floats
 #: Bins of the histogram, cells in which a person is looked for, and the fewest people such a cell may have.
 BINS, CELLS, FEWEST = 60, 100, 10
 
+#: Places along the cells of a decision function at which the page says its value.
+TICKS = (0.25, 0.5, 0.75)
+
 #: From this chance on a decision is as good as certain.
 CERTAIN = 0.9995
 
@@ -30,11 +33,14 @@ class Scored:
     best : int
         Position of the favourable decision.
     scores : array of shape (n,)
+    cuts : list of (float, float)
+        Of a decision function, see :class:`felicific._policy.policy.Stretches`.
     """
 
     tried: Tryout
     best: int
     scores: Floats
+    cuts: list[tuple[float, float]]
 
     @classmethod
     def of(cls, tried: Tryout, policy: Policy) -> Scored | None:
@@ -42,7 +48,7 @@ class Scored:
         seen, proba = policy.stretches(), tried.people.scores()
         if seen is None or seen.boundary is None or proba is None:
             return None
-        return cls(tried, policy.best, np.asarray(proba[:, -1]))
+        return cls(tried, policy.best, np.asarray(proba[:, -1]), seen.cuts)
 
     def people(self) -> list[list[float]]:
         """How many people of every group there are in each bin."""
@@ -100,13 +106,25 @@ class Scored:
         other = max(others, key=lambda g: abs(mean[g, cell] - mean[z, cell]), default=None)
         return {
             "group": int(z),
-            "low": float(cell / CELLS),
-            "high": float((cell + 1) / CELLS),
+            **self._between(float(cell / CELLS), float((cell + 1) / CELLS)),
             "people": float(count[z, cell]),
             "today": today,
             **self._then(mean[z, cell]),
             "other": None if other is None else {"group": other, **self._then(mean[other, cell])},
             "changes": [float(number) for number in weight @ change[rows] / weight.sum()],
+        }
+
+    def _between(self, low: float, high: float) -> dict[str, float | None]:
+        """From which score to which; of a decision function, between which values all people of these places are."""
+        if not self.cuts:
+            return {"low": low, "high": high}
+        inner = [place for place, _ in self.cuts]
+        middles = (np.array([0.0, *inner]) + np.array([*inner, 1.0])) / 2
+        cells = np.flatnonzero((middles >= low) & (middles < high))
+        below, above = int(cells[0]) - 1, int(cells[-1])
+        return {
+            "low": self.cuts[below][1] if below >= 0 else None,
+            "high": self.cuts[above][1] if above < len(self.cuts) else None,
         }
 
     def _then(self, chance: float) -> dict[str, Any]:
@@ -143,3 +161,9 @@ class Scored:
         held = share * self._weights if weighted else share
         counts = np.bincount(people.codes * CELLS + self._cell, held, minlength=groups * CELLS)
         return np.asarray(counts.reshape(groups, CELLS), dtype=np.float64)
+
+
+def values_at(cuts: list[tuple[float, float]], places: tuple[float, ...]) -> list[tuple[float, float]]:
+    """The cuts of a decision function that are nearest to some places, each once."""
+    nearest = [min(cuts, key=lambda cut: abs(cut[0] - place)) for place in places]
+    return list(dict.fromkeys(nearest))

@@ -83,7 +83,10 @@ def _lead(content: Content, names: Names) -> list[list[Any]]:
         ".",
     ]
     policy = content["policy"]
-    sees = KINDS[policy["kind"]] + (" and the group" if policy["see_group"] else ", not the group")
+    valued = policy.get("values") is not None
+    sees = ("the model's decision function" if valued else KINDS[policy["kind"]]) + (
+        " and the group" if policy["see_group"] else ", not the group"
+    )
     sees += f", because {policy['chosen']}" if policy["chosen"] else ""
     found = [first, happiness, [f"The policy sees {sees}."], *_asked(content, names)]
     if not policy["randomize"]:

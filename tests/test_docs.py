@@ -36,7 +36,7 @@ PAGES = (
     "from-fairlearn",
     "from-aif360",
 )
-#: Libraries that a page speaks of and felicific does not depend on: the check installs them, other places skip the page.
+#: Libraries that a page speaks of and felicific does not depend on: where they are not installed, it is skipped.
 PEERS = {"from-fairlearn": "fairlearn", "from-aif360": "aif360"}
 SALT = "ac0a7f8c2faac49775a616b7c0cc21d8"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

@@ -32,12 +32,12 @@ from sklearn.svm import LinearSVC
 class Peer:
     """How a library is used.
 
-    ``names`` are those of criteria that a repair can be asked for. ``fit(model, X, y, group, weight)`` returns the
-    fitted object, ``decide(fitted, X, group)`` its decisions. ``scored`` fits around a model without probabilities
-    where the plain fit does not, with the user's help. ``counted(decided, group, count)`` gives the share of every
-    group that is selected, with limits if it has them, from one row for each group and decision. ``trusted`` are types that
-    its makers say skops may trust, and ``registered`` is how it goes to MLflow and back, by scikit-learn's flavour
-    unless it has one of its own.
+    ``names`` are those of criteria that a repair can be asked for. ``fit(model, X, y, group, weight)`` returns
+    the fitted object, ``decide(fitted, X, group)`` its decisions. ``scored`` fits around a model without
+    probabilities where the plain fit does not, with the user's help. ``counted(decided, group, count)`` gives
+    the share of every group that is selected, with limits if it has them, from a row for each group and
+    decision. ``trusted`` are types that its makers say skops may trust, and ``registered`` is how it goes to
+    MLflow and back, by scikit-learn's flavour unless it has one of its own.
     """
 
     names: tuple[str, ...]

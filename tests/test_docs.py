@@ -19,6 +19,7 @@ from unittest import mock
 
 import pytest
 
+from felicific._problem.criteria import CRITERIA
 from felicific.cli import run
 
 ROOT = Path(__file__).parent.parent
@@ -145,6 +146,17 @@ def test_no_page_about_deploying_seeds_the_lottery(name):
             re.M | re.S,
         )
         assert not [fit for fit in fits if "random_state" in fit or "--seed" in fit]
+
+
+@pytest.mark.parametrize("name", ["glossary", "from-fairlearn", "from-aif360"])
+def test_criteria_that_pages_name_are_names(name):
+    """Whoever comes with another library's word finds none here that is not taken."""
+    page = (ROOT / "docs" / f"{name}.md").read_text("utf-8")
+    named = set(
+        re.findall(r'`(?:happiness=)?"([a-z_]+_(?:parity|odds|opportunity|equality|accuracy))"', page)
+    )
+    assert len(named) > 2
+    assert named <= set(CRITERIA)
 
 
 def test_the_test_of_pages_sees_a_wrong_page():

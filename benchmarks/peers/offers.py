@@ -260,7 +260,7 @@ def people(n: int = 4_000) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarr
 def refusal(error: BaseException) -> str:
     """An error in one line."""
     lines = re.sub(" at 0x[0-9a-f]+", "", str(error)).strip().splitlines()
-    return f"no: {type(error).__name__}: {lines[0] if lines else ''}"[:110]
+    return f"no: `{type(error).__name__}: {lines[0][:90] if lines else ''}`"
 
 
 def tried(what: Callable[[], str]) -> str:
@@ -348,7 +348,7 @@ def by_mlflow(fitted: Any, peer: Peer, X, group) -> str:
     ways = {
         "": lambda: {},
         ", with the types that skops has to trust": lambda: {"skops_trusted_types": unknown_types(fitted)},
-        ", by pickle only": lambda: {"serialization_format": "cloudpickle"},
+        ", by cloudpickle only": lambda: {"serialization_format": "cloudpickle"},
     }
     told = "no"
     for words, options in ways.items():

@@ -19,6 +19,7 @@ from unittest import mock
 
 import pytest
 
+from felicific._problem.criteria import CRITERIA
 from felicific.cli import run
 
 ROOT = Path(__file__).parent.parent
@@ -34,7 +35,11 @@ PAGES = (
     "howto-sites",
     "policies",
     pytest.param("howto-spark", marks=pytest.mark.cluster),
+    "from-fairlearn",
+    "from-aif360",
 )
+#: Libraries that a page speaks of and felicific does not depend on: where they are not installed, it is skipped.
+PEERS = {"from-fairlearn": "fairlearn", "from-aif360": "aif360"}
 SALT = "ac0a7f8c2faac49775a616b7c0cc21d8"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
@@ -101,12 +106,15 @@ def start_spark(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning:pyspark", "ignore::ResourceWarning")  # of PySpark's own
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:(fairlearn|aif360)")  # of theirs, about pandas
 @pytest.mark.parametrize("name", PAGES)
 def test_the_page_does_what_it_says(name, tmp_path, monkeypatch):
     """Pasted block by block, a page runs, and prints what it shows."""
     monkeypatch.chdir(tmp_path)
     if "spark" in name:
         start_spark(monkeypatch)
+    if name in PEERS:
+        pytest.importorskip(PEERS[name])
     shown = 0
     names = {"__name__": "page"}
     for language, code, output in steps((ROOT / "docs" / f"{name}.md").read_text("utf-8")):
@@ -139,6 +147,17 @@ def test_no_page_about_deploying_seeds_the_lottery(name):
             re.M | re.S,
         )
         assert not [fit for fit in fits if "random_state" in fit or "--seed" in fit]
+
+
+@pytest.mark.parametrize("name", ["glossary", "from-fairlearn", "from-aif360"])
+def test_criteria_that_pages_name_are_names(name):
+    """Whoever comes with another library's word finds none here that is not taken."""
+    page = (ROOT / "docs" / f"{name}.md").read_text("utf-8")
+    named = set(
+        re.findall(r'`(?:happiness=)?"([a-z_]+_(?:parity|odds|opportunity|equality|accuracy))"', page)
+    )
+    assert len(named) > 2
+    assert named <= set(CRITERIA)
 
 
 def test_the_test_of_pages_sees_a_wrong_page():

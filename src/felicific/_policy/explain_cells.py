@@ -55,6 +55,7 @@ def grounds_of_cells(policy: CellPolicy, person: Person, without: Mapping[str, F
             without=lacking,
         )
     cell = shares[0][0]
+    table = policy.rounded(policy.q[z])
     held = policy.mass[:, cell].sum() if person.group is None else policy.mass[z, cell]
     score = float(proba[0, 1] if k == 2 else proba[0, likely])
     path = _path(policy, cell)
@@ -62,12 +63,12 @@ def grounds_of_cells(policy: CellPolicy, person: Person, without: Mapping[str, F
         likely=likely,
         label=likely,
         score=score,
-        cuts=list(_around(policy.rounded(policy.q[z]), path, cell)),
-        own_cuts=_cuts_along(policy.rounded(policy.q[z]), path),
+        cuts=list(_around(table, path, cell)),
+        own_cuts=_cuts_along(table, path),
         words=[*_score_words(policy, person, score, likely), *([] if held > 0 else [_NOBODY])],
         unconstrained=None
         if free is None
-        else Counterfactual(mixed(free), _cuts_along(policy.rounded(free[z]), path)),
+        else Counterfactual(mixed(free), _moved_from(table, policy.rounded(free[z]), path)),
         without=lacking,
     )
 
@@ -98,6 +99,13 @@ def _around(table: Floats, path: list[tuple[int, float]], cell: int) -> Iterator
 def _cuts_along(table: Floats, path: list[tuple[int, float]]) -> tuple[float, ...]:
     """All scores at which probabilities change."""
     return tuple(low for (before, _), (after, low) in pairwise(path) if _apart(table, before, after))
+
+
+def _moved_from(table: Floats, free: Floats, path: list[tuple[int, float]]) -> tuple[float, ...]:
+    """The cuts of another table, if the lowest and the highest scores are treated alike by both; else none moved."""
+    ends = (path[0][0], path[-1][0])
+    moved = all((np.abs(table[s] - free[s]) <= ALIKE).all() for s in ends)
+    return _cuts_along(free, path) if moved else ()
 
 
 def _apart(table: Floats, one: int, other: int) -> bool:

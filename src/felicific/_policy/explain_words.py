@@ -121,9 +121,10 @@ class Words:
         lot = self.found.lot
         if lot is None:
             return []
-        ranges = [
-            f"{decision!r} from {low:.6g} to below {high:.6g}" for decision, (low, high) in lot.limits.items()
-        ]
+        ranges = []
+        for decision, (low, high) in lot.limits.items():
+            sides = [f"from {low:.6g} on"] if high >= 1.0 else [f"from {low:.6g} to below {high:.6g}"]
+            ranges.append(f"{sides[0] if low > 0.0 else f'below {high:.6g}'} it means {decision!r}")
         whose = f"of the key {lot.key!r}" if keyed else "of this row's content, as no key was given,"
         told = [f"The lot {whose} is {lot.number:.6f}, the same every time: {', '.join(ranges)}."]
         if self.policy.salt.startswith(SEEDED):
@@ -212,7 +213,8 @@ class Words:
             )
         if moves and len(pays) != 1:
             told.append(f"Together the requirements move {moves}.")
-        return told + [self._price(one) for one in pays or priced if one.price]
+        costs = [one for one in pays or priced if one.price]
+        return told + [self._price(one, alone=len(costs) == 1 == len(pays)) for one in costs]
 
     def _unmoved(self, by: str, pays: list[Paid], free: Counterfactual) -> list[str]:
         """What is said where the policy without requirements does the same to this person."""
@@ -246,15 +248,13 @@ class Words:
         was, is_ = (" and ".join(f"{cut:.6g}" for cut in cuts) for cuts in (before, after))
         return f"the cut{several}{whose} from {was} to {is_}"
 
-    def _price(self, one: Paid) -> str:
+    def _price(self, one: Paid, *, alone: bool) -> str:
         name, known = required(self.policy)[one.words]
         units = {self.policy.components[j].unit for j in known} if name in self.policy.basis.asked else set()
         unit = next(iter(units), "") or "unit"
         included = ", what changes cost included" if self.policy.change_cost else ""
-        return (
-            f"The price of {one.words}: {one.price:.4g} of loss per person for each {unit} by which it is tightened"
-            f"{included}."
-        )
+        which = "Its price" if alone else f"The price of the requirement {one.words}"
+        return f"{which} is {one.price:.4g} of loss per person for each {unit} by which it is tightened{included}."
 
     def _not_compared(self) -> list[str]:
         """Requirements that do not count the person's group."""

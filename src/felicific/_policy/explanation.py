@@ -13,8 +13,8 @@ NOT_LEGAL_REASONS = (
     "These are not the legal reasons for a refusal, and no notice to the person: they say how a score became this "
     "decision, not why the model gave that score. An adverse action notice (in the US, the Equal Credit Opportunity "
     "Act and Regulation B) states the specific principal reasons, and that a score was too low is not one. "
-    "Explanations under the GDPR (Articles 15 and 22) or the EU AI Act (Article 86) need the part that the model played "
-    "as well. For those, get the model's own reasons for this score from whoever built it, and ask a lawyer."
+    "Explanations under the GDPR (Articles 15 and 22) or the EU AI Act (Article 86) need the part that the model "
+    "played as well. For those, get the model's own reasons for this score from whoever built it, and ask a lawyer."
 )
 
 

@@ -57,7 +57,7 @@ def one_key(key: Any) -> list[str]:
 
 
 class Counterfactual(NamedTuple):
-    """What a policy would do without a requirement: the odds, and where its cuts would be, if it has any."""
+    """What a policy would do without requirements: the odds, and the cuts that those move, if that is all they do."""
 
     odds: Floats
     cuts: tuple[float, ...] = ()

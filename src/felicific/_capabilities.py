@@ -76,7 +76,7 @@ CAPABILITIES: tuple[Capability, ...] = (
         "explain",
         "why, for one person: `explain`",
         "memory files shell",
-        engine=No("DataError", "Collect the person's row first, and pass its values."),
+        engine=_COLLECT,
     ),
     _row("odds", "the odds beside every decision, `odds=True`", "memory engine files shell"),
     _row("fractions", "an `among` that looks at the decision, such as `precision_parity`", _EVERYWHERE),

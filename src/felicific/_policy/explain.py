@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def explain_person(
     policy: Policy,
     person: Person,
-    keys: Sequence[str] | None,
+    key: str | Callable[[], str] | None,
     *,
     today: Any = None,
     named: bool = True,
@@ -31,20 +31,21 @@ def explain_person(
 ) -> Explanation:
     """Why a policy decides about a person as it does.
 
-    ``keys`` is the text that the lottery hashes, if somebody said who the person is, and whether it was ``named`` or is
-    the row's content; ``without`` the tables of policies that lack one requirement, by its name in prices.
+    ``key`` is the text that the lottery hashes, or finds it once it is needed; it was ``named``, or is the row's
+    content; ``without`` the tables of policies that lack one requirement, by its name in prices.
     """
     odds = odds_of_all(policy, person)
     own = odds[0 if person.group is None else person.group]
     grounds = policy.grounds(person, without or {})
     decisions = policy.classes.tolist()
     drawn = bool(faces_lottery(own[None, :])[0])
-    number = float(uniforms(policy.salt, keys)[0]) if drawn and keys is not None else None
+    text = (key() if callable(key) else key) if drawn else None
+    number = None if text is None else float(uniforms(policy.salt, [text])[0])
     now = grounds.likely if today is None else _position(today, decisions)
     taken = _taken(own, number)
     lot = None
-    if number is not None and keys is not None:
-        lot = Lot(number, _limits(own, decisions), keys[0] if named else None)
+    if number is not None:
+        lot = Lot(number, _limits(own, decisions), text if named else None)
     others = {} if person.group is None else dict(zip(policy.groups, odds, strict=True))
     nearest = sorted(grounds.cuts, key=lambda cut: abs(cut[1] - float(grounds.score or 0.0)))
     found = Explanation(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from felicific._capabilities import remedy
+from felicific._people.checks import PROBABILITY_TOLERANCE
 from felicific._policy.explanation import Weighed
 from felicific._policy.lottery import NEARLY, check_keys, keys_as_text
 from felicific._tables.engine import find_engine
@@ -40,20 +41,23 @@ def one_of(value: Any, what: str, n_classes: int = 0) -> Array:
         return as_objects([value])
     if find_engine(value) is not None:
         raise DataError(
-            "The table is not in memory, and an explanation is of one person.", remedy("explain", "engine")
+            "The table is not in memory, and an explanation is of one person.",
+            f"Pass this person's values; {remedy('explain', 'engine')}.",
         )
     if np.ndim(value) == 0:
         return as_objects([value])
     array = value.to_numpy() if hasattr(value, "to_numpy") else np.asarray(value)
-    if n_classes and array.shape == (n_classes,) and array.dtype.kind in "biuf" and array.sum() > 0.5:
-        array = array[None, :]
+    if n_classes and array.shape == (n_classes,) and array.dtype.kind in "biuf":
+        # Of two numbers, those that do not sum to one are the scores of two people.
+        one = n_classes > 2 or abs(float(array.sum()) - 1.0) <= PROBABILITY_TOLERANCE
+        array = array[None, :] if one else array
     refuse_several(len(array), what)
     return array
 
 
-def one_key(key: Any) -> list[str]:
+def one_key(key: Any) -> str:
     """The text that the lottery hashes for one person."""
-    return keys_as_text(check_keys(one_of(key, "keys")))
+    return keys_as_text(check_keys(one_of(key, "keys")))[0]
 
 
 class Counterfactual(NamedTuple):

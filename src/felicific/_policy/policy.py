@@ -611,7 +611,7 @@ class Policy(ABC):
         elif group_proba is not None:
             group_proba = np.atleast_2d(np.asarray(group_proba))
         array, codes, chances = self._arrays(known, named, group_proba)
-        row = None if x is None or not self.sees_x else one_row(x, remedy("explain", "engine"))
+        row = None if x is None or not self.sees_x else one_row(x)
         return Person(array, None if codes is None else int(codes[0]), row, chances)
 
     @abstractmethod

@@ -25,7 +25,6 @@ from felicific._audit.band import Band, band_of
 from felicific._audit.beside import fitted_notes
 from felicific._audit.decided import predict_proba
 from felicific._audit.verdict import FITTED_ONLY, Verdict
-from felicific._capabilities import remedy
 from felicific._fit.assessment import Assessment
 from felicific._fit.certificate import Certificate, a_priori, no_certificate
 from felicific._fit.fit import fit_policy
@@ -1121,28 +1120,35 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """
         check_is_fitted(self, "policy_")
         policy = self.policy_
-        X = one_row(row, remedy("explain", "engine"))
+        X = one_row(row)
+        columns = column_names(X) if is_frame(X) else []
         # A person's own group or key is one value; predict is given one for every row.
-        if sensitive_features is not None and not named_columns(X, sensitive_features):
-            given = sensitive_features
-            sensitive_features = given if callable(given) else one_of(given, "groups")
+        given = sensitive_features
+        if given is not None and not callable(given) and not (isinstance(given, str) and given in columns):
+            several = np.ndim(given) > 0 and named_columns(X, given) is not None
+            sensitive_features = given if several else one_of(given, "groups")
         scores, group, x, chances = self._sight(X, sensitive_features)
-        column = key if isinstance(key, str) and is_frame(X) and key in column_names(X) else self.key
-        named = key is not None or self.key is not None
-        if not named:
-            texts = content_keys(content_of(x, self._columns), np.zeros(1, dtype=np.intp))
-        elif key is None or column == key:
-            texts = one_key(unwidened(row, take_column(X if is_frame(X) else x, column, "key")))
-        else:
-            texts = one_key(key)
+        column = key if isinstance(key, str) and key in columns else self.key if key is None else None
+        if column is not None:
+            key = unwidened(row, take_column(X if is_frame(X) else x, column, "key"))
+        named, known = key is not None, None if key is None else one_key(key)
+
+        def text() -> str:
+            return content_keys(content_of(x, self._columns), np.zeros(1, dtype=np.intp))[0]
+
         if today is None:
             today, features = self._today, self._intake.features(x, self.estimator_, self._columns)
-            held = isinstance(today, str) and is_frame(X) and today in column_names(X)
+            held = isinstance(today, str) and today in columns
             now = take_column(X, today, "today") if held else np.asarray(self.estimator_.predict(features))
             today = now.tolist()[0]
         person = policy._person(scores, group, x, chances)
         return explain_person(
-            policy, person, texts, today=today, named=named, without=self._fitted.without_each
+            policy,
+            person,
+            text if known is None else known,
+            today=today,
+            named=named,
+            without=self._fitted.without_each,
         )
 
     @property

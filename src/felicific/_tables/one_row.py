@@ -7,29 +7,25 @@ from typing import Any
 
 import numpy as np
 
-from felicific._tables.engine import find_engine
 from felicific._tables.memory import as_objects, count_rows, is_frame, is_mapping, table_maker
 from felicific._typing import Array, Table
 from felicific.exceptions import DataError
 
 
-def one_row(row: Any, remedy: str) -> Table:
+def one_row(row: Any) -> Table:
     """A table of one row: of one already, of a row of pandas, of a dict of values, or of an array of features.
 
     A table keeps its types. Of a row by itself every value has the type that it has there: pandas makes floats of whole
-    numbers that stand beside others. ``remedy`` is what to do about a table that is not in memory.
+    numbers that stand beside others.
     """
     if is_mapping(row) or isinstance(row, Mapping):
         if all(np.ndim(value) == 0 or isinstance(value, str) for value in row.values()):
             return _framed({name: as_objects([value]) for name, value in row.items()})
     elif getattr(row, "ndim", None) == 1 and hasattr(row, "index") and hasattr(row, "to_frame"):
         return row.to_frame().T.infer_objects()
-    elif not is_frame(row):
-        if find_engine(row) is not None:
-            raise DataError("The table is not in memory, and an explanation is of one person.", remedy)
-        if not hasattr(row, "tocsr"):  # a sparse matrix has rows already
-            row = np.asarray(row)
-            row = row[None, :] if row.ndim == 1 else row
+    elif not is_frame(row) and not hasattr(row, "tocsr"):  # a sparse matrix has rows already
+        row = np.asarray(row)
+        row = row[None, :] if row.ndim == 1 else row
     refuse_several(count_rows(row) if getattr(row, "ndim", 2) else 0)
     return row
 

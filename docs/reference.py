@@ -23,6 +23,11 @@ PAGE = Path(__file__).with_name("reference.md")
 RESULTS = {
     "_program.moments.Outcome": "`policy.outcome`, `moments.today`, `frontier.today`",
     "_policy.basis.Basis": "`policy.basis`",
+    "_policy.explanation.Explanation": "`fair.explain(row)`, `policy.explain(scores, group)`",
+    "_policy.explanation.Cut": "`explanation.cuts`",
+    "_policy.explanation.Lot": "`explanation.lot`",
+    "_policy.explanation.Weighed": "`explanation.weighed`, of an individual policy",
+    "_policy.explanation.Paid": "`explanation.requirements`",
     "_policy.individual.Search": "`policy.search`, of an individual policy",
     "_audit.verdict.Verdict": "`fair.verdict_`, `fair.report(X, y).verdict`, `audit(...).verdict`",
     "_audit.flags.Flag": "`verdict.flags`",

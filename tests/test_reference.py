@@ -153,6 +153,7 @@ REFUSED = {
     ("individual missing labels", "sites"): lambda: moments(
         people(), policy="individual", **ROLES, missing_labels="explained"
     ),
+    ("explain", "engine"): lambda: fitted().explain(lazy()),
     ("recalibrate", "engine"): lambda: fitted().recalibrate(lazy()),
     ("individual frontier", "engine"): lambda: frontier(lazy(), policy="individual", **ROLES),
     ("individual frontier", "sites"): lambda: frontier(moments(people(), **ROLES), policy="individual"),
@@ -191,6 +192,8 @@ HAD = {
     ("individual", "engine"): lambda: solve(lazy(), **ROLES | INDIVIDUAL),
     ("individual", "files"): lambda: read_back(solve(people(), **ROLES | INDIVIDUAL)),
     ("individual", "shell"): lambda: shell("fit", *FIT, "--gap", "2", "--policy", "individual"),
+    ("explain", "memory"): lambda: fitted().explain(people()[:1], key="p0"),
+    ("explain", "files"): lambda: read_back(solve(people(), **ROLES)).explain(0.5, "f"),
     ("sql", "files"): lambda: read_back(solve(people(), **ROLES)).to_sql(
         proba="score", sensitive_features="sex", key="id"
     ),

@@ -72,6 +72,12 @@ CAPABILITIES: tuple[Capability, ...] = (
         "memory engine files shell report",
         notes={"sites": "of the last class unless it is named"},
     ),
+    _row(
+        "explain",
+        "why, for one person: `explain`",
+        "memory files shell",
+        engine=_COLLECT,
+    ),
     _row("odds", "the odds beside every decision, `odds=True`", "memory engine files shell"),
     _row("fractions", "an `among` that looks at the decision, such as `precision_parity`", _EVERYWHERE),
     _row(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self, cast
@@ -16,13 +17,16 @@ from felicific._policy.fit_individual import ground_of
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import LOSES
 from felicific._problem.problem import Problem
+from felicific._problem.rows import rows_of
 from felicific._program.changes import ChangeCost
 from felicific._program.evidence import Evidence
 from felicific._program.generation import mixed_outcome
 from felicific._program.moments import Moments
 from felicific._program.reweighted import reweighted
 from felicific._program.signals import Signal
+from felicific._program.solution import solve_program
 from felicific._program.summing import sum_people, sum_whole
+from felicific._typing import Floats
 from felicific.exceptions import DataError
 
 
@@ -131,6 +135,23 @@ class FittedCells(Fitted):
             change_cost=self.policy.change_cost,
             favourable=self.problem.favourable,
         )
+
+    @cached_property
+    def without_each(self) -> dict[str, Floats]:
+        """Solved again without each, where several cost something; not where a safe fit aims at more than is asked."""
+        asked, prices, moments = self.problem.requirements, self.policy.prices, self.moments
+        names = [[row.name for row in rows_of([one], moments)] for one in asked]
+        paid = [any(prices.get(name, math.inf) > 0 for name in some) for some in names]
+        if self.said or sum(paid) < 2:
+            return {}
+        found: dict[str, Floats] = {}
+        for left_out, own in enumerate(names):
+            if paid[left_out]:
+                others = [one for i, one in enumerate(asked) if i != left_out]
+                cost, see_group = self.policy.change_cost, self.problem.see_group
+                solution = solve_program(moments, others, see_group=see_group, change_cost=cost)
+                found |= dict.fromkeys(own, solution.q)
+        return found
 
     @property
     def losers_unknown(self) -> str:

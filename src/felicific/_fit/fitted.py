@@ -93,6 +93,11 @@ class Fitted(ABC):
         """What it costs that fewer people lose; empty where nobody loses, or that is not known."""
         return []
 
+    @property
+    def without_each(self) -> dict[str, Floats]:
+        """Tables of policies that lack one requirement each, by its name in prices; empty where that is not known."""
+        return {}
+
     @cached_property
     @abstractmethod
     def frontier(self) -> Frontier:

@@ -538,6 +538,7 @@ def cell_frontier(
         changed_by(joined)  # is known, or that is said now
 
     def first(point: Point, asked: tuple[Asked, ...]) -> CellPolicy:
+        free = solve_program(joined, (), **sight)
         return CellPolicy(
             classes=joined.classes,
             groups=joined.groups,
@@ -550,6 +551,7 @@ def cell_frontier(
             signal=joined.signal,
             q=point.q,
             mass=joined.mass,
+            unconstrained=free.q,
             attributes=joined.attributes,
             unknown=joined.unknown,
             favourable=favourable,
@@ -562,7 +564,7 @@ def cell_frontier(
                 joined.today,
                 out_of_fold=out_of_fold,
                 requirements=asked,
-                unconstrained=solve_program(joined, (), **sight).outcome,
+                unconstrained=free.outcome,
                 change_cost=change_cost,
                 least_loss=None if joined.least_loss is None else joined.least_of(point.q),
                 fitted_on=fitted_on,

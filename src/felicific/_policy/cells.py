@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -10,10 +10,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from felicific._documents import check_shape, read_numbers, refused
+from felicific._documents import check_shape, read_numbers, read_whole, refused
 from felicific._people.checks import CHUNK, encode_labels
 from felicific._people.people import People
 from felicific._policy.basis import Basis
+from felicific._policy.explain_cells import grounds_of_cells
+from felicific._policy.grounds import Grounds, Person
 from felicific._policy.lottery import NEARLY, faces_lottery
 from felicific._policy.policy import Policy, Stretches, Wording
 from felicific._policy.sql import case_expression
@@ -43,11 +45,15 @@ class CellPolicy(Policy):
         Probability of each decision.
     mass : array of shape (groups, signals)
         Weight of the fitted people in each cell.
+    unconstrained : array of shape (groups, signals, K), or None
+        The table of the best policy of which nothing is required, at the same cost of changes; None in files that do
+        not hold it.
     """
 
     signal: Signal
     q: Floats
     mass: Floats
+    unconstrained: Floats | None = None
 
     @property
     def needs_proba(self) -> bool:
@@ -252,8 +258,15 @@ class CellPolicy(Policy):
         few = f"neighbours with fewer than {self.signal.least} people are treated alike"
         return [f"Of {size} cells of the score, {each} are told apart: {few}."]
 
+    def grounds(self, person: Person, without: Mapping[str, Floats]) -> Grounds:
+        """The signal, and the cuts around it."""
+        return grounds_of_cells(self, person, without)
+
     def _content(self) -> dict[str, Any]:
-        return {"policy": signal_to_json(self.signal), "q": self.q.tolist(), "mass": self.mass.tolist()}
+        found = {"policy": signal_to_json(self.signal), "q": self.q.tolist(), "mass": self.mass.tolist()}
+        if self.unconstrained is not None:  # files that do not hold it keep their checksum
+            found["unconstrained"] = [write_runs(table) for table in self.unconstrained]
+        return found
 
     @classmethod
     def _parsed(cls, content: dict[str, Any], common: dict[str, Any], **functions: Any) -> Policy:
@@ -261,10 +274,12 @@ class CellPolicy(Policy):
             signal = signal_from_json(content["policy"])
         except ValueError as error:
             raise refused(str(error)) from error
+        free, q = content.get("unconstrained"), read_numbers(content["q"], "q")
         return cls(
             signal=signal,
-            q=read_numbers(content["q"], "q"),
+            q=q,
             mass=read_numbers(content["mass"], "mass"),
+            unconstrained=None if free is None else np.stack([read_runs(runs, q.shape[1:]) for runs in free]),
             **common,
         )
 
@@ -272,10 +287,11 @@ class CellPolicy(Policy):
         super()._validate()
         g, k = len(self.groups), len(self.classes)
         s = self.signal.size(k)
-        check_shape("q", self.q, (g, s, k))
         check_shape("mass", self.mass, (g, s))
-        if not (self.q >= 0).all() or not (np.abs(self.q.sum(axis=2) - 1.0) <= 1e-9).all():
-            raise refused("some probabilities of q are negative or do not sum to one")
+        for table in (self.q, *([] if self.unconstrained is None else [self.unconstrained])):
+            check_shape("q", table, (g, s, k))
+            if not (table >= 0).all() or not (np.abs(table.sum(axis=2) - 1.0) <= 1e-9).all():
+                raise refused("some probabilities of q are negative or do not sum to one")
         if (self.mass < 0).any():
             raise refused("some mass is negative")
         self.signal.check(k)
@@ -319,6 +335,7 @@ def solve_cells(
         signal=joined.signal,
         q=solution.q,
         mass=joined.mass,
+        unconstrained=free.q,
         components=joined.components,
         outcome=solution.outcome,
         prices=solution.prices,
@@ -391,3 +408,20 @@ def _between(starts: list[tuple[float, list[float]]]) -> list[tuple[float, float
     """Start, end and value of every step up to 1."""
     ends = [start for start, _ in starts[1:]] + [1.0]
     return [(start, end, value) for (start, value), end in zip(starts, ends, strict=True)]
+
+
+def write_runs(table: Floats) -> list[list[Any]]:
+    """A group's table by the signals at which its probabilities change: without requirements, few."""
+    changes = np.flatnonzero((table[1:] != table[:-1]).any(axis=1)) + 1
+    return [[s, table[s].tolist()] for s in (0, *changes.tolist())]
+
+
+def read_runs(content: Any, shape: tuple[int, ...]) -> Floats:
+    """Read what :func:`write_runs` wrote, for a table of this shape."""
+    if not isinstance(content, list) or not content:
+        raise refused("a table of what would be decided without requirements is empty")
+    starts = read_whole([start for start, _ in content], "unconstrained").tolist()
+    rows = read_numbers([row for _, row in content], "unconstrained")
+    if starts[0] != 0 or any(b <= a for a, b in pairwise([*starts, shape[0]])):
+        raise refused("a table of what would be decided without requirements is out of order")
+    return np.repeat(rows, np.diff([*starts, shape[0]]), axis=0)

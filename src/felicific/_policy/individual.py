@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Self
 
@@ -14,6 +14,8 @@ from felicific._people.columns import Columns
 from felicific._people.people import People, joint_of
 from felicific._people.plan import columns_seen
 from felicific._policy.calibration import Calibration
+from felicific._policy.explain_individual import grounds_of_individual
+from felicific._policy.grounds import Grounds, Person
 from felicific._policy.ledger import expected_ledger
 from felicific._policy.lottery import NEARLY, faces_lottery
 from felicific._policy.policy import Policy, Wording
@@ -201,6 +203,10 @@ class IndividualPolicy(Policy):
                 mixed *= 1.0 - floors.sum(axis=1, keepdims=True)
                 mixed += floors
         return odds
+
+    def grounds(self, person: Person, without: Mapping[str, Floats]) -> Grounds:
+        """What every decision is expected to cost, and what happiness takes off."""
+        return grounds_of_individual(self, person)
 
     @classmethod
     def rules_along(

@@ -46,6 +46,9 @@ from felicific._policy.basis import (
     write_outcome,
 )
 from felicific._policy.expected import expected_gaps, expected_reached, outlook, too_few
+from felicific._policy.explain import explain_person
+from felicific._policy.explanation import Explanation
+from felicific._policy.grounds import Grounds, Person, one_key, one_of
 from felicific._policy.lottery import SEEDED, check_keys, draw, keys_as_text, make_salt
 from felicific._problem.change import EVERY_GROUP_LOSES, FEW_LEFT, cost_of_changes, three_points
 from felicific._problem.explore import Explored
@@ -58,6 +61,7 @@ from felicific._program.moments import Outcome
 from felicific._tables.engine import Engine, dialect_of, find_engine
 from felicific._tables.groups import UNDECIDED, encode_groups, without_null
 from felicific._tables.memory import as_vector
+from felicific._tables.one_row import one_row
 from felicific._typing import Array, Codes, Floats, ProbaColumns, Table, Truths
 from felicific.exceptions import ConstraintError, DataError, GroupError, LotteryWarning, PolicyFileError
 
@@ -444,6 +448,11 @@ class Policy(ABC):
         group_proba : {group: array of shape (n,)}, or array of shape (n, groups)
             How likely each person is of each group; only an individual policy that does not see the group looks at it.
         """
+        array, codes, group_proba = self._arrays(scores, group, group_proba)
+        return self.rounded(self._mixed(array, codes, x, group_proba))
+
+    def _arrays(self, scores: Any, group: Any, group_proba: Any) -> tuple[Array, Codes | None, Any]:
+        """Scores, positions of groups and their probabilities, as arrays that go together."""
         if find_engine(scores) is not None:
             raise DataError(
                 "The scores are in a table that is not in memory.",
@@ -464,7 +473,7 @@ class Policy(ABC):
         self.check_group_proba(group_proba)
         if isinstance(group_proba, Mapping):
             group_proba = np.column_stack(ordered_groups(group_proba, self.groups))
-        return self.rounded(self._mixed(array, codes, x, group_proba))
+        return array, codes, group_proba
 
     def name_of_unknown(self, given: str | None) -> str | None:
         """What people are called whose group is missing; if it sees the group, ``given`` has to be that name."""
@@ -556,6 +565,78 @@ class Policy(ABC):
             raise DataError(f"There are {len(keys)} keys for {len(odds)} people.", "Pass one key per person.")
         codes = draw(odds, lambda rows: keys_as_text(keys[rows]), self.salt)
         return np.asarray(self.classes[codes])
+
+    def explain(
+        self,
+        scores: Any,
+        group: Any = None,
+        key: Any = None,
+        x: Any = None,
+        group_proba: Any = None,
+        *,
+        today: Any = None,
+    ) -> Explanation:
+        """Why it decides about one person as it does, in sentences and as data.
+
+        These are not the legal reasons for a refusal, which the explanation says too: they tell how a score became a
+        decision, not why the model gave that score.
+
+        Parameters
+        ----------
+        scores : number, label, or array of shape (K,) or (1, K)
+            What the model says of the person: its probabilities, or with two classes the score of the second; for a
+            label policy its label.
+        group : group
+            The person's; not needed by a policy that does not see it.
+        key : str or int, optional
+            Identifies the person. Without it a lot is not drawn, and the decision is None where one decides.
+        x : row of a table, dict of values, or table of one row
+            The person; only an individual policy looks at it.
+        group_proba : dict of group to number, or array of shape (groups,)
+            How likely the person is of each group; only an individual policy that does not see the group looks at it.
+        today : decision, optional
+            What the existing system decides about the person; by default what the model decides by itself.
+
+        Returns
+        -------
+        Explanation
+            Print it; ``.decision``, ``.odds``, ``.cuts``, ``.distance``, ``.lot``, ``.otherwise`` (groups that would be
+            decided otherwise), ``.unconstrained``, ``.requirements``, and ``.to_dict()`` for all of it.
+
+        Examples
+        --------
+        >>> from felicific import solve
+        >>> people = {
+        ...     "sex": ["f", "f", "f", "f", "m", "m", "m", "m"],
+        ...     "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
+        ...     "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
+        ... }
+        >>> policy = solve(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision",
+        ...                gap=0.0, random_state=0)
+        >>> why = policy.explain(0.6, "m", key="anna")
+        >>> why.decision, why.today, why.otherwise
+        (0, 1, {'f': {0: 0.0, 1: 1.0}})
+        >>> why.sentences[1]
+        'Today, by the model alone: 1, which the policy changes.'
+        """
+        person = self._person(scores, group, x, group_proba)
+        return explain_person(self, person, None if key is None else one_key(key), today=today)
+
+    def _person(self, scores: Any, group: Any, x: Any, group_proba: Any) -> Person:
+        """One person, as arrays and a table of one row."""
+        known = one_of(scores, "scores", len(self.classes) if self.needs_proba else 0)
+        named = None if group is None else one_of(group, "groups")
+        if isinstance(group_proba, Mapping):
+            group_proba = {name: one_of(chance, "chances") for name, chance in group_proba.items()}
+        elif group_proba is not None:
+            group_proba = np.atleast_2d(np.asarray(group_proba))
+        array, codes, chances = self._arrays(known, named, group_proba)
+        row = None if x is None or not self.sees_x else one_row(x)
+        return Person(array, None if codes is None else int(codes[0]), row, chances)
+
+    @abstractmethod
+    def grounds(self, person: Person, without: Mapping[str, Floats]) -> Grounds:
+        """What it knows of why it decides about a person; ``without`` are tables that lack one requirement each."""
 
     def to_sql(
         self,

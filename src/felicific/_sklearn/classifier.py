@@ -43,6 +43,9 @@ from felicific._people.people import People
 from felicific._people.remembered import KEYS, Remembered, Shown
 from felicific._people.weights import WeightKind, level_outside, repeated, warn_repeated
 from felicific._policy.expected import gaps_in_words, outlook
+from felicific._policy.explain import explain_person
+from felicific._policy.explanation import Explanation
+from felicific._policy.grounds import one_key, one_of
 from felicific._policy.lottery import ODDS_REPEAT, content_keys, draw, keys_as_text, make_salt, warn_keyless
 from felicific._policy.policy import Policy
 from felicific._policy.solve import Kind, check_inference
@@ -86,8 +89,10 @@ from felicific._tables.memory import (
     is_frame,
     is_mapping,
     null_rows,
+    take_column,
     take_rows,
 )
+from felicific._tables.one_row import one_row, unwidened
 from felicific._typing import Array, Codes, Floats, GapLike, LossLike, RandomState, Table, Truths
 from felicific.exceptions import ClusterWarning, ConstraintError, DataError, LotteryWarning, PolicyWarning
 
@@ -1103,6 +1108,83 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
         return np.asarray(self.classes_[draw(odds, texts, self.policy_.salt)])
 
+    def explain(
+        self, row: Any, *, sensitive_features: Any = None, key: Any = None, today: Any = None
+    ) -> Explanation:
+        """Why one person is decided about so: what the existing system decides, what the policy decides, and by what.
+
+        It never differs from :meth:`predict`. These are not the legal reasons for a refusal, which the explanation says
+        too: they tell how the model's score became a decision, not why the model gave that score.
+
+        Parameters
+        ----------
+        row : table of one row, row of a dataframe, dict of values, or array of shape (features,)
+            The person. ``X.iloc[[17]]`` keeps the types of the columns, of which ``X.iloc[17]`` and a dict may know
+            less than the model needs: categories, for instance.
+        sensitive_features : group, column name(s) or callable, optional
+            The person's group, when neither the constructor nor ``fit`` named its column.
+        key : str or int, or column of the row, optional
+            Identifies the person; by default the ``key`` of the constructor. Without either the row's content does.
+        today : decision, optional
+            What the existing system decides about the person; by default what stands in the column that was named so
+            at the fit, if the row has it, else what the model predicts.
+
+        Returns
+        -------
+        Explanation
+            As of :meth:`felicific.Policy.explain`: print it, or read its ``to_dict()``.
+
+        Examples
+        --------
+        >>> from sklearn.frozen import FrozenEstimator
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> from felicific import FairClassifier
+        >>> from felicific.datasets import synthetic_loans
+        >>> X, y = synthetic_loans(900).X, synthetic_loans(900).y
+        >>> features = X[["yearly_salary", "loan_requested"]]
+        >>> model = DecisionTreeClassifier(max_depth=4, random_state=0).fit(features[:300], y[:300])
+        >>> fair = FairClassifier(FrozenEstimator(model), happiness="decision * loan_requested", gap=1_000,
+        ...                       sensitive_features="sex", random_state=0)
+        >>> fair = fair.fit(X[300:600], y[300:600])
+        >>> why = fair.explain(X[600:601], key="anna")
+        >>> why.decision == fair.predict(X[600:601], key=["anna"])[0]
+        np.True_
+        >>> print(why.sentences[1])
+        Today: 0, the same.
+        """
+        check_is_fitted(self, "policy_")
+        policy = self.policy_
+        X = one_row(row)
+        columns = column_names(X) if is_frame(X) else []
+        # A person's own group or key is one value; predict is given one for every row.
+        given = sensitive_features
+        if given is not None and not callable(given) and not (isinstance(given, str) and given in columns):
+            several = np.ndim(given) > 0 and named_columns(X, given) is not None
+            sensitive_features = given if several else one_of(given, "groups")
+        scores, group, x, chances = self._sight(X, sensitive_features)
+        column = key if isinstance(key, str) and key in columns else self.key if key is None else None
+        if column is not None:
+            key = unwidened(row, take_column(X if is_frame(X) else x, column, "key"))
+        named, known = key is not None, None if key is None else one_key(key)
+
+        def text() -> str:
+            return content_keys(content_of(x, self._columns), np.zeros(1, dtype=np.intp))[0]
+
+        if today is None:
+            today, features = self._today, self._intake.features(x, self.estimator_, self._columns)
+            held = isinstance(today, str) and today in columns
+            now = take_column(X, today, "today") if held else np.asarray(self.estimator_.predict(features))
+            today = now.tolist()[0]
+        person = policy._person(scores, group, x, chances)
+        return explain_person(
+            policy,
+            person,
+            text if known is None else known,
+            today=today,
+            named=named,
+            without=self._fitted.without_each,
+        )
+
     @property
     def _columns(self) -> Sequence[str] | None:
         """Columns of the fit, where they had names."""
@@ -1111,6 +1193,11 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     def _odds(self, X: Table, sensitive_features: Any) -> tuple[Floats, Table]:
         """Probability of every decision, and the table as it was checked."""
         check_is_fitted(self, "policy_")
+        scores, group, X, chances = self._sight(X, sensitive_features)
+        return self.policy_.odds(scores, group, X, chances), X
+
+    def _sight(self, X: Table, sensitive_features: Any) -> tuple[Array, Array | None, Table, Floats | None]:
+        """What the policy sees of people: scores, groups, the table as it was checked, and how likely each group is."""
         intake, policy, whole = self._intake, self.policy_, X
         X = intake.check(self, X, reset=False)
         group = None
@@ -1118,9 +1205,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             group = intake.groups(whole if is_frame(whole) else X, sensitive_features)
         features = intake.features(X, self.estimator_, self._columns)
         if not policy.needs_proba:
-            return policy.odds(np.asarray(self.estimator_.predict(features)), group, X), X
+            return np.asarray(self.estimator_.predict(features)), group, X, None
         chances = self._chances(X, policy.groups) if policy.infers_group else None
-        return policy.odds(self._scores(features), group, X, chances), X
+        return self._scores(features), group, X, chances
 
     def _scores(self, features: Table) -> Floats:
         """What the policy sees of what the model says: its probabilities, or the decision function of one without."""

@@ -16,6 +16,7 @@ from felicific.cli.apply import apply
 from felicific.cli.audit import audit
 from felicific.cli.commands import register
 from felicific.cli.demo import demo
+from felicific.cli.explain import explain
 from felicific.cli.fit import fit
 from felicific.cli.frontier import frontier
 from felicific.cli.report import report
@@ -41,7 +42,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for command in (demo, audit, frontier, fit, apply, report, alternatives, sample_size, reproduce):
+for command in (demo, audit, frontier, fit, apply, explain, report, alternatives, sample_size, reproduce):
     register(app, command)
 
 
@@ -80,7 +81,7 @@ def run(arguments: list[str]) -> int:
     except BaseException as error:
         if debug and not isinstance(error, KeyboardInterrupt | SystemExit):
             raise
-        code, message = explain(error)
+        code, message = ending(error)
         if message:
             # A name out of a file may hold what a terminal would obey.
             safe = "".join(letter if letter.isprintable() or letter == "\n" else " " for letter in message)
@@ -88,7 +89,7 @@ def run(arguments: list[str]) -> int:
         return code
 
 
-def explain(error: BaseException) -> tuple[int, str]:
+def ending(error: BaseException) -> tuple[int, str]:
     """Exit code and message of whatever ended a command."""
     from felicific.exceptions import CertificateError, FelicificError, InfeasibleError, SignedError
 

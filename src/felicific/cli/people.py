@@ -226,6 +226,12 @@ class People:
     def chances(self, rows: Table) -> Array:
         """Probability of every decision that the policy takes about some rows."""
         assert self.policy is not None, "only a policy has chances"
+        scores, group, believed = self.sight(rows)
+        return self.policy.odds(scores, group, rows, believed)
+
+    def sight(self, rows: Table) -> tuple[Array, Array | None, Array | None]:
+        """What the policy sees of some rows besides x: scores or labels, groups, and how likely each group is."""
+        assert self.policy is not None, "only a policy sees"
         if self.policy.see_group and not self.group:
             raise DataError("This policy looks at the group.", "Name its column(s) with --group.")
         group = None
@@ -238,7 +244,7 @@ class People:
         believed = None
         if self.group_proba is not None:
             believed = stacked(rows, ordered_groups(self.group_proba, self.policy.groups))
-        return self.policy.odds(self.scores(rows), group, rows, believed)
+        return self.scores(rows), group, believed
 
     def decisions(self, rows: Table) -> Array:
         """What is decided about some rows without a policy: in the file, or by the larger probability."""

@@ -1,4 +1,4 @@
-"""The list of types that skops has to be told: with it every kind of fitted classifier can be read, and nothing more."""
+"""The list of types that skops has to be told: with it every kind of fitted classifier can be read."""
 
 import inspect
 from functools import cache
@@ -52,7 +52,10 @@ SETTINGS = {
         )
         for policy in ("score", "individual")
     },
-    "named happiness": {**CASH, "happiness": Happiness("decision * loan", name="c", unit="$", bounds=(0, 50))},
+    "named happiness": {
+        **CASH,
+        "happiness": Happiness("decision * loan", name="c", unit="$", bounds=(0, 50)),
+    },
     "loss of changes": {**CASH, "loss": "changes"},
     "loss by a matrix": {**CASH, "loss": np.array([[0.0, 1.0], [2.0, 0.0]])},
     "loss by an expression": {**CASH, "policy": "individual", "loss": "decision * (1 - y)"},

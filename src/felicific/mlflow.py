@@ -98,18 +98,24 @@ def save_model(
 
     Examples
     --------
-    >>> import tempfile
-    >>> import pandas as pd
-    >>> import felicific.mlflow
-    >>> from felicific import solve
-    >>> people = pd.DataFrame({"id": range(8), "sex": list("ffffmmmm"), "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
-    ...                        "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9]})
-    >>> policy = solve(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision", gap=0.0)
-    >>> with tempfile.TemporaryDirectory() as room:
-    ...     felicific.mlflow.save_model(policy, f"{room}/model", proba="score", sensitive_features="sex", key="id")
-    ...     again = felicific.mlflow.load(f"{room}/model")
-    >>> again.sha256 == policy.sha256
-    True
+    .. code-block:: python
+
+        import felicific.mlflow
+        import mlflow
+        import pandas as pd
+        from felicific import solve
+
+        people = pd.DataFrame({
+            "id": range(8),
+            "sex": list("ffffmmmm"),
+            "score": [0.1, 0.3, 0.6, 0.7, 0.2, 0.6, 0.8, 0.9],
+            "repaid": [0, 0, 1, 1, 0, 1, 1, 1],
+        })
+        roles = {"proba": "score", "sensitive_features": "sex"}
+        policy = solve(people, y="repaid", happiness="decision", gap=0.0, **roles)
+        felicific.mlflow.save_model(policy, "model", key="id", **roles)
+        decisions = mlflow.pyfunc.load_model("model").predict(people)
+        assert felicific.mlflow.load("model").sha256 == policy.sha256
     """
     mlflow = _mlflow()
     if os.path.lexists(path):
@@ -135,8 +141,9 @@ def log_model(
 ) -> Any:
     """Log an MLflow model to the tracking server that MLflow is set to, with what it is in tags.
 
-    The tags say felicific's version, the policy's kind and SHA-256, the gaps that were asked for and those on the people
-    it was fitted on, the certificate and the verdict. None of them, and no parameter, holds the salt; the model's own files do.
+    The tags say felicific's version, the policy's kind and SHA-256, the gaps that were asked for and those of the
+    fitted people, the certificate and the verdict. The salt is in none of them, and in no parameter; it is in the
+    model's own files.
 
     Parameters
     ----------
@@ -444,11 +451,14 @@ def _read(folder: Path, trusted: Sequence[str]) -> tuple[FairClassifier | Policy
     try:
         content = read_document((folder / SETTINGS).read_text("utf-8"), FORM)
         columns, files = _Columns(**content["columns"]), dict(content["files"])
-        parts = {name: (folder / name).read_bytes() for name in files}
     except (PolicyFileError, KeyError, TypeError, ValueError, OSError) as error:
-        reason = error.problem if isinstance(error, PolicyFileError) else repr(error)
-        raise _damaged(folder, f"{SETTINGS} or a file that it names cannot be read ({reason})") from error
+        raise _damaged(folder, f"{SETTINGS} cannot be read") from error
+    parts = {}
     for name, digest in files.items():
+        try:
+            parts[name] = (folder / name).read_bytes()
+        except OSError as error:
+            raise _damaged(folder, f"{name} cannot be read") from error
         if hashlib.sha256(parts[name]).hexdigest() != digest:
             raise _damaged(folder, f"{name} is not as it was written")
     if CLASSIFIER not in parts:

@@ -1,0 +1,52 @@
+"""Which types a fitted classifier is made of, for skops: a file that is read with this list runs no code of its own.
+
+skops keeps an estimator in a file and refuses, when it is read, every type that nobody said is trusted. Pickle and
+joblib ask nobody.
+"""
+
+from __future__ import annotations
+
+#: Where the types live that felicific puts into a fitted classifier, and what they are called.
+_TYPES = {
+    "felicific._audit.flags": ["Flag"],
+    "felicific._audit.verdict": ["Verdict"],
+    "felicific._fit.cells": ["FittedCells"],
+    "felicific._fit.certificate": ["Certificate"],
+    "felicific._fit.individual": ["FittedIndividual"],
+    "felicific._people.labels": ["LabelBeliefs"],
+    "felicific._people.remembered": ["Remembered"],
+    "felicific._policy.basis": ["Basis"],
+    "felicific._policy.calibration": ["Calibration"],
+    "felicific._policy.cells": ["CellPolicy"],
+    "felicific._policy.individual": ["IndividualPolicy", "Search"],
+    "felicific._problem.criteria": ["Correct", "Decided", "Labelled", "Taken"],
+    "felicific._problem.explore": ["Explore", "Explored"],
+    "felicific._problem.expressions": ["Expression"],
+    "felicific._problem.happiness": ["Component", "Counted", "Happiness", "Loses"],
+    "felicific._problem.losers": ["Losers"],
+    "felicific._problem.loss": ["Loss"],
+    "felicific._problem.missing_labels": ["MissingLabels"],
+    "felicific._problem.problem": ["Problem"],
+    "felicific._problem.requirements": ["Budget", "Floor", "Gap", "Ratio"],
+    "felicific._problem.rows": ["Asked", "Chance"],
+    "felicific._program.crowd": ["Mixture"],
+    "felicific._program.evidence": ["Evidence"],
+    "felicific._program.known_labels": ["KnownLabels"],
+    "felicific._program.moments": ["Moments", "Outcome"],
+    "felicific._program.signals": ["Individual", "Label", "Score", "ScoreCells", "SoftLabel"],
+    "felicific._program.unlabelled": ["Standing", "Unlabelled"],
+    "felicific._sklearn.beliefs": ["Coding", "GroupModel"],
+    "felicific._sklearn.classifier": ["FairClassifier"],
+    "felicific._sklearn.label_odds": ["LabelModel"],
+    "felicific._statistics.labels": ["LabelCurve"],
+    "felicific._tables.seen": ["SeenRows"],
+    # The model of the group that a policy without the group fits is scikit-learn's gradient boosting.
+    "sklearn.ensemble._hist_gradient_boosting.predictor": ["TreePredictor"],
+}
+
+TRUSTED: tuple[str, ...] = tuple(f"{home}.{name}" for home, names in _TYPES.items() for name in names)
+"""Types of a fitted :class:`felicific.FairClassifier`, for ``skops.io.load(file, trusted=...)``.
+
+The wrapped model's types are not among them, nor are functions of your own: look at what
+``skops.io.get_untrusted_types(file=...)`` says beside these, and add what you know.
+"""

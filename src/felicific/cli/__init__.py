@@ -14,7 +14,7 @@ import typer
 from felicific.cli.alternatives import alternatives
 from felicific.cli.apply import apply
 from felicific.cli.audit import audit
-from felicific.cli.commands import register
+from felicific.cli.commands import Commands, register
 from felicific.cli.demo import demo
 from felicific.cli.fit import fit
 from felicific.cli.frontier import frontier
@@ -23,11 +23,11 @@ from felicific.cli.reproduce import reproduce
 from felicific.cli.sample_size import sample_size
 from felicific.cli.words import in_the_shell
 
-EXIT_CODES = """
-Exit codes: 0 done; 1 not possible, one line says why; 2 typed wrongly; 3 no policy meets what was asked;
-4 `audit --require`: the gap is not shown to be small enough, or `--signed`: this policy was not signed;
-130 interrupted; 143 ended by SIGTERM.
-"""
+EXIT_CODES = (
+    "Exit codes: 0 done; 1 not possible, one line says why; 2 typed wrongly; 3 no policy meets what was asked; "
+    "4 `audit --require`: the gap is not shown to be small enough, or `--signed`: this policy was not signed; "
+    "130 interrupted; 143 ended by SIGTERM."
+)
 
 INTERRUPTED = "felicific: interrupted; no file is half-written."
 
@@ -36,6 +36,7 @@ USAGE: Any = typer.BadParameter.__base__
 
 app = typer.Typer(
     name="felicific",
+    cls=Commands,
     help="What a classifier's decisions do to groups of people, and the cheapest way to bring them together.",
     epilog=EXIT_CODES,
     no_args_is_help=True,

@@ -7,20 +7,22 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from felicific.cli.alternatives import alternatives
 from felicific.cli.apply import apply
 from felicific.cli.audit import audit
-from felicific.cli.commands import Commands, register
+from felicific.cli.commands import USAGE, Commands, register
+from felicific.cli.compare import compare
 from felicific.cli.demo import demo
 from felicific.cli.fit import fit
 from felicific.cli.frontier import frontier
 from felicific.cli.report import report
 from felicific.cli.reproduce import reproduce
 from felicific.cli.sample_size import sample_size
+from felicific.cli.show import show
 from felicific.cli.words import in_the_shell
 
 EXIT_CODES = (
@@ -31,9 +33,6 @@ EXIT_CODES = (
 
 INTERRUPTED = "felicific: interrupted; no file is half-written."
 
-#: What is raised when a command was typed wrongly: click's class, which some versions of typer carry along themselves.
-USAGE: Any = typer.BadParameter.__base__
-
 app = typer.Typer(
     name="felicific",
     cls=Commands,
@@ -42,7 +41,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for command in (demo, audit, frontier, fit, apply, report, alternatives, sample_size, reproduce):
+for command in (demo, audit, frontier, fit, show, apply, compare, report, alternatives, sample_size, reproduce):
     register(app, command)
 
 

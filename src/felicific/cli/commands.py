@@ -14,6 +14,9 @@ from felicific.cli.options import PANELS
 
 Options = TypeVar("Options")
 
+#: What is raised when a command was typed wrongly: click's class, which some versions of typer carry along themselves.
+USAGE: Any = typer.BadParameter.__base__
+
 
 def _nothing(ctx: Any) -> None:
     """No type."""
@@ -50,11 +53,16 @@ def register(app: typer.Typer, command: Callable[[Options], None]) -> None:
     taken: type[Options] = get_type_hints(command)["options"]
     parameters = parameters_of(taken)
 
-    def run(**typed: Any) -> None:
-        command(taken(**typed))
+    def run(context: Any, **typed: Any) -> None:
+        try:
+            command(taken(**typed))
+        except USAGE as error:
+            error.ctx = error.ctx or context  # so that the message names the command
+            raise
 
     run.__name__, run.__doc__ = command.__name__, command.__doc__
     # What typer looks at, in place of what is written above.
+    parameters = [inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context), *parameters]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # where Python looks for it
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     app.command(cls=Command)(run)

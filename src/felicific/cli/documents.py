@@ -35,6 +35,11 @@ def format_of(path: str | os.PathLike[str]) -> str:
     return "" if found is None else found[1].decode("utf-8", "replace")
 
 
+def what_is(path: str | os.PathLike[str]) -> str:
+    """What a document holds; empty for any other file."""
+    return _KINDS.get(format_of(path), ("", ""))[0]
+
+
 def read_policy(path: str | os.PathLike[str], **functions: Any) -> Policy:
     """A policy; any other file is refused by what it is."""
     return _read(path, POLICY, lambda: Policy.load(path, **functions))
@@ -49,7 +54,7 @@ def _read(path: str | os.PathLike[str], wanted: str, load: Callable[[], T]) -> T
     known, name = format_of(path), os.fspath(path)
     if known in _KINDS and known != wanted:
         what, use = _KINDS[known]
-        raise DataError(f"{name!r} holds {what}, and here {_KINDS[wanted][0]} is wanted.", use)
+        raise DataError(f"{name!r} holds {what}, and should hold {_KINDS[wanted][0]}.", use)
     try:
         return load()
     except FelicificError as error:

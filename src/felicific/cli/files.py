@@ -11,6 +11,7 @@ from typing import Any
 
 from felicific._tables.duckdb import read_parquet
 from felicific._tables.memory import check_columns
+from felicific.cli.documents import what_is
 from felicific.exceptions import DataError
 
 
@@ -249,7 +250,9 @@ def _kind(path: str) -> str:
         raise DataError(f"{names[0]!r} is empty.", "Pass a CSV, Parquet or DuckDB file.")
     packed = head.startswith((b"\x1f\x8b", b"\x28\xb5\x2f\xfd"))  # gzip, zstd: DuckDB unpacks them
     if not packed and (b"\0" in head or head.lstrip()[:1] in (b"{", b"[", b"<")):
-        raise DataError(f"{names[0]!r} is not a table.", "Pass a CSV, Parquet or DuckDB file.")
+        held = what_is(names[0])
+        said = f"holds {held}, and is not a table of people" if held else "is not a table"
+        raise DataError(f"{names[0]!r} {said}.", "Pass a CSV, Parquet or DuckDB file.")
     return "csv"
 
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from felicific.cli.options import OUTPUT, Answer, Chart, Traced
+from felicific.cli.options import OUTPUT, Answer, Chart, Group, HappinessText, Traced
 
 if TYPE_CHECKING:
-    from felicific import Frontier
+    from felicific import Frontier, Moments
     from felicific.cli.people import People
 
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 class FrontierOptions(Traced, Answer):
     """What ``felicific frontier`` is told."""
 
+    group: Group = None  # which a file of sums knows
+    happiness: HappinessText = None
     out: Annotated[
         Path | None,
         typer.Option(
@@ -34,18 +36,22 @@ class FrontierOptions(Traced, Answer):
 def frontier(options: FrontierOptions) -> None:
     """Compute the whole trade-off between loss and gap: every breakpoint, exactly.
 
+    FILE may also hold sums that `felicific moments` or `merge` wrote, which know groups and happiness.
+
     Example: felicific frontier scores.csv --proba score --label repaid --group sex --happiness "decision * loan"
     --out frontier.csv --chart frontier.svg
     """
     from felicific._files import write_whole
     from felicific.cli.outputs import check_chart, check_target, print_json, working
     from felicific.cli.people import People
+    from felicific.cli.sums import given_sums
 
     out, chart = options.out, options.chart
     check_target(out, [".csv", ".json"], force=options.force)
     check_chart(chart, force=options.force)
     with working(f"Tracing the frontier of {options.file} ..."):
-        line = _trace(People.find(options), options)
+        sums = given_sums(options)
+        line = _trace(People.find(options), options) if sums is None else _trace_sums(sums, options)
         content = _content(line)
         if chart is not None:
             from felicific import plots
@@ -77,6 +83,18 @@ def _trace(people: People, options: FrontierOptions) -> Frontier:
 
     summed = sums(people, kind, constraints)
     return trace(summed, constraints=constraints, group_at_predict=not options.blind)
+
+
+def _trace_sums(sums: Moments, options: FrontierOptions) -> Frontier:
+    """The frontier of sums that were made before."""
+    from felicific._frontier.solve import frontier as trace
+    from felicific.cli.inputs import read_asked
+    from felicific.cli.sums import favourable_in, named_in
+
+    columns = [str(name) for name in sums.attributes]
+    best = favourable_in(sums, options.favourable)
+    _, constraints = read_asked(options, named_in(sums), None, best, columns)
+    return trace(sums, constraints=constraints, group_at_predict=not options.blind)
 
 
 def _content(line: Frontier) -> dict[str, Any]:

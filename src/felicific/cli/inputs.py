@@ -263,12 +263,12 @@ def read_class(text: str, classes: Sequence[Any], option: str) -> Any:
     return found[0]
 
 
-def read_classes(texts: Sequence[str], held: Sequence[Any]) -> list[Any]:
-    """The classes that are written like this, of the type of those that the file holds."""
+def read_classes(texts: Sequence[str], held: Sequence[Any], option: str = "class") -> list[Any]:
+    """The classes, or groups, that are written like this, of the type of those that the file holds."""
     missing = [value for value in held if str(value) not in texts]
     if missing:
         raise DataError(
-            f"--class does not name {missing[0]!s}, which is there.", f"Add --class {missing[0]!s}."
+            f"--{option} does not name {missing[0]!s}, which is there.", f"Add --{option} {missing[0]!s}."
         )
     found = {str(value): value for value in held}
     kind = type(held[0]) if held else str
@@ -279,7 +279,7 @@ def read_classes(texts: Sequence[str], held: Sequence[Any]) -> list[Any]:
             found[text] = {"true": True, "false": False}[text.lower()] if kind is bool else kind(text)
         except (ArithmeticError, KeyError, TypeError, ValueError):
             raise DataError(
-                f"--class {text} is not like {held[0]!s}, which is there.", "Write the classes alike."
+                f"--{option} {text} is not like {held[0]!s}, which is there.", "Write them alike."
             ) from None
     return list(found.values())
 

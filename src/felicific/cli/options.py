@@ -53,6 +53,15 @@ Weight = Annotated[
         metavar="COLUMN", help="Column of weights: 2 is the row twice in every sum.", rich_help_panel=PEOPLE
     ),
 ]
+WeightMeaning = Annotated[
+    WeightKind | None,
+    typer.Option(
+        metavar="KIND",
+        help="What weights are: frequency, so many people were seen, or sampling, one was seen who stands for so "
+        "many. Has to be said where they are not plainly counts.",
+        rich_help_panel=PEOPLE,
+    ),
+]
 Today = Annotated[
     str | None,
     typer.Option(
@@ -394,15 +403,7 @@ class Limited(Bounded):
 class Evidence:
     """What rows count for, where something is said with confidence."""
 
-    weight_kind: Annotated[
-        WeightKind | None,
-        typer.Option(
-            metavar="KIND",
-            help="What weights are: frequency, so many people were seen, or sampling, one was seen who stands for so "
-            "many. Has to be said where they are not plainly counts.",
-            rich_help_panel=PEOPLE,
-        ),
-    ] = None
+    weight_kind: WeightMeaning = None
     cluster: Annotated[
         str | None,
         typer.Option(

@@ -152,6 +152,10 @@ class People:
         """The group as the library takes it."""
         return self.group[0] if len(self.group) == 1 else self.group
 
+    def held_groups(self) -> list[Any]:
+        """The groups that stand in the file."""
+        return _groups_in(self.source, self.group, self.missing_group)
+
     def seen(self, options: Traced) -> dict[str, Any]:
         """Whether the policy sees the group, or how it infers the group, as FairClassifier takes it."""
         sees_x, see_group = self.kind(options)[0] == "individual", not options.blind
@@ -349,9 +353,14 @@ def _known_groups(roles: Roles, rule: Policy | None, source: Source) -> list[Any
         return []
     if rule is not None:
         return list(rule.groups)
-    held, named = source.select(roles.group or []).relation.distinct().to_arrow_table(), roles.missing_group
-    held = held if named is not None else held.drop_null()
-    return list(find_groups(resolve_groups(held, roles.group, columns_only=True, missing_group=named)))
+    return _groups_in(source, roles.group or [], roles.missing_group)
+
+
+def _groups_in(source: Source, group: list[str], missing_group: str | None) -> list[Any]:
+    """The groups that a file holds."""
+    held = source.select(group).relation.distinct().to_arrow_table()
+    held = held if missing_group is not None else held.drop_null()
+    return list(find_groups(resolve_groups(held, group, columns_only=True, missing_group=missing_group)))
 
 
 def _by_type(value: Any) -> tuple[str, Any]:

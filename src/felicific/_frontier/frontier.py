@@ -199,7 +199,7 @@ class Frontier:
 
     @property
     def changed(self) -> Floats | None:
-        """Share of all people about whom something else is decided than today, at the breakpoints; None if not known."""
+        """Share of all people about whom something else is decided than today, at the breakpoints; None if unknown."""
         shares = [point.outcome.changed for point in self.points]
         people = self._line.sums.people
         known = [share for share in shares if share is not None]

@@ -21,6 +21,7 @@ from felicific.cli.fit import fit
 from felicific.cli.frontier import frontier
 from felicific.cli.merge import merge
 from felicific.cli.moments import moments
+from felicific.cli.recalibrate import recalibrate
 from felicific.cli.report import report
 from felicific.cli.reproduce import reproduce
 from felicific.cli.sample_size import sample_size
@@ -43,7 +44,22 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for command in (demo, audit, frontier, fit, show, apply, compare, report, alternatives, moments, merge, sample_size, reproduce):
+for command in (
+    demo,
+    audit,
+    frontier,
+    fit,
+    show,
+    recalibrate,
+    apply,
+    compare,
+    report,
+    alternatives,
+    moments,
+    merge,
+    sample_size,
+    reproduce,
+):
     register(app, command)
 
 

@@ -62,7 +62,10 @@ def register(app: typer.Typer, command: Callable[[Options], None]) -> None:
 
     run.__name__, run.__doc__ = command.__name__, command.__doc__
     # What typer looks at, in place of what is written above.
-    parameters = [inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context), *parameters]
+    parameters = [
+        inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context),
+        *parameters,
+    ]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # where Python looks for it
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     app.command(cls=Command)(run)

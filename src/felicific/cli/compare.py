@@ -24,7 +24,7 @@ from felicific.cli.options import (
 from felicific.cli.words import in_the_shell
 
 if TYPE_CHECKING:
-    from felicific import Audit, Comparison
+    from felicific import Audit, Comparison, Policy
     from felicific._typing import Floats
     from felicific.cli.people import People
 
@@ -103,7 +103,7 @@ class _Way(NamedTuple):
 class _Flows(NamedTuple):
     """Shares of every group: decided about otherwise, and who get more and less of each component; None of fractions.
 
-    ``independent`` says whether both ways draw lots, which are then taken for independent of each other.
+    ``independent`` says whether both ways draw lots of their own, taken for independent of each other.
     """
 
     groups: tuple[Any, ...]
@@ -126,22 +126,30 @@ class _Pair:
         self.roles = Roles.of(options)
         self.ways = {"before": options.before, "after": options.after}
         # A document is a policy, or refused by what it is.
-        self.files = {name: Path(way) for name, way in self.ways.items() if way is not None and format_of(way)}
+        self.files = {
+            name: Path(way) for name, way in self.ways.items() if way is not None and format_of(way)
+        }
         source = open_source(self.roles.file, self.roles.table)
         columns = {name: way for name, way in self.ways.items() if name not in self.files}
         source.check(**columns)
-        held = {one for way in (*columns.values(), options.label) if way is not None for one in source.distinct(way)}
+        self.policies: dict[str, Policy] = {}
+        held = {
+            one
+            for way in (*columns.values(), options.label)
+            if way is not None
+            for one in source.distinct(way)
+        }
         self.classes = sorted(held, key=lambda one: (type(one).__name__, one))
         for name, path in self.files.items():
-            policy = read_policy(path, **self._functions(read_function))
-            self.classes = self._known_to(policy, f"--{name} {path}")
+            self.policies[name] = read_policy(path, **self._functions(read_function))
+            self.classes = self._known_to(self.policies[name], f"--{name} {path}")
 
     def _functions(self, read: Any) -> dict[str, Any]:
         from felicific.cli.inputs import read_happiness
 
         return {"happiness": read_happiness(self.roles) or None, "loss": read(self.roles.loss, "loss")}
 
-    def _known_to(self, policy: Any, said: str) -> list[Any]:
+    def _known_to(self, policy: Policy, said: str) -> list[Any]:
         """The decisions of a policy, if there are no others."""
         from felicific.exceptions import DataError
 
@@ -175,7 +183,9 @@ class _Pair:
         if people.policy is not None:
             return _Way(label, audit, people.chances(rows))
         known, decided = np.array(people.classes, dtype=object), people.decisions(rows)
-        return _Way(label, audit, np.equal(np.asarray(decided, dtype=object)[:, None], known).astype(np.float64))
+        return _Way(
+            label, audit, np.equal(np.asarray(decided, dtype=object)[:, None], known).astype(np.float64)
+        )
 
     def audited(self, people: People, **told: Any) -> Audit:
         """An audit in memory."""
@@ -200,6 +210,8 @@ class _Pair:
 
         import numpy as np
 
+        from felicific._policy.lottery import moves_between
+
         people = self.people("after")
         rows = people.rows()
         persons: Any = after.audit.persons
@@ -218,7 +230,9 @@ class _Pair:
         size = np.abs(worth).max(axis=(0, 1), initial=0.0)
         up = worth[:, None, :, :] > worth[:, :, None, :] + 1e-12 * size  # from which decision, to which
         was, then = before.odds[present], after.odds[present]
-        moves = was[:, :, None] * then[:, None, :]
+        salts = {self.policies[name].salt for name in self.policies}
+        same_lots = len(self.policies) == 2 and len(salts) == 1
+        moves = moves_between(was, then, same_lots=same_lots)
 
         def shares(amounts: Floats) -> Floats:
             """Of everybody of each group."""
@@ -238,8 +252,9 @@ class _Pair:
             }
 
         drawn = [bool(((odds > 0) & (odds < 1)).any()) for odds in (was, then)]
-        same = (was * then).sum(axis=1)
-        return _Flows(persons.groups, shares(1.0 - same), moved(up), moved(up.swapaxes(1, 2)), all(drawn))
+        changed = shares((1.0 - np.trace(moves, axis1=1, axis2=2)).clip(min=0.0))
+        independent = all(drawn) and not same_lots
+        return _Flows(persons.groups, changed, moved(up), moved(up.swapaxes(1, 2)), independent)
 
 
 def _content(found: Comparison, before: _Way, after: _Way, flows: _Flows) -> dict[str, Any]:
@@ -257,7 +272,9 @@ def _content(found: Comparison, before: _Way, after: _Way, flows: _Flows) -> dic
         for (name, gain), lose in zip(flows.gain.items(), flows.lose.values(), strict=True)
         for z, group in enumerate(groups)
     ]
-    changed = [{"group": z, "changed": share} for z, share in zip(groups, flows.changed.tolist(), strict=True)]
+    changed = [
+        {"group": z, "changed": share} for z, share in zip(groups, flows.changed.tolist(), strict=True)
+    ]
     return {"before": way(before), "after": way(after), **found.to_dict(), "changed": changed, "who": who}
 
 
@@ -291,7 +308,10 @@ def _lines(found: Comparison, before: _Way, after: _Way, flows: _Flows) -> list[
         )
         lines.append(f"The gap of {short(one.component.name)!r} is {was} before and {then} afterwards.")
     lines += ["", str(found), "", "Who is decided about otherwise, and who gains and loses by it"]
-    header, columns = ["group", "changed"], [[*map(str, flows.groups)], [f"{share:.2%}" for share in flows.changed]]
+    header, columns = (
+        ["group", "changed"],
+        [[*map(str, flows.groups)], [f"{share:.2%}" for share in flows.changed]],
+    )
     single = len(flows.gain) == 1
     for part in found.components:
         name = part.component.name
@@ -302,5 +322,7 @@ def _lines(found: Comparison, before: _Way, after: _Way, flows: _Flows) -> list[
     columns[0] = [short(text, 24) for text in columns[0]]
     lines += columns_within(tuple(header), list(zip(*columns, strict=True)))
     if flows.independent:
-        lines.append("Both ways draw lots; these shares are as if the lots of one told nothing of those of the other.")
+        lines.append(
+            "Both ways draw lots; these shares are as if the lots of one told nothing of those of the other."
+        )
     return lines

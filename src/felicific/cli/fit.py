@@ -53,11 +53,8 @@ def fit(options: FitOptions) -> None:
 
     check_target(options.out, [".json"], force=options.force)
     with working(f"Fitting a policy to {options.file} ..."):
-        sums_given = given_sums(options)
-        if sums_given is None:
-            result = _fitted(People.find(options), options)
-        else:
-            result = _fitted_to(sums_given, options)
+        summed = given_sums(options)
+        result = _fitted(People.find(options), options) if summed is None else _fitted_to(summed, options)
     result.policy.save(options.out)
     if options.as_json:
         print_json(_summary(result, options.out))

@@ -186,7 +186,11 @@ def _lines(line: Frontier) -> list[str]:
             means = (line.today.means[z, j], *line.means[shown, z, j])
             columns[short(group, 24)] = [component.cell(mean) for mean in means]
         rows = list(zip(places, *columns.values(), strict=True))
-        lines += ["", f"{titled(component)}: gap, and mean of every group", *columns_within(("", *columns), rows)]
+        lines += [
+            "",
+            f"{titled(component)}: gap, and mean of every group",
+            *columns_within(("", *columns), rows),
+        ]
         first = {}
     return [*lines, "", *_legend(line)]
 

@@ -19,9 +19,11 @@ class MergeOptions(Answer):
     """What ``felicific merge`` is told."""
 
     files: Annotated[
-        list[str], typer.Argument(
-            metavar="FILE", help="Files of sums that `felicific moments` wrote; a pattern such as 'site-*.json' names many."
-        )
+        list[str],
+        typer.Argument(
+            metavar="FILE",
+            help="Files of sums that `felicific moments` wrote; a pattern such as 'site-*.json' names many.",
+        ),
     ]
     out: Annotated[
         Path, typer.Option(metavar="FILE", help="Where their sum is written.", rich_help_panel=OUTPUT)
@@ -61,7 +63,8 @@ def added(parts: dict[str, Moments]) -> Moments:
         same = known.setdefault(part.to_json(), name)
         if same != name:
             raise DataError(
-                f"{name!r} holds the same sums as {same!r}, so people would be counted twice.", "Leave one out."
+                f"{name!r} holds the same sums as {same!r}, so people would be counted twice.",
+                "Leave one out.",
             )
     if not all(part.folds for part in parts.values()):  # sums whose cells were merged keep none
         none: dict[str, Any] = dict.fromkeys(("fold_mass", "fold_loss", "fold_today"))
@@ -71,7 +74,9 @@ def added(parts: dict[str, Moments]) -> Moments:
         try:
             total = total + part
         except MomentsError as error:
-            raise MomentsError(f"{name!r} does not add to {first!r}. {error.problem}", error.remedy) from error
+            raise MomentsError(
+                f"{name!r} does not add to {first!r}. {error.problem}", error.remedy
+            ) from error
     return total
 
 

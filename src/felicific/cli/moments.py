@@ -1,4 +1,4 @@
-"""``felicific moments``: people summed up, so that sums leave a site instead of rows, or shards are added one by one."""
+"""``felicific moments``: people summed up, so that sums leave a site instead of rows, and shards add one by one."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ class MomentsOptions(Measures, Scores, PartlyLabelled, Bounded, Answer):
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="FILE", help="CSV, Parquet or DuckDB files; a pattern such as 'part-*.parquet' names many."
+            metavar="FILE",
+            help="CSV, Parquet or DuckDB files; a pattern such as 'part-*.parquet' names many.",
         ),
     ]
     label: Label = None
@@ -141,7 +142,9 @@ class Asked:
             source.check_rows()
             named = {"label": options.label, "predicted": options.predicted, "today": options.today}
             source.check(**named)
-            classes += [str(one) for name in named.values() if name is not None for one in source.distinct(name)]
+            classes += [
+                str(one) for name in named.values() if name is not None for one in source.distinct(name)
+            ]
         asked = cls(options, list(dict.fromkeys(classes)), [])
         held = [group for file in files for group in asked.people(file).held_groups()]
         known = list(find_groups(_array(held)))

@@ -1,9 +1,9 @@
 """Shards: files that are summed up one by one into a folder, which remembers what it holds.
 
 Every shard's sums are a file of their own, named by the shard's content, and the manifest lists the shards whose sums
-are there. Both are written whole or not at all, the sums first: whatever moment a process is killed at, a shard that the
-manifest lists is summed up, and one that it does not list is summed up again. Nothing is added to a file that exists,
-so no shard can be counted twice.
+are there. Both are written whole or not at all, the sums first: whatever moment a process is killed at, a shard that
+the manifest lists is summed up, and one that it does not list is summed up again. Nothing is ever added to a file that
+exists, so no shard can be counted twice.
 """
 
 from __future__ import annotations
@@ -210,5 +210,7 @@ def find_files(texts: Sequence[str]) -> list[str]:
         found += named
     twice = [path for place, path in enumerate(found) if path in found[:place]]
     if twice:
-        raise DataError(f"{twice[0]!r} is named twice.", "Name every file once: its people would count twice.")
+        raise DataError(
+            f"{twice[0]!r} is named twice.", "Name every file once: its people would count twice."
+        )
     return found

@@ -91,7 +91,9 @@ def _lines(policy: Policy, signed: Signed | None) -> list[str]:
         ],
         "Which policy this is": _identity(policy, signed),
     }
-    return [line for title, lines in parts.items() for line in ("", title, *(f"  {text}" for text in lines))][1:]
+    return [line for title, lines in parts.items() for line in ("", title, *(f"  {text}" for text in lines))][
+        1:
+    ]
 
 
 def _seeded(policy: Policy) -> bool:
@@ -104,7 +106,11 @@ def _lots(policy: Policy) -> str:
     sees = "It looks at the group." if policy.see_group else "It decides without the group."
     if not policy.draws_lots:
         return f"{sees} It draws no lots."
-    known = " Its salt comes from a seed: anybody who tries some seeds can compute them." if _seeded(policy) else ""
+    known = (
+        " Its salt comes from a seed: anybody who tries some seeds can compute them."
+        if _seeded(policy)
+        else ""
+    )
     return f"{sees} It draws lots, whose salt is in the file and is not shown.{known}"
 
 
@@ -113,13 +119,18 @@ def _fitted_on(policy: Policy) -> list[str]:
     people = _people(policy)
     by = "".join(f" by {column}" for column in [" and ".join(map(str, policy.attributes))] if column)
     names = ", ".join(
-        f"{group!r}" + ("" if people is None else f" ({people[group]:,.6g} people)") for group in policy.groups
+        f"{group!r}" + ("" if people is None else f" ({people[group]:,.6g} people)")
+        for group in policy.groups
     )
     found = [f"Groups{by}: {names}."]
     if policy.expected:
-        found.append("It was recalibrated: these are people without labels, and its numbers are expectations.")
+        found.append(
+            "It was recalibrated: these are people without labels, and its numbers are expectations."
+        )
     if policy.basis.fitted_on is None:
-        found.append("Their SHA-256 is not known: it was fitted on sums, and nobody had their rows in memory.")
+        found.append(
+            "Their SHA-256 is not known: it was fitted on sums, and nobody had their rows in memory."
+        )
     else:
         whose = "of the people with labels" if policy.expected else "of the people"
         found.append(f"SHA-256 {whose}: {policy.basis.fitted_on}.")
@@ -148,5 +159,5 @@ def _identity(policy: Policy, signed: Signed | None) -> list[str]:
         f"Kind {policy.kind}; decisions {', '.join(repr(one) for one in policy.classes.tolist())}.",
         f"SHA-256: {policy.sha256}.",
         who,
-        "A policy file keeps no certificate: what was shown of it stands in the output of `felicific fit` or on its page.",
+        "A policy file keeps no certificate: what was shown stands in the output of `felicific fit`, or on its page.",
     ]

@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from felicific.cli.commands import USAGE
-from felicific.cli.documents import SUMS, format_of, read_sums
+from felicific.cli.documents import SUMS, format_of, read_sums, what_is
 from felicific.cli.options import Bounded, Evidence, Measures, PartlyLabelled, Scores, Traced
 
 if TYPE_CHECKING:
@@ -31,6 +31,12 @@ def given_sums(options: Traced) -> Moments | None:
     from felicific.exceptions import DataError
 
     if format_of(options.file) != SUMS:
+        held = what_is(options.file)
+        if held:
+            raise DataError(
+                f"{options.file!r} holds {held}, and should hold people or their sums.",
+                "Pass a CSV, Parquet or DuckDB file, or one that `felicific moments` wrote.",
+            )
         for name in ("group", "happiness"):
             if not getattr(options, name):
                 raise USAGE(f"Missing option '--{name}'.")
@@ -70,4 +76,7 @@ def cost_in(sums: Moments, text: str) -> tuple[Any, str]:
     cost = read_change_cost(text)
     if cost != "auto" or sums.folds:
         return cost, ""
-    return 0.0, "Changes are free here: --change-cost auto finds their cost on folds, which these sums do not keep."
+    return (
+        0.0,
+        "Changes are free here: --change-cost auto finds their cost on folds, which these sums do not keep.",
+    )

@@ -1052,10 +1052,12 @@ def test_require(folder, works, felicific):
 
 def commands():
     """Every command's name and the parameters that typer makes options of."""
-    return {
-        command.callback.__name__.replace("_", "-"): inspect.signature(command.callback).parameters
-        for command in app.registered_commands
-    }
+    found = {}
+    for command in app.registered_commands:
+        parameters = dict(inspect.signature(command.callback).parameters)
+        del parameters["context"]
+        found[command.callback.__name__.replace("_", "-")] = parameters
+    return found
 
 
 def option_name(parameter):

@@ -198,6 +198,14 @@ class Frontier:
         return np.array([point.outcome.means for point in self.points])
 
     @property
+    def changed(self) -> Floats | None:
+        """Share of all people about whom something else is decided than today, at the breakpoints; None if unknown."""
+        shares = [point.outcome.changed for point in self.points]
+        people = self._line.sums.people
+        known = [share for share in shares if share is not None]
+        return np.array([share @ people / people.sum() for share in known]) if len(known) == len(shares) else None
+
+    @property
     def prices(self) -> Floats:
         """Least and largest price at the breakpoints, in loss per unit of tau, of shape (breakpoints, 2).
 

@@ -193,3 +193,18 @@ def _text(value: Any) -> str:
         return repr(value)
     # No two rows may read alike: what separates the columns is escaped inside them.
     return str(value).replace("\\", "\\\\").replace("\x1f", "\\x1f")
+
+
+def moves_between(was: Floats, then: Floats, *, same_lots: bool) -> Floats:
+    """With which probability each person moves from which decision to which, of shape (n, D, D).
+
+    Two policies with one salt give everybody the ``same_lots``: who draws a number gets the decision in whose stretch
+    it lies, by either of them. Otherwise the lots of one tell nothing of those of the other.
+    """
+    if not same_lots:
+        return np.asarray(was[:, :, None] * then[:, None, :])
+    ends = [cumulate(odds) for odds in (was, then)]
+    starts = [np.column_stack([np.zeros(len(end)), end[:, :-1]]) for end in ends]
+    upper = np.minimum(ends[0][:, :, None], ends[1][:, None, :])
+    lower = np.maximum(starts[0][:, :, None], starts[1][:, None, :])
+    return np.asarray((upper - lower).clip(min=0.0))

@@ -641,9 +641,14 @@ def _merge(mass: Floats, today: Codes, least: float) -> Codes:
 
 
 def _difference(mine: Any, theirs: Any) -> str:
-    """Both sides of a disagreement; components by name, or in full when the names agree."""
+    """Both sides of a disagreement; components by name, or when the names agree by the first part that differs."""
     if isinstance(mine, tuple) and mine and isinstance(mine[0], Component):
         names = [[component.name for component in side] for side in (mine, theirs)]
-        mine, theirs = names if names[0] != names[1] else (list(mine), list(theirs))
+        if names[0] == names[1]:
+            pair = next(pair for pair in zip(mine, theirs, strict=True) if pair[0] != pair[1])
+            parts = (part.name for part in fields(Component) if part.compare)
+            part = next(part for part in parts if getattr(pair[0], part) != getattr(pair[1], part))
+            return " and ".join(f"{part} {getattr(one, part)!r} of {one.name!r}" for one in pair)
+        mine, theirs = names
     texts = [str(side.tolist() if isinstance(side, np.ndarray) else side) for side in (mine, theirs)]
     return " and ".join(text if len(text) < 400 else text[:400] + "..." for text in texts)

@@ -7,42 +7,61 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from felicific.cli.alternatives import alternatives
 from felicific.cli.apply import apply
 from felicific.cli.audit import audit
-from felicific.cli.commands import register
+from felicific.cli.commands import USAGE, Commands, register
+from felicific.cli.compare import compare
 from felicific.cli.demo import demo
 from felicific.cli.explain import explain
 from felicific.cli.fit import fit
 from felicific.cli.frontier import frontier
+from felicific.cli.merge import merge
+from felicific.cli.moments import moments
+from felicific.cli.recalibrate import recalibrate
 from felicific.cli.report import report
 from felicific.cli.reproduce import reproduce
 from felicific.cli.sample_size import sample_size
+from felicific.cli.show import show
 from felicific.cli.words import in_the_shell
 
-EXIT_CODES = """
-Exit codes: 0 done; 1 not possible, one line says why; 2 typed wrongly; 3 no policy meets what was asked;
-4 `audit --require`: the gap is not shown to be small enough, or `--signed`: this policy was not signed;
-130 interrupted; 143 ended by SIGTERM.
-"""
+EXIT_CODES = (
+    "Exit codes: 0 done; 1 not possible, one line says why; 2 typed wrongly; 3 no policy meets what was asked; "
+    "4 `audit --require`: the gap is not shown to be small enough, or `--signed`: this policy was not signed; "
+    "130 interrupted; 143 ended by SIGTERM."
+)
 
 INTERRUPTED = "felicific: interrupted; no file is half-written."
 
-#: What is raised when a command was typed wrongly: click's class, which some versions of typer carry along themselves.
-USAGE: Any = typer.BadParameter.__base__
-
 app = typer.Typer(
     name="felicific",
+    cls=Commands,
     help="What a classifier's decisions do to groups of people, and the cheapest way to bring them together.",
     epilog=EXIT_CODES,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for command in (demo, audit, frontier, fit, apply, explain, report, alternatives, sample_size, reproduce):
+for command in (
+    demo,
+    audit,
+    frontier,
+    fit,
+    show,
+    recalibrate,
+    apply,
+    compare,
+    explain,
+    report,
+    alternatives,
+    moments,
+    merge,
+    sample_size,
+    reproduce,
+):
     register(app, command)
 
 

@@ -12,7 +12,17 @@ from typing import Annotated, Any, Self
 
 import typer
 
-from felicific.cli.options import MEASURED, OUTPUT, PEOPLE, Answer, Loss, Scored
+from felicific.cli.options import (
+    OUTPUT,
+    PEOPLE,
+    Answer,
+    Join,
+    Loss,
+    PolicyFile,
+    PolicyFunction,
+    Scored,
+    SignedFile,
+)
 
 #: Rows that are decided about at a time.
 BATCH = 65_536
@@ -22,7 +32,7 @@ BATCH = 65_536
 class ApplyOptions(Scored, Answer):
     """What ``felicific apply`` is told."""
 
-    policy: Annotated[Path, typer.Argument(metavar="POLICY", help="Policy file that `felicific fit` wrote.")]
+    policy: PolicyFile
     group: Annotated[
         list[str] | None,
         typer.Option(
@@ -31,6 +41,7 @@ class ApplyOptions(Scored, Answer):
             rich_help_panel=PEOPLE,
         ),
     ] = None
+    join: Join = None
     key: Annotated[
         str | None,
         typer.Option(
@@ -39,23 +50,9 @@ class ApplyOptions(Scored, Answer):
             rich_help_panel=PEOPLE,
         ),
     ] = None
-    happiness: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="HAPPINESS",
-            help="module.py:function of an individual policy that was fitted with one.",
-            rich_help_panel=MEASURED,
-        ),
-    ] = None
+    happiness: PolicyFunction = None
     loss: Loss = "error"
-    signed: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="decision.json, which the page of a report saved: exit code 4 unless just this policy was signed.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None
+    signed: SignedFile = None
     out: Annotated[
         Path,
         typer.Option(

@@ -15,6 +15,8 @@ from felicific.cli.options import (
     PEOPLE,
     Answer,
     Between,
+    Classes,
+    Confidence,
     Evidence,
     Gap,
     Limited,
@@ -55,15 +57,7 @@ class AuditOptions(Measured, PartlyLabelled, Evidence, Limited, Answer):
         typer.Option(metavar="COLUMN", help="Column of the truth, if it is known.", rich_help_panel=PEOPLE),
     ] = None
     today: Today = None
-    classes: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--class",
-            metavar="CLASS",
-            help="A decision that there is, once for each; by default those that the file holds.",
-            rich_help_panel=PEOPLE,
-        ),
-    ] = None
+    classes: Classes = None
     ratios: Annotated[
         bool,
         typer.Option(
@@ -83,12 +77,7 @@ class AuditOptions(Measured, PartlyLabelled, Evidence, Limited, Answer):
             rich_help_panel=ASKED,
         ),
     ] = False
-    confidence: Annotated[
-        float,
-        typer.Option(
-            metavar="NUMBER", help="With which every interval is to hold the truth.", rich_help_panel=ASKED
-        ),
-    ] = 0.95
+    confidence: Confidence = 0.95
     method: Annotated[
         Method,
         typer.Option(
@@ -115,7 +104,7 @@ def audit(options: AuditOptions) -> None:
     Example: felicific audit loans.csv --decision approved --group sex --happiness "decision * loan" --unit $
     """
     from felicific._files import write_whole
-    from felicific.cli.inputs import read_between
+    from felicific.cli.inputs import read_between, read_join
     from felicific.cli.outputs import check_target, print_json, working
     from felicific.exceptions import DataError
 
@@ -128,7 +117,9 @@ def audit(options: AuditOptions) -> None:
     with working(f"Auditing {options.file} ..."):
         result = _measure(options)
         if options.ratios:
-            asked = [read_between(text, options.group or []) for text in options.between or ()]
+            group = options.group or []
+            joined = read_join(options.join, group)
+            asked = [read_between(text, group, joined) for text in options.between or ()]
             result = result.with_ratios(*asked, min_people=options.min_people)
     result = replace(result, notes=tuple(in_the_shell(note) for note in result.notes))
     if out is not None:

@@ -18,8 +18,10 @@ from felicific.cli.words import in_the_shell
 class DemoOptions(Forced):
     """What ``felicific demo`` is told."""
 
-    rows: Annotated[int, typer.Option(min=1_000, help="People to simulate.")] = 48_842
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the simulation, the forest and the lottery.")] = 0
+    rows: Annotated[int, typer.Option(metavar="NUMBER", min=1_000, help="People to simulate.")] = 48_842
+    seed: Annotated[
+        int, typer.Option(metavar="NUMBER", min=0, help="Seed of the simulation, the forest and the lottery.")
+    ] = 0
     out: Annotated[
         Path, typer.Option(metavar="FILE", help="Where the report is written.", rich_help_panel=OUTPUT)
     ] = Path("felicific-demo.html")

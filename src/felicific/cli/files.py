@@ -5,12 +5,13 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from felicific._tables.duckdb import read_parquet
 from felicific._tables.memory import check_columns
+from felicific.cli.documents import what_is
 from felicific.exceptions import DataError
 
 
@@ -91,6 +92,22 @@ class Source:
         more = duckdb.FunctionExpression("md5", whole).alias(name)
         return replace(self, relation=self.relation.select(duckdb.StarExpression(), more)), name
 
+    def joined(self, column: str, names: Mapping[str, str]) -> tuple[Source, str]:
+        """Add a column in which some values are called otherwise, all as text; also its name."""
+        import duckdb
+
+        name = joined_name(column)
+        if name in self.columns:
+            raise DataError(f"The file has a column {name!r} already.", "Rename it, or leave --join out.")
+        text = duckdb.ColumnExpression(column).cast("VARCHAR")
+        called = text
+        for value, new in names.items():
+            called = duckdb.CaseExpression(
+                text == duckdb.ConstantExpression(value), duckdb.ConstantExpression(new)
+            ).otherwise(called)
+        more = called.alias(name)
+        return replace(self, relation=self.relation.select(duckdb.StarExpression(), more)), name
+
     def distinct(self, column: str) -> list[Any]:
         """The distinct values of a column that are not missing, sorted."""
         found = [row[0] for row in self.select([column]).relation.distinct().fetchall()]
@@ -102,6 +119,11 @@ class Source:
         if table.num_rows == 0:
             raise _no_rows(self.path)
         return table.to_pandas() if pandas else table
+
+
+def joined_name(column: str) -> str:
+    """What a column of the group is called whose groups were joined."""
+    return f"{column}, joined"
 
 
 def _no_rows(path: str) -> DataError:
@@ -228,7 +250,9 @@ def _kind(path: str) -> str:
         raise DataError(f"{names[0]!r} is empty.", "Pass a CSV, Parquet or DuckDB file.")
     packed = head.startswith((b"\x1f\x8b", b"\x28\xb5\x2f\xfd"))  # gzip, zstd: DuckDB unpacks them
     if not packed and (b"\0" in head or head.lstrip()[:1] in (b"{", b"[", b"<")):
-        raise DataError(f"{names[0]!r} is not a table.", "Pass a CSV, Parquet or DuckDB file.")
+        held = what_is(names[0])
+        said = f"holds {held}, and is not a table of people" if held else "is not a table"
+        raise DataError(f"{names[0]!r} {said}.", "Pass a CSV, Parquet or DuckDB file.")
     return "csv"
 
 

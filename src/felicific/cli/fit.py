@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from felicific.cli.options import OUTPUT, PEOPLE, Answer, Fitted, PolicyKind
+from felicific.cli.options import OUTPUT, PEOPLE, Answer, Fitted, Group, HappinessText, PolicyKind
 from felicific.cli.words import in_the_shell
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 class FitOptions(Fitted, Answer):
     """What ``felicific fit`` is told."""
 
+    group: Group = None  # which a file of sums knows
+    happiness: HappinessText = None
     test: Annotated[
         str | None,
         typer.Option(
@@ -39,16 +41,20 @@ class FitOptions(Fitted, Answer):
 def fit(options: FitOptions) -> None:
     """Find the policy of least loss whose gap is small enough, and write it to a file.
 
+    FILE may also hold sums that `felicific moments` or `merge` wrote, which know groups and happiness.
+
     Example: felicific fit scores.csv --proba score --label repaid --group sex --happiness "decision * loan" --gap 500
     --confidence 0.95
     """
     from felicific._problem.loss import loss_text, loss_words
     from felicific.cli.outputs import check_target, print_json, working
     from felicific.cli.people import People
+    from felicific.cli.sums import given_sums
 
     check_target(options.out, [".json"], force=options.force)
     with working(f"Fitting a policy to {options.file} ..."):
-        result = _fitted(People.find(options), options)
+        summed = given_sums(options)
+        result = _fitted(People.find(options), options) if summed is None else _fitted_to(summed, options)
     result.policy.save(options.out)
     if options.as_json:
         print_json(_summary(result, options.out))
@@ -57,6 +63,8 @@ def fit(options: FitOptions) -> None:
         print(in_the_shell(str(result.verdict)), end="\n\n")
     if result.chosen is not None:
         print(f"Policy: {result.policy.kind}, chosen because {result.chosen}.")
+    if result.note:
+        print(result.note)
     for sentence in result.policy.sentences(digits=4):
         print(in_the_shell(sentence))
     name = result.policy.basis.loss_name
@@ -71,13 +79,14 @@ def fit(options: FitOptions) -> None:
 
 
 class _Result(NamedTuple):
-    """A policy, what is decided without it, what can be promised of it, why it is of its kind, and what it comes to."""
+    """A policy, what is decided without it, what can be promised of it, why it is of its kind, what it comes to."""
 
     policy: Policy
     today: Outcome
     certificate: Certificate | None = None
     chosen: str | None = None
     verdict: Verdict | None = None
+    note: str = ""
 
 
 def _fitted(people: People, options: FitOptions) -> _Result:
@@ -111,6 +120,28 @@ def _fitted(people: People, options: FitOptions) -> _Result:
     return _Result(fair.policy_, fair.frontier_.today, shown, chosen, verdict)
 
 
+def _fitted_to(sums: Moments, options: FitOptions) -> _Result:
+    """Fit to sums that were made before."""
+    from felicific._policy.solve import solve
+    from felicific.cli.inputs import read_asked
+    from felicific.cli.sums import cost_in, favourable_in, named_in
+
+    best = favourable_in(sums, options.favourable)
+    columns = [str(name) for name in sums.attributes]
+    gap, constraints = read_asked(options, named_in(sums), options.gap, best, columns)
+    cost, said = cost_in(sums, options.change_cost)
+    policy = solve(
+        sums,
+        gap=gap,
+        constraints=constraints,
+        change_cost=cost,
+        group_at_predict=not options.blind,
+        random_state=options.seed,
+    )
+    policy = policy if best is None else replace(policy, favourable=best)
+    return _Result(policy, sums.today, note=said)
+
+
 def _verdict_on(options: FitOptions, fair: FairClassifier) -> Verdict:
     """What the policy comes to for the people of another file."""
     from felicific._tables.memory import take_column
@@ -124,7 +155,12 @@ def _verdict_on(options: FitOptions, fair: FairClassifier) -> Verdict:
 
 
 def sums(
-    people: People, kind: PolicyKind, constraints: list[Any], *, looks_for_cost: bool = False
+    people: People,
+    kind: PolicyKind,
+    constraints: list[Any],
+    *,
+    looks_for_cost: bool = False,
+    groups: list[Any] | None = None,
 ) -> Moments:
     """The moments of all rows, with what requirements speak of, in folds where the cost of changes is found on them."""
     from felicific._people.folds import FOLDS
@@ -147,6 +183,7 @@ def sums(
         policy=kind,  # type: ignore[arg-type]  # sums of individual policies are refused by name
         loss=people.loss,
         classes=people.classes,
+        groups=groups,
         favourable=people.favourable,
         sample_weight=people.weight,
         weight_kind=people.weight_kind,

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import math
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from felicific.cli.options import OUTPUT, Answer, Chart, Traced
+from felicific.cli.options import OUTPUT, Answer, Chart, Group, HappinessText, Traced
 
 if TYPE_CHECKING:
-    from felicific import Frontier
+    from felicific import Frontier, Moments
     from felicific.cli.people import People
 
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 class FrontierOptions(Traced, Answer):
     """What ``felicific frontier`` is told."""
 
+    group: Group = None  # which a file of sums knows
+    happiness: HappinessText = None
     out: Annotated[
         Path | None,
         typer.Option(
@@ -33,18 +36,22 @@ class FrontierOptions(Traced, Answer):
 def frontier(options: FrontierOptions) -> None:
     """Compute the whole trade-off between loss and gap: every breakpoint, exactly.
 
+    FILE may also hold sums that `felicific moments` or `merge` wrote, which know groups and happiness.
+
     Example: felicific frontier scores.csv --proba score --label repaid --group sex --happiness "decision * loan"
     --out frontier.csv --chart frontier.svg
     """
     from felicific._files import write_whole
     from felicific.cli.outputs import check_chart, check_target, print_json, working
     from felicific.cli.people import People
+    from felicific.cli.sums import given_sums
 
     out, chart = options.out, options.chart
     check_target(out, [".csv", ".json"], force=options.force)
     check_chart(chart, force=options.force)
     with working(f"Tracing the frontier of {options.file} ..."):
-        line = _trace(People.find(options), options)
+        sums = given_sums(options)
+        line = _trace(People.find(options), options) if sums is None else _trace_sums(sums, options)
         content = _content(line)
         if chart is not None:
             from felicific import plots
@@ -78,15 +85,53 @@ def _trace(people: People, options: FrontierOptions) -> Frontier:
     return trace(summed, constraints=constraints, group_at_predict=not options.blind)
 
 
+def _trace_sums(sums: Moments, options: FrontierOptions) -> Frontier:
+    """The frontier of sums that were made before."""
+    from felicific._frontier.solve import frontier as trace
+    from felicific.cli.inputs import read_asked
+    from felicific.cli.sums import favourable_in, named_in
+
+    columns = [str(name) for name in sums.attributes]
+    best = favourable_in(sums, options.favourable)
+    _, constraints = read_asked(options, named_in(sums), None, best, columns)
+    return trace(sums, constraints=constraints, group_at_predict=not options.blind)
+
+
 def _content(line: Frontier) -> dict[str, Any]:
     """Breakpoints and today as plain data; an infinite price is None."""
+    columns = line.to_dict()
+    shares = [point.outcome.changed for point in line.points]
+    if line.changed is not None:
+        columns["changed"] = line.changed.tolist()
+        for z, group in enumerate(_groups(line)):
+            columns[f"changed of {group}"] = [float(share[z]) for share in shares if share is not None]
     columns = {
         name: [None if isinstance(value, float) and not math.isfinite(value) else value for value in values]
-        for name, values in line.to_dict().items()
+        for name, values in columns.items()
     }
     names = [component.name for component in line.components]
-    today = {"loss": line.today.loss, "gaps": dict(zip(names, line.today.gaps.tolist(), strict=True))}
-    return {"today": today, "breakpoints": columns}
+    means = {
+        name: {group: plain(mean) for group, mean in zip(_groups(line), column, strict=True)}
+        for name, column in zip(names, line.today.means.T.tolist(), strict=True)
+    }
+    gaps = dict(zip(names, line.today.gaps.tolist(), strict=True))
+    return {
+        "units": {component.name: component.unit for component in line.components},
+        "loss": line.loss_name,
+        "today": {"loss": line.today.loss, "gaps": gaps, "means": means},
+        "breakpoints": columns,
+    }
+
+
+def plain(number: float) -> float | None:
+    """A number that JSON can hold."""
+    return number if math.isfinite(number) else None
+
+
+def _groups(line: Frontier) -> list[str]:
+    """Names of the groups that differ as text."""
+    names = [str(group) for group in line.groups]
+    return names if len(set(names)) == len(names) else [repr(group) for group in line.groups]
 
 
 def _as_file(content: dict[str, Any], kind: str) -> str:
@@ -95,33 +140,79 @@ def _as_file(content: dict[str, Any], kind: str) -> str:
     import csv
     import io
 
+    # Every row says what its numbers are counted in.
+    columns, rows = dict(content["breakpoints"]), len(content["breakpoints"]["tau"])
+    columns |= {f"unit of {name}": [unit] * rows for name, unit in content["units"].items()}
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(content["breakpoints"])
-    writer.writerows(zip(*content["breakpoints"].values(), strict=True))
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
     return stream.getvalue()
 
 
 def _lines(line: Frontier) -> list[str]:
-    """A short table: at most ten places on the way from the least gap to the least loss."""
+    """Short tables: at most ten places on the way from the least gap to the least loss."""
     import numpy as np
 
-    from felicific._audit.result import table_lines, titled
-    from felicific._problem.loss import loss_text, loss_words
+    from felicific._audit.result import short, titled
+    from felicific._problem.loss import CHANGES, loss_text, loss_words
+    from felicific.cli.outputs import columns_within
 
     last = len(line) - 1
     shown = sorted({round(i) for i in np.linspace(0, last, min(last + 1, 10))})
     tiny = 1e-12 * np.nanmax(np.abs(line.means), axis=(0, 1))
-    measured = [j for j, component in enumerate(line.components) if not component.aside]
-    header = ("", loss_words(line.loss_name), *(f"gap of {titled(line.components[j])}" for j in measured), "")
-
-    def row(name: str, loss: float, gaps: Any) -> tuple[str, ...]:
-        first = loss_text(line.loss_name, loss)
-        # What is left of an exact zero after rounding is zero to a reader.
-        numbers = [gap if gap > tiny[j] else 0.0 for j, gap in enumerate(gaps)]
-        return (name, first, *(line.components[j].cell(numbers[j]) for j in measured), "")
-
-    rows = [row("today", line.today.loss, line.today.gaps)]
-    rows += [row(line.place(i), line.loss[i], line.gaps[i]) for i in shown]
     count = f"{last + 1} {line.places}" + (f", {len(shown)} of them shown" if len(shown) <= last else "")
-    return [f"From {line.course}: {count}", *table_lines(header, rows)]
+    lines = [f"From {line.course}: {count}"]
+    prices = _prices(line)
+    # What belongs to a place, and to no component, stands in the first table.
+    first: dict[str, list[str]] = {
+        loss_words(line.loss_name): [
+            loss_text(line.loss_name, loss) for loss in (line.today.loss, *line.loss[shown])
+        ],
+        "changed": ["0.00%", *(f"{share:.2%}" for share in line.changed[shown])]
+        if line.changed is not None and line.loss_name != CHANGES
+        else [],
+        "price": ["", *(prices[i] for i in shown)],
+    }
+    places = ["today", *(line.place(i) for i in shown)]
+    for j, component in enumerate(line.components):
+        if component.aside:
+            continue
+        # What is left of an exact zero after rounding is zero to a reader.
+        gaps = [gap if gap > tiny[j] else 0.0 for gap in (line.today.gaps[j], *line.gaps[shown, j])]
+        columns = {name: values for name, values in first.items() if values}
+        columns["gap"] = [component.cell(gap) for gap in gaps]
+        for z, group in enumerate(_groups(line)):
+            means = (line.today.means[z, j], *line.means[shown, z, j])
+            columns[short(group, 24)] = [component.cell(mean) for mean in means]
+        rows = list(zip(places, *columns.values(), strict=True))
+        lines += [
+            "",
+            f"{titled(component)}: gap, and mean of every group",
+            *columns_within(("", *columns), rows),
+        ]
+        first = {}
+    return [*lines, "", *_legend(line)]
+
+
+def _prices(line: Frontier) -> list[str]:
+    """What a little less would cost at every place; nothing where nothing less is to be had."""
+    return [f"{price:.3g}" if math.isfinite(price) else "none less" for price in line.prices[:, 1].tolist()]
+
+
+def _legend(line: Frontier) -> list[str]:
+    """What the columns mean that do not say it themselves."""
+    from felicific._problem.loss import CHANGES, is_accuracy
+
+    moving = list(line.widths)
+    by_name = {component.name: component for component in line.components}
+    if len(moving) == 1 and moving[0] in by_name:
+        what = f"a gap smaller by {by_name[moving[0]].quantity(1.0)}"
+    else:
+        what = "asking for more, per 1 of the number that moves (in a file, tau),"
+    errors = ", as a share of wrong decisions" if is_accuracy(line.loss_name) else ""
+    cost = ", with what changed decisions cost" if line.change_cost else ""
+    found = [f"price: what {what} would add to the loss{errors}{cost}."]
+    if line.changed is not None and line.loss_name != CHANGES:
+        found.append("changed: people about whom something else is decided than today.")
+    return [wrapped for text in found for wrapped in textwrap.wrap(text, 80)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from felicific._problem.happiness import Happiness
 from felicific._problem.losers import Losers
 from felicific._problem.missing_labels import MissingLabels
 from felicific._problem.requirements import Budget, Floor, Gap, Ratio
-from felicific.cli.files import Source
+from felicific.cli.files import Source, joined_name
 from felicific.cli.options import Roles, Traced
 from felicific.exceptions import DataError, HappinessError
 
@@ -123,13 +123,20 @@ def read_gap(texts: Sequence[str] | None) -> Any:
 
 
 def read_asked(
-    options: Traced, happiness: Any, gap: Sequence[str] | None, favourable: Any = None
+    options: Traced,
+    happiness: Any,
+    gap: Sequence[str] | None,
+    favourable: Any = None,
+    attributes: Sequence[str] = (),
 ) -> tuple[Any, list[Any]]:
     """The gap as the library takes it, and every constraint: who is compared belongs to gaps and ratios alike.
 
-    Without a number for either, those who are to be compared are to have a gap of 0.
+    Without a number for either, those who are to be compared are to have a gap of 0. The columns of the group are those
+    of the options, or the ``attributes`` that sums remember.
     """
-    whom: list[Any] = [read_between(text, options.group) for text in options.between or ()] or [None]
+    group = options.group or attributes
+    joined = read_join(options.join, group)
+    whom: list[Any] = [read_between(text, group, joined) for text in options.between or ()] or [None]
     compared = [(between, options.min_people) for between in whom]
     found = read_constraints(options, happiness, favourable)
     ratios = _named(options.ratio, "ratio", happiness, _number)
@@ -145,10 +152,34 @@ def read_asked(
     return None, [*found, *(Gap(name, width, *said) for name, width in gaps.items() for said in compared)]
 
 
-def read_between(text: str, group: list[str]) -> str | list[str]:
-    """A column of the group, or several."""
+def read_between(text: str, group: Sequence[str], joined: Collection[str] = ()) -> str | list[str]:
+    """A column of the group, or several; of those that were joined, what they are called then."""
     parts = [text] if text in group else [part.strip() for part in text.split(",")]
+    parts = [joined_name(part) if part in joined else part for part in parts]
     return parts if len(parts) > 1 else parts[0]
+
+
+def read_join(texts: Sequence[str] | None, group: Sequence[str]) -> dict[str, dict[str, str]]:
+    """What groups are called that are taken as one, by column and value."""
+    found: dict[str, dict[str, str]] = {}
+    for text in texts or ():
+        column = next((name for name in group if text.startswith(f"{name}:")), None)
+        if column is None and len(group) > 1:
+            raise DataError(
+                f"--join {text} does not say in which column of --group.",
+                "Write --join COLUMN:NAME=GROUP,GROUP.",
+            )
+        name, sign, values = (text if column is None else text[len(column) + 1 :]).partition("=")
+        listed = [value.strip() for value in values.split(",")]
+        if not group or not sign or not name.strip() or not all(listed):
+            raise DataError(f"--join is {text!r}.", "Write --join NAME=GROUP,GROUP.")
+        names = found.setdefault(group[0] if column is None else column, {})
+        for value in listed:
+            if names.setdefault(value, name.strip()) != name.strip():
+                raise DataError(
+                    f"--join calls {value!r} both {names[value]!r} and {name.strip()!r}.", "Choose one name."
+                )
+    return found
 
 
 def _every_name(happiness: Any) -> list[str]:
@@ -233,12 +264,12 @@ def read_class(text: str, classes: Sequence[Any], option: str) -> Any:
     return found[0]
 
 
-def read_classes(texts: Sequence[str], held: Sequence[Any]) -> list[Any]:
-    """The classes that are written like this, of the type of those that the file holds."""
+def read_classes(texts: Sequence[str], held: Sequence[Any], option: str = "class") -> list[Any]:
+    """The classes, or groups, that are written like this, of the type of those that the file holds."""
     missing = [value for value in held if str(value) not in texts]
     if missing:
         raise DataError(
-            f"--class does not name {missing[0]!s}, which is there.", f"Add --class {missing[0]!s}."
+            f"--{option} does not name {missing[0]!s}, which is there.", f"Add --{option} {missing[0]!s}."
         )
     found = {str(value): value for value in held}
     kind = type(held[0]) if held else str
@@ -249,7 +280,7 @@ def read_classes(texts: Sequence[str], held: Sequence[Any]) -> list[Any]:
             found[text] = {"true": True, "false": False}[text.lower()] if kind is bool else kind(text)
         except (ArithmeticError, KeyError, TypeError, ValueError):
             raise DataError(
-                f"--class {text} is not like {held[0]!s}, which is there.", "Write the classes alike."
+                f"--{option} {text} is not like {held[0]!s}, which is there.", "Write them alike."
             ) from None
     return list(found.values())
 

@@ -4,9 +4,11 @@ A command takes one object, its options: a frozen dataclass that is put together
 command's own options added in the command's own module. A field's annotation holds all that ``--help`` says of it.
 A line added to a part is an option of all commands that have the part::
 
-    Scored            the file, what the model says     audit, alternatives, frontier, fit, report, apply
-      Measured        the groups and happiness          audit, alternatives, frontier, fit, report
-        Traced        labels, and what is asked         frontier, fit, report
+    Scores            what the model says               all that look at people
+      Scored          of one file                       the same, but for moments
+    Measures          the groups and happiness          all but apply
+      Measured        of one file                       audit, alternatives, compare, frontier, fit, report, recalibrate
+        Traced        labels, and what is asked         frontier, fit, report, recalibrate
           Fitted      a guarantee and a seed            fit, report
     Bounded           the range of happiness            audit, alternatives, fit, report
       Limited         the gap                           audit, fit, report
@@ -49,6 +51,15 @@ Weight = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMN", help="Column of weights: 2 is the row twice in every sum.", rich_help_panel=PEOPLE
+    ),
+]
+WeightMeaning = Annotated[
+    WeightKind | None,
+    typer.Option(
+        metavar="KIND",
+        help="What weights are: frequency, so many people were seen, or sampling, one was seen who stands for so "
+        "many. Has to be said where they are not plainly counts.",
+        rich_help_panel=PEOPLE,
     ),
 ]
 Today = Annotated[
@@ -103,6 +114,82 @@ Label = Annotated[
         rich_help_panel=PEOPLE,
     ),
 ]
+Group = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Column of the group; given twice, the groups are the combinations.",
+        rich_help_panel=PEOPLE,
+    ),
+]
+Join = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=GROUPS",
+        help="Small groups that are taken as one: 'other=Asian,Black' calls both other. Where a policy is applied, "
+        "too.",
+        rich_help_panel=PEOPLE,
+    ),
+]
+HappinessText = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="HAPPINESS",
+        help="What a decision is worth to a person: an expression such as 'decision * loan', a function as "
+        "module.py:function, or a criterion such as equalized_odds. May be given several times.",
+        rich_help_panel=MEASURED,
+    ),
+]
+PolicyFile = Annotated[Path, typer.Argument(metavar="POLICY", help="Policy file that `felicific fit` wrote.")]
+PolicyFunction = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="HAPPINESS",
+        help="module.py:function of an individual policy that was fitted with one.",
+        rich_help_panel=MEASURED,
+    ),
+]
+SignedFile = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="decision.json, which the page of a report saved: exit code 4 unless just this policy was signed.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+Classes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--class",
+        metavar="CLASS",
+        help="A decision that there is, once for each; by default those that the file holds.",
+        rich_help_panel=PEOPLE,
+    ),
+]
+Losers = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SHARE",
+        help="At most this share of the people get less than from today's decision: .02; 0 takes from nobody.",
+        rich_help_panel=ASKED,
+    ),
+]
+Kind = Annotated[
+    PolicyKind,
+    typer.Option(
+        "--policy",
+        metavar="KIND",
+        help="What the policy sees besides the group: score, individual, label or soft-label. auto: score for two "
+        "classes and a group that is seen, else individual; label where there are no probabilities.",
+        rich_help_panel=ASKED,
+    ),
+]
+Confidence = Annotated[
+    float,
+    typer.Option(
+        metavar="NUMBER", help="With which every interval is to hold the truth.", rich_help_panel=ASKED
+    ),
+]
 Chart = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="Draw it to this .svg or .png file.", rich_help_panel=OUTPUT),
@@ -115,16 +202,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text."
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scored:
-    """A file of people, and what a model says about them."""
+class Scores:
+    """What a model says about people."""
 
-    file: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE",
-            help="CSV, Parquet or DuckDB file; a pattern such as 'scores-*.parquet' names many.",
-        ),
-    ]
     proba: Proba = None
     predicted: Annotated[
         str | None,
@@ -152,17 +232,24 @@ class Scored:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measured(Scored):
-    """What decisions are worth, and to whom."""
+class Scored(Scores):
+    """A file of people, and what a model says about them."""
 
-    group: Annotated[
-        list[str],
-        typer.Option(
-            metavar="COLUMN",
-            help="Column of the group; given twice, the groups are the combinations.",
-            rich_help_panel=PEOPLE,
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="CSV, Parquet or DuckDB file; a pattern such as 'scores-*.parquet' names many.",
         ),
     ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measures:
+    """What decisions are worth, and to whom."""
+
+    group: Group
+    join: Join = None
     missing_group: Annotated[
         str | None,
         typer.Option(
@@ -172,15 +259,7 @@ class Measured(Scored):
         ),
     ] = None
     weight: Weight = None
-    happiness: Annotated[
-        list[str],
-        typer.Option(
-            metavar="HAPPINESS",
-            help="What a decision is worth to a person: an expression such as 'decision * loan', a function as "
-            "module.py:function, or a criterion such as equalized_odds. May be given several times.",
-            rich_help_panel=MEASURED,
-        ),
-    ]
+    happiness: HappinessText
     name: Annotated[
         str | None, typer.Option(metavar="NAME", help="What to call the happiness.", rich_help_panel=MEASURED)
     ] = None
@@ -205,6 +284,11 @@ class Measured(Scored):
             rich_help_panel=MEASURED,
         ),
     ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measured(Measures, Scored):
+    """What decisions about the people of a file are worth, and to whom."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -273,14 +357,7 @@ class Traced(Measured, PartlyLabelled):
     ] = None
     between: Between = None
     min_people: MinPeople = 0.0
-    losers: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SHARE",
-            help="At most this share of the people get less than from today's decision: .02; 0 takes from nobody.",
-            rich_help_panel=ASKED,
-        ),
-    ] = None
+    losers: Losers = None
     explore: Annotated[
         float | None,
         typer.Option(
@@ -290,16 +367,7 @@ class Traced(Measured, PartlyLabelled):
             rich_help_panel=ASKED,
         ),
     ] = None
-    kind: Annotated[
-        PolicyKind,
-        typer.Option(
-            "--policy",
-            metavar="KIND",
-            help="What the policy sees besides the group: score, individual, label or soft-label. auto: score for two "
-            "classes and a group that is seen, else individual; label where there are no probabilities.",
-            rich_help_panel=ASKED,
-        ),
-    ] = "auto"
+    kind: Kind = "auto"
     blind: Annotated[
         bool,
         typer.Option(
@@ -335,15 +403,7 @@ class Limited(Bounded):
 class Evidence:
     """What rows count for, where something is said with confidence."""
 
-    weight_kind: Annotated[
-        WeightKind | None,
-        typer.Option(
-            metavar="KIND",
-            help="What weights are: frequency, so many people were seen, or sampling, one was seen who stands for so "
-            "many. Has to be said where they are not plainly counts.",
-            rich_help_panel=PEOPLE,
-        ),
-    ] = None
+    weight_kind: WeightMeaning = None
     cluster: Annotated[
         str | None,
         typer.Option(
@@ -423,6 +483,8 @@ class Roles:
     ----------
     file, table : str
         Where the people are.
+    join : list of str
+        Groups that are taken as one.
     group, label, proba, group_proba, predicted, today, decision, weight, cluster, key : str or list of str
         Columns.
     weight_kind : str
@@ -442,6 +504,7 @@ class Roles:
     file: str
     table: str | None = None
     group: list[str] | None = None
+    join: list[str] | None = None
     label: str | None = None
     proba: list[str] | None = None
     group_proba: list[str] | None = None
@@ -467,10 +530,11 @@ class Roles:
     policy: Path | None = None
 
     @classmethod
-    def of(cls, options: Scored) -> Self:
-        """The roles among the options of a command."""
+    def of(cls, options: Scores | Self, file: str | None = None) -> Self:
+        """The roles among the options of a command; the people are in its file, or in another one."""
         names = [field.name for field in fields(cls)]
-        return cls(**{name: getattr(options, name) for name in names if hasattr(options, name)})
+        said = {name: getattr(options, name) for name in names if hasattr(options, name)}
+        return cls(**said | ({} if file is None else {"file": file}))
 
     def columns(self) -> dict[str, str | list[str] | None]:
         """The columns that options name outright, by option."""

@@ -60,6 +60,26 @@ def printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
+def columns_within(header: tuple[str, ...], rows: Sequence[tuple[str, ...]], width: int = 80) -> list[str]:
+    """A table for reading, its first column again in front of those that would not fit beside the others."""
+    from felicific._audit.result import table_lines
+
+    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
+    parts: list[list[int]] = [[]]
+    for i, wide in enumerate(widths[1:], 1):
+        # Two blanks stand before every column.
+        if parts[-1] and sum(widths[j] + 2 for j in [0, *parts[-1]]) + wide + 2 > width:
+            parts.append([])
+        parts[-1].append(i)
+    lines: list[str] = []
+    for part in parts:
+        taken = [tuple(row[i] for i in (0, *part)) for row in [header, *rows]]
+        # The last column of such tables is text, which starts at the left: here it is nothing.
+        lines += [""] * bool(lines)
+        lines += table_lines((*taken[0], ""), [(*row, "") for row in taken[1:]])
+    return lines
+
+
 def print_json(content: Any) -> None:
     """Print one JSON document."""
     print(json.dumps(content, indent=1, allow_nan=False))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -16,6 +16,7 @@ from felicific._program.signal_names import choose_policy
 from felicific._tables.groups import UNDECIDED, find_groups, resolve_groups
 from felicific._tables.memory import take_column
 from felicific._typing import Array, Table
+from felicific.cli.documents import read_policy
 from felicific.cli.files import Source, open_source
 from felicific.cli.inputs import (
     needed_columns,
@@ -26,10 +27,11 @@ from felicific.cli.inputs import (
     read_function,
     read_group_proba,
     read_happiness,
+    read_join,
     read_missing_labels,
     read_proba,
 )
-from felicific.cli.options import Fitted, PolicyKind, Roles, Scored, Traced, WeightKind
+from felicific.cli.options import Fitted, PolicyKind, Roles, Scores, Traced, WeightKind
 from felicific.exceptions import DataError
 
 
@@ -88,20 +90,30 @@ class People:
     policy: Policy | None
 
     @classmethod
-    def find(cls, options: Scored, *, every_column: bool = False, as_written: bool = False) -> People:
-        """Open the file and check that it has what the options name; no row is read.
+    def find(
+        cls,
+        options: Scores | Roles,
+        file: str | None = None,
+        *,
+        every_column: bool = False,
+        as_written: bool = False,
+        a_part: bool = False,
+    ) -> People:
+        """Open the file, or another one, and check that it has what the options name; no row is read.
 
-        With ``every_column`` those that play no role are kept, and ``as_written`` as the text that a CSV has.
+        With ``every_column`` those that play no role are kept, and ``as_written`` as the text that a CSV has. Of
+        ``a_part`` of the people some groups and classes may be missing.
         """
-        roles = Roles.of(options)
+        roles = Roles.of(options, file)
         happiness, cost = read_happiness(roles), read_function(roles.loss, "loss")
         rule = None
         if roles.policy is not None:
-            rule = Policy.load(roles.policy, happiness=happiness or None, loss=cost)
+            rule = read_policy(roles.policy, happiness=happiness or None, loss=cost)
         looked_at = needed_columns(happiness, cost, getattr(rule, "happiness", ()))
         source = _open(roles, rule, looked_at if as_written else None)
         original = source.columns
         source.check(**roles.columns())
+        source, roles = _joined(source, roles, every_group=rule is None and not a_part)
         known = _known_classes(roles, rule, source)
         best = None if roles.favourable is None else read_class(roles.favourable, known, "favourable")
         believed = read_group_proba(source, roles.group_proba, _known_groups(roles, rule, source))
@@ -141,6 +153,10 @@ class People:
     def sensitive_features(self) -> str | list[str]:
         """The group as the library takes it."""
         return self.group[0] if len(self.group) == 1 else self.group
+
+    def held_groups(self) -> list[Any]:
+        """The groups that stand in the file."""
+        return _groups_in(self.source, self.group, self.missing_group)
 
     def seen(self, options: Traced) -> dict[str, Any]:
         """Whether the policy sees the group, or how it infers the group, as FairClassifier takes it."""
@@ -281,6 +297,21 @@ class People:
         return {"decisions": self.policy, "group_proba": self.group_proba} | scores
 
 
+def _joined(source: Source, roles: Roles, *, every_group: bool) -> tuple[Source, Roles]:
+    """With small groups taken as one, in columns of their own; each has to be there, unless some may be missing."""
+    columns = list(roles.group or ())
+    for column, names in read_join(roles.join, columns).items():
+        held = {str(value) for value in source.distinct(column)} if every_group else set(names)
+        unknown = sorted(set(names) - held)
+        if unknown:
+            shown = ", ".join(sorted(held)[:20])
+            raise DataError(
+                f"--join: there is no {unknown[0]!r} in the column {column!r}.", f"It holds {shown}."
+            )
+        source, columns[columns.index(column)] = source.joined(column, names)
+    return source, replace(roles, group=columns or None)
+
+
 def _named(roles: Roles) -> list[str]:
     """The columns that options name outright."""
     given = roles.columns().values()
@@ -332,9 +363,14 @@ def _known_groups(roles: Roles, rule: Policy | None, source: Source) -> list[Any
         return []
     if rule is not None:
         return list(rule.groups)
-    held, named = source.select(roles.group or []).relation.distinct().to_arrow_table(), roles.missing_group
-    held = held if named is not None else held.drop_null()
-    return list(find_groups(resolve_groups(held, roles.group, columns_only=True, missing_group=named)))
+    return _groups_in(source, roles.group or [], roles.missing_group)
+
+
+def _groups_in(source: Source, group: list[str], missing_group: str | None) -> list[Any]:
+    """The groups that a file holds."""
+    held = source.select(group).relation.distinct().to_arrow_table()
+    held = held if missing_group is not None else held.drop_null()
+    return list(find_groups(resolve_groups(held, group, columns_only=True, missing_group=missing_group)))
 
 
 def _by_type(value: Any) -> tuple[str, Any]:

@@ -49,7 +49,8 @@ class ReportOptions(Fitted, Forced):
     labels: Annotated[
         Literal["all", "selected"] | None,
         typer.Option(
-            help="Whether everybody's label is known, or only that of people who were selected.",
+            metavar="WHOSE",
+            help="Whether everybody's label is known (all), or only that of people who were selected (selected).",
             rich_help_panel=PEOPLE,
         ),
     ] = None

@@ -17,7 +17,10 @@ Study = Literal["synthetic", "adult", "loans", "delayed", "all"]
 class ReproduceOptions(Forced):
     """What ``felicific reproduce`` is told."""
 
-    study: Annotated[Study, typer.Argument(help="Which study, or all of them.")]
+    study: Annotated[
+        Study,
+        typer.Argument(metavar="STUDY", help="Which: synthetic, adult, loans, delayed, or all of them."),
+    ]
     out: Annotated[
         Path,
         typer.Option(
@@ -27,10 +30,12 @@ class ReproduceOptions(Forced):
         ),
     ]
     seeds: Annotated[
-        int, typer.Option(min=1, help="Seeds to average over; figures are those of the first.")
+        int,
+        typer.Option(metavar="NUMBER", min=1, help="Seeds to average over; figures are those of the first."),
     ] = 1
     rows: Annotated[
-        int | None, typer.Option(min=400, help="Use this many people only, for a quick look.")
+        int | None,
+        typer.Option(metavar="NUMBER", min=400, help="Use this many people only, for a quick look."),
     ] = None
     loans: Annotated[
         Path | None,

@@ -56,6 +56,7 @@ IN_THE_SHELL = {
 }
 OPTIONS = {
     "classes": "class",
+    "groups": "group-name",
     "random_state": "seed",
     "sample_weight": "weight",
     "sensitive_features": "group",

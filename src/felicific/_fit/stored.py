@@ -1,0 +1,107 @@
+"""A policy that was stored, fitted anew to people without labels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from felicific._fit.cells import FittedCells
+from felicific._fit.fitted import Fitted
+from felicific._fit.individual import FittedIndividual
+from felicific._people.people import People
+from felicific._policy.cells import CellPolicy
+from felicific._policy.fit_individual import ground_of
+from felicific._policy.individual import IndividualPolicy
+from felicific._policy.lottery import moves_between
+from felicific._policy.policy import Policy
+from felicific._problem.problem import Problem
+from felicific._program.generation import mixed_outcome
+from felicific._program.moments import Moments, Outcome
+from felicific._typing import Floats
+from felicific.exceptions import MomentsError
+
+
+class Recalibrated(NamedTuple):
+    """A policy for other people, and what that changes.
+
+    Attributes
+    ----------
+    policy : Policy
+        The new one.
+    how : dict of str to str
+        How each component was brought to these people.
+    before : Outcome, or None
+        What the policy that was stored is expected to do to them; None where its cells are others.
+    moved : array of shape (groups,)
+        Share of each group about whom the new one decides otherwise than the old one, who draw the same lot.
+    """
+
+    policy: Policy
+    how: dict[str, str]
+    before: Outcome | None
+    moved: Floats
+
+
+def recalibrate_stored(
+    policy: Policy, problem: Problem, people: People, labelled: Moments | None = None
+) -> Recalibrated:
+    """Fit a stored policy anew to people without labels, as :meth:`FairClassifier.recalibrate` does.
+
+    A policy of cells needs the sums of the ``labelled`` people; an individual one brings what it knows of labels.
+    """
+    after: Fitted
+    if policy.sees_x:
+        own = cast(IndividualPolicy, policy)
+        alone = FittedIndividual(
+            problem=problem, policy=own, share_randomized=0.0, people=None, fingerprint=""
+        )
+        after, how = alone.recalibrated(people)
+        before: Outcome | None = _expected(problem, people, own)
+    else:
+        assert labelled is not None, "cells keep nothing of labels"
+        _check_same(policy, labelled)
+        cells = FittedCells(
+            problem=problem,
+            policy=cast(CellPolicy, policy),
+            share_randomized=0.0,
+            people=None,
+            compared=labelled,
+            labelled=labelled,
+        )
+        moved_cells, how = cells.recalibrated(people)
+        after = moved_cells
+        same = labelled.signal == cells.policy.signal
+        before = moved_cells.moments.evaluate(policy.rounded(cells.policy.q)) if same else None
+    moves = moves_between(policy.odds_of(people), after.policy.odds_of(people), same_lots=True)
+    apart = (1.0 - np.trace(moves, axis1=1, axis2=2)).clip(min=0.0)
+    weight = people.weights
+    groups = len(people.groups)
+    totals = np.bincount(people.codes, weight, minlength=groups)
+    moved = np.bincount(people.codes, weight * apart, minlength=groups) / np.where(totals > 0, totals, 1.0)
+    return Recalibrated(after.policy, how, before, moved)
+
+
+def _expected(problem: Problem, people: People, policy: IndividualPolicy) -> Outcome:
+    """What an individual policy is expected to do to people without labels."""
+    known = replace(people.with_scores, y=None, labels=None)
+    ground = ground_of(problem, known, policy.calibration, policy.origin)
+    return mixed_outcome(ground.crowd, ground.real, policy.odds_of(known))
+
+
+def _check_same(policy: Policy, labelled: Moments) -> None:
+    """Refuse sums that are not of what the policy decides, for whom, and by what it is measured."""
+    names = [[one.name for one in side if not one.aside] for side in (policy.components, labelled.components)]
+    pairs = (
+        ("the decisions", policy.classes.tolist(), labelled.classes.tolist()),
+        ("the groups", list(policy.groups), list(labelled.groups)),
+        ("the happiness", *names),
+        ("the loss", policy.basis.loss_name, labelled.loss_name),
+    )
+    for what, mine, theirs in pairs:
+        if mine != theirs:
+            raise MomentsError(
+                f"The policy and the people with labels differ in {what}: {mine} and {theirs}.",
+                "Use the people it was fitted on, and the same words as there.",
+            )

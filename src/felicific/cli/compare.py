@@ -1,0 +1,328 @@
+"""``felicific compare``: what another way of deciding changes for the same people."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from felicific.cli.options import (
+    OUTPUT,
+    PEOPLE,
+    Answer,
+    Bounded,
+    Classes,
+    Confidence,
+    Evidence,
+    Label,
+    Measured,
+    Today,
+)
+from felicific.cli.words import in_the_shell
+
+if TYPE_CHECKING:
+    from felicific import Audit, Comparison, Policy
+    from felicific._typing import Floats
+    from felicific.cli.people import People
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareOptions(Measured, Evidence, Bounded, Answer):
+    """What ``felicific compare`` is told."""
+
+    before: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WAY",
+            help="How is decided before: a column of decisions, or the file of a policy. Default: what the model "
+            "predicts, by --proba.",
+            rich_help_panel=PEOPLE,
+        ),
+    ] = None
+    after: Annotated[
+        str,
+        typer.Option(
+            metavar="WAY",
+            help="How is decided afterwards: a column of decisions, or the file of a policy.",
+            rich_help_panel=PEOPLE,
+        ),
+    ]
+    label: Label = None
+    today: Today = None
+    classes: Classes = None
+    confidence: Confidence = 0.95
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Also write it to this .json or .csv file.", rich_help_panel=OUTPUT
+        ),
+    ] = None
+
+
+def compare(options: CompareOptions) -> None:
+    """Compare two ways of deciding about the same people: gaps, means, loss, who gains and who loses.
+
+    Example: felicific compare later.csv --before approved --after policy.json --proba score --label repaid --group sex
+    --happiness "decision * loan"
+    """
+    from felicific._audit.comparison import compare as paired
+    from felicific._files import write_whole
+    from felicific.cli.outputs import check_target, print_json, working
+
+    check_target(options.out, [".json", ".csv"], force=options.force)
+    with working(f"Comparing on {options.file} ..."):
+        pair = _Pair(options)
+        before, after = pair.measured("before"), pair.measured("after")
+        found = paired(before.audit, after.audit)
+        found = replace(found, remarks=tuple(in_the_shell(text) for text in found.remarks))
+        flows = pair.flows(before, after)
+    content = _content(found, before, after, flows)
+    if options.out is not None:
+        csv = options.out.suffix.lower() == ".csv"
+        text = _as_csv(found, flows) if csv else json.dumps(content, indent=1, allow_nan=False) + "\n"
+        write_whole(options.out, text)
+    if options.as_json:
+        print_json(content)
+        return
+    print("\n".join(_lines(found, before, after, flows)))
+    if options.out is not None:
+        print(f"Written to {options.out}.")
+
+
+class _Way(NamedTuple):
+    """One way of deciding: what it is called, its audit, and the chance of every decision about everybody."""
+
+    name: str
+    audit: Audit
+    odds: Floats
+
+
+class _Flows(NamedTuple):
+    """Shares of every group: decided about otherwise, and who get more and less of each component; None of fractions.
+
+    ``independent`` says whether both ways draw lots of their own, taken for independent of each other.
+    """
+
+    groups: tuple[Any, ...]
+    changed: Floats
+    gain: dict[str, Floats | None]
+    lose: dict[str, Floats | None]
+    independent: bool
+
+
+class _Pair:
+    """A file of people, and two ways of deciding about them."""
+
+    def __init__(self, options: CompareOptions) -> None:
+        from felicific.cli.documents import format_of, read_policy
+        from felicific.cli.files import open_source
+        from felicific.cli.inputs import read_function
+        from felicific.cli.options import Roles
+
+        self.options = options
+        self.roles = Roles.of(options)
+        self.ways = {"before": options.before, "after": options.after}
+        # A document is a policy, or refused by what it is.
+        self.files = {
+            name: Path(way) for name, way in self.ways.items() if way is not None and format_of(way)
+        }
+        source = open_source(self.roles.file, self.roles.table)
+        columns = {name: way for name, way in self.ways.items() if name not in self.files}
+        source.check(**columns)
+        self.policies: dict[str, Policy] = {}
+        held = {
+            one
+            for way in (*columns.values(), options.label)
+            if way is not None
+            for one in source.distinct(way)
+        }
+        self.classes = sorted(held, key=lambda one: (type(one).__name__, one))
+        for name, path in self.files.items():
+            self.policies[name] = read_policy(path, **self._functions(read_function))
+            self.classes = self._known_to(self.policies[name], f"--{name} {path}")
+
+    def _functions(self, read: Any) -> dict[str, Any]:
+        from felicific.cli.inputs import read_happiness
+
+        return {"happiness": read_happiness(self.roles) or None, "loss": read(self.roles.loss, "loss")}
+
+    def _known_to(self, policy: Policy, said: str) -> list[Any]:
+        """The decisions of a policy, if there are no others."""
+        from felicific.exceptions import DataError
+
+        known = policy.classes.tolist()
+        others = [one for one in self.classes if one not in known]
+        if others:
+            raise DataError(
+                f"{others[0]!r} stands in the file, and the decisions of {said} are {', '.join(map(repr, known))}.",
+                "Compare ways that decide among the same.",
+            )
+        return list(known)
+
+    def people(self, name: str) -> People:
+        """The people with one way of deciding about them."""
+        from felicific.cli.people import People
+
+        if name in self.files:
+            return People.find(replace(self.roles, policy=self.files[name], classes=None))
+        texts = [*(self.roles.classes or ()), *map(str, self.classes)]
+        told: dict[str, Any] = {"decision": self.ways[name], "predicted": None, "group_proba": None}
+        return People.find(replace(self.roles, **told, classes=list(dict.fromkeys(texts)) or None))
+
+    def measured(self, name: str) -> _Way:
+        """One way of deciding, with what it does."""
+        import numpy as np
+
+        people = self.people(name)
+        people.check_audited()
+        rows, label = people.rows(), self.ways[name] or "what the model predicts"
+        audit = self.audited(people, **people.in_memory())
+        if people.policy is not None:
+            return _Way(label, audit, people.chances(rows))
+        known, decided = np.array(people.classes, dtype=object), people.decisions(rows)
+        return _Way(
+            label, audit, np.equal(np.asarray(decided, dtype=object)[:, None], known).astype(np.float64)
+        )
+
+    def audited(self, people: People, **told: Any) -> Audit:
+        """An audit in memory."""
+        from felicific._audit.audit import audit
+
+        return audit(
+            **told,
+            happiness=people.happiness,
+            sensitive_features=people.sensitive_features,
+            loss=people.loss,
+            classes=people.classes if people.policy is None else None,
+            favourable=people.favourable,
+            today=people.today,
+            weight_kind=people.weight_kind,
+            missing_group=people.missing_group,
+            confidence=self.options.confidence,
+        )
+
+    def flows(self, before: _Way, after: _Way) -> _Flows:
+        """Who is decided about otherwise, gains and loses, by what every decision would be worth to each person."""
+        import warnings
+
+        import numpy as np
+
+        from felicific._policy.lottery import moves_between
+
+        people = self.people("after")
+        rows = people.rows()
+        persons: Any = after.audit.persons
+        known = people.evidence(rows)
+        weight = known["sample_weight"]
+        present = slice(None) if weight is None else np.flatnonzero(weight)
+        named = {"X": rows, "y": people.label} | known
+        values = []
+        for decision in people.classes or ():
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what is said of decisions that nobody takes
+                column = np.full(len(before.odds), decision, dtype=object)
+                one: Any = self.audited(replace(people, policy=None), decisions=column, **named).persons
+            values.append(one.values + one.origin)
+        worth = np.stack(values, axis=1)  # person, decision, component
+        size = np.abs(worth).max(axis=(0, 1), initial=0.0)
+        up = worth[:, None, :, :] > worth[:, :, None, :] + 1e-12 * size  # from which decision, to which
+        was, then = before.odds[present], after.odds[present]
+        salts = {self.policies[name].salt for name in self.policies}
+        same_lots = len(self.policies) == 2 and len(salts) == 1
+        moves = moves_between(was, then, same_lots=same_lots)
+
+        def shares(amounts: Floats) -> Floats:
+            """Of everybody of each group."""
+            mass = np.ones(len(amounts)) if persons.weight is None else persons.weight
+            totals = np.bincount(persons.codes, mass * amounts, minlength=len(persons.groups))
+            return np.asarray(totals / np.bincount(persons.codes, mass, minlength=len(persons.groups)))
+
+        def moved(sides: Any) -> dict[str, Floats | None]:
+            inside = persons.inside
+            return {
+                component.name: None
+                if component.over
+                else shares(
+                    (moves * sides[..., j]).sum(axis=(1, 2)) * (1.0 if inside is None else inside[:, j])
+                )
+                for j, component in enumerate(persons.components)
+            }
+
+        drawn = [bool(((odds > 0) & (odds < 1)).any()) for odds in (was, then)]
+        changed = shares((1.0 - np.trace(moves, axis1=1, axis2=2)).clip(min=0.0))
+        independent = all(drawn) and not same_lots
+        return _Flows(persons.groups, changed, moved(up), moved(up.swapaxes(1, 2)), independent)
+
+
+def _content(found: Comparison, before: _Way, after: _Way, flows: _Flows) -> dict[str, Any]:
+    def way(one: _Way) -> dict[str, Any]:
+        return {"way": one.name, "gaps": dict(one.audit.gaps)}
+
+    groups = list(flows.groups)
+    who = [
+        {
+            "component": name,
+            "group": group,
+            "gain": None if gain is None else float(gain[z]),
+            "lose": None if lose is None else float(lose[z]),
+        }
+        for (name, gain), lose in zip(flows.gain.items(), flows.lose.values(), strict=True)
+        for z, group in enumerate(groups)
+    ]
+    changed = [
+        {"group": z, "changed": share} for z, share in zip(groups, flows.changed.tolist(), strict=True)
+    ]
+    return {"before": way(before), "after": way(after), **found.to_dict(), "changed": changed, "who": who}
+
+
+def _as_csv(found: Comparison, flows: _Flows) -> str:
+    """The comparison, one row per number, with the shares of those who change, gain and lose."""
+    frame = found.to_frame()
+    places = {str(group): z for z, group in enumerate(flows.groups)}
+
+    def column(shares: dict[str, Floats | None] | None) -> list[Any]:
+        numbers = []
+        for what, name, group in zip(frame["what"], frame["component"], frame["group"], strict=True):
+            known = flows.changed if shares is None else shares.get(name)
+            numbers.append(None if what != "mean" or known is None else float(known[places[group]]))
+        return numbers
+
+    more = {"changed": column(None), "gain": column(flows.gain), "lose": column(flows.lose)}
+    return str(frame.assign(**more).to_csv(index=False, lineterminator="\n"))
+
+
+def _lines(found: Comparison, before: _Way, after: _Way, flows: _Flows) -> list[str]:
+    from felicific._audit.result import short, titled
+    from felicific.cli.outputs import columns_within
+
+    lines = [f"Before: {short(before.name)}. Afterwards: {short(after.name)}."]
+    for one, other in zip(before.audit.components, after.audit.components, strict=True):
+        if one.gap is None or other.gap is None:
+            continue
+        was, then = (
+            f"{one.component.quantity(gap.estimate)} ({one.component.cell(gap.low)} to {one.component.cell(gap.high)})"
+            for gap in (one.gap, other.gap)
+        )
+        lines.append(f"The gap of {short(one.component.name)!r} is {was} before and {then} afterwards.")
+    lines += ["", str(found), "", "Who is decided about otherwise, and who gains and loses by it"]
+    header, columns = (
+        ["group", "changed"],
+        [[*map(str, flows.groups)], [f"{share:.2%}" for share in flows.changed]],
+    )
+    single = len(flows.gain) == 1
+    for part in found.components:
+        name = part.component.name
+        for word, shares in (("gain", flows.gain[name]), ("lose", flows.lose[name])):
+            if shares is not None and not part.component.aside:
+                header.append(word if single else f"{word} {short(titled(part.component), 24)}")
+                columns.append([f"{share:.2%}" for share in shares])
+    columns[0] = [short(text, 24) for text in columns[0]]
+    lines += columns_within(tuple(header), list(zip(*columns, strict=True)))
+    if flows.independent:
+        lines.append(
+            "Both ways draw lots; these shares are as if the lots of one told nothing of those of the other."
+        )
+    return lines

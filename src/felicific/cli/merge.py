@@ -1,0 +1,110 @@
+"""``felicific merge``: sums of several sites, added."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from felicific.cli.options import OUTPUT, Answer
+
+if TYPE_CHECKING:
+    from felicific import Moments
+
+
+@dataclass(frozen=True, kw_only=True)
+class MergeOptions(Answer):
+    """What ``felicific merge`` is told."""
+
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE",
+            help="Files of sums that `felicific moments` wrote; a pattern such as 'site-*.json' names many.",
+        ),
+    ]
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="Where their sum is written.", rich_help_panel=OUTPUT)
+    ]
+
+
+def merge(options: MergeOptions) -> None:
+    """Add the sums of several sites or months to one file, which `felicific fit` and `frontier` take.
+
+    Example: felicific merge north.json south.json --out all.json
+    """
+    from felicific.cli.documents import read_sums
+    from felicific.cli.outputs import check_target, print_json, printable
+    from felicific.cli.shards import find_files
+
+    check_target(options.out, [".json"], force=options.force)
+    files = find_files(options.files)
+    parts = {name: read_sums(name) for name in files}
+    together = added(parts)
+    together.save(options.out)
+    if options.as_json:
+        print_json({"files": files, **summary(together, options.out)})
+        return
+    without = [name for name, part in parts.items() if not part.folds]
+    notes = [f"{len(files)} files are added."]
+    if 0 < len(without) < len(files):
+        notes.append(f"{without[0]!r} keeps no folds, so their sum has none: --change-cost auto will be 0.")
+    print("\n".join(map(printable, [*notes, *told(together, options.out)])))
+
+
+def added(parts: dict[str, Moments]) -> Moments:
+    """The sum of all; what does not add is refused, by the names of the files."""
+    from felicific.exceptions import DataError, MomentsError
+
+    known: dict[str, str] = {}
+    for name, part in parts.items():
+        same = known.setdefault(part.to_json(), name)
+        if same != name:
+            raise DataError(
+                f"{name!r} holds the same sums as {same!r}, so people would be counted twice.",
+                "Leave one out.",
+            )
+    if not all(part.folds for part in parts.values()):  # sums whose cells were merged keep none
+        none: dict[str, Any] = dict.fromkeys(("fold_mass", "fold_loss", "fold_today"))
+        parts = {name: replace(part, **none) for name, part in parts.items()}
+    (first, total), *others = parts.items()
+    for name, part in others:
+        try:
+            total = total + part
+        except MomentsError as error:
+            raise MomentsError(
+                f"{name!r} does not add to {first!r}. {error.problem}", error.remedy
+            ) from error
+    return total
+
+
+def summary(sums: Moments, out: Path) -> dict[str, Any]:
+    """What a file of sums holds, as plain data."""
+    people = zip(sums.groups, sums.people.tolist(), sums.rows.tolist(), strict=True)
+    return {
+        "written": str(out),
+        "rows": int(sums.rows.sum()),
+        "groups": [{"group": group, "people": weight, "rows": rows} for group, weight, rows in people],
+        "decisions": sums.classes.tolist(),
+        "happiness": [{"name": one.name, "unit": one.unit} for one in sums.components if not one.aside],
+        "loss": sums.loss_name,
+        "smallest_cell": smallest_cell(sums),
+    }
+
+
+def smallest_cell(sums: Moments) -> float | None:
+    """How many people the smallest cell speaks of."""
+    held = sums.mass[sums.mass > 0]
+    return float(held.min()) if held.size else None
+
+
+def told(sums: Moments, out: Path) -> list[str]:
+    """What a file of sums holds, for reading."""
+    groups = ", ".join(
+        f"{group!r} {people:,.6g}" for group, people in zip(sums.groups, sums.people.tolist(), strict=True)
+    )
+    least = smallest_cell(sums)
+    few = "" if least is None else f" The smallest cell speaks of {least:,.6g}."
+    return [f"People: {groups}, in {int(sums.rows.sum()):,} rows.{few}", f"Written to {out}."]

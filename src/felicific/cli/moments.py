@@ -1,0 +1,206 @@
+"""``felicific moments``: people summed up, so that sums leave a site instead of rows, and shards add one by one."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import operator
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from felicific.cli.options import (
+    ASKED,
+    OUTPUT,
+    PEOPLE,
+    Answer,
+    Bounded,
+    Classes,
+    Kind,
+    Label,
+    Losers,
+    Measures,
+    PartlyLabelled,
+    PolicyKind,
+    Scores,
+    Today,
+    WeightMeaning,
+)
+
+if TYPE_CHECKING:
+    from felicific import Moments
+    from felicific.cli.people import People
+
+
+@dataclass(frozen=True, kw_only=True)
+class MomentsOptions(Measures, Scores, PartlyLabelled, Bounded, Answer):
+    """What ``felicific moments`` is told."""
+
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE",
+            help="CSV, Parquet or DuckDB files; a pattern such as 'part-*.parquet' names many.",
+        ),
+    ]
+    label: Label = None
+    today: Today = None
+    classes: Classes = None
+    group_name: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="GROUP",
+            help="A group that there is, once for each; by default those that the files hold. Sites name them all, so "
+            "that one that lacks a group has a place for it.",
+            rich_help_panel=PEOPLE,
+        ),
+    ] = None
+    weight_kind: WeightMeaning = None
+    losers: Losers = None
+    kind: Kind = "auto"
+    min_cell: Annotated[
+        float | None,
+        typer.Option(
+            metavar="NUMBER",
+            help="Merge every cell of fewer people into a neighbour, so that what leaves a site speaks of no fewer.",
+            rich_help_panel=ASKED,
+        ),
+    ] = None
+    out: Annotated[
+        Path,
+        typer.Option(
+            metavar="PLACE",
+            help="A .json file for the sums; or a folder, which also remembers what was summed up: typed again after "
+            "it was interrupted, the command goes on where it was.",
+            rich_help_panel=OUTPUT,
+        ),
+    ]
+
+
+def moments(options: MomentsOptions) -> None:
+    """Sum up the people of files, for `felicific merge`, `fit` and `frontier`: no row is in the sums.
+
+    Example: felicific moments part-*.parquet --proba score --label repaid --group sex --happiness "decision * loan"
+    --out sums
+    """
+    from felicific.cli.merge import summary, told
+    from felicific.cli.outputs import check_target, print_json, printable, working
+    from felicific.cli.shards import Shards, find_files
+
+    files, out = find_files(options.files), options.out
+    single = out.suffix.lower() == ".json" and not out.is_dir()
+    if single:
+        check_target(out, [".json"], force=options.force)
+    asked = Asked.of(options, files)
+
+    def least(sums: Moments) -> Moments:
+        return sums if options.min_cell is None else sums.merged(options.min_cell)
+
+    notes: list[str] = []
+    if single:
+        with working(f"Summing up {len(files)} files ..."):
+            together = least(functools.reduce(operator.add, map(asked.summed, files)))
+        together.save(out)
+    else:
+        with Shards.open(out, asked.settings, force=options.force) as shards:
+            notes = shards.add(files, asked.summed)
+            together = least(shards.together())
+            together.save(shards.all)
+        out = shards.all
+    if options.as_json:
+        print_json({"files": files, "notes": notes, **summary(together, out)})
+        return
+    print("\n".join(map(printable, [*notes, *told(together, out)])))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is summed up of every file alike: all agree on classes and groups, also those that lack some."""
+
+    options: MomentsOptions
+    classes: list[str]
+    groups: list[Any]
+
+    @classmethod
+    def of(cls, options: MomentsOptions, files: list[str]) -> Asked:
+        """What the options say, and the classes and groups that stand in any of the files."""
+        from felicific._tables.groups import find_groups
+        from felicific.cli.files import open_source
+        from felicific.cli.inputs import read_classes
+        from felicific.exceptions import DataError
+
+        if options.kind == "individual":
+            raise DataError(
+                "An individual policy needs the people themselves, and sums hold none.",
+                "Use `felicific fit FILE --policy individual`, or leave --policy out.",
+            )
+        classes = list(options.classes or ())
+        for file in files:
+            source = open_source(file, options.table)
+            source.check_rows()
+            named = {"label": options.label, "predicted": options.predicted, "today": options.today}
+            source.check(**named)
+            classes += [
+                str(one) for name in named.values() if name is not None for one in source.distinct(name)
+            ]
+        asked = cls(options, list(dict.fromkeys(classes)), [])
+        held = [group for file in files for group in asked.people(file).held_groups()]
+        known = list(find_groups(_array(held)))
+        groups = read_classes(options.group_name, known, "group-name") if options.group_name else known
+        return cls(options, asked.classes, list(find_groups(_array(groups))))
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All that the sums of shards have to have in common, as plain data by option."""
+        from felicific import __version__
+
+        left_out = ("files", "out", "force", "as_json", "min_cell", "classes", "group_name")
+        names = [field.name for field in fields(self.options) if field.name not in left_out]
+        said = {name.replace("_", "-"): getattr(self.options, name) for name in names}
+        said["policy"] = said.pop("kind")
+        texts = [*(self.options.happiness or ()), self.options.among or "", self.options.loss]
+        code = {text: module_sha256(text) for text in texts if module_sha256(text)}
+        return said | {
+            "class": sorted(self.classes),
+            "group-name": self.groups,
+            "functions": code,
+            "felicific": __version__,
+        }
+
+    def people(self, file: str) -> People:
+        """The people of one file."""
+        from felicific.cli.options import Roles
+        from felicific.cli.people import People
+
+        roles = replace(Roles.of(self.options, file), classes=self.classes or None)
+        return People.find(roles, a_part=True)
+
+    def summed(self, file: str) -> Moments:
+        """The sums of one file."""
+        from felicific._problem.losers import Losers as Limit
+        from felicific.cli.fit import sums
+
+        people = self.people(file)
+        kind: PolicyKind = self.options.kind
+        if kind == "auto":
+            kind = "label" if people.proba is None else "score"
+        asked = [] if self.options.losers is None else [Limit(self.options.losers)]
+        return sums(people, kind, asked, looks_for_cost=True, groups=self.groups)
+
+
+def module_sha256(text: str) -> str:
+    """The SHA-256 of the file that module.py:function names; empty for an expression."""
+    path, sign, _ = text.rpartition(":")
+    if not sign or not path.endswith(".py") or not Path(path).is_file():
+        return ""
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+def _array(values: list[Any]) -> Any:
+    import numpy as np
+
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array

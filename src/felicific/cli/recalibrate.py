@@ -1,0 +1,220 @@
+"""``felicific recalibrate``: a policy fitted anew to the people it will decide about, who have no labels yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from felicific.cli.options import OUTPUT, PEOPLE, Answer, HappinessText, Limited, PolicyFile, Traced
+from felicific.cli.words import in_the_shell
+
+if TYPE_CHECKING:
+    from felicific import Moments, Policy
+    from felicific._fit.stored import Recalibrated
+    from felicific._people.people import People as Known
+    from felicific._problem.problem import Problem
+    from felicific.cli.options import Roles
+    from felicific.cli.people import People
+
+HOLDS = (
+    "This holds on these very people, in expectation over the lottery. Of other people nothing is shown: what was "
+    "promised of the policy before is not promised of this one."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecalibrateOptions(Traced, Limited, Answer):
+    """What ``felicific recalibrate`` is told."""
+
+    policy: PolicyFile
+    happiness: HappinessText = None
+    labelled: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="The people with labels that the policy was fitted on, or their sums from `felicific moments`: what "
+            "is known of labels. An individual policy needs none.",
+            rich_help_panel=PEOPLE,
+        ),
+    ] = None
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="Where the new policy is written.", rich_help_panel=OUTPUT)
+    ]
+
+
+def recalibrate(options: RecalibrateOptions) -> None:
+    """Fit a policy anew to people without labels, so that its gap is closed on them: it holds in expectation there.
+
+    What is not asked for is as it was: gaps, the cost of changes, and the lots that people draw.
+
+    Example: felicific recalibrate policy.json next.csv --labelled scores.csv --label repaid --proba score --group sex
+    --happiness "decision * loan" --out next.json
+    """
+    from felicific._fit.stored import recalibrate_stored
+    from felicific.cli.options import Roles
+    from felicific.cli.outputs import check_target, print_json, working
+    from felicific.cli.people import People
+
+    check_target(options.out, [".json"], force=options.force)
+    with working(f"Recalibrating on {options.file} ..."):
+        # Those whom it is for have no labels.
+        roles = replace(Roles.of(options), label=None, missing_labels=None, odds=None, hidden=1.0)
+        people = People.find(roles)
+        policy = people.policy
+        assert policy is not None, "it is an argument"
+        _insist(options, policy)
+        problem = _problem(options, people, policy)
+        labelled = None if policy.sees_x else _labelled(options, roles, policy, problem)
+        found = recalibrate_stored(policy, problem, _known(people, policy, problem), labelled)
+    found.policy.save(options.out)
+    if options.as_json:
+        print_json(_content(policy, found, options.out))
+        return
+    print("\n".join([*_lines(policy, found), f"Written to {options.out}."]))
+
+
+def _insist(options: RecalibrateOptions, policy: Policy) -> None:
+    """Refuse what is said of people with labels where it has no use, and its lack where it is needed."""
+    from felicific.cli.commands import USAGE
+    from felicific.exceptions import DataError
+
+    for name in ("kind", "blind"):
+        if getattr(options, name) not in ("auto", False):
+            option = {"kind": "policy", "blind": "no-group-at-predict"}[name]
+            raise DataError(
+                f"The policy says what it sees, and --{option} has no use.", f"Leave --{option} out."
+            )
+    if policy.sees_x and options.labelled is not None:
+        raise DataError("An individual policy knows what to expect of labels.", "Leave --labelled out.")
+    if not policy.sees_x and options.labelled is None:
+        raise DataError(
+            "A policy file does not keep what is known of labels, so nobody can say what the policy would cost.",
+            "Name the people with labels that it was fitted on, or their sums: --labelled FILE.",
+        )
+    if not policy.sees_x and not options.happiness:
+        raise USAGE("Missing option '--happiness'.")
+
+
+def _problem(options: RecalibrateOptions, people: People, policy: Policy) -> Problem:
+    """What is asked: as it was, unless it is said anew."""
+    from felicific._problem.problem import Problem
+    from felicific.cli.inputs import read_asked
+    from felicific.exceptions import DataError
+
+    happiness = people.happiness or list(getattr(policy, "happiness", ()))
+    said = (options.floor, options.budget, options.ratio, options.losers, options.explore, options.between)
+    told = any(one is not None for one in said)
+    words = [asked.words for asked in policy.basis.requirements] + [
+        one.chance.words for one in policy.explore
+    ]
+    if words and not told:
+        raise DataError(
+            f"More was asked of this policy than a file can repeat: {words[0]}.",
+            "Say it again, as to `felicific fit`: --floor, --budget, --ratio, --losers, --explore, --between.",
+        )
+    gap, constraints = read_asked(options, happiness, options.gap, policy.favourable)
+    if options.gap is None and not options.between:
+        gap = dict(policy.basis.asked) or None
+    found = Problem.of(
+        policy.classes,
+        happiness,
+        loss=people.loss,
+        gap=gap,
+        constraints=constraints,
+        favourable=policy.favourable,
+        see_group=policy.see_group,
+    )
+    names = [one.name for one in policy.components if not one.aside]
+    if list(found.closed) != names:
+        raise DataError(
+            f"The policy is about {', '.join(map(repr, names))}, and --happiness about "
+            f"{', '.join(map(repr, found.closed))}.",
+            "Say --happiness and --name as to `felicific fit`.",
+        )
+    return found
+
+
+def _known(people: People, policy: Policy, problem: Problem) -> Known:
+    """The people whom the policy is for, checked."""
+    from felicific._people.columns import Columns
+    from felicific._people.missing import missing_first
+    from felicific._people.people import People as Known
+
+    people.check_scores()
+    policy.check_group_proba(people.group_proba)
+    columns = Columns(
+        people.sensitive_features,
+        None,
+        people.proba,
+        people.predicted,
+        people.today,
+        weight=people.weight,
+        group_proba=people.group_proba,
+        missing_group=policy.name_of_unknown(people.missing_group),
+    ).for_groups(policy.groups)
+    rows = people.rows()
+    with missing_first(rows, columns):
+        weight = columns.weights_in(rows)
+        read = columns.read(rows, policy.classes, weight)
+        return Known.of(rows, problem, **read | {"groups": policy.groups})
+
+
+def _labelled(options: RecalibrateOptions, roles: Roles, policy: Policy, problem: Problem) -> Moments:
+    """The sums of the people with labels: as a file holds them, or of their rows, by the cells of the policy."""
+    from felicific.cli.documents import SUMS, format_of, read_sums
+    from felicific.cli.fit import sums
+    from felicific.cli.people import People
+    from felicific.exceptions import DataError
+
+    file = str(options.labelled)
+    if format_of(file) == SUMS:
+        return read_sums(file).completed(None if options.hidden == 1.0 else options.hidden).joined()
+    if options.label is None and problem.looks_at_y:
+        raise DataError("Nothing says which column of --labelled holds the labels.", "Name it with --label.")
+    told: dict[str, Any] = {
+        name: getattr(options, name) for name in ("label", "missing_labels", "odds", "hidden")
+    }
+    classes = [str(one) for one in policy.classes.tolist()]
+    people = People.find(replace(roles, file=file, policy=None, classes=classes, **told))
+    signal: Any = policy.sight  # so that the same cells are filled
+    kept = [one for one in problem.requirements if not one.is_plain_gap]
+    return sums(people, signal, kept, groups=list(policy.groups)).completed()
+
+
+def _content(policy: Policy, found: Recalibrated, out: Path) -> dict[str, Any]:
+    names = [component.name for component in policy.components]
+    before = None if found.before is None else dict(zip(names, found.before.gaps.tolist(), strict=True))
+    moved = zip(policy.groups, found.moved.tolist(), strict=True)
+    return {
+        "policy": str(out),
+        "sha256": found.policy.sha256,
+        "before_sha256": policy.sha256,
+        "sentences": [in_the_shell(sentence) for sentence in found.policy.sentences()],
+        "expected_gaps_on_these_people": {"before": before, "after": found.policy.gaps},
+        "decided_otherwise": [{"group": group, "share": share} for group, share in moved],
+        "how": found.how,
+        "holds": HOLDS,
+    }
+
+
+def _lines(policy: Policy, found: Recalibrated) -> list[str]:
+    """The new policy, and what changes from the old one to it."""
+    after = found.policy
+    lines = [in_the_shell(sentence) for sentence in after.sentences(digits=4)]
+    for j, component in enumerate(after.components):
+        if component.aside:
+            continue
+        was = "not known" if found.before is None else component.quantity(float(found.before.gaps[j]))
+        now = component.quantity(float(after.outcome.gaps[j]))
+        lines.append(
+            f"The gap of {component.name!r} on these people: {was} by the policy before, {now} by this one; "
+            f"{found.how.get(component.name, '')}."
+        )
+    moved = ", ".join(
+        f"{share:.2%} of group {group!r}"
+        for group, share in zip(policy.groups, found.moved.tolist(), strict=True)
+    )
+    return [*lines, f"Decided otherwise than by the policy before: {moved}.", HOLDS]

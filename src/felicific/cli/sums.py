@@ -1,0 +1,82 @@
+"""A file of sums in place of a file of people: what may be asked of it, and what comes too late."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+from felicific.cli.commands import USAGE
+from felicific.cli.documents import SUMS, format_of, read_sums, what_is
+from felicific.cli.options import Bounded, Evidence, Measures, PartlyLabelled, Scores, Traced
+
+if TYPE_CHECKING:
+    from felicific import Moments
+
+#: Options that sums still answer to, though their part of the options speaks of people.
+_STILL = {"favourable", "hidden"}
+
+#: Options that speak of people.
+_OF_PEOPLE = {
+    field.name for part in (Scores, Measures, PartlyLabelled, Evidence, Bounded) for field in fields(part)
+} | {"label", "today", "kind", "confidence", "method", "test"}
+
+_CALLED = {"kind": "policy"}
+
+
+def given_sums(options: Traced) -> Moments | None:
+    """The sums of people, if the file holds such; else insist on what a file of people needs.
+
+    Where hidden reasons may have changed who has a label, the sums are completed accordingly.
+    """
+    from felicific.exceptions import DataError
+
+    if format_of(options.file) != SUMS:
+        held = what_is(options.file)
+        if held:
+            raise DataError(
+                f"{options.file!r} holds {held}, and should hold people or their sums.",
+                "Pass a CSV, Parquet or DuckDB file, or one that `felicific moments` wrote.",
+            )
+        for name in ("group", "happiness"):
+            if not getattr(options, name):
+                raise USAGE(f"Missing option '--{name}'.")
+        return None
+    for field in fields(options):
+        if field.name in _OF_PEOPLE - _STILL and getattr(options, field.name) != field.default:
+            option = _CALLED.get(field.name, field.name).replace("_", "-")
+            raise DataError(
+                f"{options.file!r} holds sums, so --{option} comes too late.",
+                "Say it to `felicific moments`, or name the file of the people.",
+            )
+    sums = read_sums(options.file)
+    return sums.completed(None if options.hidden == 1.0 else options.hidden)
+
+
+def named_in(sums: Moments) -> Any:
+    """What stands for the happiness of sums where only its name is asked for."""
+    from felicific._problem.criteria import CRITERIA
+    from felicific._problem.happiness import Happiness
+
+    families = dict.fromkeys(part.family for part in sums.components if not part.aside)
+    parts = [name if name in CRITERIA else Happiness("decision", name=name) for name in families]
+    return parts if len(parts) > 1 else parts[0]
+
+
+def favourable_in(sums: Moments, text: str | None) -> Any:
+    """The favourable decision, where it is said."""
+    from felicific.cli.inputs import read_class
+
+    return None if text is None else read_class(text, sums.classes.tolist(), "favourable")
+
+
+def cost_in(sums: Moments, text: str) -> tuple[Any, str]:
+    """What a changed decision costs, and what is to be said of it."""
+    from felicific.cli.inputs import read_change_cost
+
+    cost = read_change_cost(text)
+    if cost != "auto" or sums.folds:
+        return cost, ""
+    return (
+        0.0,
+        "Changes are free here: --change-cost auto finds their cost on folds, which these sums do not keep.",
+    )

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -55,11 +55,16 @@ from felicific._problem.rows import Chance
 from felicific._problem.unions import Attribute, known_groups, read_attributes
 from felicific._program.known_labels import KnownLabels
 from felicific._program.moments import Outcome
-from felicific._tables.engine import Engine, dialect_of, find_engine
+from felicific._tables.dialect import dialect_of
+from felicific._tables.engine import Engine, find_engine
 from felicific._tables.groups import UNDECIDED, encode_groups, without_null
 from felicific._tables.memory import as_vector
 from felicific._typing import Array, Codes, Floats, ProbaColumns, Table, Truths
 from felicific.exceptions import ConstraintError, DataError, GroupError, LotteryWarning, PolicyFileError
+
+
+#: The dialects of SQL that there are.
+SqlDialect: TypeAlias = Literal["duckdb", "spark", "databricks", "postgres", "snowflake", "bigquery"]
 
 
 class Stretches(NamedTuple):
@@ -539,7 +544,7 @@ class Policy(ABC):
 
     def to_sql(
         self,
-        dialect: Literal["duckdb", "spark"] = "duckdb",
+        dialect: SqlDialect = "duckdb",
         *,
         proba: ProbaColumns | None = None,
         predicted: str | None = None,
@@ -560,10 +565,7 @@ class Policy(ABC):
         """
         write = self.sql_writer()
         if write is None:
-            raise DataError(
-                "This policy decides by functions of x, which have no SQL.",
-                remedy("individual sql", "memory"),
-            )
+            raise no_sql()
         roles = Roles.of(self, proba, predicted, sensitive_features, key)
         spoken = dialect_of(dialect)
         names = roles.placed(spoken.quote_name)
@@ -766,6 +768,14 @@ class Policy(ABC):
             raise refused("it has fewer than two classes")
         if not all(isinstance(flag, bool) for flag in (self.randomize, self.see_group, self.expected)):
             raise refused("randomize, see_group or expected is neither true nor false")
+
+
+def no_sql() -> DataError:
+    """The error of a policy that cannot be SQL."""
+    return DataError(
+        "This policy decides about each person by functions of x, which have no SQL.",
+        remedy("individual sql", "memory"),
+    )
 
 
 def _sentence(parts: list[str]) -> str:

@@ -1,7 +1,7 @@
 """Dialects: what databases that speak SQL write differently. Each is one entry of one table, :data:`DIALECTS`.
 
-An engine points to its entry; a warehouse that is no engine here, because rows are only decided about there, is an entry
-and nothing else.
+An engine points to its entry; a warehouse that is no engine here, because rows are only decided about there, is an
+entry and nothing else. Nothing heavy is imported here: the help of the shell reads the table.
 """
 
 from __future__ import annotations
@@ -9,9 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
 
-from felicific._tables.memory import EXACT, nearest
 from felicific.exceptions import DataError
+
+#: The names of :data:`DIALECTS`, for editors and type checkers.
+SqlDialect: TypeAlias = Literal["duckdb", "spark", "databricks", "postgres", "snowflake", "bigquery"]
 
 #: Whole numbers below it are literals of every dialect.
 LONGEST = 1e18
@@ -19,6 +22,8 @@ LONGEST = 1e18
 
 def kinds_alike(values: Sequence[object]) -> tuple[str, ...]:
     """What a column must hold for SQL to compare it with these values as Python does; () where it cannot."""
+    from felicific._tables.memory import EXACT
+
     if all(isinstance(value, bool) for value in values):
         return ("bool",)
     if all(isinstance(value, str) for value in values):
@@ -266,7 +271,8 @@ DIALECTS: Mapping[str, Dialect] = {
             real="float8",
             number="'{}'::float8",  # a literal with an exponent is a decimal
             exactly='{} COLLATE "C"',
-            digits="CAST(CAST('x' || left(encode(sha256(convert_to({message}, 'UTF8')), 'hex'), 13) AS bit(52)) AS bigint)",
+            digits="CAST(CAST('x' || left(encode(sha256(convert_to({message}, 'UTF8')), 'hex'), 13) AS bit(52)) "
+            "AS bigint)",
             # Nothing raises in plain SQL, but this text is no number. concat is not computed before there is a row.
             error="CAST(CAST({message} AS integer) AS {kind})",
             kinds={
@@ -340,9 +346,11 @@ DIALECTS: Mapping[str, Dialect] = {
 
 def dialect_of(name: str) -> Dialect:
     """The dialect of SQL that has this name."""
-    if name in DIALECTS:
+    from felicific._tables.memory import nearest
+
+    if isinstance(name, str) and name in DIALECTS:
         return DIALECTS[name]
     known = ", ".join(map(repr, DIALECTS))
-    near = nearest(name, DIALECTS)[:1] if isinstance(name, str) else []
+    near = nearest(name.lower(), DIALECTS)[:1] if isinstance(name, str) else []
     meant = f"Did you mean {near[0]!r}? There are {known}." if near else f"Choose one of {known}."
     raise DataError(f"There is no dialect {name!r}.", meant)

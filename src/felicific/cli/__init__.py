@@ -21,6 +21,7 @@ from felicific.cli.frontier import frontier
 from felicific.cli.report import report
 from felicific.cli.reproduce import reproduce
 from felicific.cli.sample_size import sample_size
+from felicific.cli.sql import sql
 from felicific.cli.words import in_the_shell
 
 EXIT_CODES = """
@@ -41,7 +42,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for command in (demo, audit, frontier, fit, apply, report, alternatives, sample_size, reproduce):
+for command in (demo, audit, frontier, fit, apply, sql, report, alternatives, sample_size, reproduce):
     register(app, command)
 
 

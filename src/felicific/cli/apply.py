@@ -12,33 +12,16 @@ from typing import Annotated, Any, Self
 
 import typer
 
-from felicific.cli.options import MEASURED, OUTPUT, PEOPLE, Answer, Loss, Scored
+from felicific.cli.options import MEASURED, OUTPUT, Answer, Decided, Loss, Scored
 
 #: Rows that are decided about at a time.
 BATCH = 65_536
 
 
 @dataclass(frozen=True, kw_only=True)
-class ApplyOptions(Scored, Answer):
+class ApplyOptions(Scored, Decided, Answer):
     """What ``felicific apply`` is told."""
 
-    policy: Annotated[Path, typer.Argument(metavar="POLICY", help="Policy file that `felicific fit` wrote.")]
-    group: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column of the group, unless the policy decides without.",
-            rich_help_panel=PEOPLE,
-        ),
-    ] = None
-    key: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column that identifies a person: the same person always draws the same lot.",
-            rich_help_panel=PEOPLE,
-        ),
-    ] = None
     happiness: Annotated[
         list[str] | None,
         typer.Option(
@@ -64,19 +47,6 @@ class ApplyOptions(Scored, Answer):
             rich_help_panel=OUTPUT,
         ),
     ]
-    column: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="What to call the column of decisions.", rich_help_panel=OUTPUT),
-    ] = "decision"
-    with_odds: Annotated[
-        bool,
-        typer.Option(
-            "--odds",
-            help="Also write the chance that everybody had of the favourable decision, as odds; of more than two "
-            "classes that of each, as odds_CLASS.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = False
 
 
 def apply(options: ApplyOptions) -> None:

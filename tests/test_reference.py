@@ -4,6 +4,7 @@ import importlib.util
 import pickle
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
@@ -29,6 +30,7 @@ from felicific import (
 )
 from felicific._capabilities import CAPABILITIES, DOORS
 from felicific.cli import run
+from felicific.cli.sql import SqlOptions, sql
 
 # Numbers are compared on the very rows that were fitted on, which is warned about.
 pytestmark = pytest.mark.filterwarnings("ignore::felicific.exceptions.FittedRowsWarning")
@@ -127,6 +129,13 @@ def shell(*words):
     assert run([words[0], *common, *words[1:]]) == 0
 
 
+def sql_in_the_shell(policy):
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "policy.json"
+        path.write_text(policy.to_json(), "utf-8")
+        sql(SqlOptions(policy=path, dialect="postgres", proba=["score"], group=["sex"], key="id"))
+
+
 FIT = ("--proba", "score", "--label", "repaid")
 BELIEVED = ("--group-proba", "f=score", "--group-proba", "m=rest")
 BOUNDED = Happiness("decision * loan", bounds=(0.0, 1000.0))
@@ -146,6 +155,7 @@ REFUSED = {
     ("individual sql", "memory"): lambda: solve(people(), **ROLES | INDIVIDUAL).to_sql(
         proba="score", sensitive_features="sex", key="id"
     ),
+    ("individual sql", "shell"): lambda: sql_in_the_shell(solve(people(), **ROLES | INDIVIDUAL)),
     ("blind individual", "sites"): lambda: moments(people(), policy="individual", **ROLES),
     ("individual missing labels", "engine"): lambda: solve(
         lazy(), **ROLES | INDIVIDUAL, missing_labels="explained"
@@ -197,6 +207,7 @@ HAD = {
     ("sql", "files"): lambda: read_back(solve(people(), **ROLES)).to_sql(
         proba="score", sensitive_features="sex", key="id"
     ),
+    ("sql", "shell"): lambda: sql_in_the_shell(solve(people(), **ROLES)),
     ("blind", "engine"): lambda: solve(lazy(), **ROLES, gap=5.0, group_at_predict=False),
     ("blind", "sites"): lambda: solve(moments(people(), **ROLES), gap=5.0, group_at_predict=False),
     ("blind", "shell"): lambda: shell("fit", *FIT, "--gap", "9", "--policy", "score", "--no-group-at-predict"),

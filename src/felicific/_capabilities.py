@@ -55,6 +55,10 @@ _PEOPLE = No(
     "DataError",
     "Use solve(table, policy='individual', ...), which takes the same columns, or FairClassifier.",
 )
+_COLUMNS_ONLY = No(
+    "DataError",
+    "Use policy.apply(table, ...), where Python runs; or fit one that sees the score, policy='score'.",
+)
 _LATE = No("MomentsError", "pass the table instead of its moments")
 _EVERYWHERE = "memory engine sites files shell report"
 
@@ -112,13 +116,8 @@ CAPABILITIES: tuple[Capability, ...] = (
         sites=_PEOPLE,
         files=No("PolicyFileError", "Pass happiness= with functions"),
     ),
-    _row("sql", "a policy of cells as SQL, `to_sql`", "memory files"),
-    _row(
-        "individual sql",
-        "an individual policy as SQL",
-        "",
-        memory=No("DataError", "Use policy.apply(table, ...)."),
-    ),
+    _row("sql", "a policy of cells as SQL, `to_sql`, `felicific sql`", "memory files shell"),
+    _row("individual sql", "an individual policy as SQL", "", memory=_COLUMNS_ONLY, shell=_COLUMNS_ONLY),
     _row("blind", "deciding without the group", _EVERYWHERE),
     _row(
         "blind individual",

@@ -1081,6 +1081,7 @@ OWN_MEANING = {
     "fit": {"--test"},
     "reproduce": {"--group", "--rows"},
     "sample-size": {"--among", "--confidence", "--rows"},
+    "sql": {"--group", "--odds", "--policy"},  # as of apply
 }
 
 
@@ -1095,8 +1096,8 @@ def test_shared_options_are_defined_once():
                 defined.setdefault(option, {})[command] = about
     for option, uses in defined.items():
         assert len(set(map(id, uses.values()))) == 1, (option, list(uses))
-    assert len(defined["--proba"]) == 5
-    assert len(defined["--force"]) == 8
+    assert len(defined["--proba"]) == 6
+    assert len(defined["--force"]) == 9
 
 
 def test_the_test_of_options_is_not_too_kind():

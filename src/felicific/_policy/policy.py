@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from felicific._documents import (
 from felicific._files import write_whole
 from felicific._people.columns import ordered_groups
 from felicific._people.people import People
-from felicific._policy.apply import Roles, decide_table, odds_columns
+from felicific._policy.apply import Roles, decide_table, odds_columns, refuse_taken
 from felicific._policy.basis import (
     OUT_OF_FOLD,
     SHARES,
@@ -58,7 +58,8 @@ from felicific._problem.rows import Chance
 from felicific._problem.unions import Attribute, known_groups, read_attributes
 from felicific._program.known_labels import KnownLabels
 from felicific._program.moments import Outcome
-from felicific._tables.engine import Engine, dialect_of, find_engine
+from felicific._tables.dialect import Dialect, SqlDialect, dialect_of
+from felicific._tables.engine import Engine, find_engine
 from felicific._tables.groups import UNDECIDED, encode_groups, without_null
 from felicific._tables.memory import as_vector
 from felicific._tables.one_row import one_row
@@ -640,7 +641,7 @@ class Policy(ABC):
 
     def to_sql(
         self,
-        dialect: Literal["duckdb", "spark"] = "duckdb",
+        dialect: SqlDialect = "duckdb",
         *,
         proba: ProbaColumns | None = None,
         predicted: str | None = None,
@@ -648,7 +649,7 @@ class Policy(ABC):
         key: str | None = None,
         odds: bool = False,
     ) -> str:
-        """Write the policy as one SQL ``CASE`` expression that draws the same lots, for DuckDB or Spark.
+        """Write the policy as one SQL ``CASE`` expression that draws the same lots.
 
         ``SELECT *, <the expression> AS decision FROM people``. The arguments name columns as in :meth:`apply`; names
         and values are quoted, whatever they hold. A row about which nothing may be decided (an unknown or missing
@@ -656,26 +657,48 @@ class Policy(ABC):
         that of the fitted groups or classes, which a database would cast to compare them. Several group columns must
         be text or whole numbers. Only for policies that see a signal.
 
-        With ``odds=True`` it is a select list: the expression ``AS decision``, and the columns of odds that
-        :meth:`apply` adds, each an expression of its own.
+        The text holds the salt of the lottery: whoever reads it can compute everybody's lot.
+
+        Parameters
+        ----------
+        dialect : {"duckdb", "spark", "databricks", "postgres", "snowflake", "bigquery"}
+            The SQL to write. The tests run that of DuckDB, Spark and PostgreSQL; that of the others is parsed in its
+            dialect and computed by what is documented of its functions.
+        proba, predicted, sensitive_features, key : column(s)
+            As in :meth:`apply`.
+        odds : bool, default=False
+            Whether to write a select list: the expression ``AS decision``, and the columns of odds that :meth:`apply`
+            adds, each an expression of its own.
+
+        Examples
+        --------
+        >>> from felicific import solve
+        >>> people = {"score": [0.2, 0.7, 0.6, 0.4], "sex": ["f", "m"] * 2, "repaid": [0, 1, 1, 0]}
+        >>> policy = solve(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision", gap=0.0,
+        ...                random_state=0)
+        >>> text = policy.to_sql("postgres", proba="score", sensitive_features="sex", key="id")
+        >>> text.splitlines()[0], text.splitlines()[-1], '"sex" COLLATE "C" = ' in text
+        ('CASE', 'END', True)
         """
+        spoken, named = dialect_of(dialect), (proba, predicted, sensitive_features, key)
+        columns = self.sql_columns(spoken, *named, odds=odds)
+        if not odds:
+            return columns["decision"]
+        return ", ".join(f"{text} AS {spoken.quote_name(name)}" for name, text in columns.items())
+
+    def sql_columns(
+        self, dialect: Dialect, *named: Any, column: str = "decision", odds: bool = False
+    ) -> dict[str, str]:
+        """The decision as an expression, and with it the odds, by the name of its column."""
         write = self.sql_writer()
         if write is None:
-            raise DataError(
-                "This policy decides by functions of x, which have no SQL.",
-                remedy("individual sql", "memory"),
-            )
-        roles = Roles.of(self, proba, predicted, sensitive_features, key)
-        spoken = dialect_of(dialect)
-        names = roles.placed(spoken.quote_name)
-        if not odds:
-            return write(spoken, names)
-        columns: dict[str, int | None] = {"decision": None, **odds_columns(self)}
-        listed = (
-            f"{write(spoken, names, position)} AS {spoken.quote_name(name)}"
-            for name, position in columns.items()
-        )
-        return ", ".join(listed)
+            raise no_sql()
+        names = Roles.of(self, *named).placed(dialect.quote_name)
+        chances = odds_columns(self) if odds else {}
+        for name in chances:
+            refuse_taken([column], name, "Choose another name in column=, or leave odds=True out.")
+        positions: dict[str, int | None] = {column: None, **chances}
+        return {name: write(dialect, names, position) for name, position in positions.items()}
 
     def stretches(self) -> Stretches | None:
         """Stretches of scores that are treated alike; None where functions of x decide."""
@@ -867,6 +890,14 @@ class Policy(ABC):
             raise refused("it has fewer than two classes")
         if not all(isinstance(flag, bool) for flag in (self.randomize, self.see_group, self.expected)):
             raise refused("randomize, see_group or expected is neither true nor false")
+
+
+def no_sql() -> DataError:
+    """The error of a policy that cannot be SQL."""
+    return DataError(
+        "This policy decides about each person by functions of x, which have no SQL.",
+        remedy("individual sql", "memory"),
+    )
 
 
 def _sentence(parts: list[str]) -> str:

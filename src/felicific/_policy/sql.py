@@ -15,7 +15,7 @@ import numpy as np
 
 from felicific._people.checks import PROBABILITY_TOLERANCE
 from felicific._policy.lottery import cumulate
-from felicific._tables.dialect import Dialect, kinds_alike, write_number
+from felicific._tables.dialect import Dialect, kind_of, kinds_alike
 from felicific._typing import Floats
 from felicific.exceptions import DataError
 
@@ -87,7 +87,7 @@ class _Case:
         for z in range(len(self.policy.groups) if self.policy.see_group else 1):
             who = ""
             if self.policy.see_group:
-                who = f"{group} = {self._value(self.policy.groups[z])}"
+                who = self._is(group, self.policy.groups[z])
             branches += [(_all(who, condition), decision) for condition, decision in self._rules(z)]
         lines = [f"WHEN {condition} THEN {decision}" for condition, decision in branches if condition]
         rest = [decision for condition, decision in branches if not condition]
@@ -118,7 +118,7 @@ class _Case:
             # Missing values are nothing, and what is no number, or infinite, is larger than any number.
             found.append(
                 (
-                    f"NOT coalesce(abs({self.value}) <= {write_number(sys.float_info.max)}, FALSE)",
+                    f"NOT coalesce(abs({self.value}) <= {self.number(sys.float_info.max)}, FALSE)",
                     self._raise(
                         "The decision function is missing, infinite or no number: ",
                         (self.names.proba or ("''",))[0],
@@ -128,9 +128,9 @@ class _Case:
             )
         elif self._uses_proba():
             proba = self.names.proba or ()
-            numbers = [f"CAST({p} AS DOUBLE)" for p in proba]
+            numbers = [self.dialect.as_real(p) for p in proba]
             right = [f"{p} >= 0" for p in numbers] + ([f"{numbers[0]} <= 1"] if len(proba) == 1 else [])
-            right.append(f"abs({self._total()} - 1) <= {PROBABILITY_TOLERANCE!r}")
+            right.append(f"abs({self._total()} - 1) <= {self.number(PROBABILITY_TOLERANCE)}")
             shown = proba[0] if len(proba) == 1 else proba[1]
             found.append(
                 (
@@ -203,10 +203,22 @@ class _Case:
         parts = [self._value(f"felicific: {words}"), as_shown(shown)]
         if self.names.key not in (None, shown):
             parts += [self._value(" (key "), as_shown(str(self.names.key)), self._value(")")]
-        return self.dialect.error([*parts, self._value(f". {remedy}")])
+        return self.dialect.raise_error([*parts, self._value(f". {remedy}")], self._kind())
+
+    def _kind(self) -> str:
+        """What the expression returns."""
+        return kind_of(self.classes)
 
     def _value(self, value: object) -> str:
         return self.dialect.quote_value(value)
+
+    def _is(self, column: str, value: object) -> str:
+        """Condition that a column holds a value, as Python compares them."""
+        return f"{self.dialect.as_exact(column) if isinstance(value, str) else column} = {self._value(value)}"
+
+    def number(self, value: float) -> str:
+        """A 64-bit float."""
+        return self.dialect.write_number(value)
 
     def _group(self) -> str:
         """The group; of several columns the name of their intersection, escaped as Python escapes it."""
@@ -256,7 +268,7 @@ class _Case:
         if len(possible) == 1 or not self.policy.randomize:
             return self._value(self.classes[int(q.argmax())])
         edges = cumulate(q[None])[0]
-        return self._lottery([write_number(edge) for edge in edges])
+        return self._lottery([self.number(edge) for edge in edges])
 
     def _lottery(self, edges: list[str]) -> str:
         u = self.dialect.uniform(self.policy.salt, str(self.names.key))
@@ -277,7 +289,7 @@ class _Case:
             after = odds[-1]
             for e in range(self.k - 2, d - 1, -1):
                 after = f"({after} + {odds[e]})"
-            edges.append(f"CASE WHEN {after} - {odds[d]} <= 0 THEN 1.0e0 ELSE {cumulative} END")
+            edges.append(f"CASE WHEN {after} - {odds[d]} <= 0 THEN {self.number(1.0)} ELSE {cumulative} END")
         open_to_more = " + ".join(f"CASE WHEN {p} > 0 THEN 1 ELSE 0 END" for p in odds)
         return f"CASE WHEN {open_to_more} > 1 THEN {self._lottery(edges)} ELSE {self._likeliest(odds)} END"
 
@@ -286,8 +298,8 @@ class _Case:
         shares, q = self.shares, self.policy.q[z]
         odds = []
         for d in range(self.k):
-            terms = [f"{share} * {write_number(q[s, d])}" for s, share in enumerate(shares)]
-            odds.append(f"(0.0e0 + {' + '.join(terms)})")
+            terms = [f"{share} * {self.number(q[s, d])}" for s, share in enumerate(shares)]
+            odds.append(f"({self.number(0.0)} + {' + '.join(terms)})")
         return odds
 
     def _likeliest(self, odds: list[str]) -> str:
@@ -314,8 +326,8 @@ class _Case:
     @property
     def _columns(self) -> list[str]:
         """One column of probabilities for every class; of the first of two, what the second leaves."""
-        proba = [f"CAST({p} AS DOUBLE)" for p in self.names.proba or ()]
-        return [f"({write_number(1.0)} - {proba[0]})", *proba] if len(proba) == 1 else proba
+        proba = [self.dialect.as_real(p) for p in self.names.proba or ()]
+        return [f"({self.number(1.0)} - {proba[0]})", *proba] if len(proba) == 1 else proba
 
     def _total(self) -> str:
         return "(" + " + ".join(self._columns) + ")"
@@ -323,7 +335,7 @@ class _Case:
     @property
     def value(self) -> str:
         """The value of a decision function."""
-        return f"CAST({(self.names.proba or ())[0]} AS DOUBLE)"
+        return self.dialect.as_real((self.names.proba or ())[0])
 
     @property
     def shares(self) -> list[str]:
@@ -334,7 +346,7 @@ class _Case:
     def labelled(self, s: int) -> str:
         """Condition that the model's label is this class."""
         if self.names.predicted is not None:
-            return f"{self.names.predicted} = {self._value(self.classes[s])}"
+            return self._is(self.names.predicted, self.classes[s])
         return self.top_is(s)
 
     def top_is(self, k: int) -> str:
@@ -352,15 +364,18 @@ class _Odds(_Case):
         super().__init__(policy, dialect, names)
         self.odds_of = odds_of
 
+    def _kind(self) -> str:
+        return "real"
+
     def _drawn(self, q: Floats) -> str:
-        return write_number(float(self.policy.rounded(q)[self.odds_of]))
+        return self.number(float(self.policy.rounded(q)[self.odds_of]))
 
     def _soft(self, z: int) -> str:
         odds = self._soft_odds(z)
         return odds[self.odds_of] if self.policy.randomize else self._likeliest(odds)
 
     def _said(self, choice: int) -> str:
-        return write_number(float(choice == self.odds_of))
+        return self.number(float(choice == self.odds_of))
 
 
 def _all(*conditions: str) -> str:

@@ -21,7 +21,6 @@ from felicific._program.bins import (
     stretches,
 )
 from felicific._statistics.sample_size import log_maps
-from felicific._tables.dialect import write_number
 from felicific._tables.memory import row_argmax
 from felicific._typing import Array, Codes, Floats
 from felicific.exceptions import DataError
@@ -91,6 +90,9 @@ class SqlTerms(Protocol):
 
     def top_is(self, k: int) -> str:
         """Condition that the class is the first of the most probable ones."""
+
+    def number(self, value: float) -> str:
+        """A 64-bit float."""
 
 
 class Signal(ABC):
@@ -555,15 +557,15 @@ class ScoreCells(_Scored):
             low, *above = lower_edges(starts[first : last + 2], 2, self.boundary)
             high = above[-1] if last + 1 < len(starts) else None
             score = terms.shares[1]
-            sides = [f"{score} > {write_number(low)}"] if low >= 0 else []
-            return " AND ".join([*sides, *([] if high is None else [f"{score} <= {write_number(high)}"])])
+            sides = [f"{score} > {terms.number(low)}"] if low >= 0 else []
+            return " AND ".join([*sides, *([] if high is None else [f"{score} <= {terms.number(high)}"])])
         fine = fine_per_class(n_classes)
         owner, bottom = divmod(starts[first], fine + 1)
-        best = f"({write_number(float(fine))} * greatest({', '.join(terms.shares)}))"
+        best = f"({terms.number(float(fine))} * greatest({', '.join(terms.shares)}))"
         stop = starts[last + 1] if last + 1 < len(starts) else n_classes * (fine + 1)
         top = stop - owner * (fine + 1)
-        sides = [f"{best} > {write_number(float(bottom - 1))}"] if bottom else []
-        sides += [f"{best} <= {write_number(float(top - 1))}"] if top <= fine else []
+        sides = [f"{best} > {terms.number(float(bottom - 1))}"] if bottom else []
+        sides += [f"{best} <= {terms.number(float(top - 1))}"] if top <= fine else []
         return " AND ".join([terms.top_is(owner), *sides])
 
     def describe_all(

@@ -18,7 +18,6 @@ from felicific._people.people import People
 from felicific._program.bins import cuts_of
 from felicific._program.signals import CELLS, Score, Signal, Spread, SqlTerms, check_monotone, required
 from felicific._statistics.sample_size import log_maps
-from felicific._tables.dialect import write_number
 from felicific._typing import Array, Codes, Floats
 from felicific.exceptions import DataError
 
@@ -132,8 +131,8 @@ class ValueCells(Signal):
     def sql_condition(self, first: int, last: int, n_classes: int, terms: SqlTerms) -> str:
         """The value lies between the cuts of these cells."""
         low, high = self._between(first, last)
-        sides = [] if low is None else [f"{terms.value} > {write_number(low)}"]
-        return " AND ".join([*sides, *([] if high is None else [f"{terms.value} <= {write_number(high)}"])])
+        sides = [] if low is None else [f"{terms.value} > {terms.number(low)}"]
+        return " AND ".join([*sides, *([] if high is None else [f"{terms.value} <= {terms.number(high)}"])])
 
     def describe_all(
         self, stretches: Sequence[tuple[int, int]], classes: Sequence[str], digits: int = 12

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any, TypeVar
 
-from felicific._tables.dialect import Dialect, write_number
+from felicific._tables.dialect import DIALECTS
 from felicific._tables.engine import BatchEngine, Decisions, Engine, QueryEngine, has_pandas, in_memory
 from felicific._tables.parquet import (
     arrow_largest,
@@ -34,41 +34,12 @@ _PARQUET = {"float16": "FLOAT", "float32": "FLOAT", "float64": "DOUBLE", "text":
 }
 
 
-class DuckDialect(Dialect):
-    """What DuckDB writes."""
-
-    name = "duckdb"
-    text = _TYPES["text"]
-    mark = '"'
-    raising = "error"
-    matching = "regexp_matches"
-    types = {  # noqa: RUF012  # as it is declared
-        "bool": "BOOLEAN",
-        "whole": "U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER",
-        "real": "FLOAT|DOUBLE|DECIMAL.*",
-        "text": "VARCHAR|ENUM.*",
-    }
-
-    def holds_other(self, column: str, kinds: Sequence[str]) -> str:
-        """Text with a collation too, by which A is a, or accents do not count: its type does not show it."""
-        condition = super().holds_other(column, kinds)
-        if "text" not in kinds:
-            return condition
-        letter = f"(CASE WHEN {column} IS NULL THEN {self.as_text(column)} ELSE chr(201) END)"
-        return f"{condition} OR {letter} IN ('E', chr(233), concat('E', chr(769)))"
-
-    def uniform(self, salt: str, key: str) -> str:
-        """Hexadecimal digits become a whole number by a cast."""
-        digits = f"left(sha256('{salt}:' || {self.as_text(key)}), 13)"
-        return f"CAST('0x' || {digits} AS UBIGINT) / {write_number(2.0**52)}"
-
-
 class DuckEngine(QueryEngine, BatchEngine):
     """A DuckDB relation, and its connection if it is known."""
 
     label = "DuckDB"
     ignores_case = True
-    dialect = DuckDialect()
+    dialect = DIALECTS["duckdb"]
 
     def __init__(self, table: Table, connection: Any = None) -> None:
         super().__init__(table)
@@ -211,7 +182,7 @@ def _union(left: Any, right: Any) -> Any:
 
 def _cast(names: Sequence[str], types: dict[str, str]) -> str:
     """All columns, some of them as other types."""
-    quote = DuckDialect().quote_name
+    quote = DIALECTS["duckdb"].quote_name
     return ", ".join(
         f"CAST({quote(name)} AS {types[name]}) AS {quote(name)}" if name in types else quote(name)
         for name in names

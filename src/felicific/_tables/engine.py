@@ -23,7 +23,7 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from felicific._tables.column import Column
-from felicific._tables.dialect import Dialect
+from felicific._tables.dialect import Dialect, kind_of
 from felicific._tables.memory import count_rows, in_utc, refuse_missing_columns, take_column
 from felicific._tables.progress import attend, shown
 from felicific._typing import Array, Floats, Table
@@ -77,12 +77,7 @@ class Decisions(ABC):
     @property
     def kind(self) -> str:
         """What the column holds: "bool", "whole", "unsigned" (whole numbers beyond 63 bits), "real" or "text"."""
-        values = self.classes.tolist()
-        if all(isinstance(value, bool) for value in values):
-            return "bool"
-        if all(isinstance(value, int) for value in values):
-            return "unsigned" if max(values) >= 2**63 else "whole"
-        return "real" if all(isinstance(value, int | float) for value in values) else "text"
+        return kind_of(self.classes.tolist())
 
     def decide_batch(self, rows: Table) -> Array:
         """Decide about some rows; engines make an exception of their own out of the text of what is raised."""
@@ -369,15 +364,6 @@ def find_engine(table: Table) -> Engine | None:
     if known is None or all(base.__name__ != known.table for base in type(table).__mro__):
         return None
     return known.load()(table)
-
-
-def dialect_of(name: str) -> Dialect:
-    """The dialect of SQL that has this name."""
-    spoken = [known.load().dialect for known in _ENGINES.values()]
-    dialects = {dialect.name: dialect for dialect in spoken if dialect is not None}
-    if name not in dialects:
-        raise DataError(f"There is no dialect {name!r}.", f"Choose one of {', '.join(map(repr, dialects))}.")
-    return dialects[name]
 
 
 def _open_parquet(path: str | os.PathLike[str]) -> Engine:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from felicific._tables.dialect import Dialect, write_number
+from felicific._tables.dialect import DIALECTS
 from felicific._tables.engine import (
     Combine,
     Decisions,
@@ -25,7 +25,7 @@ from felicific._tables.engine import (
 )
 from felicific._tables.progress import attend
 from felicific._typing import Table
-from felicific.exceptions import DataError, EngineError
+from felicific.exceptions import EngineError
 
 T = TypeVar("T")
 
@@ -39,49 +39,12 @@ _TYPES = {
 }
 
 
-class SparkDialect(Dialect):
-    """What Spark writes."""
-
-    name = "spark"
-    text = "STRING"
-    mark = "`"
-    raising = "raise_error"
-    matching = "regexp_like"
-    types = {  # noqa: RUF012  # as it is declared
-        "bool": "boolean",
-        "whole": "tinyint|smallint|int|bigint",
-        "real": "float|double|decimal.*",
-        "text": "string|char.*|varchar.*",
-    }
-
-    def quote_name(self, name: str) -> str:
-        """In backticks, where Spark still replaces variables."""
-        if "${" in name:
-            raise DataError(
-                f"Spark replaces what looks like a variable in the name {name!r}, inside quotes too.",
-                "Rename the column, or use policy.apply(table, ...), which needs no names.",
-            )
-        return super().quote_name(name)
-
-    def quote_text(self, text: str) -> str:
-        """As bytes where a literal would depend on Spark's settings."""
-        if any(mark in text for mark in "\\'$"):
-            # How Spark reads a backslash depends on them, and it replaces ${variables}; bytes it takes as they are.
-            return f"decode(unhex('{text.encode().hex()}'), 'UTF-8')"
-        return super().quote_text(text)
-
-    def uniform(self, salt: str, key: str) -> str:
-        """Hexadecimal digits become decimal ones by a function."""
-        digits = f"substring(sha2(concat('{salt}:', {self.as_text(key)}), 256), 1, 13)"
-        return f"CAST(conv({digits}, 16, 10) AS DOUBLE) / {write_number(2.0**52)}"
-
-
 class SparkEngine(QueryEngine):
     """A PySpark dataframe."""
 
     label = "Spark"
     ignores_case = True
-    dialect = SparkDialect()
+    dialect = DIALECTS["spark"]
 
     def _reason(self, error: Exception) -> str:
         """The first cause: a Java trace begins with the last."""

@@ -27,6 +27,7 @@ from felicific.cli.report import report
 from felicific.cli.reproduce import reproduce
 from felicific.cli.sample_size import sample_size
 from felicific.cli.show import show
+from felicific.cli.sql import sql
 from felicific.cli.words import in_the_shell
 
 EXIT_CODES = (
@@ -53,6 +54,7 @@ for command in (
     show,
     recalibrate,
     apply,
+    sql,
     compare,
     explain,
     report,

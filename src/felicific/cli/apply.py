@@ -12,44 +12,17 @@ from typing import Annotated, Any, Self
 
 import typer
 
-from felicific.cli.options import (
-    OUTPUT,
-    PEOPLE,
-    Answer,
-    Join,
-    Loss,
-    PolicyFile,
-    PolicyFunction,
-    Scored,
-    SignedFile,
-)
+from felicific.cli.options import OUTPUT, Answer, Decided, Join, Loss, PolicyFunction, Scored, SignedFile
 
 #: Rows that are decided about at a time.
 BATCH = 65_536
 
 
 @dataclass(frozen=True, kw_only=True)
-class ApplyOptions(Scored, Answer):
+class ApplyOptions(Scored, Decided, Answer):
     """What ``felicific apply`` is told."""
 
-    policy: PolicyFile
-    group: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column of the group, unless the policy decides without.",
-            rich_help_panel=PEOPLE,
-        ),
-    ] = None
     join: Join = None
-    key: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column that identifies a person: the same person always draws the same lot.",
-            rich_help_panel=PEOPLE,
-        ),
-    ] = None
     happiness: PolicyFunction = None
     loss: Loss = "error"
     signed: SignedFile = None
@@ -61,19 +34,6 @@ class ApplyOptions(Scored, Answer):
             rich_help_panel=OUTPUT,
         ),
     ]
-    column: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="What to call the column of decisions.", rich_help_panel=OUTPUT),
-    ] = "decision"
-    with_odds: Annotated[
-        bool,
-        typer.Option(
-            "--odds",
-            help="Also write the chance that everybody had of the favourable decision, as odds; of more than two "
-            "classes that of each, as odds_CLASS.",
-            rich_help_panel=OUTPUT,
-        ),
-    ] = False
 
 
 def apply(options: ApplyOptions) -> None:

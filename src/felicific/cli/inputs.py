@@ -346,17 +346,24 @@ def read_proba(
         other = next(value for value in classes if value != best)
         source, complement = source.complement(texts[0])
         return source, {value: texts[0] if value == best else complement for value in (other, best)}
+    found = proba_by_class(texts, classes)
+    for column in found.values():
+        source.check(proba=column)
+        source.check_number(column, "proba")
+    return source, found
+
+
+def proba_by_class(texts: Sequence[str], classes: Sequence[Any]) -> dict[Any, str]:
+    """The column of every class, from CLASS=COLUMN of each."""
     found = {}
     for text in texts:
         name, sign, column = text.partition("=")
         if not sign:
             raise DataError(f"--proba {text} does not say of which class.", "Write --proba CLASS=COLUMN.")
-        source.check(proba=column)
-        source.check_number(column, "proba")
         found[read_class(name, classes, "proba")] = column
     missing = [value for value in classes if value not in found]
     if missing:
         raise DataError(
             f"There is no column for the class {missing[0]!s}.", f"Add --proba {missing[0]!s}=COLUMN."
         )
-    return source, {value: found[value] for value in classes}
+    return {value: found[value] for value in classes}

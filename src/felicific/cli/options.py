@@ -13,6 +13,7 @@ A line added to a part is an option of all commands that have the part::
     Bounded           the range of happiness            audit, alternatives, fit, report
       Limited         the gap                           audit, fit, report
     Evidence          what rows count for               audit, alternatives, fit, report
+    Decided           a policy, and what it sees        apply, sql
     Forced, Answer    what is written and printed       all that write, all that print
 
 Nothing heavy is imported here: ``felicific --help`` reads this file. Annotations are objects here, not text, so that
@@ -44,6 +45,14 @@ Proba = Annotated[
         metavar="COLUMN",
         help="Column of the model's probability of the favourable class; with more than two classes, once for "
         "each: CLASS=COLUMN.",
+        rich_help_panel=PEOPLE,
+    ),
+]
+Predicted = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Column of the label that the model predicts; a policy of kind label reads it.",
         rich_help_panel=PEOPLE,
     ),
 ]
@@ -206,14 +215,7 @@ class Scores:
     """What a model says about people."""
 
     proba: Proba = None
-    predicted: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column of the label that the model predicts; a policy of kind label reads it.",
-            rich_help_panel=PEOPLE,
-        ),
-    ] = None
+    predicted: Predicted = None
     group_proba: Annotated[
         list[str] | None,
         typer.Option(
@@ -453,6 +455,42 @@ class Fitted(Traced, Evidence, Limited):
             rich_help_panel=ASKED,
         ),
     ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decided:
+    """A policy that decides, and what it sees of people besides what the model says."""
+
+    policy: PolicyFile
+    group: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column of the group, unless the policy decides without.",
+            rich_help_panel=PEOPLE,
+        ),
+    ] = None
+    key: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column that identifies a person: the same person always draws the same lot.",
+            rich_help_panel=PEOPLE,
+        ),
+    ] = None
+    column: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="What to call the column of decisions.", rich_help_panel=OUTPUT),
+    ] = "decision"
+    with_odds: Annotated[
+        bool,
+        typer.Option(
+            "--odds",
+            help="Also write the chance that everybody had of the favourable decision, as odds; of more than two "
+            "classes that of each, as odds_CLASS.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False
 
 
 @dataclass(frozen=True, kw_only=True)

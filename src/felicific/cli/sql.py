@@ -1,0 +1,109 @@
+"""``felicific sql``: a policy as SQL, for a database or a warehouse that runs without Python."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from felicific._tables.dialect import DIALECTS, dialect_of
+from felicific.cli.options import OUTPUT, PEOPLE, Decided, Forced, Predicted, Proba
+
+if TYPE_CHECKING:
+    from felicific import Policy
+
+
+@dataclass(frozen=True, kw_only=True)
+class SqlOptions(Decided, Forced):
+    """What ``felicific sql`` is told."""
+
+    dialect: Annotated[
+        str,
+        typer.Option(
+            metavar="DIALECT",
+            help=f"The SQL to write: {', '.join(DIALECTS)}.",
+            rich_help_panel=OUTPUT,
+        ),
+    ]
+    proba: Proba = None
+    predicted: Predicted = None
+    people: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="TABLE",
+            help="Write a whole query of this table, which is taken as it is typed; by default the expression alone.",
+            rich_help_panel=PEOPLE,
+        ),
+    ] = None
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Where the text is written, a .sql file; by default it is printed.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None
+
+
+def sql(options: SqlOptions) -> None:
+    """Write a policy as one SQL expression, or a query, that decides what `felicific apply` decides, lots included.
+
+    Example: felicific sql policy.json --dialect postgres --proba score --group sex --key id --from people
+    """
+    import sys
+
+    from felicific._files import write_whole
+    from felicific.cli.outputs import check_target
+
+    check_target(options.out, [".sql"], force=options.force)
+    dialect = dialect_of(options.dialect)
+    policy = _load(options.policy)
+    named = (_proba(options, policy), options.predicted, options.group or None, options.key)
+    columns = policy.sql_columns(dialect, *named, column=options.column, odds=options.with_odds)
+    listed = ",\n".join(f"{text} AS {dialect.quote_name(name)}" for name, text in columns.items())
+    if options.people is not None:
+        written = f"SELECT *,\n{listed}\nFROM {options.people};"
+    else:
+        written = listed if options.with_odds else columns[options.column]
+    policy.warn_of_lots("Leave --seed out when fitting.")
+    text = f"{_heading(policy, dialect.label)}\n{written}\n"
+    if options.out is None:
+        print(text, end="")
+        return
+    write_whole(options.out, text)
+    print(f"Written to {options.out}.", file=sys.stderr)
+
+
+def _load(path: Path) -> Policy:
+    from felicific import Policy
+    from felicific._policy.policy import no_sql
+    from felicific.exceptions import PolicyFileError
+
+    try:
+        return Policy.load(path)
+    except PolicyFileError as error:
+        # Only an individual policy asks for functions that its file cannot hold.
+        raise no_sql() if error.remedy.startswith("Pass ") else error from error
+
+
+def _proba(options: SqlOptions, policy: Policy) -> str | dict[Any, str] | None:
+    """One column of two classes, or one of each."""
+    from felicific.cli.inputs import proba_by_class
+
+    named, classes = options.proba or [], policy.classes.tolist()
+    if len(named) == 1 and "=" not in named[0] and len(classes) == 2:
+        return named[0]
+    return proba_by_class(named, classes) if named else None
+
+
+def _heading(policy: Policy, label: str) -> str:
+    """Which policy it is, and who may read it."""
+    from felicific import __version__
+
+    lines = [f"-- Policy {policy.sha256} (SHA-256) for {label}, written by felicific {__version__}."]
+    if policy.draws_lots:
+        lines.append("-- It holds the salt of the lottery: whoever reads it can compute everybody's lot.")
+    return "\n".join(lines)

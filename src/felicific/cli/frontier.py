@@ -106,8 +106,9 @@ def _lines(line: Frontier) -> list[str]:
     """A short table: at most ten places on the way from the least gap to the least loss."""
     import numpy as np
 
-    from felicific._audit.result import table_lines, titled
+    from felicific._audit.result import titled
     from felicific._problem.loss import loss_text, loss_words
+    from felicific._shown.parts import table_lines
 
     last = len(line) - 1
     shown = sorted({round(i) for i in np.linspace(0, last, min(last + 1, 10))})

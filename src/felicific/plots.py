@@ -11,6 +11,7 @@ import math
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -544,8 +545,51 @@ def _inline(rows: list[dict[str, Any]]) -> Any:
 
 
 def themed(chart: Chart, theme: Theme) -> Chart:
-    """The chart with the theme's fonts and colours."""
-    return chart.properties(config=theme.config(), padding=4)
+    """The chart with the theme's fonts and colours, that notebooks show without a network."""
+    found = chart.properties(config=theme.config(), padding=4)
+    object.__setattr__(found, "__class__", _offline(type(found)))  # Altair takes any other for a part of the chart
+    return found
+
+
+#: What notebooks that can draw charts themselves call the version of Vega-Lite that they bring along.
+BUNDLED = 5
+
+
+class Offline:
+    """A chart that a notebook shows without a network: interactive where the notebook can draw it, else a picture.
+
+    Altair's own way loads a script from a server, and shows nothing without it. Whoever enables another of its
+    renderers gets that one: ``altair.renderers.enable("html")``.
+    """
+
+    def _repr_mimebundle_(self, *args: Any, **options: Any) -> Any:
+        import altair as alt
+
+        if alt.renderers.active != "default":
+            return super()._repr_mimebundle_(*args, **options)  # type: ignore[misc]  # that of the chart
+        schema = f"https://vega.github.io/schema/vega-lite/v{BUNDLED}.json"
+        return {
+            f"application/vnd.vegalite.v{BUNDLED}+json": _specification(self) | {"$schema": schema},
+            "image/svg+xml": svg(self),
+        }
+
+
+@cache
+def _offline(kind: type) -> type:
+    """A kind of chart that is shown without a network."""
+    if issubclass(kind, Offline):
+        return kind
+    return type(f"Offline{kind.__name__}", (Offline, kind), {"__module__": __name__})
+
+
+def __getattr__(name: str) -> Any:
+    """Where pickle finds the kind of a chart that was stored."""
+    import altair as alt
+
+    kind = getattr(alt, name.removeprefix("Offline"), None) if name.startswith("Offline") else None
+    if not isinstance(kind, type) or not issubclass(kind, alt.TopLevelMixin):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _offline(kind)
 
 
 def _rows(field: str, names: list[str]) -> Any:

@@ -25,6 +25,7 @@ from felicific._policy.policy import Policy
 from felicific._problem.happiness import LOSES, Component
 from felicific._problem.problem import Problem
 from felicific._problem.unions import known_groups
+from felicific._shown.parts import clipped
 from felicific._statistics.gaps import spread_of
 from felicific._statistics.intervals import Limits, check_confidence
 from felicific._tables.groups import groups_of_present
@@ -65,6 +66,13 @@ class Band:
     loss_high: Floats
     confidence: float
     known: Sequence[int] | None = None
+
+    def __repr__(self) -> str:
+        names = clipped(", ".join(repr(component.name) for component in self.components))
+        return (
+            f"Band over {len(self.tau):,} breakpoints of a frontier, from tau {self.tau[0]:.6g} to {self.tau[-1]:.6g}: "
+            f"limits of loss and {names}, confidence {self.confidence:.6g}. Ask gaps(tau), or to_frame()."
+        )
 
     def limits(self, tau: float) -> Limits:
         """Limits of the group means at a position, of shape (groups, components)."""

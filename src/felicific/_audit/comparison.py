@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,30 +16,28 @@ from felicific._audit.result import (
     Audit,
     Interval,
     bounded,
-    html_lines,
-    html_table,
     interval_to_dict,
     line_of,
     loss_change,
     means_to_dict,
     plain,
     row_of,
-    short,
-    table_lines,
+    table_of_means,
     titled,
 )
 from felicific._capabilities import remedy
 from felicific._problem.change import every_group_loses, few_counted, nothing_to_repair
 from felicific._problem.happiness import Component
 from felicific._program.known_labels import SOURCES
+from felicific._shown.parts import Displayed, Lines, Part, short, table_lines
 from felicific._statistics.intervals import check_confidence
 from felicific._tables.memory import table_maker
 from felicific._typing import Codes
 from felicific.exceptions import DataError
 
 
-@dataclass(frozen=True)
-class Change:
+@dataclass(frozen=True, repr=False)
+class Change(Displayed):
     """One component: how every group's mean and the gap change.
 
     Attributes
@@ -59,9 +57,14 @@ class Change:
     before: dict[Any, float]
     after: dict[Any, float]
 
+    _whole: ClassVar[str] = "the comparison's to_frame() has all of it."
 
-@dataclass(frozen=True)
-class Comparison:
+    def _parts(self) -> list[Part]:
+        return [table_of_means(self.component, self.means, {"gap": self.gap}, what="change")]
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison(Displayed):
     """Paired differences between two audits of the same people: afterwards minus before.
 
     Attributes
@@ -163,10 +166,15 @@ class Comparison:
         lines += ["", *self.remarks] if self.remarks else []
         return "\n".join(short(line, 500) for line in lines)
 
-    def _repr_html_(self) -> str:
-        tables = "".join(html_table(title, HEADER, rows) for title, rows in self._tables())
-        loss = [] if self.loss is None else [loss_change(self.loss, self.loss_name)]
-        return html_lines([self._title]) + tables + html_lines([*loss, *self.remarks])
+    _whole: ClassVar[str] = "print it, or to_frame()."
+
+    def _parts(self) -> list[Part]:
+        return [
+            Lines([self._title], strong=True),
+            Lines(self.remarks, self._whole),
+            *(table for found in self.components for table in found._parts()),
+            Lines([] if self.loss is None else [loss_change(self.loss, self.loss_name)]),
+        ]
 
 
 HEADER = ("group", "n", "change", "low", "high", "method")

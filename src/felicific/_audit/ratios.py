@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from felicific._audit.persons import EachPerson, Persons
 from felicific._audit.result import (
+    FRAME,
     Audit,
     Interval,
-    html_lines,
-    html_table,
     interval_to_dict,
     line_of,
     plain,
-    short,
-    table_lines,
     titled,
 )
 from felicific._problem.happiness import Component, written
 from felicific._problem.unions import Between, Union, check_min_people, large_enough
+from felicific._shown.parts import Displayed, Lines, Part, Table, between, short, table_lines
 from felicific._statistics.intervals import Sample
 from felicific._statistics.ratios import DELTA, SCORE, limits_to_highest, smallest_limits
 from felicific._tables.memory import table_maker
@@ -94,12 +92,12 @@ class RatioAudit:
     """
 
     component: Component
-    rows: tuple[GroupRatio, ...]
+    rows: tuple[GroupRatio, ...] = field(repr=False)
     smallest: Interval
     lowest: Any
     highest: Any
-    unknown: tuple[GroupMean, ...] = ()
-    left_out: tuple[GroupMean, ...] = ()
+    unknown: tuple[GroupMean, ...] = field(default=(), repr=False)
+    left_out: tuple[GroupMean, ...] = field(default=(), repr=False)
 
     @property
     def verdict(self) -> str:
@@ -152,8 +150,8 @@ class RatioAudit:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class Ratios(Mapping[str, RatioAudit]):
+@dataclass(frozen=True, eq=False, repr=False)
+class Ratios(Displayed, Mapping[str, RatioAudit]):
     """Ratios of every component that has them, by its name.
 
     Attributes
@@ -249,13 +247,22 @@ class Ratios(Mapping[str, RatioAudit]):
             lines += ["", title, *table, *(f"  {short(text, 400)}" for text in remarks)]
         return "\n".join([*lines[1:], *(short(text, 400) for text in self._refusals())])
 
-    __repr__ = __str__
+    _whole: ClassVar[str] = "print it, or to_frame()."
 
-    def _repr_html_(self) -> str:
-        parts = [
-            html_table(title, HEADER, rows) + html_lines(remarks) for title, rows, remarks in self._tables()
+    def _parts(self) -> list[Part]:
+        tables = [
+            Table(
+                title,
+                HEADER,
+                rows[:-1],
+                FRAME,
+                foot=rows[-1:],
+                keep=between([row.ratio for row in part.rows]),
+                remarks=remarks,
+            )
+            for part, (title, rows, remarks) in zip(self.parts, self._tables(), strict=True)
         ]
-        return "".join(parts) + html_lines(self._refusals())
+        return [*tables, Lines(self._refusals(), self._whole)]
 
 
 HEADER = ("group", "people", "mean", "ratio", "low", "high")

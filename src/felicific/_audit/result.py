@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from felicific._audit.persons import Persons
 from felicific._problem.happiness import Component, measured, written
 from felicific._problem.loss import is_accuracy, loss_text, loss_words
 from felicific._problem.unions import Between
+from felicific._shown.parts import Displayed, Lines, Part, Table, between, short, table_lines
 from felicific._statistics.intervals import LARGE, method_words
 from felicific._tables.memory import table_maker
 from felicific._typing import Floats
@@ -97,8 +97,8 @@ class GapTest:
     verdict: str
 
 
-@dataclass(frozen=True)
-class ComponentAudit:
+@dataclass(frozen=True, repr=False)
+class ComponentAudit(Displayed):
     """One component: every group's mean, and the gap.
 
     Attributes
@@ -128,6 +128,16 @@ class ComponentAudit:
     test: GapTest | None = None
     corrected: dict[Any, Interval] = field(default_factory=dict)
     corrected_gap: Interval | None = None
+
+    _whole: ClassVar[str] = "the audit's to_frame() has all of it."
+
+    def _parts(self) -> list[Part]:
+        found = {**self.means, **{f"{group}, corrected": one for group, one in self.corrected.items()}}
+        return [table_of_means(self.component, found, self._gaps, _remarks(self))]
+
+    @property
+    def _gaps(self) -> dict[str, Interval | None]:
+        return {"gap": self.gap, "gap, corrected": self.corrected_gap}
 
 
 @dataclass(frozen=True)
@@ -188,8 +198,8 @@ class RequirementAudit:
         return (short(self.words, 100), self.what, *numbers, self.verdict + note)
 
 
-@dataclass(frozen=True, eq=False)
-class Audit:
+@dataclass(frozen=True, eq=False, repr=False)
+class Audit(Displayed):
     """What decisions do to groups of people: means, gaps and loss, each with an interval.
 
     Attributes
@@ -399,8 +409,20 @@ class Audit:
     def __str__(self) -> str:
         return "\n".join(_text(self))
 
-    def _repr_html_(self) -> str:
-        return _html(self)
+    _whole: ClassVar[str] = "print it, or to_frame()."
+
+    def _parts(self) -> list[Part]:
+        ratios = [part for found in self.shown_ratios for part in found._parts()]
+        asked = [row.row() for row in self.requirements]
+        return [
+            Lines([_title(self)], strong=True),
+            *self.verdict._parts(),
+            Lines(self.notes, self._whole),
+            *(table for part in self.components for table in part._parts()),
+            *ratios,
+            *([Table(ASKED, ASKED_HEADER, asked, self._whole, words=True)] if asked else []),
+            Lines([] if self.loss is None else [loss_line(self.loss, self.loss_name)]),
+        ]
 
 
 def _ratios_module() -> Any:
@@ -506,26 +528,6 @@ def line_of(name: str, unit: str, what: str, group: str, interval: Interval) -> 
     } | ({} if interval.bounds is None else dict(zip(BOUNDS, interval.bounds, strict=True)))
 
 
-def short(text: str, width: int = 40) -> str:
-    """One line of at most so many characters, with nothing that a terminal would obey."""
-    shown = "".join(letter if letter.isprintable() else " " for letter in text)
-    return shown if len(shown) <= width else shown[: width - 3] + "..."
-
-
-def table_lines(header: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
-    """Columns of text, numbers to the right."""
-    widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
-
-    def line(row: tuple[str, ...]) -> str:
-        cells = [
-            cell.ljust(width) if i in (0, len(row) - 1) else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        return "  " + "  ".join(cells).rstrip()
-
-    return [line(header), *map(line, rows)]
-
-
 def row_of(name: str, interval: Interval, component: Component) -> tuple[str, ...]:
     """An interval as one row of a table for reading."""
     method = interval.method + (f"; {interval.note}" if interval.note else "")
@@ -533,6 +535,30 @@ def row_of(name: str, interval: Interval, component: Component) -> tuple[str, ..
         method += f"; hidden reasons leave {' to '.join(map(component.cell, interval.bounds))}"
     numbers = (component.cell(part) for part in (interval.estimate, interval.low, interval.high))
     return (short(name), written(interval.n, 6), *numbers, method)
+
+
+def table_of_means(
+    component: Component,
+    means: Mapping[Any, Interval],
+    gaps: Mapping[str, Interval | None],
+    remarks: Sequence[str] = (),
+    what: str = "mean",
+) -> Table:
+    """Intervals of groups, and of the gap; of many groups the least and the largest."""
+    return Table(
+        titled(component),
+        ("group", "n", what, "low", "high", "method"),
+        [row_of(str(group), interval, component) for group, interval in means.items()],
+        FRAME,
+        foot=[row_of(name, gap, component) for name, gap in gaps.items() if gap is not None],
+        keep=between([interval.estimate for interval in means.values()]),
+        remarks=remarks,
+        words=True,
+    )
+
+
+#: Where the rows are that are not shown.
+FRAME = "to_frame() has all; shown are the least and the largest."
 
 
 def _rows_of(found: ComponentAudit) -> list[tuple[str, ...]]:
@@ -624,30 +650,3 @@ def _text(found: Audit) -> list[str]:
         lines += ["", ASKED, *table_lines(ASKED_HEADER, [row.row() for row in found.requirements])]
     lines += [] if found.loss is None else ["", loss_line(found.loss, found.loss_name)]
     return [*lines, *([""] if found.notes else []), *(short(note, 400) for note in found.notes)]
-
-
-def html_table(caption: str, header: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
-    """A small table with everything escaped."""
-
-    def cells(row: tuple[str, ...], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in row) + "</tr>"
-
-    body = "".join(cells(row, "td") for row in rows)
-    return f"<table><caption>{html.escape(caption)}</caption>{cells(header, 'th')}{body}</table>"
-
-
-def html_lines(lines: Iterable[str]) -> str:
-    """Paragraphs with everything escaped."""
-    return "".join(f"<p>{html.escape(line)}</p>" for line in lines)
-
-
-def _html(found: Audit) -> str:
-    parts = [html_lines([_title(found)]), found.verdict._repr_html_()]
-    for part in found.components:
-        parts += [html_table(titled(part.component), HEADER, _rows_of(part)), html_lines(_remarks(part))]
-    parts += [ratios._repr_html_() for ratios in found.shown_ratios]
-    if found.requirements:
-        parts.append(html_table(ASKED, ASKED_HEADER, [row.row() for row in found.requirements]))
-    return "".join(
-        [*parts, html_lines([] if found.loss is None else [loss_line(found.loss, found.loss_name)])]
-    ) + html_lines(found.notes)

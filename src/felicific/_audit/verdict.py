@@ -16,21 +16,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from textwrap import wrap
-from typing import Any
+from typing import Any, ClassVar
 
 from felicific._audit import words_of_verdicts as words
 from felicific._audit.facts import Facts, told_once
 from felicific._audit.flags import FEW, FEWEST, Flag, find_flags
 from felicific._audit.names import END, ISOLATE
 from felicific._audit.quantity import JOINER, MINUS, SPACE
-from felicific._audit.result import Audit, html_lines
+from felicific._audit.result import Audit
+from felicific._shown.parts import Displayed, Lines, Part
 
 #: How wide text is printed.
 COLUMNS = 80
 
 
-@dataclass(frozen=True)
-class Verdict:
+@dataclass(frozen=True, repr=False)
+class Verdict(Displayed):
     """What a policy, or an audit, comes to.
 
     Attributes
@@ -77,10 +78,13 @@ class Verdict:
             found += _wrapped(f"{flag.name}. {flag.sentence}", "  ! ") if flag.level > 1 else []
         return found
 
-    def _repr_html_(self) -> str:
-        return html_lines(
-            [self.headline, self.sentence, *([self.remedy] if self.remedy else [])]
-        ) + html_lines(f"{flag.name}. {flag.sentence}" for flag in self.flags if flag.level > 1)
+    _whole: ClassVar[str] = "print it, or to_dict()."
+
+    def _parts(self) -> list[Part]:
+        told = [self.sentence, *([self.remedy] if self.remedy else [])]
+        told += [f"{flag.name}. {flag.sentence}" for flag in self.flags if flag.level > 1]
+        first, *later = self.lines()
+        return [Lines([self.headline], strong=True, plain=[first]), Lines(told, self._whole, plain=later)]
 
 
 #: Signs that not every terminal has, and what stands for them.

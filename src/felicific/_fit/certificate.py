@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,12 +13,13 @@ from felicific._policy.policy import Policy
 from felicific._problem.happiness import Component, written
 from felicific._problem.loss import Loss, is_accuracy
 from felicific._program.moments import Moments
+from felicific._shown.parts import COLUMNS, Displayed, Lines, Part
 from felicific._statistics.intervals import method_words
 from felicific._typing import Floats
 
 
-@dataclass(frozen=True)
-class Certificate:
+@dataclass(frozen=True, repr=False)
+class Certificate(Displayed):
     """What holds, with some confidence, for the population that the rows were drawn from.
 
     Attributes
@@ -55,6 +56,14 @@ class Certificate:
     def __str__(self) -> str:
         return self.sentence
 
+    _whole: ClassVar[str] = "print it, or to_dict()."
+
+    def _parts(self) -> list[Part]:
+        return [
+            Lines([f"Certificate ({self.basis})"], strong=True),
+            Lines([self.sentence], longest=CLAUSES * COLUMNS),
+        ]
+
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain data."""
         return {
@@ -73,6 +82,9 @@ def no_certificate(reason: str, confidence: float = 0.95) -> Certificate:
     """Nothing can be said, and why."""
     return Certificate(confidence, "none", sentence=f"Nothing can be promised: {reason}")
 
+
+#: Lines of a certificate of many components that a notebook shows.
+CLAUSES = 12
 
 #: The basis of a certificate of one policy, and not of all of its kind.
 TESTED = "held-out test"

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from felicific._audit.result import (
     Audit,
     Interval,
-    html_lines,
-    html_table,
     interval_to_dict,
     plain,
-    short,
-    table_lines,
 )
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import Component, written
+from felicific._shown.parts import Displayed, Lines, Part, Table, short, table_lines
 from felicific._tables.memory import table_maker
 
 
@@ -93,8 +90,8 @@ class Alternative:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class Alternatives:
+@dataclass(frozen=True, eq=False, repr=False)
+class Alternatives(Displayed):
     """What a search for less discriminatory alternatives found.
 
     Attributes
@@ -215,8 +212,14 @@ class Alternatives:
         lines = [self._title, *table_lines(HEADER, self._table()), "", *self.sentences()]
         return "\n".join(short(line, 500) for line in lines)
 
-    def _repr_html_(self) -> str:
-        return html_table(self._title, HEADER, self._table()) + html_lines(self.sentences())
+    _whole: ClassVar[str] = "print it, or to_frame()."
+
+    def _parts(self) -> list[Part]:
+        return [
+            Lines([self._title], strong=True),
+            Lines(self.sentences(), self._whole),
+            Table("", HEADER, self._table(), self._whole, words=True),
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """All of it but the policies as plain data that JSON can hold; an infinite limit is None."""

@@ -142,7 +142,7 @@ class Point:
 
     tau: float
     outcome: Outcome
-    q: Floats
+    q: Floats = field(repr=False)
     value: float
     prices: dict[str, float] = field(default_factory=dict)
     asked: tuple[Asked, ...] = ()

@@ -13,6 +13,7 @@ from felicific._frontier.breakpoints import Moving, Point
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import Component
 from felicific._program.moments import Moments, Outcome, gaps_of
+from felicific._shown.parts import clipped
 from felicific._tables.memory import table_maker
 from felicific._typing import Floats, Truths
 
@@ -95,6 +96,11 @@ class Curve:
     kink: Truths
     today: Outcome | None = None
 
+    def __repr__(self) -> str:
+        ends = [f"{one.name!r} {_ends(self.gaps[:, j])}" for j, one in enumerate(self.components)]
+        told = f"Curve of {len(self.tau):,} points: loss {_ends(self.loss)}; gap of {', of '.join(ends)}."
+        return f"{clipped(told)} to_frame() has all of it."
+
     def to_dict(self) -> dict[str, list[Any]]:
         """One entry per point: tau, loss, whether it is a kink, gaps and group means, by name."""
         more = {"kink": self.kink.tolist()}
@@ -103,6 +109,11 @@ class Curve:
     def to_frame(self) -> Any:
         """The points as a pandas or Polars dataframe."""
         return table_maker("auto")({name: np.array(column) for name, column in self.to_dict().items()})
+
+
+def _ends(numbers: Floats) -> str:
+    first, last = (round(float(number), 12) + 0.0 for number in (numbers[0], numbers[-1]))
+    return f"{first:.6g} to {last:.6g}"
 
 
 def curve(

@@ -31,6 +31,7 @@ from felicific._frontier.breakpoints import (
     today_at,
 )
 from felicific._frontier.curve import Curve, Line, curve, table_of
+from felicific._frontier.picture import MORE, parts_of
 from felicific._frontier.searched import Steps, searched
 from felicific._people.weights import WeightKind
 from felicific._policy.basis import Basis
@@ -46,6 +47,7 @@ from felicific._program.fractions import COARSE
 from felicific._program.model import build, changed_by, changes_of
 from felicific._program.moments import Moments, Outcome
 from felicific._program.solution import rounded_up, solve_program
+from felicific._shown.parts import as_html, clipped
 from felicific._tables.memory import table_maker
 from felicific._typing import Floats, GapLike, LossLike, Table
 from felicific.exceptions import ConstraintError, InfeasibleError, MomentsError
@@ -137,6 +139,17 @@ class Frontier:
         )
 
     @property
+    def moves_number(self) -> bool:
+        """Whether the number of one requirement moves, and no gap."""
+        return bool(self._line.limit)
+
+    @property
+    def closed_alone(self) -> int | None:
+        """Position of the component whose gap alone moves; None where there are several, or none."""
+        finite = np.flatnonzero(np.isfinite(self.ray) & (self.ray > 0))
+        return int(finite[0]) if len(finite) == len(self._line.moving) == 1 else None
+
+    @property
     def places(self) -> str:
         """What its places are called."""
         return "values" if self._line.limit else "breakpoints" if self.mixes else "solved gaps"
@@ -151,8 +164,15 @@ class Frontier:
 
     def __repr__(self) -> str:
         # Short, and without solving anything.
-        names = [component.name for component in self.components]
-        return f"Frontier(components={names}, groups={list(self.groups)})"
+        names, groups = (
+            clipped(repr(list(found)))
+            for found in ((component.name for component in self.components), self.groups)
+        )
+        return f"Frontier(components={names}, groups={groups})"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the picture and the table, which solves it."""
+        return as_html(parts_of(self), MORE)
 
     def __str__(self) -> str:
         ends = [self.points[0], self.points[-1]]

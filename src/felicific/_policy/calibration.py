@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -21,7 +21,7 @@ class Calibration:
     used. Group ``z`` is 0 for everybody when the policy does not see the group.
     """
 
-    knots: tuple[tuple[tuple[Floats, Floats], ...], ...]
+    knots: tuple[tuple[tuple[Floats, Floats], ...], ...] = field(repr=False)
 
     def apply(self, proba: Floats, group: Codes) -> Floats:
         """Calibrated probabilities of every class, of the shape of ``proba``."""

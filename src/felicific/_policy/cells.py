@@ -33,7 +33,7 @@ from felicific._program.values import placed
 from felicific._typing import Array, Codes, Floats, Table, Truths
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class CellPolicy(Policy):
     """A policy that sees a signal: q(decision given signal, group).
 

@@ -94,7 +94,7 @@ class Seen:
     score: Floats | None
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class IndividualPolicy(Policy):
     """A mixture of deterministic policies of a person's features.
 

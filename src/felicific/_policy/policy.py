@@ -50,6 +50,7 @@ from felicific._policy.explain import explain_person
 from felicific._policy.explanation import Explanation
 from felicific._policy.grounds import Grounds, Person, one_key, one_of
 from felicific._policy.lottery import SEEDED, check_keys, draw, keys_as_text, make_salt
+from felicific._policy.picture import picture_of
 from felicific._problem.change import EVERY_GROUP_LOSES, FEW_LEFT, cost_of_changes, three_points
 from felicific._problem.explore import Explored
 from felicific._problem.happiness import Component, fractions_of, measured, read_component
@@ -58,6 +59,7 @@ from felicific._problem.rows import Chance
 from felicific._problem.unions import Attribute, known_groups, read_attributes
 from felicific._program.known_labels import KnownLabels
 from felicific._program.moments import Outcome
+from felicific._shown.parts import Displayed, Lines, Part
 from felicific._tables.dialect import Dialect, SqlDialect, dialect_of
 from felicific._tables.engine import Engine, find_engine
 from felicific._tables.groups import UNDECIDED, encode_groups, without_null
@@ -88,8 +90,8 @@ class Wording(NamedTuple):
     components: Sequence[str]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Policy(ABC):
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Policy(Displayed, ABC):
     """What is decided about a person, and what that does to the people it was fitted on.
 
     Attributes
@@ -152,7 +154,7 @@ class Policy(ABC):
     components: tuple[Component, ...]
     outcome: Outcome
     prices: dict[str, float]
-    salt: str
+    salt: str = field(repr=False)
     randomize: bool = True
     see_group: bool = True
     expected: bool = False
@@ -162,6 +164,8 @@ class Policy(ABC):
     labels: KnownLabels | None = None
     favourable: Any = None
     explore: tuple[Explored, ...] = ()
+
+    _whole: ClassVar[str] = "sentences() says all of it."
 
     #: Kinds of policy by the name that files give them.
     kinds: ClassVar[dict[str, type[Policy]]] = {}
@@ -780,6 +784,30 @@ class Policy(ABC):
 
     def __str__(self) -> str:
         return "\n".join(self.sentences(digits=4))
+
+    def _parts(self) -> list[Part]:
+        """Never the salt: who sees a notebook could compute everybody's lot."""
+        cautions, picture = self.cautions(), picture_of(self)
+        achieved = [sentence for sentence in self._achieved() if sentence not in cautions]
+        return [
+            Lines([self._headline], strong=True),
+            Lines(cautions, self._whole),
+            *([] if picture is None else [picture]),
+            Lines(self.rules(digits=4), self._whole, listed=True),
+            Lines(achieved, self._whole),
+        ]
+
+    @property
+    def _headline(self) -> str:
+        decisions = [repr(decision) for decision in self.classes.tolist()]
+        shown = ", ".join(decisions[:-1][:4]) + (f" or {decisions[-1]}" if len(decisions) <= 5 else ", ...")
+        seen = "sees" if self.see_group else "does not see"
+        share = self.share_drawn
+        lots = f", by lottery about {share:.2%} of them" if share else ", by no lottery" if share == 0.0 else ""
+        return (
+            f"A policy of kind {self.kind!r} that {seen} the group decides {shown} about people of "
+            f"{len(self.groups):,} groups{lots}."
+        )
 
     # -----------------------------------------------------------------------------------------------------
     # Files

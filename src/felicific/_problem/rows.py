@@ -198,7 +198,7 @@ class Asked:
     words: str
     j: int
     measure: str
-    shares: Floats
+    shares: Floats = field(repr=False)
     names: tuple[Any, ...]
     left_out: dict[Any, float] = field(default_factory=dict)
     over: int | None = None

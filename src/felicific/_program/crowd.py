@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from typing import Any, Protocol, cast
 
@@ -77,10 +77,10 @@ class Mixture:
         Mixture weights; equal rows when the policy does not see the group.
     """
 
-    fixed: Codes
-    alpha: Floats
-    kappa: Floats
-    share: Floats
+    fixed: Codes = field(repr=False)
+    alpha: Floats = field(repr=False)
+    kappa: Floats = field(repr=False)
+    share: Floats = field(repr=False)
 
     @property
     def choices(self) -> list[Choice]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -56,10 +56,10 @@ class Evidence:
         How many these are, counted by a component or not.
     """
 
-    variance: Floats
-    number: Floats
-    people: Floats
-    size: Floats
+    variance: Floats = field(repr=False)
+    number: Floats = field(repr=False)
+    people: Floats = field(repr=False)
+    size: Floats = field(repr=False)
 
     @classmethod
     def of(cls, moments: Moments, q: Floats) -> Evidence | None:

@@ -169,7 +169,7 @@ class Columns:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class _Master(Moments):
     """Moments whose decisions are columns: what people could get at least is not told by those found so far."""
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from felicific._documents import check_shape, plain, read_number, read_numbers, read_values, refused
 from felicific._problem.missing_labels import condition
+from felicific._shown.parts import Lines, as_text
 from felicific._typing import Floats
 from felicific.exceptions import DataError
 
@@ -134,7 +135,8 @@ class KnownLabels:
 
     def __repr__(self) -> str:
         known, everybody = (f"{part.sum():,.6g}" for part in (self.labelled, self.people))
-        return "\n".join([f"KnownLabels: {known} of {everybody} people have a label", *self.sentences()])
+        lines = [f"KnownLabels: {known} of {everybody} people have a label", *self.sentences()]
+        return as_text([Lines(lines, "to_dict() has all of it.")])
 
     # -----------------------------------------------------------------------------------------------------
     # Whether it can be relied on

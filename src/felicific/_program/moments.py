@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from felicific._documents import (
 )
 from felicific._files import write_whole
 from felicific._people.weights import WeightKind, are_counts
-from felicific._problem.happiness import Component, ends_of, fractions_of
+from felicific._problem.happiness import Component, ends_of, fractions_of, written
 from felicific._problem.rows import largest_between
 from felicific._problem.unions import Attribute, known_groups
 from felicific._program.known_labels import KnownLabels
@@ -29,6 +29,7 @@ from felicific._program.signal_names import signal_to_json
 from felicific._program.signals import Signal
 from felicific._program.sum_names import SUMS
 from felicific._program.unlabelled import Unlabelled, refuse_mixed
+from felicific._shown.parts import Displayed, Lines, Part, Table, as_text, between, clipped, short
 from felicific._typing import Array, Codes, Floats
 from felicific.exceptions import FelicificError, GroupError, HappinessError, MomentsError, PolicyFileError
 
@@ -87,10 +88,12 @@ class Outcome:
 
     def __repr__(self) -> str:
         if not self.groups:
-            return f"Outcome(loss={self.loss!r}, means={self.means!r}, gaps={self.gaps!r})"
+            (groups, components), gaps = self.means.shape, ", ".join(f"{gap:.6g}" for gap in self.gaps.tolist())
+            told = f"loss {self.loss:.6g}; gap {gaps}; means of {groups} groups and {components} components"
+            return clipped(f"Outcome: {told}, without names (those of policy.outcomes have them)")
 
         def words(numbers: dict[Any, float]) -> str:
-            return ", ".join(f"{group!r} {number:.6g}" for group, number in numbers.items())
+            return clipped(", ".join(f"{group!r} {number:.6g}" for group, number in numbers.items()))
 
         by_name, lines = self.to_dict(), [f"Outcome: loss {self.loss:.6g}"]
         if self.changed is not None:
@@ -101,7 +104,7 @@ class Outcome:
             ]
             line = [f"{component!r}: means {words(by_name['means'][component])}, a gap of {gap:.6g}", *parts]
             lines.append("; ".join(line))
-        return "\n  ".join(lines)
+        return as_text([Lines([lines[0], *(f"  {line}" for line in lines[1:])], "to_dict() has all of it.")])
 
 
 def gaps_of(means: Floats) -> Floats:
@@ -125,8 +128,8 @@ def divided(means: Floats, origin: Floats, fractions: Sequence[tuple[int, int]])
     return means
 
 
-@dataclass(frozen=True, eq=False)
-class Moments:
+@dataclass(frozen=True, eq=False, repr=False)
+class Moments(Displayed):
     r"""Sums over people by group and signal: all that the linear program needs to know of them.
 
     Over the rows of group :math:`z` that see signal :math:`s`, with weights :math:`w_i`, signal weights
@@ -203,6 +206,34 @@ class Moments:
     least_loss: Floats | None = None
     unlabelled: Unlabelled | None = None
     labels: KnownLabels | None = None
+
+    _whole: ClassVar[str] = "save(path) writes all of them."
+
+    def _parts(self) -> list[Part]:
+        """Counts: the sums themselves are for the program."""
+        names = ", ".join(repr(component.name) for component in self.components)
+        people = self.people.tolist()
+        rows = [
+            (short(str(group)), written(people[z], 9), f"{self.rows[z]:,}", f"{people[z] / (self.total or 1.0):.1%}")
+            for z, group in enumerate(self.groups)
+        ]
+        labels = "" if self.unlabelled is None else " who have a label; sums of the others stand beside them"
+        return [
+            Lines(
+                [
+                    f"Moments of {written(self.total, 9)} people in {int(self.rows.sum()):,} rows{labels}.",
+                ],
+                strong=True,
+            ),
+            Lines(
+                [
+                    f"By {len(self.groups):,} groups, {self.signal.size(len(self.classes)):,} signals of kind "
+                    f"{self.signal.kind!r} and {len(self.classes):,} decisions: sums of the loss ({self.loss_name}) and "
+                    f"of {names}.",
+                ]
+            ),
+            Table("", ("group", "people", "rows", "share"), rows, "groups, people, rows.", keep=between(people)),
+        ]
 
     def completed(self, hidden: float | None = None) -> Moments:
         """Moments of everybody, where some labels are missing: with what is supposed of those who have none.

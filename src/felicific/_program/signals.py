@@ -468,6 +468,11 @@ class ScoreCells(_Scored):
     boundary: float = 0.5
     least: int = 0
 
+    def __repr__(self) -> str:
+        # The cuts are hundreds of numbers; the first ones and how many there are tell two of them apart, mostly.
+        cuts = f"{len(self.cuts)} from {self.cuts[:3]} to {self.cuts[-3:]}" if len(self.cuts) > 6 else self.cuts
+        return f"ScoreCells(cuts={cuts}, monotone={self.monotone}, boundary={self.boundary}, least={self.least})"
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "cuts", tuple(self.cuts))
         increasing = all(a < b for a, b in zip((0, *self.cuts), self.cuts, strict=False))

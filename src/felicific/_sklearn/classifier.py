@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from html import escape
 from importlib import import_module
-from textwrap import fill
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal, Self
 from weakref import WeakSet
 
@@ -47,6 +46,7 @@ from felicific._policy.explain import explain_person
 from felicific._policy.explanation import Explanation
 from felicific._policy.grounds import one_key, one_of
 from felicific._policy.lottery import ODDS_REPEAT, content_keys, draw, keys_as_text, make_salt, warn_keyless
+from felicific._policy.picture import picture_of
 from felicific._policy.policy import Policy
 from felicific._policy.solve import Kind, check_inference
 from felicific._problem.asked import check_constraints, default_gap
@@ -65,6 +65,7 @@ from felicific._program.moments import Moments
 from felicific._program.signal_names import choose_policy, resolve_policy
 from felicific._program.signals import Individual, Score, Signal
 from felicific._program.values import cut_values, placed
+from felicific._shown.parts import LINES, Lines, Part, as_html, as_text
 from felicific._sklearn.beliefs import believed_by, check_given, fit_group_model
 from felicific._sklearn.inputs import (
     Intake,
@@ -102,6 +103,13 @@ if TYPE_CHECKING:
 
 #: Fitted policies whose users were told that they name no key.
 _TOLD: WeakSet[Fitted] = WeakSet()
+
+
+#: Where everything is that was fitted.
+FITTED = "print(fair), fair.verdict_ and fair.policy_ say more."
+
+#: Lines that scikit-learn's own diagram takes while it is folded.
+DIAGRAM = 4
 
 
 class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
@@ -707,21 +715,20 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         settings = super().__repr__(N_CHAR_MAX)
-        lines = fill(settings, 100, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
-        return "\n".join([lines, *(self._summary() if hasattr(self, "policy_") else ())])
+        lines = wrap(settings, 100, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+        fitted = self._summary() if hasattr(self, "policy_") else []
+        return as_text([Lines(lines, "get_params()."), *fitted], FITTED)
 
-    def _summary(self) -> list[str]:
-        """What was fitted, for whoever prints the object."""
+    def _summary(self) -> list[Part]:
+        """What was fitted, for whoever prints the object or shows it in a notebook."""
         policy, why = self.policy_, "" if self._chosen is None else f", chosen because {self._chosen}"
         where = "it was recalibrated for" if policy.expected else "it was fitted on"
         fitted = f"On the people {where}, the gap is {gaps_in_words(policy, self.gaps_)}."
+        held = ["That is of the people who were held out to test it."] if "_verdict" in vars(self) else []
         return [
-            *self.verdict_.lines(),
-            *(["That is of the people who were held out to test it."] if "_verdict" in vars(self) else []),
-            f"Policy: {policy.kind}{why}.",
-            fitted,
-            outlook(policy),
-            *self._notes,
+            *self.verdict_._parts(),
+            Lines([*held, f"Policy: {policy.kind}{why}.", fitted, outlook(policy)]),
+            Lines(self._notes, FITTED),
         ]
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
@@ -729,7 +736,10 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
         if hasattr(self, "policy_") and "text/html" in bundle:
             # The verdict comes first: what was fitted matters more than how it was set up.
-            bundle["text/html"] = f"<pre>{escape(chr(10).join(self._summary()))}</pre>" + bundle["text/html"]
+            picture, policy = picture_of(self.policy_), self.policy_
+            rules = Lines(policy.rules(digits=4), "policy_.sentences() says all of it.", listed=True)
+            parts = [*self._summary(), *([] if picture is None else [picture]), rules]
+            bundle["text/html"] = as_html(parts, FITTED, LINES - DIAGRAM) + bundle["text/html"]
         return bundle
 
     @property

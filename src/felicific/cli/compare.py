@@ -295,7 +295,8 @@ def _as_csv(found: Comparison, flows: _Flows) -> str:
 
 
 def _lines(found: Comparison, before: _Way, after: _Way, flows: _Flows) -> list[str]:
-    from felicific._audit.result import short, titled
+    from felicific._audit.result import titled
+    from felicific._shown.parts import short
     from felicific.cli.outputs import columns_within
 
     lines = [f"Before: {short(before.name)}. Afterwards: {short(after.name)}."]

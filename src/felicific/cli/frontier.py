@@ -154,8 +154,9 @@ def _lines(line: Frontier) -> list[str]:
     """Short tables: at most ten places on the way from the least gap to the least loss."""
     import numpy as np
 
-    from felicific._audit.result import short, titled
+    from felicific._audit.result import titled
     from felicific._problem.loss import CHANGES, loss_text, loss_words
+    from felicific._shown.parts import short
     from felicific.cli.outputs import columns_within
 
     last = len(line) - 1

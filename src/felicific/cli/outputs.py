@@ -62,7 +62,7 @@ def printable(text: str) -> str:
 
 def columns_within(header: tuple[str, ...], rows: Sequence[tuple[str, ...]], width: int = 80) -> list[str]:
     """A table for reading, its first column again in front of those that would not fit beside the others."""
-    from felicific._audit.result import table_lines
+    from felicific._shown.parts import table_lines
 
     widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
     parts: list[list[int]] = [[]]

@@ -23,7 +23,7 @@ from felicific.report.content import describe_choice
 from felicific.report.told import Told
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Report:
     """Everything there is to say, and the page that says it.
 
@@ -40,6 +40,9 @@ class Report:
 
     def __str__(self) -> str:
         return str(self.verdict)
+
+    def __repr__(self) -> str:
+        return repr(self.verdict)
 
     def to_dict(self) -> dict[str, Any]:
         """The plain data."""

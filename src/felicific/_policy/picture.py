@@ -1,0 +1,74 @@
+"""A small picture of a policy, for notebooks: needs nothing but Python."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from felicific._problem.happiness import measured
+from felicific._shown.drawing import lanes, stairs
+from felicific._shown.parts import Picture, extremes, short
+
+if TYPE_CHECKING:
+    from felicific._policy.policy import Policy, Stretches
+
+#: Groups that a picture shows.
+LANES = 5
+
+#: Letters of a name in a picture.
+LETTERS = 36
+
+
+def picture_of(policy: Policy) -> Picture | None:
+    """What it decides along the score of two classes; else what it makes of groups' means. None if that is nothing."""
+    stretches = policy.stretches()
+    if stretches is None or stretches.boundary is None:
+        return _of_means(policy)
+    return _of_scores(policy, stretches)
+
+
+def _of_scores(policy: Policy, stretches: Stretches) -> Picture:
+    shown, some = _shown_groups(policy) if policy.see_group else ([0], "")
+    names = [short(str(policy.groups[z]), LETTERS) for z in shown] if policy.see_group else ["any group"]
+    steps = [
+        [
+            (max(low, 0.0), min(high, 1.0), float(policy.rounded(np.array(q))[1]))
+            for owner, _, low, high, q in stretches.rows
+            if owner == z
+        ]
+        for z in shown
+    ]
+    decision = short(repr(policy.classes.tolist()[1]), LETTERS)
+    caption = f"Chance of being decided {decision} by score{some}; dashed: the model's own boundary"
+    return Picture(caption, stairs(names, steps, stretches.boundary), len(names) + 2)
+
+
+def _of_means(policy: Policy) -> Picture | None:
+    j, today = _component(policy), policy.basis.today
+    shown, some = _shown_groups(policy)
+    if not shown:
+        return None
+    before: list[float | None] = [None] * len(shown)
+    if today is not None:
+        before = [None if np.isnan(mean) else float(mean) for mean in today.means[shown, j]]
+    component, after = policy.components[j], policy.outcome.means[shown, j].tolist()
+    unit = "" if component.in_currency or not component.unit else f" ({short(component.unit, 16)})"
+    marks = "dot: under this policy" if today is None else "diamond: today, dot: under this policy"
+    names = [short(str(policy.groups[z]), LETTERS) for z in shown]
+    drawn = lanes(names, before, after, lambda number: component.cell(number, 4))
+    return Picture(f"Mean {short(component.title)!r}{unit}{some}; {marks}", drawn, len(names) + 2)
+
+
+def _component(policy: Policy) -> int:
+    """Position of what is shown: the first that was asked for and people want more of."""
+    asked = measured(policy.components) or range(len(policy.components))
+    return next((j for j in asked if policy.components[j].wanted), asked[0])
+
+
+def _shown_groups(policy: Policy) -> tuple[list[int], str]:
+    """Positions of the groups that are shown, and what to say of the others."""
+    means = policy.outcome.means[:, _component(policy)].tolist()
+    known = [z for z in extremes(means, LANES) if not np.isnan(means[z])]
+    few = len(known) < len(means)
+    return known, f", {len(known)} of {len(means):,} groups, least and largest means" if few else ""

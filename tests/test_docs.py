@@ -28,6 +28,7 @@ PAGES = (
     "howto-audit",
     "howto-alternatives",
     "howto-choose-eps",
+    "howto-counts",
     "howto-deploy",
     "howto-many-groups",
     "howto-missing-labels",

@@ -14,6 +14,7 @@ import secrets
 import shlex
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from unittest import mock
 
@@ -32,6 +33,13 @@ PAGES = (
     "howto-deploy",
     "howto-many-groups",
     "howto-missing-labels",
+    pytest.param(
+        "howto-registries",
+        marks=[
+            pytest.mark.skipif(find_spec("mlflow") is None, reason="needs the extra mlflow"),
+            pytest.mark.filterwarnings("ignore::UserWarning:mlflow", "ignore::DeprecationWarning:mlflow"),
+        ],
+    ),
     "howto-sites",
     pytest.param("howto-spark", marks=pytest.mark.cluster),
 )
@@ -123,6 +131,7 @@ def test_the_page_does_what_it_says(name, tmp_path, monkeypatch):
         "tutorial",
         "howto-deploy",
         "howto-missing-labels",
+        "howto-registries",
         "howto-shell",
         "howto-sites",
         "howto-spark",

@@ -3,6 +3,7 @@
 Needs the extra ``mlflow``; without it only that its absence is said in one line is tested.
 """
 
+import contextlib
 import hashlib
 import inspect
 import json
@@ -45,15 +46,16 @@ if INSTALLED:
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    """A tracking store in a SQLite file, as MLflow makes one by default."""
-    room = tmp_path_factory.mktemp("store")
-    before = mlflow.get_tracking_uri()
+    """A tracking store in a SQLite file, with its files beside it, as MLflow makes one by default."""
+    room, before = tmp_path_factory.mktemp("store"), mlflow.get_tracking_uri()
     mlflow.set_tracking_uri(f"sqlite:///{room}/store.db")
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", category=DeprecationWarning)  # of what MLflow asks of SQLAlchemy
-        mlflow.create_experiment("loans", artifact_location=(room / "files").as_uri())
-    mlflow.set_experiment("loans")
-    yield room
+    with contextlib.chdir(room):
+        with warnings.catch_warnings():
+            warnings.filterwarnings(
+                "ignore", category=DeprecationWarning
+            )  # of what MLflow asks of SQLAlchemy
+            mlflow.search_experiments()  # which makes the store
+        yield room
     mlflow.set_tracking_uri(before)
 
 

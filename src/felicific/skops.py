@@ -1,4 +1,4 @@
-"""Which types a fitted classifier is made of, for skops: a file that is read with this list runs no code of its own.
+"""Which types a fitted classifier is made of, for skops: a file that is read with this list brings no code of its own.
 
 skops keeps an estimator in a file and refuses, when it is read, every type that nobody said is trusted. Pickle and
 joblib ask nobody.
@@ -40,7 +40,8 @@ _TYPES = {
     "felicific._sklearn.label_odds": ["LabelModel"],
     "felicific._statistics.labels": ["LabelCurve"],
     "felicific._tables.seen": ["SeenRows"],
-    # The model of the group that a policy without the group fits is scikit-learn's gradient boosting.
+    # The model of the group that a policy without the group fits is scikit-learn's gradient boosting. This part of it
+    # is compiled and checks nothing: a forged one runs no code, and could still crash or read what it should not.
     "sklearn.ensemble._hist_gradient_boosting.predictor": ["TreePredictor"],
 }
 

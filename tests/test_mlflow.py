@@ -44,19 +44,23 @@ if INSTALLED:
         import mlflow.pyfunc
 
 
-@pytest.fixture(scope="module")
-def store(tmp_path_factory):
-    """A tracking store in a SQLite file, with its files beside it, as MLflow makes one by default."""
+@pytest.fixture(scope="module", autouse=INSTALLED)
+def room(tmp_path_factory):
+    """A folder of these tests' own, where MLflow makes a store if it wants one: a SQLite file, by default."""
     room, before = tmp_path_factory.mktemp("store"), mlflow.get_tracking_uri()
     mlflow.set_tracking_uri(f"sqlite:///{room}/store.db")
     with contextlib.chdir(room):
-        with warnings.catch_warnings():
-            warnings.filterwarnings(
-                "ignore", category=DeprecationWarning
-            )  # of what MLflow asks of SQLAlchemy
-            mlflow.search_experiments()  # which makes the store
         yield room
     mlflow.set_tracking_uri(before)
+
+
+@pytest.fixture(scope="module")
+def store(room):
+    """The folder, with a store in it."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=DeprecationWarning)  # of what MLflow asks of SQLAlchemy
+        mlflow.search_experiments()  # which makes it
+    return room
 
 
 def as_table(people):

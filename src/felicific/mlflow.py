@@ -508,4 +508,4 @@ def _needed(module: str) -> Any:
             raise
         raise ModuleNotFoundError(
             f"MLflow models need {error.name}. Install it: pip install 'felicific[mlflow]'", name=error.name
-        ) from error
+        ) from None

@@ -105,6 +105,14 @@ def _problem(options: RecalibrateOptions, people: People, policy: Policy) -> Pro
     from felicific.exceptions import DataError
 
     happiness = people.happiness or list(getattr(policy, "happiness", ()))
+    called = Problem.of(policy.classes, happiness, favourable=policy.favourable).closed
+    names = [one.name for one in policy.components if not one.aside]
+    if list(called) != names:
+        raise DataError(
+            f"The policy is about {', '.join(map(repr, names))}, and --happiness about "
+            f"{', '.join(map(repr, called))}.",
+            "Say --happiness and --name as to `felicific fit`.",
+        )
     said = (options.floor, options.budget, options.ratio, options.losers, options.explore, options.between)
     told = any(one is not None for one in said)
     words = [asked.words for asked in policy.basis.requirements] + [
@@ -118,7 +126,7 @@ def _problem(options: RecalibrateOptions, people: People, policy: Policy) -> Pro
     gap, constraints = read_asked(options, happiness, options.gap, policy.favourable)
     if options.gap is None and not options.between:
         gap = dict(policy.basis.asked) or None
-    found = Problem.of(
+    return Problem.of(
         policy.classes,
         happiness,
         loss=people.loss,
@@ -127,14 +135,6 @@ def _problem(options: RecalibrateOptions, people: People, policy: Policy) -> Pro
         favourable=policy.favourable,
         see_group=policy.see_group,
     )
-    names = [one.name for one in policy.components if not one.aside]
-    if list(found.closed) != names:
-        raise DataError(
-            f"The policy is about {', '.join(map(repr, names))}, and --happiness about "
-            f"{', '.join(map(repr, found.closed))}.",
-            "Say --happiness and --name as to `felicific fit`.",
-        )
-    return found
 
 
 def _known(people: People, policy: Policy, problem: Problem) -> Known:

@@ -48,9 +48,9 @@ def test_sums_of_shards_are_those_of_the_file(parts, done):
     whole = Moments.load("whole.json")
     same(whole, Moments.load("together.json"))
     same(whole, Moments.load("sums/all.json"))
-    for number in range(4):
+    for number, files in enumerate(["part-0.csv", "part-1.csv part-2.csv part-3.csv"]):
         named = "--class 0 --class 1 --group-name Female --group-name Male"
-        done(f"moments part-{number}.csv {ROLES} {named} --out site-{number}.json")
+        done(f"moments {files} {ROLES} {named} --out site-{number}.json")
     told = done("merge 'site-*.json' --out merged.json")
     same(whole, Moments.load("merged.json"))
     sizes = parts["sex"].value_counts()

@@ -85,6 +85,8 @@ def test_what_was_asked_stays_or_is_said_again(loans, done, shell):
     found = Policy.load("again.json")
     assert found.gaps["funding"] == pytest.approx(1.0, abs=1e-6)
     assert min(found.means["funding"].values()) >= 2 - 1e-6
+    told = done(f"{AGAIN} {LABELLED} --budget 90 --out budget.json")
+    assert "No longer asked for: mean 'funding' of group 'Male' at least 2 k$." in told
 
 
 def test_what_cannot_be_recalibrated(loans, done, shell):

@@ -164,13 +164,13 @@ def _known(people: People, policy: Policy, problem: Problem) -> Known:
 
 def _labelled(options: RecalibrateOptions, roles: Roles, policy: Policy, problem: Problem) -> Moments:
     """The sums of the people with labels: as a file holds them, or of their rows, by the cells of the policy."""
-    from felicific.cli.documents import SUMS, format_of, read_sums
+    from felicific.cli.documents import read_sums, what_is
     from felicific.cli.fit import sums
     from felicific.cli.people import People
     from felicific.exceptions import DataError
 
     file = str(options.labelled)
-    if format_of(file) == SUMS:
+    if what_is(file):
         return read_sums(file).completed(None if options.hidden == 1.0 else options.hidden).joined()
     if options.label is None and problem.looks_at_y:
         raise DataError("Nothing says which column of --labelled holds the labels.", "Name it with --label.")
@@ -196,6 +196,7 @@ def _content(policy: Policy, found: Recalibrated, out: Path) -> dict[str, Any]:
         "expected_gaps_on_these_people": {"before": before, "after": found.policy.gaps},
         "decided_otherwise": [{"group": group, "share": share} for group, share in moved],
         "how": found.how,
+        "no_longer_asked": _dropped(policy, found.policy),
         "holds": HOLDS,
     }
 
@@ -217,4 +218,14 @@ def _lines(policy: Policy, found: Recalibrated) -> list[str]:
         f"{share:.2%} of group {group!r}"
         for group, share in zip(policy.groups, found.moved.tolist(), strict=True)
     )
-    return [*lines, f"Decided otherwise than by the policy before: {moved}.", HOLDS]
+    lines.append(f"Decided otherwise than by the policy before: {moved}.")
+    return [*lines, *(f"No longer asked for: {words}." for words in _dropped(policy, after)), HOLDS]
+
+
+def _dropped(policy: Policy, after: Policy) -> list[str]:
+    """What was asked of the policy before, and is not of this one."""
+
+    def asked(one: Policy) -> list[str]:
+        return [part.words for part in one.basis.requirements] + [part.chance.words for part in one.explore]
+
+    return [words for words in asked(policy) if words not in asked(after)]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from felicific._fit.stored import Recalibrated
     from felicific._people.people import People as Known
     from felicific._problem.problem import Problem
+    from felicific._program.moments import Outcome
     from felicific.cli.options import Roles
     from felicific.cli.people import People
 
@@ -208,8 +209,8 @@ def _lines(policy: Policy, found: Recalibrated) -> list[str]:
     for j, component in enumerate(after.components):
         if component.aside:
             continue
-        was = "not known" if found.before is None else component.quantity(float(found.before.gaps[j]))
-        now = component.quantity(float(after.outcome.gaps[j]))
+        was = "not known" if found.before is None else component.quantity(_gap(found.before, j))
+        now = component.quantity(_gap(after.outcome, j))
         lines.append(
             f"The gap of {component.name!r} on these people: {was} by the policy before, {now} by this one; "
             f"{found.how.get(component.name, '')}."
@@ -220,6 +221,12 @@ def _lines(policy: Policy, found: Recalibrated) -> list[str]:
     )
     lines.append(f"Decided otherwise than by the policy before: {moved}.")
     return [*lines, *(f"No longer asked for: {words}." for words in _dropped(policy, after)), HOLDS]
+
+
+def _gap(outcome: Outcome, j: int) -> float:
+    """A gap for reading: what is left of an exact zero after rounding is zero."""
+    gap, means = float(outcome.gaps[j]), outcome.means[:, j].tolist()
+    return 0.0 if gap <= 1e-12 * max(abs(mean) for mean in means if mean == mean) else gap
 
 
 def _dropped(policy: Policy, after: Policy) -> list[str]:

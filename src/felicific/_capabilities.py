@@ -17,7 +17,7 @@ Door: TypeAlias = Literal["memory", "engine", "sites", "files", "shell", "report
 DOORS: Mapping[Door, str] = {
     "memory": "a table in memory, or `FairClassifier`",
     "engine": "Polars, DuckDB, Dask, Spark, Arrow or Parquet: rows that stay where they are",
-    "sites": "`Moments`, which add: `solve(moments)` and `frontier(moments)`",
+    "sites": "`Moments`, which add: `solve(moments)` and `frontier(moments)`; `felicific moments` and `merge`",
     "files": "a policy, or a classifier, that was stored",
     "shell": "`felicific ...` in the shell",
     "report": "`fair.report(...)`, `audit(...).to_html()`",
@@ -143,7 +143,13 @@ CAPABILITIES: tuple[Capability, ...] = (
         engine=No("DataError", "Collect the table first, or use policy='score'."),
         sites=_PEOPLE,
     ),
-    _row("recalibrate", "`fair.recalibrate(X_new)`", "memory report", engine=_COLLECT),
+    _row(
+        "recalibrate",
+        "`fair.recalibrate(X_new)`",
+        "memory report",
+        notes={"files": "`felicific recalibrate`", "shell": "with `--labelled`, or an individual policy"},
+        engine=_COLLECT,
+    ),
     _row("frontier", "the frontier", _EVERYWHERE),
     _row(
         "individual frontier",
@@ -183,7 +189,7 @@ CAPABILITIES: tuple[Capability, ...] = (
     _row(
         "compare",
         "`compare(before, after)`",
-        "memory report",
+        "memory shell report",
         engine=No("DataError", "Collect the table and audit it again."),
     ),
     _row(

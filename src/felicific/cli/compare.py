@@ -119,7 +119,7 @@ class _Pair:
     def __init__(self, options: CompareOptions) -> None:
         from felicific.cli.documents import format_of, read_policy
         from felicific.cli.files import open_source
-        from felicific.cli.inputs import read_function
+        from felicific.cli.inputs import read_classes, read_function
         from felicific.cli.options import Roles
 
         self.options = options
@@ -140,6 +140,11 @@ class _Pair:
             for one in source.distinct(way)
         }
         self.classes = sorted(held, key=lambda one: (type(one).__name__, one))
+        if options.classes:
+            texts = [*options.classes, *map(str, self.classes)]
+            self.classes = sorted(
+                read_classes(texts, self.classes), key=lambda one: (type(one).__name__, one)
+            )
         for name, path in self.files.items():
             self.policies[name] = read_policy(path, **self._functions(read_function))
             self.classes = self._known_to(self.policies[name], f"--{name} {path}")
@@ -168,9 +173,8 @@ class _Pair:
 
         if name in self.files:
             return People.find(replace(self.roles, policy=self.files[name], classes=None))
-        texts = [*(self.roles.classes or ()), *map(str, self.classes)]
         told: dict[str, Any] = {"decision": self.ways[name], "predicted": None, "group_proba": None}
-        return People.find(replace(self.roles, **told, classes=list(dict.fromkeys(texts)) or None))
+        return People.find(replace(self.roles, **told), classes=self.classes)
 
     def measured(self, name: str) -> _Way:
         """One way of deciding, with what it does."""

@@ -71,6 +71,15 @@ def added(parts: dict[str, Moments]) -> Moments:
         parts = {name: replace(part, **none) for name, part in parts.items()}
     (first, total), *others = parts.items()
     for name, part in others:
+        if part.signal != total.signal:
+            kinds = (total.signal.kind, part.signal.kind)
+            differ = (
+                "other cells of the score" if kinds[0] == kinds[1] else f"--policy {kinds[0]} and {kinds[1]}"
+            )
+            raise MomentsError(
+                f"{name!r} does not add to {first!r}. They were summed up for different policies: {differ}.",
+                "Sum up both with the same --policy.",
+            )
         try:
             total = total + part
         except MomentsError as error:

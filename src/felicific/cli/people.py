@@ -98,11 +98,13 @@ class People:
         every_column: bool = False,
         as_written: bool = False,
         a_part: bool = False,
+        classes: Sequence[Any] = (),
     ) -> People:
         """Open the file, or another one, and check that it has what the options name; no row is read.
 
         With ``every_column`` those that play no role are kept, and ``as_written`` as the text that a CSV has. Of
-        ``a_part`` of the people some groups and classes may be missing.
+        ``a_part`` of the people some groups and classes may be missing. ``classes`` are the decisions, where they are
+        known.
         """
         roles = Roles.of(options, file)
         happiness, cost = read_happiness(roles), read_function(roles.loss, "loss")
@@ -114,7 +116,7 @@ class People:
         original = source.columns
         source.check(**roles.columns())
         source, roles = _joined(source, roles, every_group=rule is None and not a_part)
-        known = _known_classes(roles, rule, source)
+        known = list(classes) or _known_classes(roles, rule, source)
         best = None if roles.favourable is None else read_class(roles.favourable, known, "favourable")
         believed = read_group_proba(source, roles.group_proba, _known_groups(roles, rule, source))
         source, proba = read_proba(

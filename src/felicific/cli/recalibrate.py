@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from felicific._fit.stored import Recalibrated
     from felicific._people.people import People as Known
     from felicific._problem.problem import Problem
+    from felicific._program.moments import Outcome
     from felicific.cli.options import Roles
     from felicific.cli.people import People
 
@@ -105,6 +106,14 @@ def _problem(options: RecalibrateOptions, people: People, policy: Policy) -> Pro
     from felicific.exceptions import DataError
 
     happiness = people.happiness or list(getattr(policy, "happiness", ()))
+    called = Problem.of(policy.classes, happiness, favourable=policy.favourable).closed
+    names = [one.name for one in policy.components if not one.aside]
+    if list(called) != names:
+        raise DataError(
+            f"The policy is about {', '.join(map(repr, names))}, and --happiness about "
+            f"{', '.join(map(repr, called))}.",
+            "Say --happiness and --name as to `felicific fit`.",
+        )
     said = (options.floor, options.budget, options.ratio, options.losers, options.explore, options.between)
     told = any(one is not None for one in said)
     words = [asked.words for asked in policy.basis.requirements] + [
@@ -118,7 +127,7 @@ def _problem(options: RecalibrateOptions, people: People, policy: Policy) -> Pro
     gap, constraints = read_asked(options, happiness, options.gap, policy.favourable)
     if options.gap is None and not options.between:
         gap = dict(policy.basis.asked) or None
-    found = Problem.of(
+    return Problem.of(
         policy.classes,
         happiness,
         loss=people.loss,
@@ -127,14 +136,6 @@ def _problem(options: RecalibrateOptions, people: People, policy: Policy) -> Pro
         favourable=policy.favourable,
         see_group=policy.see_group,
     )
-    names = [one.name for one in policy.components if not one.aside]
-    if list(found.closed) != names:
-        raise DataError(
-            f"The policy is about {', '.join(map(repr, names))}, and --happiness about "
-            f"{', '.join(map(repr, found.closed))}.",
-            "Say --happiness and --name as to `felicific fit`.",
-        )
-    return found
 
 
 def _known(people: People, policy: Policy, problem: Problem) -> Known:
@@ -164,13 +165,13 @@ def _known(people: People, policy: Policy, problem: Problem) -> Known:
 
 def _labelled(options: RecalibrateOptions, roles: Roles, policy: Policy, problem: Problem) -> Moments:
     """The sums of the people with labels: as a file holds them, or of their rows, by the cells of the policy."""
-    from felicific.cli.documents import SUMS, format_of, read_sums
+    from felicific.cli.documents import read_sums, what_is
     from felicific.cli.fit import sums
     from felicific.cli.people import People
     from felicific.exceptions import DataError
 
     file = str(options.labelled)
-    if format_of(file) == SUMS:
+    if what_is(file):
         return read_sums(file).completed(None if options.hidden == 1.0 else options.hidden).joined()
     if options.label is None and problem.looks_at_y:
         raise DataError("Nothing says which column of --labelled holds the labels.", "Name it with --label.")
@@ -196,6 +197,7 @@ def _content(policy: Policy, found: Recalibrated, out: Path) -> dict[str, Any]:
         "expected_gaps_on_these_people": {"before": before, "after": found.policy.gaps},
         "decided_otherwise": [{"group": group, "share": share} for group, share in moved],
         "how": found.how,
+        "no_longer_asked": _dropped(policy, found.policy),
         "holds": HOLDS,
     }
 
@@ -207,8 +209,8 @@ def _lines(policy: Policy, found: Recalibrated) -> list[str]:
     for j, component in enumerate(after.components):
         if component.aside:
             continue
-        was = "not known" if found.before is None else component.quantity(float(found.before.gaps[j]))
-        now = component.quantity(float(after.outcome.gaps[j]))
+        was = "not known" if found.before is None else component.quantity(_gap(found.before, j))
+        now = component.quantity(_gap(after.outcome, j))
         lines.append(
             f"The gap of {component.name!r} on these people: {was} by the policy before, {now} by this one; "
             f"{found.how.get(component.name, '')}."
@@ -217,4 +219,20 @@ def _lines(policy: Policy, found: Recalibrated) -> list[str]:
         f"{share:.2%} of group {group!r}"
         for group, share in zip(policy.groups, found.moved.tolist(), strict=True)
     )
-    return [*lines, f"Decided otherwise than by the policy before: {moved}.", HOLDS]
+    lines.append(f"Decided otherwise than by the policy before: {moved}.")
+    return [*lines, *(f"No longer asked for: {words}." for words in _dropped(policy, after)), HOLDS]
+
+
+def _gap(outcome: Outcome, j: int) -> float:
+    """A gap for reading: what is left of an exact zero after rounding is zero."""
+    gap, means = float(outcome.gaps[j]), outcome.means[:, j].tolist()
+    return 0.0 if gap <= 1e-12 * max(abs(mean) for mean in means if mean == mean) else gap
+
+
+def _dropped(policy: Policy, after: Policy) -> list[str]:
+    """What was asked of the policy before, and is not of this one."""
+
+    def asked(one: Policy) -> list[str]:
+        return [part.words for part in one.basis.requirements] + [part.chance.words for part in one.explore]
+
+    return [words for words in asked(policy) if words not in asked(after)]

@@ -1,0 +1,46 @@
+"""What several tests of commands need: a folder of files as an analyst has them, and a shell."""
+
+import shlex
+
+import pytest
+from helpers import python_words
+from shell_people import make_loans
+
+from felicific.cli import run
+
+
+@pytest.fixture
+def loans(tmp_path, monkeypatch):
+    """A folder with ``scores.csv``, and ``next.csv`` of people without labels."""
+    monkeypatch.chdir(tmp_path)
+    made = make_loans(600, 0)
+    made.to_csv("scores.csv", index=False)
+    make_loans(500, 1).drop(columns=["approved", "repaid"]).to_csv("next.csv", index=False)
+    return made
+
+
+@pytest.fixture
+def shell(capsys):
+    """Run a command line; return exit code, output and messages, of which an error is one line."""
+
+    def call(line, *more):
+        code = run([*shlex.split(line), *more])
+        found = capsys.readouterr()
+        assert not python_words(found.err), found.err
+        if code:
+            assert len(found.err.strip().splitlines()) <= 1, found.err
+        return code, found.out, found.err
+
+    return call
+
+
+@pytest.fixture
+def done(shell):
+    """Run a command line that works; return what it prints."""
+
+    def call(line, *more):
+        code, out, err = shell(line, *more)
+        assert code == 0, err
+        return out
+
+    return call

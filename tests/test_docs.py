@@ -32,6 +32,7 @@ PAGES = (
     "howto-many-groups",
     "howto-missing-labels",
     "howto-sites",
+    "howto-warehouses",
     pytest.param("howto-spark", marks=pytest.mark.cluster),
 )
 SALT = "ac0a7f8c2faac49775a616b7c0cc21d8"
@@ -125,6 +126,7 @@ def test_the_page_does_what_it_says(name, tmp_path, monkeypatch):
         "howto-shell",
         "howto-sites",
         "howto-spark",
+        "howto-warehouses",
         "../README",
     ],
 )

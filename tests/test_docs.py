@@ -42,6 +42,7 @@ PAGES = (
         ],
     ),
     "howto-sites",
+    "howto-warehouses",
     "policies",
     pytest.param("howto-spark", marks=pytest.mark.cluster),
     "from-fairlearn",
@@ -144,6 +145,7 @@ def test_the_page_does_what_it_says(name, tmp_path, monkeypatch):
         "howto-shell",
         "howto-sites",
         "howto-spark",
+        "howto-warehouses",
         "../README",
     ],
 )

@@ -25,6 +25,7 @@ from functions import (
     people,
     write_parquet,
 )
+from warehouses import find
 
 from felicific import Happiness, Score, moments, solve
 from felicific.exceptions import BatchWarning, DataError, EngineError, GroupError, HappinessError
@@ -189,6 +190,23 @@ def test_decisions_are_a_lazy_column(lay, spark, table, signal):
         policy.apply(
             lay(table), **roles | {"proba": {k: f"p{k}" for k in range(3)}, "sensitive_features": "z"}
         ).collect()
+
+
+@pytest.mark.parametrize(
+    "name", ["edges", "hostile groups", "several columns", "text", "truth", "missing groups", "predicted"]
+)
+def test_what_is_written_for_databricks_decides_the_same(lay, spark, name):
+    """Databricks runs Spark: its text decides about everybody as Python does, and raises for those it may not."""
+    found = find(name)
+    lay(found.used()).createOrReplaceTempView("people")
+    text = found.policy.to_sql("databricks", **found.roles)
+    rows = spark.sql(f"SELECT {text} AS decision FROM people ORDER BY row").collect()
+    assert [row["decision"] for row in rows] == found.expected
+    lay(
+        found.changed(17, **({"own": 7} if name == "predicted" else {"z": "q"})).used()
+    ).createOrReplaceTempView("people")
+    with pytest.raises(Exception, match=r"felicific: The group or the prediction is none of those"):
+        spark.sql(f"SELECT {text} FROM people").collect()
 
 
 def test_from_scores_to_an_audit(lay, table):

@@ -666,8 +666,8 @@ class Policy(Displayed, ABC):
         Parameters
         ----------
         dialect : {"duckdb", "spark", "databricks", "postgres", "snowflake", "bigquery"}
-            The SQL to write. The tests run that of DuckDB, Spark and PostgreSQL; that of the others is parsed in its
-            dialect and computed by what is documented of its functions.
+            The SQL to write. The tests run that of DuckDB, PostgreSQL, Spark and, on Spark, Databricks; that of
+            Snowflake and BigQuery is parsed in its dialect and computed by what is documented of its functions.
         proba, predicted, sensitive_features, key : column(s)
             As in :meth:`apply`.
         odds : bool, default=False
@@ -691,7 +691,7 @@ class Policy(Displayed, ABC):
         return ", ".join(f"{text} AS {spoken.quote_name(name)}" for name, text in columns.items())
 
     def sql_columns(
-        self, dialect: Dialect, *named: Any, column: str = "decision", odds: bool = False
+        self, dialect: Dialect, *named: object, column: str = "decision", odds: bool = False
     ) -> dict[str, str]:
         """The decision as an expression, and with it the odds, by the name of its column."""
         write = self.sql_writer()

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from felicific.cli.options import MEASURED, PEOPLE, Json, Loss, Scored, Today
+from felicific.cli.options import PEOPLE, Join, Json, Loss, PolicyFunction, Scored, Seen, Today
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExplainOptions(Scored):
+class ExplainOptions(Scored, Seen):
     """What ``felicific explain`` is told."""
 
-    policy: Annotated[Path, typer.Argument(metavar="POLICY", help="Policy file that `felicific fit` wrote.")]
     row: Annotated[
         int | None,
         typer.Option(
@@ -34,31 +32,9 @@ class ExplainOptions(Scored):
             rich_help_panel=PEOPLE,
         ),
     ] = None
-    group: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column of the group, unless the policy decides without.",
-            rich_help_panel=PEOPLE,
-        ),
-    ] = None
-    key: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column that identifies a person: without it no lot is drawn.",
-            rich_help_panel=PEOPLE,
-        ),
-    ] = None
+    join: Join = None
     today: Today = None
-    happiness: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="HAPPINESS",
-            help="module.py:function of an individual policy that was fitted with one.",
-            rich_help_panel=MEASURED,
-        ),
-    ] = None
+    happiness: PolicyFunction = None
     loss: Loss = "error"
     as_json: Json = False
 

@@ -458,8 +458,8 @@ class Fitted(Traced, Evidence, Limited):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Decided:
-    """A policy that decides, and what it sees of people besides what the model says."""
+class Seen:
+    """A policy, and what it sees of people besides what the model says."""
 
     policy: PolicyFile
     group: Annotated[
@@ -478,6 +478,12 @@ class Decided:
             rich_help_panel=PEOPLE,
         ),
     ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decided(Seen):
+    """A policy that decides, and how its decisions are written."""
+
     column: Annotated[
         str,
         typer.Option(metavar="NAME", help="What to call the column of decisions.", rich_help_panel=OUTPUT),

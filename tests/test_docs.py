@@ -29,6 +29,7 @@ PAGES = (
     "howto-alternatives",
     "howto-choose-eps",
     "howto-deploy",
+    "howto-explain",
     "howto-many-groups",
     "howto-missing-labels",
     "howto-sites",
@@ -121,6 +122,7 @@ def test_the_page_does_what_it_says(name, tmp_path, monkeypatch):
     [
         "tutorial",
         "howto-deploy",
+    "howto-explain",
         "howto-missing-labels",
         "howto-shell",
         "howto-sites",

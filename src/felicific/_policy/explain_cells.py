@@ -103,7 +103,7 @@ def _cuts_along(table: Floats, path: list[tuple[int, float]]) -> tuple[float, ..
 
 
 def _moved_from(table: Floats, free: Floats, path: list[tuple[int, float]]) -> tuple[float, ...]:
-    """The cuts of another table, if both most likely decide alike about the lowest and the highest scores; else none."""
+    """The cuts of another table, if both are likely to decide alike about the lowest and the highest scores."""
     ends = [path[0][0], path[-1][0]]
     moved = (table[ends].argmax(axis=1) == free[ends].argmax(axis=1)).all()
     return _cuts_along(free, path) if moved else ()

@@ -130,7 +130,7 @@ def _compared(rule: Weighed) -> str:
     """The least total, the next best, and the terms of both."""
     others = sorted((d for d in rule.total if d != rule.decision), key=lambda d: rule.total[d])
 
-    def terms(decision: Any) -> str:
+    def terms(decision: object) -> str:
         parts = [f"expected loss {rule.loss[decision]:.6g}"]
         for name, term in rule.terms.items():
             sign = "less" if term[decision] >= 0 else "plus"

@@ -32,6 +32,7 @@ PAGES = (
     "howto-choose-eps",
     "howto-counts",
     "howto-deploy",
+    "howto-explain",
     "howto-many-groups",
     "howto-missing-labels",
     pytest.param(
@@ -140,6 +141,7 @@ def test_the_page_does_what_it_says(name, tmp_path, monkeypatch):
     [
         "tutorial",
         "howto-deploy",
+    "howto-explain",
         "howto-missing-labels",
         "howto-registries",
         "howto-shell",

@@ -552,6 +552,30 @@ def test_an_individual_policy_weighs_by_hand():
         assert abs(chance - 0.5) < 1e-9 or list(found.unconstrained.values()) == by_loss
 
 
+def test_chances_that_people_keep_are_a_requirement_too():
+    """Without requirements nobody keeps a chance; an individual policy tells it apart from what prices do."""
+    fair, table = classifier("individual explored"), people("individual explored")[0]
+    for i in range(20):
+        found = fair.explain(table[i : i + 1], key=i)
+        assert sorted(found.unconstrained.values()) == [0.0, 1.0]
+        kept = next(one for one in found.requirements if "chance" in one.words)
+        assert kept.changes == (found.odds[1] < 1.0)
+
+
+def test_requirements_of_the_same_have_one_price():
+    """Of two that speak of the same component, an individual policy does not say which of them it is."""
+    table, y = people("individual")
+    policy = solve(
+        table.assign(y=y), proba={0: "p0", 1: "p1"}, y="y", sensitive_features="group", policy="individual",
+        happiness="decision * loan", gap=1.0, constraints=[Budget("decision * loan", at_most=9.0)], random_state=0,
+    )  # fmt: skip
+    assert all(price > 0 for price in policy.prices.values())
+    told = [policy.explain(row["p1"], row["group"], x=table[i : i + 1]) for i, row in table[:60].iterrows()]
+    moved = [why for why in told if why.unconstrained != why.odds]
+    assert moved
+    assert {one.changes for why in moved for one in why.requirements} == {None}
+
+
 # ---------------------------------------------------------------------------------------------------------
 # One person, however it is at hand
 

@@ -200,7 +200,7 @@ def test_file_holds_no_person(tmp_path):
         "format", "version", "policy", "classes", "groups", "q", "mass", "components", "loss", "means", "gaps",
         "prices", "salt", "randomize", "see_group", "expected", "basis", "sha256",
         "attributes", "unknown", "changed", "gains", "loses", "favourable", "explore",
-        "labels",
+        "labels", "unconstrained",
     }  # fmt: skip
     assert np.size(content["mass"]) == 4
 

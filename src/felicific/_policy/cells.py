@@ -416,7 +416,7 @@ def write_runs(table: Floats) -> list[list[Any]]:
     return [[s, table[s].tolist()] for s in (0, *changes.tolist())]
 
 
-def read_runs(content: Any, shape: tuple[int, ...]) -> Floats:
+def read_runs(content: object, shape: tuple[int, ...]) -> Floats:
     """Read what :func:`write_runs` wrote, for a table of this shape."""
     if not isinstance(content, list) or not content:
         raise refused("a table of what would be decided without requirements is empty")

@@ -25,7 +25,7 @@ def explain_person(
     person: Person,
     key: str | Callable[[], str] | None,
     *,
-    today: Any = None,
+    today: object = None,
     named: bool = True,
     without: Mapping[str, Floats] | None = None,
 ) -> Explanation:
@@ -105,7 +105,7 @@ def _limits(odds: Floats, decisions: Sequence[Any]) -> dict[Any, tuple[float, fl
     return {decisions[d]: (starts[d], ends[d]) for d in np.flatnonzero(odds > 0).tolist()}
 
 
-def _position(today: Any, decisions: Sequence[Any]) -> int:
+def _position(today: object, decisions: Sequence[Any]) -> int:
     """Position of what is decided today."""
     value = today.item() if isinstance(today, np.generic) else today
     for position, decision in enumerate(decisions):

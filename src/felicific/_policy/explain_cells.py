@@ -103,9 +103,9 @@ def _cuts_along(table: Floats, path: list[tuple[int, float]]) -> tuple[float, ..
 
 
 def _moved_from(table: Floats, free: Floats, path: list[tuple[int, float]]) -> tuple[float, ...]:
-    """The cuts of another table, if the lowest and the highest scores are treated alike by both; else none moved."""
-    ends = (path[0][0], path[-1][0])
-    moved = all((np.abs(table[s] - free[s]) <= ALIKE).all() for s in ends)
+    """The cuts of another table, if both are likely to decide alike about the lowest and the highest scores."""
+    ends = [path[0][0], path[-1][0]]
+    moved = (table[ends].argmax(axis=1) == free[ends].argmax(axis=1)).all()
     return _cuts_along(free, path) if moved else ()
 
 

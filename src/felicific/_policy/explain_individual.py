@@ -28,7 +28,9 @@ def grounds_of_individual(policy: IndividualPolicy, person: Person) -> Grounds:
         score=None if seen.score is None else float(seen.score[0]),
         weighed=rules,
         words=_words(policy, seen, rules),
-        unconstrained=Counterfactual(_odds(policy, seen, _by_loss(policy.mixture))),
+        unconstrained=Counterfactual(
+            _odds(replace(policy, mixture=_by_loss(policy.mixture), explore=()), seen)
+        ),
         without=_without(policy, seen),
     )
 
@@ -37,10 +39,9 @@ def _shares(policy: IndividualPolicy, seen: Seen) -> Floats:
     return np.asarray(policy.mixture.share[int(seen.group[0])])
 
 
-def _odds(policy: IndividualPolicy, seen: Seen, mixture: Mixture) -> Floats:
-    """What another mixture decides about the person."""
-    other = replace(policy, mixture=mixture)
-    return np.asarray(other.rounded(type(policy).follow([other], seen)[0])[0])
+def _odds(other: IndividualPolicy, seen: Seen) -> Floats:
+    """What another policy of the same sight decides about the person."""
+    return np.asarray(other.rounded(type(other).follow([other], seen)[0])[0])
 
 
 def _by_loss(mixture: Mixture) -> Mixture:
@@ -54,18 +55,23 @@ def _by_loss(mixture: Mixture) -> Mixture:
 
 
 def _without(policy: IndividualPolicy, seen: Seen) -> dict[str, Floats]:
-    """The odds without the prices of what each requirement speaks of; a rule that is left without any goes by the loss.
+    """The odds without the prices of what one requirement speaks of; a rule that is left without any goes by the loss.
 
-    Nothing is known where somebody follows a rule that decides alike about everybody: no price is behind it.
+    Not of several that speak of the same, whose prices are one; and of none but chances where somebody follows a rule
+    that decides alike about everybody, as no price is behind it.
     """
-    found, mixture = {}, policy.mixture
-    if (mixture.fixed[_shares(policy, seen) > 0] != CHOOSES).any():
-        return {}
-    for name, known in required(policy).values():
-        kappa = mixture.kappa.copy()
-        kappa[:, :, sorted(known)] = 0.0
-        alpha = np.where(kappa.any(axis=(1, 2)), mixture.alpha, 1.0)
-        found[name] = _odds(policy, seen, replace(mixture, kappa=kappa, alpha=alpha))
+    found, mixture, asked = {}, policy.mixture, required(policy)
+    alike = bool((mixture.fixed[_shares(policy, seen) > 0] != CHOOSES).any())
+    costly = {name: known for name, known in asked.values() if policy.prices.get(name, np.inf) > 0}
+    for name, known in asked.values():
+        if not known:  # a chance that people keep
+            kept = tuple(one for one in policy.explore if one.chance.words != name)
+            found[name] = _odds(replace(policy, explore=kept), seen)
+        elif not alike and not any(known & others for other, others in costly.items() if other != name):
+            kappa = mixture.kappa.copy()
+            kappa[:, :, sorted(known)] = 0.0
+            alpha = np.where(kappa.any(axis=(1, 2)), mixture.alpha, 1.0)
+            found[name] = _odds(replace(policy, mixture=replace(mixture, kappa=kappa, alpha=alpha)), seen)
     return found
 
 
@@ -124,7 +130,7 @@ def _compared(rule: Weighed) -> str:
     """The least total, the next best, and the terms of both."""
     others = sorted((d for d in rule.total if d != rule.decision), key=lambda d: rule.total[d])
 
-    def terms(decision: Any) -> str:
+    def terms(decision: object) -> str:
         parts = [f"expected loss {rule.loss[decision]:.6g}"]
         for name, term in rule.terms.items():
             sign = "less" if term[decision] >= 0 else "plus"

@@ -232,7 +232,7 @@ class Explanation:
         }
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """A decision or a group as JSON holds it."""
     return None if value is None else plain([value], "value")[0]
 

@@ -35,7 +35,7 @@ class Person(NamedTuple):
     group_proba: Array | None
 
 
-def one_of(value: Any, what: str, n_classes: int = 0) -> Array:
+def one_of(value: object, what: str, n_classes: int = 0) -> Array:
     """The one value of a person, as a vector; of ``n_classes`` probabilities in a row, as a table of one row."""
     if isinstance(value, str):
         return as_objects([value])
@@ -44,9 +44,9 @@ def one_of(value: Any, what: str, n_classes: int = 0) -> Array:
             "The table is not in memory, and an explanation is of one person.",
             f"Pass this person's values; {remedy('explain', 'engine')}.",
         )
-    if np.ndim(value) == 0:
+    array = np.asarray(value.to_numpy() if hasattr(value, "to_numpy") else value)
+    if array.ndim == 0:
         return as_objects([value])
-    array = value.to_numpy() if hasattr(value, "to_numpy") else np.asarray(value)
     if n_classes and array.shape == (n_classes,) and array.dtype.kind in "biuf":
         # Of two numbers, those that do not sum to one are the scores of two people.
         one = n_classes > 2 or abs(float(array.sum()) - 1.0) <= PROBABILITY_TOLERANCE
@@ -55,7 +55,7 @@ def one_of(value: Any, what: str, n_classes: int = 0) -> Array:
     return array
 
 
-def one_key(key: Any) -> str:
+def one_key(key: object) -> str:
     """The text that the lottery hashes for one person."""
     return keys_as_text(check_keys(one_of(key, "keys")))[0]
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from felicific._capabilities import remedy
 from felicific._documents import (
@@ -67,6 +68,9 @@ from felicific._tables.memory import as_vector
 from felicific._tables.one_row import one_row
 from felicific._typing import Array, Codes, Floats, ProbaColumns, Table, Truths
 from felicific.exceptions import ConstraintError, DataError, GroupError, LotteryWarning, PolicyFileError
+
+#: How likely people are of each group: by group, or one column each.
+GroupChances: TypeAlias = Mapping[Any, ArrayLike] | Array | None
 
 
 class Stretches(NamedTuple):
@@ -456,7 +460,9 @@ class Policy(Displayed, ABC):
         array, codes, group_proba = self._arrays(scores, group, group_proba)
         return self.rounded(self._mixed(array, codes, x, group_proba))
 
-    def _arrays(self, scores: Any, group: Any, group_proba: Any) -> tuple[Array, Codes | None, Any]:
+    def _arrays(
+        self, scores: object, group: object, group_proba: GroupChances
+    ) -> tuple[Array, Codes | None, Array | None]:
         """Scores, positions of groups and their probabilities, as arrays that go together."""
         if find_engine(scores) is not None:
             raise DataError(
@@ -573,13 +579,13 @@ class Policy(Displayed, ABC):
 
     def explain(
         self,
-        scores: Any,
-        group: Any = None,
-        key: Any = None,
-        x: Any = None,
-        group_proba: Any = None,
+        scores: object,
+        group: object = None,
+        key: str | int | Array | None = None,
+        x: Table = None,
+        group_proba: GroupChances = None,
         *,
-        today: Any = None,
+        today: object = None,
     ) -> Explanation:
         """Why it decides about one person as it does, in sentences and as data.
 
@@ -627,7 +633,7 @@ class Policy(Displayed, ABC):
         person = self._person(scores, group, x, group_proba)
         return explain_person(self, person, None if key is None else one_key(key), today=today)
 
-    def _person(self, scores: Any, group: Any, x: Any, group_proba: Any) -> Person:
+    def _person(self, scores: object, group: object, x: Table, group_proba: GroupChances) -> Person:
         """One person, as arrays and a table of one row."""
         known = one_of(scores, "scores", len(self.classes) if self.needs_proba else 0)
         named = None if group is None else one_of(group, "groups")

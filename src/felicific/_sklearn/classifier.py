@@ -1119,7 +1119,12 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         return np.asarray(self.classes_[draw(odds, texts, self.policy_.salt)])
 
     def explain(
-        self, row: Any, *, sensitive_features: Any = None, key: Any = None, today: Any = None
+        self,
+        row: Table,
+        *,
+        sensitive_features: object = None,
+        key: str | int | None = None,
+        today: object = None,
     ) -> Explanation:
         """Why one person is decided about so: what the existing system decides, what the policy decides, and by what.
 
@@ -1169,13 +1174,13 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         # A person's own group or key is one value; predict is given one for every row.
         given = sensitive_features
         if given is not None and not callable(given) and not (isinstance(given, str) and given in columns):
-            several = np.ndim(given) > 0 and named_columns(X, given) is not None
-            sensitive_features = given if several else one_of(given, "groups")
+            listed = isinstance(given, list | tuple) and named_columns(X, given) is not None
+            sensitive_features = given if listed else one_of(given, "groups")
         scores, group, x, chances = self._sight(X, sensitive_features)
         column = key if isinstance(key, str) and key in columns else self.key if key is None else None
+        known = None if key is None else one_key(key)
         if column is not None:
-            key = unwidened(row, take_column(X if is_frame(X) else x, column, "key"))
-        named, known = key is not None, None if key is None else one_key(key)
+            known = one_key(unwidened(row, take_column(X if is_frame(X) else x, column, "key")))
 
         def text() -> str:
             return content_keys(content_of(x, self._columns), np.zeros(1, dtype=np.intp))[0]
@@ -1191,7 +1196,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             person,
             text if known is None else known,
             today=today,
-            named=named,
+            named=known is not None,
             without=self._fitted.without_each,
         )
 
@@ -1206,7 +1211,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         scores, group, X, chances = self._sight(X, sensitive_features)
         return self.policy_.odds(scores, group, X, chances), X
 
-    def _sight(self, X: Table, sensitive_features: Any) -> tuple[Array, Array | None, Table, Floats | None]:
+    def _sight(
+        self, X: Table, sensitive_features: object
+    ) -> tuple[Array, Array | None, Table, Floats | None]:
         """What the policy sees of people: scores, groups, the table as it was checked, and how likely each group is."""
         intake, policy, whole = self._intake, self.policy_, X
         X = intake.check(self, X, reset=False)

@@ -12,7 +12,7 @@ from felicific._typing import Array, Table
 from felicific.exceptions import DataError
 
 
-def one_row(row: Any) -> Table:
+def one_row(row: Table) -> Table:
     """A table of one row: of one already, of a row of pandas, of a dict of values, or of an array of features.
 
     A table keeps its types. Of a row by itself every value has the type that it has there: pandas makes floats of whole
@@ -30,7 +30,7 @@ def one_row(row: Any) -> Table:
     return row
 
 
-def unwidened(row: Any, keys: Array) -> Array:
+def unwidened(row: Table, keys: Array) -> Array:
     """Keys that were whole before pandas made floats of them, in a row of nothing but numbers: no key is a float."""
     exact = keys.dtype.kind == "f" and not is_frame(row) and bool((np.abs(keys) < 2.0**53).all())
     return keys.astype(np.int64) if exact and (keys == np.floor(keys)).all() else keys

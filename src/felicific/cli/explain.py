@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from felicific.cli.options import PEOPLE, Join, Json, Loss, PolicyFunction, Scored, Seen, Today
+
+if TYPE_CHECKING:
+    from felicific.cli.people import People
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +78,7 @@ def explain(options: ExplainOptions) -> None:
         print(printable(sentence))
 
 
-def _one(people: Any, options: ExplainOptions) -> Any:
+def _one(people: People, options: ExplainOptions) -> Any:
     """The row that is asked about, as a table of one row."""
     import duckdb
 

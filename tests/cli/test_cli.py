@@ -1073,7 +1073,7 @@ OWN_MEANING = {
     "audit": {"--confidence", "--label", "--method"},
     "compare": {"--confidence"},
     "demo": {"--rows", "--seed"},
-    "explain": {"--group", "--policy"},  # as of apply
+    "explain": {"--group", "--happiness", "--policy"},  # as of apply
     "fit": {"--test"},
     "moments": {"--files"},
     "recalibrate": {"--policy"},

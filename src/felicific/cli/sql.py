@@ -85,7 +85,7 @@ def _load(path: Path) -> Policy:
     try:
         return Policy.load(path)
     except PolicyFileError as error:
-        if error.remedy.startswith("Pass "):  # only an individual policy asks for functions that no file can hold
+        if error.remedy.startswith("Pass "):  # only an individual policy asks for functions
             raise no_sql() from error
         raise
 

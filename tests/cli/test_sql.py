@@ -14,6 +14,7 @@ from felicific import Policy, solve
 from felicific._tables.dialect import DIALECTS
 from felicific.cli import run
 from felicific.cli.words import in_the_shell
+from felicific.exceptions import DataError, LotteryWarning
 
 SQL = "sql policy.json --proba score --group sex --key id --dialect"
 SALT = "whoever reads it can compute everybody's lot"
@@ -141,7 +142,8 @@ def test_no_salt_without_a_lottery(folder, felicific):
 @pytest.mark.filterwarnings("always::felicific.exceptions.LotteryWarning")
 def test_a_salt_from_a_seed_is_noted(folder, felicific):
     """Beside the text, not in it."""
-    fit(people(), random_state=0).save("seeded.json")
+    with pytest.warns(LotteryWarning):
+        fit(people(), random_state=0).save("seeded.json")
     code, out, err = felicific("sql seeded.json --proba score --group sex --key id --dialect duckdb")
     assert code == 0
     assert err.startswith("felicific: note: The salt of this policy comes from a seed")
@@ -198,8 +200,6 @@ def test_an_individual_policy_is_refused(folder, felicific, function, blind, ref
     assert code == 1
     assert "decides about each person by functions of x, which have no SQL. Use felicific apply" in err
     assert "--policy score" in err
-    from felicific.exceptions import DataError
-
     with refuses(DataError, "functions of x, which have no SQL", remedy="policy.apply(table, ...)"):
         policy.to_sql("postgres", proba="score", sensitive_features="sex", key="id")
 

@@ -29,8 +29,8 @@ def rows_of(found):
 
 
 def some(found, text):
-    """All people where the expression is short."""
-    return slice(None) if len(text) < 5000 else slice(0, FEW)
+    """More people where the expression is short, and all where their scores are on edges."""
+    return slice(None) if found is find("edges") else slice(0, FEW if len(text) > 5000 else 5 * FEW)
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -85,8 +85,9 @@ def _load(path: Path) -> Policy:
     try:
         return Policy.load(path)
     except PolicyFileError as error:
-        # Only an individual policy asks for functions that its file cannot hold.
-        raise no_sql() if error.remedy.startswith("Pass ") else error from error
+        if error.remedy.startswith("Pass "):  # only an individual policy asks for functions
+            raise no_sql() from error
+        raise
 
 
 def _proba(options: SqlOptions, policy: Policy) -> str | dict[Any, str] | None:

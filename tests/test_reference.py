@@ -249,6 +249,7 @@ HAD = {
     ("audit classifier", "memory"): lambda: audited(people(), fitted()),
     ("betting", "memory"): lambda: audited(people(), method="betting", happiness=BOUNDED),
     ("compare", "memory"): lambda: compare(audited(people()), audited(people())),
+    ("compare", "shell"): lambda: shell("compare", "--before", "approved", "--after", "repaid"),
     ("alternatives", "memory"): lambda: alternatives({"today": "score"}, people(), "repaid", **ASKED),
 }  # fmt: skip
 

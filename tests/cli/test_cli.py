@@ -1096,8 +1096,8 @@ def test_shared_options_are_defined_once():
                 defined.setdefault(option, {})[command] = about
     for option, uses in defined.items():
         assert len(set(map(id, uses.values()))) == 1, (option, list(uses))
-    assert len(defined["--proba"]) == 8
-    assert len(defined["--force"]) == 12
+    assert len(defined["--proba"]) >= 8
+    assert len(defined["--force"]) >= 12
 
 
 def test_the_test_of_options_is_not_too_kind():

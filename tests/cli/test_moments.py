@@ -105,6 +105,16 @@ def test_what_sums_cannot_be_told(loans, done, shell):
     assert "needs the people themselves" in err
 
 
+def test_a_column_that_says_who_somebody_is_is_no_group(parts, shell):
+    """Sums of one person each would be their rows: they are refused, of one file and of shards."""
+    line = ROLES.replace("--group sex", "--group id")
+    for files in ("scores.csv", "part-1.csv part-2.csv"):
+        code, out, err = shell(f"moments {files} {line} --out sums.json")
+        assert (code, out) == (1, "")
+        assert "that is no group, but who somebody is" in err
+        assert not Path("sums.json").exists()
+
+
 @pytest.mark.parametrize(
     ("other", "words"),
     [

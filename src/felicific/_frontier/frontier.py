@@ -223,7 +223,11 @@ class Frontier:
         shares = [point.outcome.changed for point in self.points]
         people = self._line.sums.people
         known = [share for share in shares if share is not None]
-        return np.array([share @ people / people.sum() for share in known]) if len(known) == len(shares) else None
+        return (
+            np.array([share @ people / people.sum() for share in known])
+            if len(known) == len(shares)
+            else None
+        )
 
     @property
     def prices(self) -> Floats:

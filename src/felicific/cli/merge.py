@@ -91,6 +91,7 @@ def added(parts: dict[str, Moments]) -> Moments:
 
 def summary(sums: Moments, out: Path) -> dict[str, Any]:
     """What a file of sums holds, as plain data."""
+    sums = sums.completed()  # those without a label, too
     people = zip(sums.groups, sums.people.tolist(), sums.rows.tolist(), strict=True)
     return {
         "written": str(out),
@@ -109,11 +110,16 @@ def smallest_cell(sums: Moments) -> float | None:
     return float(held.min()) if held.size else None
 
 
+#: Groups that are listed for reading.
+SHOWN = 20
+
+
 def told(sums: Moments, out: Path) -> list[str]:
     """What a file of sums holds, for reading."""
-    groups = ", ".join(
-        f"{group!r} {people:,.6g}" for group, people in zip(sums.groups, sums.people.tolist(), strict=True)
-    )
+    sums = sums.completed()  # those without a label, too
+    sizes = list(zip(sums.groups, sums.people.tolist(), strict=True))
+    groups = ", ".join(f"{group!r} {people:,.6g}" for group, people in sizes[:SHOWN])
+    groups += f" and {len(sizes) - SHOWN} groups more" if len(sizes) > SHOWN else ""
     least = smallest_cell(sums)
     few = "" if least is None else f" The smallest cell speaks of {least:,.6g}."
     return [f"People: {groups}, in {int(sums.rows.sum()):,} rows.{few}", f"Written to {out}."]

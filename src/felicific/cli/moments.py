@@ -126,7 +126,7 @@ class Asked:
     @classmethod
     def of(cls, options: MomentsOptions, files: list[str]) -> Asked:
         """What the options say, and the classes and groups that stand in any of the files."""
-        from felicific._tables.groups import find_groups
+        from felicific._tables.groups import find_groups, refuse_identifiers
         from felicific.cli.files import open_source
         from felicific.cli.inputs import read_classes
         from felicific.exceptions import DataError
@@ -136,10 +136,11 @@ class Asked:
                 "An individual policy needs the people themselves, and sums hold none.",
                 "Use `felicific fit FILE --policy individual`, or leave --policy out.",
             )
-        classes = list(options.classes or ())
+        classes, rows = list(options.classes or ()), 0
         for file in files:
             source = open_source(file, options.table)
             source.check_rows()
+            rows += source.relation.count("*").fetchall()[0][0]
             named = {"label": options.label, "predicted": options.predicted, "today": options.today}
             source.check(**named)
             classes += [
@@ -148,6 +149,7 @@ class Asked:
         asked = cls(options, list(dict.fromkeys(classes)), [])
         held = [group for file in files for group in asked.people(file).held_groups()]
         known = list(find_groups(_array(held)))
+        refuse_identifiers(known, rows)  # sums of one person each would be their rows
         groups = read_classes(options.group_name, known, "group-name") if options.group_name else known
         return cls(options, asked.classes, list(find_groups(_array(groups))))
 

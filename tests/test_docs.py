@@ -122,7 +122,7 @@ def test_the_page_does_what_it_says(name, tmp_path, monkeypatch):
     [
         "tutorial",
         "howto-deploy",
-    "howto-explain",
+        "howto-explain",
         "howto-missing-labels",
         "howto-shell",
         "howto-sites",

@@ -141,7 +141,7 @@ def test_the_page_does_what_it_says(name, tmp_path, monkeypatch):
     [
         "tutorial",
         "howto-deploy",
-    "howto-explain",
+        "howto-explain",
         "howto-missing-labels",
         "howto-registries",
         "howto-shell",

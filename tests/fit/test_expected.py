@@ -426,7 +426,7 @@ def test_a_score_of_one_cell_a_label_is_the_label_policy():
 
 
 def test_auto_takes_what_the_problem_asks_for():
-    """Score for two classes and a seen group; individual for more, or unseen; a decision function without probabilities."""
+    """Score for two classes and a seen group; individual for more, or unseen; else a decision function."""
     X, y = make_people()
     assert fitted(X, y).policy_.kind == "score"
     assert fitted(*make_people(n_classes=3), 3).policy_.kind == "individual"

@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import examples
 
 from felicific._people.people import People
+from felicific._policy.cells import cut_people, placed
 from felicific._problem.problem import Problem
 from felicific._program.signal_names import signal_from_json, signal_to_json
 from felicific._program.signals import Score
 from felicific._program.values import (
     ValueCells,
     check_values,
-    cut_values,
     find_boundary,
     number_between,
-    placed,
 )
 from felicific.exceptions import DataError
 
@@ -36,9 +36,14 @@ def people(values, predicted=None, group=None, weight=None):
     )
 
 
+def cut(score, some):
+    """Cells of what was said of people."""
+    return cut_people(score, some)[1]
+
+
 def cells(signal, values):
     """The cell of each value, by way of its place."""
-    return signal.spread(signal.read(np.asarray(values, dtype=float), 2, np.arange(len(values))), None)[0][0]
+    return signal.spread(signal.read(np.asarray(values, dtype=float), np.arange(len(values))), None)[0][0]
 
 
 def naive_cells(signal, values):
@@ -46,13 +51,14 @@ def naive_cells(signal, values):
     return np.array([sum(value > cut for cut in signal.values) for value in values])
 
 
+@examples(60)
 @given(st.lists(FINITE, min_size=1, max_size=60), st.lists(FINITE, max_size=20))
 def test_a_value_is_in_the_cell_that_its_cuts_say(values, others):
     """A person is in the cell of as many cuts as the value exceeds, at the fit and later, however large it is.
 
     With few different values each has a cell of its own; the model's boundary parts its decisions.
     """
-    signal = cut_values(Score(), people(values))
+    signal = cut(Score(), people(values))
     some = np.array([*values, *others])
     assert cells(signal, some).tolist() == naive_cells(signal, some).tolist()
     assert len(set(cells(signal, values).tolist())) == len(set(values))
@@ -61,6 +67,7 @@ def test_a_value_is_in_the_cell_that_its_cuts_say(values, others):
     signal.check(2)
 
 
+@examples(200)
 @given(FINITE, FINITE)
 def test_a_cut_lies_between_two_values(one, other):
     """At least the lower and below the higher one, and written with no more digits than it takes."""
@@ -85,7 +92,7 @@ def test_as_many_cells_as_are_asked_for(count):
     rng = np.random.default_rng(0)
     values = np.concatenate([rng.normal(size=4000), rng.normal(3.0, 0.5, size=40)])
     group = np.repeat(["large", "small"], [4000, 40])
-    signal = cut_values(Score(cells=count), people(values, group=group))
+    signal = cut(Score(cells=count), people(values, group=group))
     assert signal.size(2) == count
     assert 0.0 in signal.values
     if count == 256:
@@ -102,7 +109,7 @@ def test_as_many_cells_as_are_asked_for(count):
 def test_a_rising_function_of_the_values_makes_the_same_cells(map_):
     """Cells go by the order of the values alone."""
     values = np.random.default_rng(1).normal(size=1500)
-    one, other = cut_values(Score(), people(values)), cut_values(Score(), people(map_(values)))
+    one, other = cut(Score(), people(values)), cut(Score(), people(map_(values)))
     assert np.array_equal(cells(one, values), cells(other, map_(values)))
 
 
@@ -113,15 +120,15 @@ def test_weights_count_as_rows():
     values[weight == 0] = np.nan
     group = rng.choice(["a", "b"], 900)
     predicted = (values > 0).astype(int)
-    one = cut_values(Score(), people(values, predicted, group, weight))
+    one = cut(Score(), people(values, predicted, group, weight))
     rows = np.repeat(np.arange(900), weight.astype(int))
-    assert one == cut_values(Score(), people(values[rows], predicted[rows], group[rows]))
+    assert one == cut(Score(), people(values[rows], predicted[rows], group[rows]))
 
 
 @pytest.mark.parametrize("value", [0.0, -3.0, 7.5, 1e300])
 def test_a_constant_has_one_cell_beside_an_empty_one(value):
     """All values equal: the boundary is still a cut, and nobody is beyond it."""
-    signal = cut_values(Score(), people(np.full(10, value)))
+    signal = cut(Score(), people(np.full(10, value)))
     assert signal.values == (0.0,)
     assert len(set(cells(signal, np.full(10, value)).tolist())) == 1
     assert cells(signal, [-1e308, 1e308]).tolist() == [0, 1]
@@ -157,7 +164,7 @@ def test_what_is_no_number_is_refused_by_row(bad):
 def test_places_keep_the_order_and_the_boundary():
     """Everybody above the boundary has a place above one half; places rise with the values."""
     values = np.sort(np.random.default_rng(3).normal(2.0, size=700))
-    signal = cut_values(Score(), people(values))
+    signal = cut(Score(), people(values))
     place = placed(signal, people(values)).scores()[:, 1]
     assert (np.diff(place) >= 0).all()
     assert ((place > 0.5) == (values > 0)).all()
@@ -179,7 +186,7 @@ def test_words_name_the_values():
 
 def test_a_file_keeps_the_cuts_exactly():
     """What is written is read again, number by number; what are no cuts is refused."""
-    signal = cut_values(Score(monotone=False), people(np.random.default_rng(4).normal(size=50) / 3))
+    signal = cut(Score(monotone=False), people(np.random.default_rng(4).normal(size=50) / 3))
     assert signal_from_json(json.loads(json.dumps(signal_to_json(signal)))) == signal
     for wrong in (
         {"values": [0.0, 0.0]},

@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 
-from felicific import Explore, FairClassifier, MissingLabels, Policy, Score, audit
+from felicific import Explore, FairClassifier, MissingLabels, Policy, Score, audit, moments
 from felicific._people.people import People
 from felicific.cli import run
 from felicific.exceptions import ConstraintError, DataError, PolicyFileError
@@ -303,7 +303,7 @@ def test_a_decision_function_of_two_columns_is_refused():
         def decision_function(self, X):
             return np.zeros((len(X), 2))
 
-    with pytest.raises(DataError, match=r"decision_function of Two has shape \(300, 2\).*policy='label'"):
+    with pytest.raises(DataError, match=r"decision_function has shape \(300, 2\).*policy='label'"):
         fitted(FrozenEstimator(Two().fit(X[FEATURES].to_numpy(), Y)))
 
 
@@ -414,7 +414,14 @@ def test_frontier_recalibration_certificate_verdict_and_report(fair):
     assert policy["boundary"] == 0.5
     assert [value for _, value in policy["values"]][1] == 0.0
     found = fair.frontier_band(X[TEST], Y[TEST])
-    assert len(found.tau) == len(fair.frontier_.tau)
+    values = fair.estimator_.decision_function(X[FEATURES][TEST])
+    same = fair.frontier_.band(
+        values, X[TEST], Y[TEST], happiness="statistical_parity", sensitive_features="sex"
+    )
+    assert np.array_equal(found.means, same.means)
+    with pytest.raises(DataError, match="FairClassifier alone cuts"):
+        moments(X[TEST], policy=fair.policy_.signal, proba=values, y=Y[TEST], sensitive_features="sex",
+                happiness="decision")  # fmt: skip
     assert fair.frontier_on(X[TEST], Y[TEST]) is not None
 
 

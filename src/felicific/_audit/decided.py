@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -143,12 +144,12 @@ def predict_proba(model: Any, features: Table, classes: Array) -> Floats:
     return proba
 
 
-def decision_values(model: Any, features: Table) -> Array:
-    """What a model without probabilities says instead, one number per row."""
-    found = np.asarray(model.decision_function(features))
+def decision_values(decide: Callable[[Table], Array], features: Table) -> Array:
+    """What a model without probabilities says instead by its ``decision_function``, one number per row."""
+    found = np.asarray(decide(features))
     if found.shape not in ((len(found),), (len(found), 1)):
         raise DataError(
-            f"decision_function of {type(getattr(model, 'estimator', model)).__name__} has shape {found.shape}.",
+            f"The decision_function has shape {found.shape}, and is not one number per person.",
             "Use policy='label', or calibrate the model (CalibratedClassifierCV).",
         )
     return found.reshape(len(found))

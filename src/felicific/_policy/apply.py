@@ -15,7 +15,7 @@ from felicific._tables.dialect import Dialect, kinds_alike
 from felicific._tables.engine import Decisions, Engine, find_engine
 from felicific._tables.groups import UNDECIDED, resolve_groups
 from felicific._tables.memory import add_column, column_names, refuse_missing_columns, take_column
-from felicific._typing import Array, Floats, Table
+from felicific._typing import Array, Floats, ProbaColumns, Table
 from felicific.exceptions import DataError, GroupError
 
 if TYPE_CHECKING:
@@ -94,10 +94,14 @@ class Roles:
         )
 
 
-def refuse_several(columns: Any) -> None:
+def refuse_several(columns: ProbaColumns | Array) -> None:
     """Refuse probabilities of every class where a policy sees the one value of a decision function."""
-    named = isinstance(columns, Mapping) or (len(columns) > 0 and isinstance(columns[0], str))
-    several = 1 if isinstance(columns, str) else len(columns) if named else (*np.shape(columns), 1)[1]
+    if isinstance(columns, Mapping):
+        several = len(columns)
+    elif isinstance(columns, np.ndarray):
+        several = columns.shape[1] if columns.ndim == 2 else 1
+    else:  # names of columns; a list of numbers holds a value of everybody
+        several = sum(isinstance(name, str) for name in columns) if not isinstance(columns, str) else 1
     if several > 1:
         raise DataError(
             f"The policy sees the decision function, which is one number, and proba= has {several} columns.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any, Self
@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from felicific._documents import check_shape, read_numbers, read_whole, refused
-from felicific._people.checks import CHUNK, encode_labels
+from felicific._people.checks import CHUNK, check_proba, encode_labels
 from felicific._people.people import People
 from felicific._policy.basis import Basis
 from felicific._policy.explain_cells import grounds_of_cells
@@ -27,9 +27,9 @@ from felicific._program.changes import ChangeCost, cost_by_sums
 from felicific._program.evidence import Evidence
 from felicific._program.moments import Moments
 from felicific._program.signal_names import SIGNALS, signal_from_json, signal_to_json
-from felicific._program.signals import Signal, Spread
+from felicific._program.signals import Score, Signal, Spread
 from felicific._program.solution import solve_program
-from felicific._program.values import placed
+from felicific._program.values import ValueCells, check_values, cut_values
 from felicific._typing import Array, Codes, Floats, Table, Truths
 
 
@@ -64,6 +64,13 @@ class CellPolicy(Policy):
     def of_values(self) -> bool:
         """Whether the signal is made of a decision function."""
         return self.signal.of_values
+
+    @property
+    def asks(self) -> str:
+        """What its signal is made of."""
+        if self.signal.of_values:
+            return "decision_function"
+        return "predict_proba" if self.signal.needs_proba else "predict"
 
     @property
     def kind(self) -> str:
@@ -118,15 +125,23 @@ class CellPolicy(Policy):
         coded = encode_labels(scores, self.classes, "prediction", rows) if labels else None
 
         def part_of(part: slice) -> tuple[Codes | None, Spread]:
-            proba = self.signal.read(scores[part], k, rows[part]) if coded is None else None
+            proba = None
+            if coded is None:
+                proba = self._read(scores[part], k, rows[part])
             spread = self.signal.spread(proba, None if coded is None else coded[part])
             return None if group is None else group[part], spread
 
         return np.asarray(_look_up([self], len(scores), part_of)[0])
 
+    def _read(self, said: Array, n_classes: int, rows: Codes) -> Floats:
+        """What the model says of some people, checked."""
+        if isinstance(self.signal, ValueCells):
+            return self.signal.read(said, rows)
+        return check_proba(said, n_classes, rows)
+
     def reading(self, people: People) -> People:
         """With the places of values among its cuts, where it sees a decision function."""
-        return placed(self.signal, people) if self.of_values else people
+        return placed(self.signal, people)
 
     def look_at(self, people: People) -> tuple[Codes | None, Spread]:
         """The group, and the signals with their weights."""
@@ -302,6 +317,21 @@ class CellPolicy(Policy):
         for chain, decision in self.signal.chains(k):
             if (np.diff(self.q[:, chain.start : chain.stop, decision], axis=1) < -1e-9).any():
                 raise refused("a probability falls where the score rises")
+
+
+def placed(signal: Signal, people: People) -> People:
+    """The people with the places of their values, where the signal is made of these; else as they are."""
+    if not isinstance(signal, ValueCells) or people.proba is None:
+        return people
+    return replace(people, proba=signal.read(people.proba[:, 1], people.rows), checked=True)
+
+
+def cut_people(score: Score, people: People) -> tuple[People, ValueCells]:
+    """Cells of what a decision function says of people, and the people with their places."""
+    assert people.proba is not None, "there are values"
+    values = check_values(people.proba[:, 1], people.rows)
+    signal = cut_values(score, values, people.predictions() == 1, people.codes, people.weights)
+    return placed(signal, people), signal
 
 
 Policy.kinds.update(dict.fromkeys(SIGNALS, CellPolicy))

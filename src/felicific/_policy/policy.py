@@ -185,6 +185,11 @@ class Policy(Displayed, ABC):
         return False
 
     @property
+    def asks(self) -> str:
+        """Which method of a model says what it is applied to."""
+        return "predict_proba" if self.needs_proba else "predict"
+
+    @property
     def applied_to(self) -> str:
         """What has to be said of people for it to decide about them."""
         if self.of_values:

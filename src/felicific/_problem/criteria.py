@@ -26,22 +26,13 @@ class Decided:
 
 @dataclass(frozen=True)
 class Correct:
-    """1 when the decision is the label."""
+    """1 when the decision is the label; or when it is not, which nobody hopes for (``wanted``)."""
+
+    wanted: bool = True
 
     def __call__(self, decision: Any, y: Any) -> Any:
         """True or False per person."""
-        return y == decision
-
-
-@dataclass(frozen=True)
-class Mistaken:
-    """1 when the decision is not the label, which nobody hopes for."""
-
-    wanted: ClassVar[bool] = False
-
-    def __call__(self, decision: Any, y: Any) -> Any:
-        """True or False per person."""
-        return y != decision
+        return (y == decision) == self.wanted
 
 
 @dataclass(frozen=True)
@@ -87,7 +78,8 @@ class Criterion:
     also: tuple[str, ...] = ()
 
 
-_ROWS: Mapping[str, Criterion] = {
+#: The table: a row is a criterion, its words and its other names included.
+ROWS: Mapping[str, Criterion] = {
     "statistical_parity": Criterion(
         "each",
         "everyone",
@@ -143,7 +135,7 @@ _ROWS: Mapping[str, Criterion] = {
 
 #: Every criterion by each of its names.
 CRITERIA: Mapping[str, Criterion] = {
-    name: criterion for own, criterion in _ROWS.items() for name in (own, *criterion.also)
+    name: criterion for own, criterion in ROWS.items() for name in (own, *criterion.also)
 }
 
 
@@ -165,7 +157,7 @@ def criterion_parts(
         "favourable": [("", Decided(favourable))],
         "other": [("", Taken(favourable, same=False))],
         "label": [("", Correct())],
-        "mistaken": [("", Mistaken())],
+        "mistaken": [("", Correct(wanted=False))],
         "truly favourable": [("", Labelled(favourable))],
         "truly other": [("", Labelled(favourable, same=False))],
     }

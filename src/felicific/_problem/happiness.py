@@ -20,7 +20,6 @@ from felicific._problem.criteria import (
     Correct,
     Decided,
     Labelled,
-    Mistaken,
     Part,
     Taken,
     criterion_parts,
@@ -88,7 +87,7 @@ SHARE = (0.0, 1.0)
 def is_rate(function: Any) -> bool:
     """Whether a function can return nothing but 0 and 1, by what it is."""
     test = isinstance(function, Expression) and function.is_test
-    return test or isinstance(function, Decided | Correct | Mistaken | Labelled | Taken | Loses)
+    return test or isinstance(function, Decided | Correct | Labelled | Taken | Loses)
 
 
 #: What the component is called that counts who gets less than from today's decision, of anything; or, followed by its
@@ -572,8 +571,6 @@ def function_to_json(happiness: Happiness) -> dict[str, Any] | None:
             content["taken"] = [*plain([choice], "class"), same]
         case Correct():
             pass
-        case Mistaken():
-            content["mistaken"] = True
         case Loses(parts):
             content["loses"] = [[asdict(part.component), function_to_json(part)] for part in parts]
         case _:
@@ -607,7 +604,7 @@ def function_from_json(
                 f"Pass happiness= with functions for {component.name!r} and all others that are.",
             )
         return given[component.name]
-    function: Any = Mistaken() if "mistaken" in content else Correct()
+    function: Any = Correct(component.wanted)
     if "loses" in content:
         parts = content["loses"]
         function = Loses(tuple(function_from_json(read_component(one), own, given) for one, own in parts))

@@ -27,6 +27,11 @@ def resolve_policy(policy: Any) -> Signal | Individual:
         return Individual() if policy == Individual.kind else SIGNALS[policy]()
     if isinstance(policy, SoftLabel | Label | Score | ScoreCells | Individual):
         return policy
+    if isinstance(policy, ValueCells):
+        raise DataError(
+            "These are cells of a decision function, which FairClassifier alone cuts and sums up.",
+            "Use fair.frontier_on(X, y) and fair.frontier_band(X, y), or policy='score'.",
+        )
     raise DataError(f"There is no policy {policy!r}.", f"Choose one of {', '.join(map(repr, names))}.")
 
 

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 
-from felicific._people.checks import check_proba
 from felicific._program.bins import (
     FINE,
     cuts_of,
@@ -22,7 +21,7 @@ from felicific._program.bins import (
 )
 from felicific._statistics.sample_size import log_maps
 from felicific._tables.memory import row_argmax
-from felicific._typing import Array, Codes, Floats
+from felicific._typing import Codes, Floats
 from felicific.exceptions import DataError
 
 #: A row's signal: the cell of every row, and the weight with which the row falls into it (None: one).
@@ -58,6 +57,7 @@ class Individual:
     kind: ClassVar[str] = "individual"
     needs_proba: ClassVar[bool] = True
     sees_x: ClassVar[bool] = True
+    takes_values: ClassVar[bool] = False
 
     def weighs_changes(self, n_classes: int) -> bool:
         """Whether ``change_cost="auto"`` looks for a cost; else it is 0, as measured in docs/policies.md."""
@@ -106,8 +106,8 @@ class Signal(ABC):
         Whether it is made of probabilities (or else of predicted labels).
     sees_x : bool
         Whether it is more than what the model says.
-    of_values : bool
-        Whether what it is made of are values of a decision function instead.
+    of_values, takes_values : bool
+        Whether what it is made of are values of a decision function instead; whether such cells can stand for it.
     drawn : bool
         Whether a person's signal is drawn by lot, so that sums over people do not tell each person's odds.
     ordered : bool
@@ -120,6 +120,7 @@ class Signal(ABC):
     needs_proba: ClassVar[bool] = True
     sees_x: ClassVar[bool] = False
     of_values: ClassVar[bool] = False
+    takes_values: ClassVar[bool] = False
     drawn: ClassVar[bool] = False
     ordered: ClassVar[bool] = False
     least: int = 0
@@ -131,10 +132,6 @@ class Signal(ABC):
     @abstractmethod
     def today(self, n_classes: int) -> Codes:
         """Give the decision that the model itself takes at each signal."""
-
-    def read(self, said: Array, n_classes: int, rows: Codes) -> Floats:
-        """What the model says of some people, checked: probabilities."""
-        return check_proba(said, n_classes, rows)
 
     @abstractmethod
     def spread(self, proba: Floats | None, predicted: Codes | None) -> Spread:
@@ -379,6 +376,8 @@ class Score(_Scored):
     256 0.0
     """
 
+    takes_values: ClassVar[bool] = True
+
     cells: int | None = None
     monotone: bool = True
     boundary: float = 0.5
@@ -605,11 +604,6 @@ def _check_boundary(boundary: Any, monotone: Any) -> None:
     number = isinstance(boundary, int | float | np.floating) and not isinstance(boundary, bool)
     if not number or not 0.0 <= boundary <= 1.0:
         raise DataError(f"The boundary of the score is {boundary!r}.", "Give a number from 0 to 1.")
-    check_monotone(monotone)
-
-
-def check_monotone(monotone: Any) -> None:
-    """Insist on yes or no."""
     if not isinstance(monotone, bool):
         raise DataError(f"Whether the score is monotone is {monotone!r}.", "Say True or False.")
 

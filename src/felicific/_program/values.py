@@ -10,13 +10,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from felicific._people.people import People
 from felicific._program.bins import cuts_of
-from felicific._program.signals import CELLS, Score, Signal, Spread, SqlTerms, check_monotone, required
+from felicific._program.signals import CELLS, Score, Signal, Spread, SqlTerms, required
 from felicific._statistics.sample_size import log_maps
 from felicific._typing import Array, Codes, Floats
 from felicific.exceptions import DataError
@@ -53,7 +52,8 @@ class ValueCells(Signal):
                 f"The boundary {self.boundary!r} of a decision function is none of its cuts.",
                 "Fit the policy, and let it choose them.",
             )
-        check_monotone(self.monotone)
+        if not isinstance(self.monotone, bool):
+            raise DataError(f"Whether cells are monotone is {self.monotone!r}.", "Say True or False.")
 
     @property
     def _below(self) -> int:
@@ -66,7 +66,7 @@ class ValueCells(Signal):
         lower = np.linspace(0.0, 0.5, self._below + 1)
         return np.concatenate([lower, np.linspace(0.5, 1.0, len(self.values) - self._below + 2)[1:]])
 
-    def read(self, said: Array, n_classes: int, rows: Codes) -> Floats:
+    def read(self, said: Array, rows: Codes) -> Floats:
         """Places of values, and what is left of 1, for whoever asks for a column of each class."""
         places, cells = self.places, np.searchsorted(self.values, check_values(said, rows))
         found = ((places[1:] + places[:-1]) / 2)[cells]
@@ -156,11 +156,9 @@ class ValueCells(Signal):
         )
 
 
-def check_values(said: Any, rows: Codes) -> Floats:
+def check_values(said: Array, rows: Codes) -> Floats:
     """Insist on one finite number of each person."""
-    array = np.asarray(said)
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
+    array = said[:, 0] if said.ndim == 2 and said.shape[1] == 1 else said
     if array.ndim != 1 or array.dtype.kind not in "biuf":
         raise DataError(
             f"The values of the decision function have shape {array.shape} and type {array.dtype}.",
@@ -177,33 +175,22 @@ def check_values(said: Any, rows: Codes) -> Floats:
     return values
 
 
-def placed(signal: Signal, people: People) -> People:
-    """The people with the places of their values, which is what was said of them so far."""
-    assert people.proba is not None, "there are values"
-    return replace(people, proba=signal.read(people.proba[:, 1], 2, people.rows), checked=True)
-
-
-def cut_values(score: Score, people: People) -> ValueCells:
+def cut_values(score: Score, values: Floats, positive: Array, group: Codes, weight: Floats) -> ValueCells:
     """Cells of the values of some people: as many as ``score`` says, of about equal mass, and every group has its say.
 
-    With fewer different values each has a cell of its own. The model's own boundary is always a cut.
+    With fewer different values each has a cell of its own. The model's own boundary, by whom it decides to be
+    ``positive``, is always a cut.
     """
-    assert people.proba is not None, "there are values"
     score.check(2)
-    values, weight = check_values(people.proba[:, 1], people.rows), people.weights
-    boundary = find_boundary(values, people.predictions() == 1)
+    boundary = find_boundary(values, positive)
     known, position = np.unique(values, return_inverse=True)
-    size = np.bincount(people.codes, weight, minlength=len(people.groups))
-    share = np.bincount(position, weight / size[people.codes], minlength=len(known)).astype(np.float64)
+    share = weight / np.bincount(group, weight)[group]
+    share = np.bincount(position, share, minlength=len(known)).astype(np.float64)
     above = int(np.searchsorted(known, boundary, side="right"))
     forced = [above] if 0 < above < len(known) else []
-    cells = CELLS if score.cells is None else score.cells
-    cuts = [
-        number_between(*known[cut - 1 : cut + 1].tolist())
-        for cut in cuts_of(share, forced, cells)
-        if cut != above
-    ]
-    return ValueCells(tuple(sorted({boundary, *cuts})), score.monotone, boundary)
+    cuts = cuts_of(share, forced, CELLS if score.cells is None else score.cells)
+    between = {number_between(*known[cut - 1 : cut + 1].tolist()) for cut in cuts if cut != above}
+    return ValueCells(tuple(sorted({boundary, *between})), score.monotone, boundary)
 
 
 def find_boundary(values: Floats, positive: Array) -> float:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 from weakref import WeakSet
 
 import numpy as np
@@ -41,6 +41,7 @@ from felicific._people.labels import LabelBeliefs, refuse_labelled_otherwise
 from felicific._people.people import People
 from felicific._people.remembered import KEYS, Remembered, Shown
 from felicific._people.weights import WeightKind, level_outside, repeated, warn_repeated
+from felicific._policy.cells import cut_people
 from felicific._policy.expected import gaps_in_words, outlook
 from felicific._policy.explain import explain_person
 from felicific._policy.explanation import Explanation
@@ -64,7 +65,6 @@ from felicific._program.changes import ChangeCost, check_change_cost
 from felicific._program.moments import Moments
 from felicific._program.signal_names import choose_policy, resolve_policy
 from felicific._program.signals import Individual, Score, Signal
-from felicific._program.values import cut_values, placed
 from felicific._shown.parts import LINES, Lines, Part, as_html, as_text
 from felicific._sklearn.beliefs import believed_by, check_given, fit_group_model
 from felicific._sklearn.inputs import (
@@ -441,7 +441,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """Whether the policy will see the decision function, because there are no probabilities."""
         model = self.estimator
         able = hasattr(model, "decision_function") and not hasattr(model, "predict_proba")
-        return isinstance(kind, Score) and able
+        return kind.takes_values and able
 
     def _refuse_values(self) -> None:
         """Refuse a decision function where it cannot stand for probabilities."""
@@ -596,9 +596,12 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             codes = encode(y[labelled], self.classes_.tolist())
             y = self.classes_[np.zeros(len(y), dtype=np.intp)]
             y[labelled] = self.classes_[codes]
-        of_values, ask = self._of_values(kind), None
-        if kind.needs_proba:
-            ask = decision_values if of_values else partial(predict_proba, classes=self.classes_)
+        of_values = self._of_values(kind)
+        ask: Callable[..., Floats] | None = None
+        if of_values:
+            ask = lambda model, rows: decision_values(model.decision_function, rows)  # noqa: E731  # as beside it
+        elif kind.needs_proba:
+            ask = partial(predict_proba, classes=self.classes_)
         self.estimator_, proba, predicted = fit_model(
             self.estimator, features, y, self.classes_, cv, self.n_jobs, routed, ask, labelled
         )
@@ -624,9 +627,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             **rows.known,
             **self._intake.folds(rows.x, FOLDS if self._looks_for_cost(kind) else 0),
         )
-        if of_values and isinstance(kind, Score):
-            kind = cut_values(kind, people)
-            people = placed(kind, people)
+        if of_values:
+            people, kind = cut_people(cast(Score, kind), people)
         if people.missing is None:
             return people, kind
         self._label_beliefs = LabelBeliefs.of(people)
@@ -1221,15 +1223,16 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         if policy.see_group:
             group = intake.groups(whole if is_frame(whole) else X, sensitive_features)
         features = intake.features(X, self.estimator_, self._columns)
-        if not policy.needs_proba:
+        asks = policy.asks
+        if asks == "predict":
             return np.asarray(self.estimator_.predict(features)), group, X, None
         chances = self._chances(X, policy.groups) if policy.infers_group else None
-        return self._scores(features), group, X, chances
+        return self._scores(features, asks), group, X, chances
 
-    def _scores(self, features: Table) -> Floats:
+    def _scores(self, features: Table, asks: str) -> Floats:
         """What the policy sees of what the model says: its probabilities, or the decision function of one without."""
-        if self.policy_.of_values:
-            return decision_values(self.estimator_, features)
+        if asks == "decision_function":
+            return decision_values(self.estimator_.decision_function, features)
         return predict_proba(self.estimator_, features, self.classes_)
 
     def _labels_of(
@@ -1286,7 +1289,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         missing, whole = known.get("missing"), X
         X = intake.check(self, X, reset=False)
         features = intake.features(X, self.estimator_, self._columns)
-        proba = self._scores(features) if policy.needs_proba else None
+        asks = policy.asks
+        proba = None if asks == "predict" else self._scores(features, asks)
         chances = None if missing is None else self._labels_of(whole, group, proba)
         if chances is not None and known.get("label_odds") is None:
             known = known | {"label_odds": chances[1]}

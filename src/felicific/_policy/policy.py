@@ -46,8 +46,8 @@ from felicific._policy.basis import (
     write_outcome,
 )
 from felicific._policy.expected import expected_gaps, expected_reached, outlook, too_few
-from felicific._policy.picture import picture_of
 from felicific._policy.lottery import SEEDED, check_keys, draw, keys_as_text, make_salt
+from felicific._policy.picture import picture_of
 from felicific._problem.change import EVERY_GROUP_LOSES, FEW_LEFT, cost_of_changes, three_points
 from felicific._problem.explore import Explored
 from felicific._problem.happiness import Component, fractions_of, measured, read_component
@@ -679,7 +679,9 @@ class Policy(Displayed, ABC):
         shown = ", ".join(decisions[:-1][:4]) + (f" or {decisions[-1]}" if len(decisions) <= 5 else ", ...")
         seen = "sees" if self.see_group else "does not see"
         share = self.share_drawn
-        lots = f", by lottery about {share:.2%} of them" if share else ", by no lottery" if share == 0.0 else ""
+        lots = (
+            f", by lottery about {share:.2%} of them" if share else ", by no lottery" if share == 0.0 else ""
+        )
         return (
             f"A policy of kind {self.kind!r} that {seen} the group decides {shown} about people of "
             f"{len(self.groups):,} groups{lots}."

@@ -61,6 +61,7 @@ from felicific._program.changes import ChangeCost, check_change_cost
 from felicific._program.moments import Moments
 from felicific._program.signal_names import choose_policy, resolve_policy
 from felicific._program.signals import Individual, Signal
+from felicific._shown.parts import LINES, Lines, Part, as_html, as_text
 from felicific._sklearn.beliefs import believed_by, check_given, fit_group_model
 from felicific._sklearn.inputs import (
     Intake,
@@ -77,7 +78,6 @@ from felicific._sklearn.inputs import (
 from felicific._sklearn.label_odds import fit_label_model, learns, refuse_ends
 from felicific._sklearn.model import fit_model, parts_of
 from felicific._statistics.intervals import check_confidence
-from felicific._shown.parts import LINES, Lines, Part, as_html, as_text
 from felicific._tables.groups import encode_groups, find_groups, named_columns, refuse_identifiers
 from felicific._tables.memory import (
     column_names,

@@ -31,6 +31,7 @@ PAGES = (
     "howto-deploy",
     "howto-many-groups",
     "howto-missing-labels",
+    "howto-notebooks",
     "howto-sites",
     pytest.param("howto-spark", marks=pytest.mark.cluster),
 )
@@ -122,6 +123,7 @@ def test_the_page_does_what_it_says(name, tmp_path, monkeypatch):
         "tutorial",
         "howto-deploy",
         "howto-missing-labels",
+        "howto-notebooks",
         "howto-shell",
         "howto-sites",
         "howto-spark",

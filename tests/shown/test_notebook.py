@@ -203,7 +203,8 @@ def test_axe_sees_a_page_that_is_too_pale(browser, tmp_path):
     axe = pytest.importorskip(
         "axe_playwright_python.sync_playwright", reason="needs axe-playwright-python"
     ).Axe()
-    pale = '<!DOCTYPE html><html lang="en"><title>x</title><div class="felicific"><p style="color: #ccc">too pale</p></div>'
+    pale = '<div class="felicific"><p style="color: #ccc">too pale</p></div>'
+    pale = f'<!DOCTYPE html><html lang="en"><title>x</title>{pale}'
     (tmp_path / "pale.html").write_text(pale, "utf-8")
     tab = browser.new_page()
     tab.goto((tmp_path / "pale.html").as_uri())

@@ -157,7 +157,7 @@ def test_a_policy_of_an_old_file_is_shown():
     """A policy of which nothing is known, as old files hold it, is shown too."""
     policy = public()["individual"]
     bare = replace(policy, basis=replace(policy.basis, today=None, unconstrained=None, evidence=None))
-    text, page = check_short(bare)
+    _, page = check_short(bare)
     assert "dot: under this policy" in page.text
     assert "diamond" not in page.text
 
@@ -201,7 +201,8 @@ def many():
         "cells": cells,
         "signal": cells.signal,
         "classes": solve(
-            table(900, classes=3), happiness={f"measure {j}": f"decision == {j % 3}" for j in range(40)}, gap=0.5, **label
+            table(900, classes=3), happiness={f"measure {j}": f"decision == {j % 3}" for j in range(40)}, gap=0.5,
+            **label,
         ),
     }  # fmt: skip
 

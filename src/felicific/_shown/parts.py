@@ -27,7 +27,7 @@ COLUMNS = 100
 LONGEST = 3 * COLUMNS
 
 #: How short a list or a table may get.
-FEWEST = 4
+FEWEST = 2
 
 #: Signs that Python does not call printable, and that numbers and names are written with: spaces and joiners that keep
 #: a line together, and what keeps a name that is written from right to left by itself.
@@ -39,8 +39,8 @@ KEPT = (
 STYLE = (
     "<style>"
     ".felicific{max-width:54rem;overflow-wrap:anywhere}"
-    ".felicific p{margin:.3em 0}"
-    ".felicific ul{margin:.3em 0;padding-left:1.2em}"
+    "div.felicific p{margin:.3em 0}"
+    "div.felicific ul{margin:.3em 0;padding-left:1.2em}"
     ".felicific figure{margin:.7em 8px .5em}"
     ".felicific figcaption,.felicific caption{font-weight:bold;text-align:left;caption-side:top;margin-bottom:.4em;"
     "color:inherit;padding:.2em 0}"
@@ -48,7 +48,7 @@ STYLE = (
     ".felicific table{margin:.5em 0;border-collapse:collapse;color:inherit;font-size:.9em}"
     ".felicific :is(th,td){text-align:right;padding:.15em .6em;color:inherit;white-space:nowrap}"
     ".felicific :is(th,td):first-child,.felicific .words :is(th,td):last-child{text-align:left}"
-    ".felicific .words :is(th,td):last-child{white-space:normal}"
+    ".felicific .words :is(th,td):last-child{white-space:normal;overflow-wrap:normal;min-width:11em}"
     ".felicific svg{display:block;overflow:visible;font:12px system-ui,sans-serif}"
     ".felicific text{fill:currentColor}"
     ".felicific .faint{stroke:currentColor;stroke-opacity:.25}"
@@ -124,7 +124,9 @@ class Lines:
         if self.listed:
             found = f"<ul>{''.join(f'<li>{line}</li>' for line in lines)}</ul>" if lines else ""
         else:
-            found = "".join(f"<p><b>{line}</b></p>" if self.strong else f"<p>{line}</p>" for line in lines)
+            found = "".join(
+                f"<p><strong>{line}</strong></p>" if self.strong else f"<p>{line}</p>" for line in lines
+            )
         return found + _paragraphs(_left_out(self.left_out, self.more))
 
 

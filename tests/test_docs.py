@@ -35,6 +35,7 @@ PAGES = (
     "howto-explain",
     "howto-many-groups",
     "howto-missing-labels",
+    "howto-notebooks",
     pytest.param(
         "howto-registries",
         marks=[
@@ -143,6 +144,7 @@ def test_the_page_does_what_it_says(name, tmp_path, monkeypatch):
         "howto-deploy",
         "howto-explain",
         "howto-missing-labels",
+        "howto-notebooks",
         "howto-registries",
         "howto-shell",
         "howto-sites",

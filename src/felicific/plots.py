@@ -547,7 +547,8 @@ def _inline(rows: list[dict[str, Any]]) -> Any:
 def themed(chart: Chart, theme: Theme) -> Chart:
     """The chart with the theme's fonts and colours, that notebooks show without a network."""
     found = chart.properties(config=theme.config(), padding=4)
-    object.__setattr__(found, "__class__", _offline(type(found)))  # Altair takes any other for a part of the chart
+    kind = _offline(type(found).__name__.removeprefix(OFFLINE))
+    object.__setattr__(found, "__class__", kind)  # Altair's own takes any attribute for a part of the chart
     return found
 
 
@@ -575,21 +576,22 @@ class Offline:
 
 
 @cache
-def _offline(kind: type) -> type:
-    """A kind of chart that is shown without a network."""
-    if issubclass(kind, Offline):
-        return kind
-    return type(f"Offline{kind.__name__}", (Offline, kind), {"__module__": __name__})
+def _offline(name: str) -> type:
+    """A kind of Altair's charts that is shown without a network."""
+    import altair as alt
+
+    return type(OFFLINE + name, (Offline, getattr(alt, name)), {"__module__": __name__})
+
+
+#: How such a kind is called, before what Altair calls it.
+OFFLINE = "Offline"
 
 
 def __getattr__(name: str) -> Any:
     """Where pickle finds the kind of a chart that was stored."""
-    import altair as alt
-
-    kind = getattr(alt, name.removeprefix("Offline"), None) if name.startswith("Offline") else None
-    if not isinstance(kind, type) or not issubclass(kind, alt.TopLevelMixin):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return _offline(kind)
+    if name.startswith(OFFLINE) and name.endswith("Chart"):
+        return _offline(name.removeprefix(OFFLINE))
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def _rows(field: str, names: list[str]) -> Any:

@@ -146,7 +146,7 @@ def test_outputs(two):
     assert again["components"][0]["gap"]["estimate"] == found["funding"].gap.estimate
     assert len(found.to_frame()) == 4
     assert "Change for the same 600 rows" in str(found)
-    assert "<table>" in found._repr_html_()
+    assert "<table" in found._repr_html_()
 
 
 @pytest.mark.parametrize("truth", [(0.0, 0.0, 0.0), (0.0, 0.0, 0.6), (0.0, 0.3, 0.6)])

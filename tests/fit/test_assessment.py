@@ -214,7 +214,7 @@ def test_a_safe_fit_has_a_verdict_and_others_have_none(model):
     fair = FairClassifier(model, gap=0.15, confidence=0.9, **told).fit(*world(6_000, 1))
     assert fair.verdict_.kind == "certified"
     assert fair.verdict_.headline in repr(fair)
-    assert fair.verdict_.headline in fair._repr_mimebundle_()["text/html"].split("<style>")[0]
+    assert fair.verdict_.headline in fair._repr_mimebundle_()["text/html"].split("sk-global")[0]
     assert fair.at(gap=0.1).verdict_.reason == "in-sample"
     assert fair.recalibrate(world(500, 3)[0]).verdict_.reason == "in-sample"
     plain = FairClassifier(model, gap=0.15, **told).fit(*world(2_000, 1))

@@ -796,4 +796,4 @@ def test_outcomes_name_groups_and_components():
     )
     assert old.outcomes["today"].to_dict()["gains"] is None
     assert "changed" not in repr(old.outcomes["today"])
-    assert "array" in repr(policy.outcome)
+    assert "without names" in repr(policy.outcome)

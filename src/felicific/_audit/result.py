@@ -418,10 +418,10 @@ class Audit(Displayed):
             Lines([_title(self)], strong=True),
             *self.verdict._parts(),
             Lines(self.notes, self._whole),
-            *(table for part in self.components for table in part._parts()),
-            *ratios,
             *([Table(ASKED, ASKED_HEADER, asked, self._whole, words=True)] if asked else []),
             Lines([] if self.loss is None else [loss_line(self.loss, self.loss_name)]),
+            *ratios,
+            *(table for part in self.components for table in part._parts()),
         ]
 
 

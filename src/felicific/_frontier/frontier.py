@@ -139,9 +139,9 @@ class Frontier:
         )
 
     @property
-    def moves_number(self) -> bool:
-        """Whether the number of one requirement moves, and no gap."""
-        return bool(self._line.limit)
+    def limit(self) -> str:
+        """Where the number of one requirement moves, what it is: "at least" or "at most"; else empty."""
+        return self._line.limit
 
     @property
     def closed_alone(self) -> int | None:
@@ -177,8 +177,11 @@ class Frontier:
     def __str__(self) -> str:
         ends = [self.points[0], self.points[-1]]
         gaps, losses = (
-            " to ".join(f"{round(number, 12) + 0.0:.6g}" for number in numbers)
-            for numbers in ([point.tau for point in ends], [point.outcome.loss for point in ends])
+            " to ".join(
+                f"{number:.6g}"
+                for number in np.where(np.abs(found) > 1e-12 * np.abs(found).max(), found, 0.0)
+            )
+            for found in np.array([[point.tau, point.outcome.loss] for point in ends]).T
         )
         return f"{len(self)} policies from {self.course}: {gaps}, at a loss of {losses}."
 

@@ -27,29 +27,30 @@ def parts_of(line: Frontier) -> list[Part]:
 
 def _picture(line: Frontier) -> Picture:
     name, (unit, along) = line.loss_name, _along(line)
-    good = (lambda loss: 1.0 - loss) if is_accuracy(name) else (lambda loss: loss)
-    j = line.closed_alone
+    j, accuracy = line.closed_alone, is_accuracy(name)
+    losses = np.append(line.loss, line.today.loss)
+    *found, today = (1.0 - losses if accuracy else losses).tolist()
     drawn = plot(
         (unit * line.tau).tolist(),
-        [good(loss) for loss in line.loss.tolist()],
-        (unit * line.tau_today, good(line.today.loss)),
+        found,
+        (unit * line.tau_today, today),
         write_x=lambda number: written(number, 4) if j is None else line.components[j].cell(number, 4),
-        write_y=lambda number: f"{number:.4g}" if not is_accuracy(name) else f"{100 * number:.4g}%",
+        write_y=lambda number: f"{100 * number:.4g}%" if accuracy else written(number, 4),
         steps=not line.mixes,
     )
     what = loss_words(name)
-    return Picture(f"{what[:1].upper()}{what[1:]} for every {along}", drawn, 6)
+    return Picture(f"{what[:1].upper()}{what[1:]} for every {along}", drawn, 9)
 
 
 def _along(line: Frontier) -> tuple[float, str]:
     """What one tau is on the axis, and what the axis shows."""
-    j, moving = line.closed_alone, line.widths
+    j = line.closed_alone
     if j is not None:
         component = line.components[j]
         unit = "" if component.in_currency or not component.unit else f" ({short(component.unit, 16)})"
         return float(line.ray[j]), f"allowed gap of {short(component.title)!r}{unit}"
-    if line.moves_number:
-        return 1.0, f"number of: {short(next(iter(moving)), 80)}"
+    if line.limit:
+        return 1.0, f"number that is asked for, {line.limit}"
     return 1.0, "allowed gap, all of them in proportion"
 
 
@@ -58,7 +59,7 @@ def _table(line: Frontier) -> Table:
     own = measured(line.components)
     shown = own[:COLUMNS]
     names = tuple(f"gap of {short(line.components[j].title, 28)}" for j in shown)
-    header = ("", loss_words(line.loss_name), *names)
+    header = ("place", loss_words(line.loss_name), *names)
 
     def row(name: str, loss: float, gaps: np.ndarray) -> tuple[str, ...]:
         # What is left of an exact zero after rounding is zero to a reader.

@@ -40,7 +40,9 @@ def _of_scores(policy: Policy, stretches: Stretches) -> Picture:
         for z in shown
     ]
     decision = short(repr(policy.classes.tolist()[1]), LETTERS)
-    caption = f"Chance of being decided {decision} by score{some}; dashed: the model's own boundary"
+    caption = (
+        f"Chance (0 to 100%) of being decided {decision}, by score{some}; dashed: the model's own boundary"
+    )
     return Picture(caption, stairs(names, steps, stretches.boundary), len(names) + 2)
 
 

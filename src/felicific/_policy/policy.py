@@ -814,7 +814,9 @@ class Policy(Displayed, ABC):
         shown = ", ".join(decisions[:-1][:4]) + (f" or {decisions[-1]}" if len(decisions) <= 5 else ", ...")
         seen = "sees" if self.see_group else "does not see"
         share = self.share_drawn
-        lots = f", by lottery about {share:.2%} of them" if share else ", by no lottery" if share == 0.0 else ""
+        lots = (
+            f", by lottery about {share:.2%} of them" if share else ", by no lottery" if share == 0.0 else ""
+        )
         return (
             f"A policy of kind {self.kind!r} that {seen} the group decides {shown} about people of "
             f"{len(self.groups):,} groups{lots}."

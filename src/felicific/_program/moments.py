@@ -33,6 +33,9 @@ from felicific._shown.parts import Displayed, Lines, Part, Table, as_text, betwe
 from felicific._typing import Array, Codes, Floats
 from felicific.exceptions import FelicificError, GroupError, HappinessError, MomentsError, PolicyFileError
 
+#: Where the groups are that are not shown.
+PEOPLE = ".groups and .people have all; shown are those of the fewest and of the most people."
+
 #: A share of people that is nobody, but for rounding.
 NOBODY = 1e-12
 
@@ -88,7 +91,10 @@ class Outcome:
 
     def __repr__(self) -> str:
         if not self.groups:
-            (groups, components), gaps = self.means.shape, ", ".join(f"{gap:.6g}" for gap in self.gaps.tolist())
+            (groups, components), gaps = (
+                self.means.shape,
+                ", ".join(f"{gap:.6g}" for gap in self.gaps.tolist()),
+            )
             told = f"loss {self.loss:.6g}; gap {gaps}; means of {groups} groups and {components} components"
             return clipped(f"Outcome: {told}, without names (those of policy.outcomes have them)")
 
@@ -214,7 +220,12 @@ class Moments(Displayed):
         names = ", ".join(repr(component.name) for component in self.components)
         people = self.people.tolist()
         rows = [
-            (short(str(group)), written(people[z], 9), f"{self.rows[z]:,}", f"{people[z] / (self.total or 1.0):.1%}")
+            (
+                short(str(group)),
+                written(people[z], 9),
+                f"{self.rows[z]:,}",
+                f"{people[z] / (self.total or 1.0):.1%}",
+            )
             for z, group in enumerate(self.groups)
         ]
         labels = "" if self.unlabelled is None else " who have a label; sums of the others stand beside them"
@@ -228,11 +239,11 @@ class Moments(Displayed):
             Lines(
                 [
                     f"By {len(self.groups):,} groups, {self.signal.size(len(self.classes)):,} signals of kind "
-                    f"{self.signal.kind!r} and {len(self.classes):,} decisions: sums of the loss ({self.loss_name}) and "
-                    f"of {names}.",
+                    f"{self.signal.kind!r} and {len(self.classes):,} decisions: sums of the loss ({self.loss_name}) "
+                    f"and of {names}.",
                 ]
             ),
-            Table("", ("group", "people", "rows", "share"), rows, "groups, people, rows.", keep=between(people)),
+            Table("", ("group", "people", "rows", "share"), rows, PEOPLE, keep=between(people)),
         ]
 
     def completed(self, hidden: float | None = None) -> Moments:

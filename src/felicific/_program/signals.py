@@ -469,8 +469,12 @@ class ScoreCells(_Scored):
 
     def __repr__(self) -> str:
         # The cuts are hundreds of numbers; the first ones and how many there are tell two of them apart, mostly.
-        cuts = f"{len(self.cuts)} from {self.cuts[:3]} to {self.cuts[-3:]}" if len(self.cuts) > 6 else self.cuts
-        return f"ScoreCells(cuts={cuts}, monotone={self.monotone}, boundary={self.boundary}, least={self.least})"
+        cuts = (
+            f"{len(self.cuts)} from {self.cuts[:3]} to {self.cuts[-3:]}" if len(self.cuts) > 6 else self.cuts
+        )
+        return (
+            f"ScoreCells(cuts={cuts}, monotone={self.monotone}, boundary={self.boundary}, least={self.least})"
+        )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "cuts", tuple(self.cuts))

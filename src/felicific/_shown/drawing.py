@@ -54,13 +54,17 @@ def stairs(
         line, area = f"M{path[1:]}", f"M0 100{path}L100 100Z"
         parts.append(_text(0, y + 12, name))
         parts.append(
-            _box(y + TEXT, LANE, f'<path d="{area}" fill="{colour}" fill-opacity=".25"/>{_line(line, colour)}')
+            _box(
+                y + TEXT, LANE, f'<path d="{area}" fill="{colour}" fill-opacity=".25"/>{_line(line, colour)}'
+            )
         )
         parts.append(f'<line class="faint" x1="0" x2="100%" y1="{y + TEXT + LANE}" y2="{y + TEXT + LANE}"/>')
         y += TEXT + LANE + 6
     if boundary is not None:
         parts.append(_upright(100 * boundary, TEXT - 3, y - 6))
-    axis = [_text(100 * place, y + 8, f"{place:g}", _anchor(100 * place)) for place in (0.0, 0.25, 0.5, 0.75, 1.0)]
+    axis = [
+        _text(100 * place, y + 8, f"{place:g}", _anchor(100 * place)) for place in (0.0, 0.25, 0.5, 0.75, 1.0)
+    ]
     return _drawing("".join(parts + axis), y + 12, "A chance along the scores, for: " + ", ".join(names))
 
 
@@ -119,14 +123,17 @@ def plot(
     parts.append(_box(0, PLOT, _line(path, ACCENT)))
     dots = range(len(xs)) if len(xs) <= 40 else (0, len(xs) - 1)
     parts += [
-        f'<circle cx="{across[i]:.2f}%" cy="{PLOT * down[i] / 100:.1f}" r="3.5" fill="{ACCENT}"/>' for i in dots
+        f'<circle cx="{across[i]:.2f}%" cy="{PLOT * down[i] / 100:.1f}" r="3.5" fill="{ACCENT}"/>'
+        for i in dots
     ]
     for x, y in known:
         place, height = 100 * (x - left) / (right - left), PLOT * (high - y) / (high - low)
         side = "end" if place > 50 else "start"
         parts.append(_diamond(place, height))
         shift = -11 if side == "end" else 11
-        parts.append(f'<text x="{place:.2f}%" y="{height + 4:.1f}" dx="{shift}" text-anchor="{side}">today</text>')
+        parts.append(
+            f'<text x="{place:.2f}%" y="{height + 4:.1f}" dx="{shift}" text-anchor="{side}">today</text>'
+        )
     parts += _axis(left, right, PLOT, write_x)
     return _drawing("".join(parts), PLOT + 20, "The least loss for every allowed gap")
 

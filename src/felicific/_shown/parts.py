@@ -14,7 +14,8 @@ import html
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, Self
+from textwrap import wrap
+from typing import ClassVar, Protocol, Self
 
 #: Lines that anybody is shown.
 LINES = 30
@@ -26,7 +27,7 @@ COLUMNS = 100
 LONGEST = 3 * COLUMNS
 
 #: How short a list or a table may get.
-FEWEST = 4
+FEWEST = 2
 
 #: Signs that Python does not call printable, and that numbers and names are written with: spaces and joiners that keep
 #: a line together, and what keeps a name that is written from right to left by itself.
@@ -37,16 +38,17 @@ KEPT = (
 
 STYLE = (
     "<style>"
-    ".felicific{max-width:46rem;overflow-wrap:anywhere}"
-    ".felicific p{margin:.3em 0}"
-    ".felicific ul{margin:.3em 0;padding-left:1.2em}"
+    ".felicific{max-width:54rem;overflow-wrap:anywhere}"
+    "div.felicific p{margin:.3em 0}"
+    "div.felicific ul{margin:.3em 0;padding-left:1.2em}"
     ".felicific figure{margin:.7em 8px .5em}"
     ".felicific figcaption,.felicific caption{font-weight:bold;text-align:left;caption-side:top;margin-bottom:.4em;"
     "color:inherit;padding:.2em 0}"
     ".felicific .scrolls{overflow-x:auto}"
     ".felicific table{margin:.5em 0;border-collapse:collapse;color:inherit;font-size:.9em}"
-    ".felicific :is(th,td){text-align:right;padding:.15em .6em;color:inherit;overflow-wrap:normal}"
+    ".felicific :is(th,td){text-align:right;padding:.15em .6em;color:inherit;white-space:nowrap}"
     ".felicific :is(th,td):first-child,.felicific .words :is(th,td):last-child{text-align:left}"
+    ".felicific .words :is(th,td):last-child{white-space:normal;overflow-wrap:normal;min-width:11em}"
     ".felicific svg{display:block;overflow:visible;font:12px system-ui,sans-serif}"
     ".felicific text{fill:currentColor}"
     ".felicific .faint{stroke:currentColor;stroke-opacity:.25}"
@@ -103,7 +105,7 @@ class Lines:
     @property
     def height(self) -> int:
         """Long lines are several."""
-        return sum(math.ceil(len(line) / COLUMNS) or 1 for line in self.text())
+        return lines_of(self.text())
 
     def shortened(self, most: int) -> Self:
         """The first ones."""
@@ -122,7 +124,9 @@ class Lines:
         if self.listed:
             found = f"<ul>{''.join(f'<li>{line}</li>' for line in lines)}</ul>" if lines else ""
         else:
-            found = "".join(f"<p><b>{line}</b></p>" if self.strong else f"<p>{line}</p>" for line in lines)
+            found = "".join(
+                f"<p><strong>{line}</strong></p>" if self.strong else f"<p>{line}</p>" for line in lines
+            )
         return found + _paragraphs(_left_out(self.left_out, self.more))
 
 
@@ -158,7 +162,7 @@ class Table:
     @property
     def height(self) -> int:
         """With caption and header."""
-        return len(self.text())
+        return lines_of(self.text())
 
     def shortened(self, most: int) -> Self:
         """The rows that are to be kept."""
@@ -172,13 +176,19 @@ class Table:
         rows = [*self.rows, *self.foot]
         columns = table_lines(self.header, rows, words=self.words)
         below = [*_left_out(self.left_out, self.more), *self.remarks]
-        return [*([self.caption] if self.caption else []), *columns, *(f"  {clipped(line)}" for line in below)]
+        return [
+            *([self.caption] if self.caption else []),
+            *columns,
+            *(f"  {clipped(line)}" for line in below),
+        ]
 
     def html(self) -> str:
         """A table that scrolls where it is too wide."""
 
         def cells(row: tuple[str, ...], tag: str) -> str:
-            return "<tr>" + "".join(f"<{tag}><bdi>{html.escape(cell)}</bdi></{tag}>" for cell in row) + "</tr>"
+            return (
+                "<tr>" + "".join(f"<{tag}><bdi>{html.escape(cell)}</bdi></{tag}>" for cell in row) + "</tr>"
+            )
 
         body = "".join(cells(row, "td") for row in [*self.rows, *self.foot])
         caption = f"<caption>{html.escape(self.caption)}</caption>" if self.caption else ""
@@ -227,7 +237,7 @@ class Displayed:
     """
 
     #: Where everything is that is not shown.
-    _whole: str = ""
+    _whole: ClassVar[str] = ""
 
     def _parts(self) -> list[Part]:
         """What there is to see."""
@@ -273,7 +283,7 @@ def fitted(parts: list[Part], whole: str, lines: int, *, pictures: bool = True) 
 
 def spread(n: int, most: int) -> list[int]:
     """Some of n places, from the first to the last."""
-    return sorted({round(i * (n - 1) / max(most - 1, 1)) for i in range(min(n, most))})
+    return sorted({round(i * (n - 1) / max(min(n, most) - 1, 1)) for i in range(min(n, most))})
 
 
 def extremes(numbers: Sequence[float], most: int) -> list[int]:
@@ -301,6 +311,11 @@ def between(numbers: Sequence[float]) -> Callable[[int, int], list[int]]:
 # Text
 
 
+def lines_of(texts: Iterable[str]) -> int:
+    """How many lines some texts take: words that do not fit stand on the next one."""
+    return sum(1 if len(text) <= COLUMNS else len(wrap(text, COLUMNS)) for text in texts)
+
+
 def short(text: str, width: int = 40) -> str:
     """One line of at most so many characters, with nothing that a terminal would obey."""
     shown = "".join(letter if letter.isprintable() else " " for letter in text)
@@ -321,15 +336,16 @@ def clipped(text: str, longest: int = LONGEST) -> str:
     room = longest - 5
     tail = room // 3
     head, end = shown[: room - tail], shown[len(shown) - tail :]
-    # At spaces, where there are some near.
-    head = head.rsplit(" ", 1)[0] if " " in head[len(head) // 2 :] else head
-    end = end.split(" ", 1)[1] if " " in end[: tail // 2 + 1] else end
+    # Between the things that it lists, or else between words, where there are some near.
+    for mark in (" ", ", "):
+        if mark in head[len(head) // 2 :]:
+            head = head[: head.rindex(mark) + len(mark) - 1]
+        if mark in end[: tail // 2 + 1]:
+            end = end[end.index(mark) + len(mark) :]
     return f"{head} ... {end}"
 
 
-def table_lines(
-    header: tuple[str, ...], rows: Sequence[tuple[str, ...]], *, words: bool = True
-) -> list[str]:
+def table_lines(header: tuple[str, ...], rows: Sequence[tuple[str, ...]], *, words: bool = True) -> list[str]:
     """Columns of text, numbers to the right; the last column may be words."""
     widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
 

@@ -264,8 +264,9 @@ class CellPolicy(Policy):
             signal = signal_from_json(content["policy"])
         except ValueError as error:
             raise refused(str(error)) from error
-        free, k = content.get("unconstrained"), len(common["classes"])
-        size = signal.size(k)
+        k = len(common["classes"])
+        # Fewer than two classes are refused once all is read, by name.
+        free, size = content.get("unconstrained") if k > 1 else None, signal.size(k)
         return cls(
             signal=signal,
             q=read_numbers(content["q"], "q"),

@@ -560,6 +560,7 @@ def test_tampered_part(case):
     sorted(
         set(json.loads(TEXT))
         - {"basis", "attributes", "unknown", "changed", "gains", "loses", "favourable", "explore", "labels"}
+        - {"unconstrained"}
     ),
 )  # which files of 0.1.0 do not have
 def test_missing_part(part):

@@ -289,12 +289,14 @@ class CellPolicy(Policy):
             signal = signal_from_json(content["policy"])
         except ValueError as error:
             raise refused(str(error)) from error
-        free, q = content.get("unconstrained"), read_numbers(content["q"], "q")
+        k = len(common["classes"])
+        # Fewer than two classes are refused once all is read, by name.
+        free, size = content.get("unconstrained") if k > 1 else None, signal.size(k)
         return cls(
             signal=signal,
-            q=q,
+            q=read_numbers(content["q"], "q"),
             mass=read_numbers(content["mass"], "mass"),
-            unconstrained=None if free is None else np.stack([read_runs(runs, q.shape[1:]) for runs in free]),
+            unconstrained=None if free is None else np.stack([read_runs(runs, size) for runs in free]),
             **common,
         )
 
@@ -446,12 +448,12 @@ def write_runs(table: Floats) -> list[list[Any]]:
     return [[s, table[s].tolist()] for s in (0, *changes.tolist())]
 
 
-def read_runs(content: object, shape: tuple[int, ...]) -> Floats:
-    """Read what :func:`write_runs` wrote, for a table of this shape."""
+def read_runs(content: object, size: int) -> Floats:
+    """Read what :func:`write_runs` wrote, for a table of so many signals."""
     if not isinstance(content, list) or not content:
         raise refused("a table of what would be decided without requirements is empty")
     starts = read_whole([start for start, _ in content], "unconstrained").tolist()
     rows = read_numbers([row for _, row in content], "unconstrained")
-    if starts[0] != 0 or any(b <= a for a, b in pairwise([*starts, shape[0]])):
+    if starts[0] != 0 or any(b <= a for a, b in pairwise([*starts, size])):
         raise refused("a table of what would be decided without requirements is out of order")
-    return np.repeat(rows, np.diff([*starts, shape[0]]), axis=0)
+    return np.repeat(rows, np.diff([*starts, size]), axis=0)

@@ -563,7 +563,7 @@ class Offline:
     renderers gets that one: ``altair.renderers.enable("html")``.
     """
 
-    def _repr_mimebundle_(self, *args: Any, **options: Any) -> Any:
+    def _repr_mimebundle_(self, *args: object, **options: object) -> Any:
         import altair as alt
 
         if alt.renderers.active != "default":

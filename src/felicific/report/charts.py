@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from felicific._audit.quantity import FACTORS, POINTS, SHARE, Quantity
 from felicific._problem.happiness import CURRENCIES
+from felicific._shown.drawing import nice
 
 #: Bins of scores in a histogram, which are also the width of its box.
 BINS = 60
@@ -19,12 +20,6 @@ SHORT = 4
 
 #: Pixels that a letter of a tick takes.
 LETTER = 7.2
-
-
-def nice(width: float) -> float:
-    """The least of 1, 2 and 5 times a power of ten that is at least ``width``."""
-    power = 10.0 ** math.floor(math.log10(width))
-    return next(float(f"{m * power:.12g}") for m in (1, 2, 5, 10) if m * power >= width * (1 - 1e-9))
 
 
 class Tick(NamedTuple):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from felicific._audit.names import listed
 from felicific._audit.quantity import SPACE, Quantity, percent
-from felicific.report.charts import nice
+from felicific._shown.drawing import nice
 from felicific.report.words import SHOWN, Content, Names
 
 #: What is said where nothing changes.

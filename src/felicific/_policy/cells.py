@@ -120,24 +120,24 @@ class CellPolicy(Policy):
         return float(self.q[:, :, chance.decision][cells_of(chance, self.signal, g, k)].min(initial=1.0))
 
     def _mixed(self, scores: Array, group: Codes | None, x: Table, group_proba: Array | None) -> Floats:
-        rows, k = np.arange(len(scores)), len(self.classes)
+        rows = np.arange(len(scores))
         labels = scores.ndim == 1 and not self.signal.needs_proba
         coded = encode_labels(scores, self.classes, "prediction", rows) if labels else None
 
         def part_of(part: slice) -> tuple[Codes | None, Spread]:
             proba = None
             if coded is None:
-                proba = self._read(scores[part], k, rows[part])
+                proba = self.read(scores[part], rows[part])
             spread = self.signal.spread(proba, None if coded is None else coded[part])
             return None if group is None else group[part], spread
 
         return np.asarray(_look_up([self], len(scores), part_of)[0])
 
-    def _read(self, said: Array, n_classes: int, rows: Codes) -> Floats:
+    def read(self, said: Array, rows: Codes) -> Floats:
         """What the model says of some people, checked."""
         if isinstance(self.signal, ValueCells):
             return self.signal.read(said, rows)
-        return check_proba(said, n_classes, rows)
+        return check_proba(said, len(self.classes), rows)
 
     def reading(self, people: People) -> People:
         """With the places of values among its cuts, where it sees a decision function."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from felicific._people.checks import check_proba, encode_labels
+from felicific._people.checks import encode_labels
 from felicific._policy.grounds import ALIKE, Counterfactual, Grounds, Person, odds_words, percent
 from felicific._typing import Floats
 
@@ -31,7 +31,7 @@ def grounds_of_cells(policy: CellPolicy, person: Person, without: Mapping[str, F
     if person.scores.ndim == 1 and not signal.needs_proba:
         label = int(encode_labels(person.scores, policy.classes, "prediction", np.arange(1))[0])
     else:
-        proba = check_proba(person.scores, k, np.arange(1))
+        proba = policy.read(person.scores, np.arange(1))
     spread = signal.spread(proba, None if label is None else np.array([label]))
     shares = [(int(cell[0]), 1.0 if share is None else float(share[0])) for cell, share in spread]
     likely = int(signal.today(k)[shares[0][0]])
@@ -57,6 +57,8 @@ def grounds_of_cells(policy: CellPolicy, person: Person, without: Mapping[str, F
     table = policy.rounded(policy.q[z])
     held = policy.mass[:, cell].sum() if person.group is None else policy.mass[z, cell]
     score = float(proba[0, 1] if k == 2 else proba[0, likely])
+    if signal.of_values:
+        score = float(person.scores.ravel()[0])
     path = _path(policy, cell)
     return Grounds(
         likely=likely,
@@ -73,11 +75,17 @@ def grounds_of_cells(policy: CellPolicy, person: Person, without: Mapping[str, F
 
 
 def _path(policy: CellPolicy, cell: int) -> list[tuple[int, float]]:
-    """Cells along the score of this one that some score falls into, each with the score that is exceeded there."""
+    """Cells along the score of this one that some score falls into, each with the score that is exceeded there.
+
+    Of a decision function, with its own value that is exceeded; the lowest cell has none.
+    """
     k = len(policy.classes)
     run = next(run for run in policy.signal.runs(k) if cell in run)
     ranges = policy.signal.ranges(k)
-    lows = [ranges[s][1] for s in run]
+    values = dict(policy.signal.cuts_at())
+    lows = [values.get(ranges[s][1], ranges[s][1]) for s in run]
+    if values:
+        lows[0] = -np.inf
     # Two cuts at one score, such as the model's own boundary, leave a cell that is no score's.
     return [(s, low) for s, low, after in zip(run, lows, [*lows[1:], np.inf], strict=True) if after > low]
 
@@ -117,7 +125,8 @@ def _score_words(policy: CellPolicy, person: Person, score: float, label: int) -
     decisions = policy.classes.tolist()
     where = "" if person.group is None else f", in group {policy.groups[person.group]!r}"
     if len(decisions) == 2:
-        return [f"What decides is the score for {decisions[1]!r}, which is {score:.6g}{where}."]
+        what = "decision function" if policy.signal.of_values else "score"
+        return [f"What decides is the {what} for {decisions[1]!r}, which is {score:.6g}{where}."]
     return [
         f"What decides is that the model labels the person {decisions[label]!r}, and the probability of that label, "
         f"which is {score:.6g}{where}."

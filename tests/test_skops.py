@@ -10,6 +10,7 @@ import skops.io
 from conftest import make_people
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
 from skops.io.exceptions import UntrustedTypesFoundException
 
 from felicific import (
@@ -66,6 +67,7 @@ SETTINGS = {
     "missing, individual": {**TRUTH, "missing_labels": "explained", "policy": "individual"},
     "missing, hidden reasons": {**TRUTH, "missing_labels": MissingLabels(hidden=2.0)},
     "rounded": {**CASH, "randomize": False},
+    "decision function": {**CASH, "model": LinearSVC(random_state=0)},
     "several groups": {**CASH, "sensitive_features": ["group", "region"], "gap": 20.0},
 }
 
@@ -77,7 +79,7 @@ def fitted(people, **settings):
         y = np.where(np.random.default_rng(0).random(len(y)) < 0.3, np.nan, y)
     settings = {"sensitive_features": "group", "key": "id", "random_state": 0, **settings}
     X = people.table("pandas")
-    model = LogisticRegression().fit(X[["score", "wealth", "loan"]], people.y)
+    model = settings.pop("model", LogisticRegression()).fit(X[["score", "wealth", "loan"]], people.y)
     return FairClassifier(FrozenEstimator(model), **settings).fit(X, y), X
 
 

@@ -5,8 +5,10 @@ from functools import cache
 
 import numpy as np
 from functions import as_pandas, people
+from sklearn.frozen import FrozenEstimator
+from sklearn.svm import LinearSVC
 
-from felicific import Score, moments, solve
+from felicific import FairClassifier, Score, moments, solve
 from felicific._program.bins import lower_edges
 from felicific._program.signals import Label, ScoreCells
 
@@ -170,9 +172,28 @@ CASES = {
         columns={"who": lambda t: np.array([f"p{i}; 'x' é\\" for i in t["id"]], dtype=object)},
         roles={"key": "who"},
     ),
+    "decision function": lambda: of_values(),
     "rounded": lambda: rounded(case()),
     "rounded soft label": lambda: rounded(case(policy="soft-label")),
 }
+
+
+def of_values():
+    """A policy of the values of a decision function; some people's are just those at which it cuts, or next to one."""
+    table = as_pandas(people(2000, seed=3, classes=2))
+    features = np.column_stack([table["p1"] - table["p0"], table["id"] % 7])
+    model = LinearSVC(random_state=0).fit(features, table["y"])
+    fair = FairClassifier(
+        FrozenEstimator(model), happiness="statistical_parity", gap=0.02, random_state=7
+    ).fit(features, table["y"], sensitive_features=table["z"])
+    cuts = np.array(fair.policy_.signal.values)
+    near = np.concatenate(
+        [cuts, np.nextafter(cuts, -np.inf), np.nextafter(cuts, np.inf), [-1e300, 1e300, -0.0]]
+    )
+    values = model.decision_function(features)
+    values[: len(near)] = near[: len(values)]
+    named = {"value": values, "z": table["z"].to_numpy(), "id": table["id"].to_numpy()}
+    return Case(fair.policy_, named, {"proba": "value", "sensitive_features": "z", "key": "id"})
 
 
 def rounded(found):

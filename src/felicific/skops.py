@@ -35,6 +35,7 @@ _TYPES = {
     "felicific._program.moments": ["Moments", "Outcome"],
     "felicific._program.signals": ["Individual", "Label", "Score", "ScoreCells", "SoftLabel"],
     "felicific._program.unlabelled": ["Standing", "Unlabelled"],
+    "felicific._program.values": ["ValueCells"],
     "felicific._sklearn.beliefs": ["Coding", "GroupModel"],
     "felicific._sklearn.classifier": ["FairClassifier"],
     "felicific._sklearn.label_odds": ["LabelModel"],

@@ -500,6 +500,26 @@ def test_a_stored_classifier_decides_the_same(fair, again):
     assert stored.policy_.sentences() == fair.policy_.sentences()
 
 
+def test_an_explanation_speaks_of_values(fair, table):
+    """It decides as predict does, in the values' own unit, and beyond each cut the odds are those that it says."""
+    policy, rows = fair.policy_, X[TEST][:60]
+    decided, values = fair.predict(rows, key="id"), fair.estimator_.decision_function(rows[FEATURES])
+    met = set()
+    for i, value in enumerate(values):
+        found = fair.explain(rows.iloc[i], key=rows["id"].iloc[i])
+        assert found.decision == decided[i]
+        assert found.score == pytest.approx(value, rel=1e-12)  # a model adds up one row otherwise than many
+        for cut in found.cuts:
+            assert cut.distance == abs(found.score - cut.at)
+            beyond = cut.at if cut.side == "below" else np.nextafter(cut.at, np.inf)
+            odds = policy.odds(np.array([beyond]), rows["sex"].iloc[i : i + 1])[0]
+            assert list(cut.odds.values()) == odds.tolist()
+            assert odds.tolist() != list(found.odds.values())
+            met.add(cut.side)
+        assert f"the decision function for 1, which is {value:.6g}" in str(found)
+    assert met == {"below", "above"}
+
+
 @pytest.fixture(scope="module")
 def table(fair):
     """People with the values of the decision function in a column."""

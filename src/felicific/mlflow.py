@@ -120,9 +120,10 @@ def save_model(
     mlflow = _mlflow()
     if os.path.lexists(path):
         raise DataError(f"{os.fspath(path)!r} exists already.", "Name a folder that does not exist yet.")
-    columns = _Columns.of(model, sensitive_features, key, proba, predicted, group_proba)
-    _policy_of(model).warn_of_lots()
-    with _written(model, columns, report, trusted) as (folder, about), folder_whole(path) as whole:
+    kept = _Kept.of(model)
+    columns = _Columns.of(kept, sensitive_features, key, proba, predicted, group_proba)
+    kept.policy.warn_of_lots()
+    with _written(kept, columns, report, trusted) as (folder, about), folder_whole(path) as whole:
         mlflow.save_model(str(whole), **_told(folder, about, trusted, options))
 
 
@@ -161,9 +162,10 @@ def log_model(
         Its ``model_uri`` is what :func:`load` and ``mlflow.pyfunc.load_model`` take.
     """
     mlflow = _mlflow()
-    columns = _Columns.of(model, sensitive_features, key, proba, predicted, group_proba)
-    _policy_of(model).warn_of_lots()
-    with _written(model, columns, report, trusted) as (folder, about):
+    kept = _Kept.of(model)
+    columns = _Columns.of(kept, sensitive_features, key, proba, predicted, group_proba)
+    kept.policy.warn_of_lots()
+    with _written(kept, columns, report, trusted) as (folder, about):
         tags = {f"felicific.{what}": _tag(value) for what, value in about.told.items()}
         options = {**options, "tags": tags | (options.get("tags") or {})}
         return mlflow.log_model(name=name, **_told(folder, about, trusted, options))
@@ -188,11 +190,33 @@ def load(model_uri: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> F
             f"{os.fspath(model_uri)!r} holds no model that felicific logged.",
             "Log one with felicific.mlflow.log_model, or read it with mlflow.pyfunc.load_model.",
         )
-    return _read(folder, trusted)[0]
+    kept, _ = _read(folder, trusted)
+    return kept.classifier or kept.policy
 
 
 # ---------------------------------------------------------------------------------------------------------
-# Which columns are what
+# What is kept, and which columns are what
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """A policy, and the classifier that it is the policy of, if it is not alone."""
+
+    policy: Policy
+    classifier: FairClassifier | None
+
+    @classmethod
+    def of(cls, model: FairClassifier | Policy) -> _Kept:
+        """Refuse what is neither a policy nor a fitted classifier."""
+        if isinstance(model, Policy):
+            return cls(model, None)
+        ours = isinstance(model, import_module("felicific._sklearn.classifier").FairClassifier)
+        if not ours or "policy_" not in vars(model):
+            raise DataError(
+                f"The {type(model).__name__} is {'not fitted' if ours else 'no model of felicific'}.",
+                "Pass a fitted FairClassifier (steps of a pipeline go into its estimator) or a Policy.",
+            )
+        return cls(model.policy_, model)
 
 
 @dataclass(frozen=True)
@@ -208,7 +232,7 @@ class _Columns:
     @classmethod
     def of(
         cls,
-        model: FairClassifier | Policy,
+        kept: _Kept,
         sensitive_features: Any,
         key: Any,
         proba: Any,
@@ -216,16 +240,16 @@ class _Columns:
         group_proba: Any,
     ) -> _Columns:
         """Check what is said of them against what the model needs to see."""
-        if isinstance(model, Policy):
-            roles = Roles.of(model, proba, predicted, sensitive_features, key, group_proba)
-            if model.randomize and key is None:
+        policy, classifier = kept.policy, kept.classifier
+        if classifier is None:
+            roles = Roles.of(policy, proba, predicted, sensitive_features, key, group_proba)
+            if policy.randomize and key is None:
                 raise DataError(
                     "The policy decides by lottery, and there is no key.",
                     "Name the column that identifies a person in key=.",
                 )
             listed = [None if part is None else list(part) for part in (roles.proba, roles.group_proba)]
             return cls(list(roles.group) or None, key, listed[0], predicted, listed[1])
-        _check_fitted(model)
         if (proba, predicted, group_proba) != (None, None, None):
             raise DataError(
                 "A classifier asks its model for the probabilities.",
@@ -239,27 +263,30 @@ class _Columns:
                 f"{type(wrong[0]).__name__} {str(wrong[0])[:40]!r} names no column.",
                 "Name columns of the tables that it will be given in sensitive_features= and key=.",
             )
-        if model.policy_.see_group and group is None and model.sensitive_features_ is None:
+        if policy.see_group and group is None and classifier.sensitive_features_ is None:
             raise GroupError(
                 "The policy sees the group, and nobody said which column holds it.",
                 "Name it in sensitive_features=.",
             )
-        if not hasattr(model, "feature_names_in_") and (group is not None or key is not None):
+        if not hasattr(classifier, "feature_names_in_") and (group is not None or key is not None):
             raise DataError(
                 "The classifier was fitted on an array, whose columns have no names.",
                 "Fit it on a dataframe that holds the columns of sensitive_features= and key= too.",
             )
         return cls(group, key)
 
-    def decide(self, model: FairClassifier | Policy, table: Table) -> Array:
+    def decide(self, kept: _Kept, table: Table) -> Array:
         """What the model decides about the people of a table."""
-        if not isinstance(model, Policy):
-            return model.predict(table, sensitive_features=self.sensitive_features, key=self.key)
+        if kept.classifier is not None:
+            return kept.classifier.predict(table, sensitive_features=self.sensitive_features, key=self.key)
+        policy = kept.policy
         column = "decision"
         while column in getattr(table, "columns", ()):
             column += "_"
-        chances = None if self.group_proba is None else dict(zip(model.groups, self.group_proba, strict=True))
-        decided = model.apply(
+        chances = (
+            None if self.group_proba is None else dict(zip(policy.groups, self.group_proba, strict=True))
+        )
+        decided = policy.apply(
             table,
             proba=self.proba,
             predicted=self.predicted,
@@ -269,20 +296,6 @@ class _Columns:
             column=column,
         )
         return np.asarray(decided[column])
-
-
-def _policy_of(model: FairClassifier | Policy) -> Policy:
-    return model if isinstance(model, Policy) else model.policy_
-
-
-def _check_fitted(model: Any) -> None:
-    """Refuse what is neither a policy nor a fitted classifier."""
-    ours = isinstance(model, import_module("felicific._sklearn.classifier").FairClassifier)
-    if not ours or not hasattr(model, "policy_"):
-        raise DataError(
-            f"The {type(model).__name__} is {'not fitted' if ours else 'no model of felicific'}.",
-            "Pass a fitted FairClassifier (steps of a pipeline go into its estimator) or a Policy.",
-        )
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -299,14 +312,14 @@ class _About:
 
 @contextmanager
 def _written(
-    model: FairClassifier | Policy, columns: _Columns, report: Report | None, trusted: Sequence[str]
+    kept: _Kept, columns: _Columns, report: Report | None, trusted: Sequence[str]
 ) -> Iterator[tuple[Path, _About]]:
     """A folder with the files of a model, which was read again, and what it is."""
-    policy, certificate = _policy_of(model), _certificate(model)
+    policy, certificate = kept.policy, _certificate(kept.classifier)
     parts = {POLICY: policy.to_json().encode(), CERTIFICATE: _json(certificate.to_dict())}
     modules: frozenset[str] = frozenset()
-    if not isinstance(model, Policy):
-        parts[CLASSIFIER], modules = _dumped(model, trusted)
+    if kept.classifier is not None:
+        parts[CLASSIFIER], modules = _dumped(kept.classifier, trusted)
     if report is not None:
         parts[REPORT] = report.to_html().encode()
     content = {
@@ -326,15 +339,15 @@ def _written(
             functions = "Write happiness and loss as expressions, such as 'decision * loan'."
             raise DataError(
                 f"The model could not be read again: {error.problem}",
-                functions if isinstance(model, Policy) else error.remedy,
+                functions if kept.classifier is None else error.remedy,
             ) from error
-        yield folder, _About(_summary(policy, certificate, model, report), modules)
+        yield folder, _About(_summary(kept, certificate, report), modules)
 
 
-def _certificate(model: FairClassifier | Policy) -> Certificate:
-    if isinstance(model, Policy):
+def _certificate(classifier: FairClassifier | None) -> Certificate:
+    if classifier is None:
         return no_certificate("a policy alone does not say what it was tested on.")
-    certificate: Certificate = model._about()["certificate"]
+    certificate: Certificate = classifier._about()["certificate"]
     return certificate
 
 
@@ -366,10 +379,9 @@ def _modules(data: bytes) -> frozenset[str]:
     return frozenset(found)
 
 
-def _summary(
-    policy: Policy, certificate: Certificate, model: FairClassifier | Policy, report: Report | None
-) -> dict[str, Any]:
+def _summary(kept: _Kept, certificate: Certificate, report: Report | None) -> dict[str, Any]:
     """What a model is, for people who look at a list of them."""
+    policy = kept.policy
     told: dict[str, Any] = {
         "version": __version__,
         "policy_kind": policy.kind,
@@ -380,7 +392,7 @@ def _summary(
     }
     if certificate.basis != "none":
         told["confidence"] = certificate.confidence
-    verdict = report.verdict if report is not None else getattr(model, "verdict_", None)
+    verdict = report.verdict if report is not None else getattr(kept.classifier, "verdict_", None)
     if verdict is not None:
         told["verdict"] = plain_text(f"{verdict.headline} {verdict.sentence}")
     return told
@@ -433,12 +445,12 @@ def _json(content: dict[str, Any]) -> bytes:
 class _Decides:
     """What MLflow calls."""
 
-    def __init__(self, model: FairClassifier | Policy, columns: _Columns) -> None:
-        self._model, self._columns = model, columns
+    def __init__(self, kept: _Kept, columns: _Columns) -> None:
+        self._kept, self._columns = kept, columns
 
     def predict(self, model_input: Any, params: Any = None) -> Array:
         """The decision about every row."""
-        return self._columns.decide(self._model, model_input)
+        return self._columns.decide(self._kept, model_input)
 
 
 def _load_pyfunc(path: str, model_config: Mapping[str, Any] | None = None) -> _Decides:
@@ -446,7 +458,7 @@ def _load_pyfunc(path: str, model_config: Mapping[str, Any] | None = None) -> _D
     return _Decides(*_read(Path(path), (model_config or {}).get("trusted", ())))
 
 
-def _read(folder: Path, trusted: Sequence[str]) -> tuple[FairClassifier | Policy, _Columns]:
+def _read(folder: Path, trusted: Sequence[str]) -> tuple[_Kept, _Columns]:
     """The model in a folder, and its columns; refused if a file is not as it was written."""
     try:
         content = read_document((folder / SETTINGS).read_text("utf-8"), FORM)
@@ -462,7 +474,7 @@ def _read(folder: Path, trusted: Sequence[str]) -> tuple[FairClassifier | Policy
         if hashlib.sha256(parts[name]).hexdigest() != digest:
             raise _damaged(folder, f"{name} is not as it was written")
     if CLASSIFIER not in parts:
-        return Policy.from_json(parts[POLICY].decode("utf-8")), columns
+        return _Kept(Policy.from_json(parts[POLICY].decode("utf-8")), None), columns
     skops = _skops()
     unknown = sorted(set(skops.get_untrusted_types(data=parts[CLASSIFIER])) - {*TRUSTED, *trusted})
     if unknown:
@@ -480,7 +492,7 @@ def _read(folder: Path, trusted: Sequence[str]) -> tuple[FairClassifier | Policy
         ) from error
     if decides != json.loads(parts[POLICY])["sha256"]:
         raise _damaged(folder, f"{POLICY} is not the policy of {CLASSIFIER}")
-    return model, columns
+    return _Kept(model.policy_, model), columns
 
 
 def _damaged(folder: Path, reason: str) -> PolicyFileError:

@@ -718,11 +718,12 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         settings = super().__repr__(N_CHAR_MAX)
         lines = wrap(settings, 100, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
-        fitted = self._summary() if hasattr(self, "policy_") else []
-        return as_text([Lines(lines, "get_params()."), *fitted], FITTED)
+        return as_text([Lines(lines, "get_params()."), *self._summary()], FITTED)
 
     def _summary(self) -> list[Part]:
-        """What was fitted, for whoever prints the object or shows it in a notebook."""
+        """What was fitted, for whoever prints the object or shows it in a notebook; nothing before that."""
+        if not hasattr(self, "policy_"):
+            return []
         policy, why = self.policy_, "" if self._chosen is None else f", chosen because {self._chosen}"
         where = "it was recalibrated for" if policy.expected else "it was fitted on"
         fitted = f"On the people {where}, the gap is {gaps_in_words(policy, self.gaps_)}."
@@ -736,11 +737,12 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         """For notebooks: scikit-learn's diagram, and what was fitted."""
         bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        if hasattr(self, "policy_") and "text/html" in bundle:
+        summary = self._summary()
+        if summary and "text/html" in bundle:
             # The verdict comes first: what was fitted matters more than how it was set up.
             picture, policy = picture_of(self.policy_), self.policy_
             rules = Lines(policy.rules(digits=4), "policy_.sentences() says all of it.", listed=True)
-            parts = [*self._summary(), *([] if picture is None else [picture]), rules]
+            parts = [*summary, *([] if picture is None else [picture]), rules]
             bundle["text/html"] = as_html(parts, FITTED, LINES - DIAGRAM) + bundle["text/html"]
         return bundle
 

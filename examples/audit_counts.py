@@ -13,7 +13,7 @@ data from Berkeley", Science 187, 1975; the counts by department as in D. Freedm
 
 import pandas as pd
 
-from felicific import Happiness, audit
+from felicific import Happiness, audit, plots
 
 # %%
 # The table as it was published: people who applied, and who were admitted.
@@ -55,6 +55,11 @@ overall = audit(
     "decision", rows, happiness={"admitted": "decision == 1"}, sensitive_features="sex", **counted
 ).with_ratios()
 print(overall)
+
+# %%
+# The same as a picture: each group's rate with its interval, and the gap between them.
+
+plots.groups(overall)
 
 # %%
 # The same question for each department, with six gaps that hold together. Hardly anything of the difference is left:

@@ -32,8 +32,8 @@ ROOMS: Mapping[str, tuple[str, ...]] = {
 #: What users call of classes of which the rest serves inside; of all others everything is shown.
 MEMBERS: Mapping[str, tuple[str, ...]] = {
     "Policy": (
-        "decide", "odds", "apply", "to_sql", "sentences", "story", "outcomes", "loss", "gaps", "gap", "means",
-        "reached", "expected_gaps", "expected_reached", "cautions", "change_cost", "rounded", "save", "load", "to_json",
+        "decide", "odds", "apply", "explain", "to_sql", "sentences", "story", "outcomes", "loss", "gaps", "gap",
+        "means", "reached", "expected_gaps", "expected_reached", "cautions", "change_cost", "rounded", "save", "load", "to_json",
         "from_json", "sha256", "resalted",
     ),
     "Moments": ("people", "today", "evaluate", "merged", "joined", "save", "load", "to_json", "from_json"),
@@ -45,6 +45,8 @@ MEMBERS: Mapping[str, tuple[str, ...]] = {
 MODULES: Mapping[str, str] = {
     "datasets": "Data to try it on",
     "plots": "Charts",
+    "mlflow": "Models in a registry",
+    "skops": "Types for skops",
     "exceptions": "Errors",
 }
 
@@ -56,7 +58,8 @@ CODE = re.compile(r"\[([^]]*)\]\((?:src|tests|benchmarks|examples|\.ci)/[^)]*\)"
 
 #: Examples in the order in which they are best read.
 EXAMPLES = (
-    "first_repair.py", "whole_trade_off.py", "take_from_nobody.py", "lending_rounds.py", "three_sites.py",
+    "first_repair.py", "whole_trade_off.py", "take_from_nobody.py", "one_decision.py", "without_probabilities.py",
+    "audit_counts.py", "lending_rounds.py", "three_sites.py",
 )  # fmt: skip
 
 
@@ -145,7 +148,7 @@ def module_page(module: str, title: str) -> str:
         value = getattr(found, name)
         if not inspect.getdoc(value):
             raise ExtensionError(f"felicific.{module}.{name} has no docstring.")
-        kind = "autoclass" if inspect.isclass(value) else "autofunction"
+        kind = "autoclass" if inspect.isclass(value) else "autofunction" if callable(value) else "autodata"
         again = (
             "   :no-index:\n" if name in felicific.__all__ or f"datasets._dataset.{name}" in RESULTS else ""
         )

@@ -6,6 +6,8 @@ joblib ask nobody.
 
 from __future__ import annotations
 
+__all__ = ["TRUSTED"]
+
 #: Where the types live that felicific puts into a fitted classifier, and what they are called.
 _TYPES = {
     "felicific._audit.flags": ["Flag"],

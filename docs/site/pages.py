@@ -33,8 +33,8 @@ ROOMS: Mapping[str, tuple[str, ...]] = {
 MEMBERS: Mapping[str, tuple[str, ...]] = {
     "Policy": (
         "decide", "odds", "apply", "explain", "to_sql", "sentences", "story", "outcomes", "loss", "gaps", "gap",
-        "means", "reached", "expected_gaps", "expected_reached", "cautions", "change_cost", "rounded", "save", "load", "to_json",
-        "from_json", "sha256", "resalted",
+        "means", "reached", "expected_gaps", "expected_reached", "cautions", "change_cost", "rounded", "save", "load",
+        "to_json", "from_json", "sha256", "resalted",
     ),
     "Moments": ("people", "today", "evaluate", "merged", "joined", "save", "load", "to_json", "from_json"),
     **dict.fromkeys(("Gap", "Ratio", "Floor", "Budget", "Losers", "Explore", "MissingLabels"), ()),

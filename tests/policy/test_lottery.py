@@ -25,6 +25,7 @@ from felicific import FairClassifier, moments, solve
 from felicific._policy.lottery import (
     check_keys,
     content_keys,
+    cumulate,
     draw,
     faces_lottery,
     keys_as_text,
@@ -132,6 +133,15 @@ def test_probability_zero_is_never_drawn(rows, u, salt):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("felicific._policy.lottery.uniforms", lambda salt, keys: np.full(len(list(keys)), u))
         assert (proba[everyone, draw_keys(proba, everyone)] > 0).all()
+
+
+def test_what_rounding_loses_is_not_found_again_behind_a_zero():
+    """A last chance too small to be added to the others leaves the 0 before it with none."""
+    proba = np.array([[0.9375, 0.1, 0.0, 1.4e-45]])
+    proba /= proba.sum()
+    assert (np.diff(cumulate(proba)) >= 0).all()
+    u = 1 - 2.0**-53
+    assert (u >= cumulate(proba)[0, :-1]).sum() != 2
 
 
 def test_only_people_who_face_a_lottery_are_hashed():

@@ -102,7 +102,8 @@ def cumulate(proba: Floats) -> Floats:
     cumulative = proba.cumsum(axis=1)
     remaining = np.flip(np.flip(proba, axis=1).cumsum(axis=1), axis=1) - proba
     cumulative[remaining <= 0] = 1.0
-    return cumulative
+    # What remains may be lost to rounding and be there again behind a 0, which must not be drawn for it.
+    return np.asarray(np.maximum.accumulate(cumulative, axis=1))
 
 
 def check_keys(keys: Any) -> Array:

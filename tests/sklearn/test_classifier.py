@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from felicific import Budget, FairClassifier, Floor, Happiness
 from felicific._program.signals import Label, SoftLabel
 from felicific._tables.groups import resolve_groups
-from felicific.exceptions import GroupError, InfeasibleError
+from felicific.exceptions import DataError, GroupError, InfeasibleError
 
 N = 300
 EPSILON = 1e-12
@@ -720,3 +720,22 @@ def test_unseen_group_at_predict():
     for method in (fair.predict, fair.predict_proba):
         with pytest.raises(GroupError, match=r"'X'.*row 1.*known are 'F', 'M'"):
             method(table)
+
+
+class Nameless(BaseEstimator):
+    """A model of another library, which does not say what its classes are."""
+
+    def fit(self, X, y=None):
+        self.fitted_ = True
+        return self
+
+    def predict(self, X):
+        return np.zeros(len(X), dtype=int)
+
+
+def test_a_model_that_does_not_say_its_classes_is_refused_by_name():
+    """Nobody guesses which decision a column means."""
+    X, y = np.arange(8.0)[:, None], np.array([0, 1] * 4)
+    fair = FairClassifier(FrozenEstimator(Nameless().fit(X)), happiness="statistical_parity", gap=0.5)
+    with pytest.raises(DataError, match="a Nameless, has no classes_"):
+        fair.fit(X, y, sensitive_features=["a", "b"] * 4)

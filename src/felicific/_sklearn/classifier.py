@@ -392,6 +392,12 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             missing = None if len(there) == len(held) else missing
         if frozen:
             check_is_fitted(self.estimator)
+            if not hasattr(self.estimator, "classes_"):
+                raise DataError(
+                    f"The model, a {type(self.estimator.estimator).__name__}, has no classes_: which decisions it "
+                    "makes, and in which order, is not known.",
+                    "Set it, model.classes_ = np.unique(y_train), or pass its probabilities to felicific.solve.",
+                )
         self.classes_ = np.asarray(self.estimator.classes_) if frozen else np.unique(np.asarray(there))
         # What is wrong with the settings is said before any model is fitted.
         check_change_cost(self.change_cost)

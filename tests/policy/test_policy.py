@@ -797,4 +797,6 @@ def test_outcomes_name_groups_and_components():
     )
     assert old.outcomes["today"].to_dict()["gains"] is None
     assert "changed" not in repr(old.outcomes["today"])
-    assert "without names" in repr(policy.outcome)
+    assert policy.outcome.to_dict() == policy.outcomes["proposed"].to_dict()
+    assert Policy.from_json(policy.to_json()).outcome.to_dict() == policy.outcome.to_dict()
+    assert "without names" in repr(replace(policy.outcome, groups=(), components=()))

@@ -417,7 +417,7 @@ class Audit(Displayed):
         return [
             Lines([_title(self)], strong=True),
             *self.verdict._parts(),
-            Lines(self.notes, self._whole),
+            Lines(self.notes),
             *([Table(ASKED, ASKED_HEADER, asked, self._whole, words=True)] if asked else []),
             Lines([] if self.loss is None else [loss_line(self.loss, self.loss_name)]),
             *ratios,

@@ -962,14 +962,22 @@ def _common(content: dict[str, Any]) -> dict[str, Any]:
     means, gaps = read_means(content["means"], "means"), read_numbers(content["gaps"], "gaps")
     shares = [read_share(content.get(name), name) for name in SHARES]
     classes, groups = read_classes(content["classes"]), tuple(read_values(content["groups"], "group"))
+    read = tuple(read_component(component) for component in components)
     explore = content.get("explore", [])
     if not isinstance(explore, list):
         raise refused("the chances that people keep are no list")
     return {
         "classes": classes,
         "groups": groups,
-        "components": tuple(read_component(component) for component in components),
-        "outcome": Outcome(read_number(content["loss"], "loss"), means, gaps, *shares),
+        "components": read,
+        "outcome": Outcome(
+            read_number(content["loss"], "loss"),
+            means,
+            gaps,
+            *shares,
+            groups=groups,
+            components=tuple(component.name for component in read),
+        ),
         "prices": read_prices(content["prices"]),
         "salt": content["salt"],
         "randomize": content["randomize"],

@@ -32,9 +32,9 @@ ROOMS: Mapping[str, tuple[str, ...]] = {
 #: What users call of classes of which the rest serves inside; of all others everything is shown.
 MEMBERS: Mapping[str, tuple[str, ...]] = {
     "Policy": (
-        "decide", "odds", "apply", "explain", "to_sql", "sentences", "story", "outcomes", "loss", "gaps", "gap",
-        "means", "reached", "expected_gaps", "expected_reached", "cautions", "change_cost", "rounded", "save", "load",
-        "to_json", "from_json", "sha256", "resalted",
+        "decide", "odds", "apply", "explain", "to_sql", "sentences", "rules", "story", "outcomes", "loss",
+        "gaps", "gap", "means", "reached", "not_constrained", "expected_gaps", "expected_reached", "cautions",
+        "change_cost", "rounded", "save", "load", "to_json", "from_json", "sha256", "resalted",
     ),
     "Moments": ("people", "today", "evaluate", "merged", "joined", "save", "load", "to_json", "from_json"),
     **dict.fromkeys(("Gap", "Ratio", "Floor", "Budget", "Losers", "Explore", "MissingLabels"), ()),

@@ -187,14 +187,14 @@ def policy_steps(policy: Policy) -> dict[str, Any]:
         )
     names = _labels(policy.groups) if policy.see_group else ["everybody"]
     decisions = _labels(policy.classes.tolist())
-    value, ends = _values(stretches.cuts)
+    value, ends = stretches.scale()
     return {
         "groups": names,
         "decisions": decisions,
         "signal": policy.kind,
         "boundary": value.get(stretches.boundary, stretches.boundary),
         "what": "decision function" if stretches.cuts else "score",
-        "ends": ends,
+        "ends": list(ends),
         "rows": [
             {
                 "group": names[z],
@@ -206,15 +206,6 @@ def policy_steps(policy: Policy) -> dict[str, Any]:
             for z, owner, low, high, q in stretches.rows
         ],
     }
-
-
-def _values(cuts: Sequence[tuple[float, float]]) -> tuple[dict[float | None, float], list[float]]:
-    """The values of a decision function at the places where steps may be, with some room at its ends; and the ends."""
-    if not cuts:
-        return {}, [0.0, 1.0]
-    first, last = cuts[0][1], cuts[-1][1]
-    room = 0.05 * (last - first) or 1.0
-    return {0.0: first - room, **dict(cuts), 1.0: last + room}, [first - room, last + room]
 
 
 def steps(content: dict[str, Any], *, theme: Theme = LIGHT, width: int = 560) -> Chart:

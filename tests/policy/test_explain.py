@@ -1,6 +1,7 @@
 """Why, for one person: what is explained is what is decided, cuts are cuts, and a second look finds the same."""
 
 import hashlib
+import html
 import json
 import math
 from functools import cache
@@ -18,6 +19,7 @@ from strategies import examples
 
 from felicific import Budget, Explore, FairClassifier, Floor, Gap, Policy, Score, frontier, solve
 from felicific._policy.explanation import NOT_LEGAL_REASONS
+from felicific._shown.parts import LINES, lines_of
 from felicific.exceptions import DataError, GroupError, PolicyFileError
 
 #: Lots of tests are the same again, some are drawn by the row's content, and few people fit these policies.
@@ -408,6 +410,37 @@ def test_the_cuts_that_a_requirement_moves():
     assert before[1] != before[0]
 
 
+def test_no_single_requirement_is_said_to_move_what_several_move():
+    """A gap that costs nothing, as other policies are equally good, is not hidden by a chance that costs something.
+
+    Whoever keeps nothing but the chance is told of it, and not that it moved the cuts, which the gap does.
+    """
+    table, _ = people("explored")
+    both, kept, free = (
+        classifier("explored", change_cost=0.0, **more)
+        for more in ({"gap": 1.0}, {"gap": 1e9}, {"gap": 1e9, "constraints": ()})
+    )
+    only = classifier("explored", change_cost=0.0, gap=1.0, constraints=())
+    assert both.policy_.prices["decision * loan"] == 0.0
+    odds, *others = (fair.predict_proba(table) for fair in (both, kept, only, free))
+    patterns = set()
+    for i in range(len(table)):
+        found, apart = both.explain(table[i : i + 1], key=1), [differs(odds[i], one[i]) for one in others]
+        if apart[2]:
+            assert [one.changes for one in found.requirements] == apart[:2]
+            patterns.add(tuple(apart[:2]))
+        group = table["group"][i]
+        assert policy_cuts(kept.policy_, group) == policy_cuts(free.policy_, group)
+        assert not any("chance" in one and "moves" in one for one in found.sentences)
+        told = both.policy_.explain(float(table["p1"][i]), group)
+        assert {one.changes for one in told.requirements} == ({None} if apart[2] else {False})
+    assert patterns == {(True, False), (False, True), (True, True)}
+
+
+def differs(one, other):
+    return bool(np.abs(one - other).max() > 1e-9)
+
+
 def policy_cuts(policy, group):
     """All scores at which the odds of a group change, by bisection between points of a fine grid."""
     grid = [(i + 0.5) / 8192 for i in range(8192)]
@@ -633,9 +666,27 @@ def test_what_is_decided_today_may_be_said():
     row = table[:1]
     assert fair.explain(row).today == row["now"].iloc[0]
     assert fair.explain(row.drop(columns="now"), key=1).today == int(row["p1"].iloc[0] > 0.5)
+    assert fair.explain(row).sentences[1].startswith("Today: ")
     assert fair.explain(row, today=1).today == 1
     assert fair.policy_.explain(0.7, "a", today=0).sentences[1].startswith("Today: 0")
     assert fair.policy_.explain(0.7, "a").sentences[1].startswith("Today, by the model alone: 1")
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_model_is_not_called_the_system_of_today(named):
+    """Where the fit was told what another system decides and the row is not, the model stands in by name."""
+    table, y = people("score")
+    now = 1 - (table["p1"] > 0.5).astype(int)
+    fair = FairClassifier(
+        FrozenEstimator(Told(2).fit(table, y)), happiness="decision * loan", gap=9.0, sensitive_features="group",
+        random_state=0, change_cost=0.0,
+    )  # fmt: skip
+    fair.fit(table.assign(now=now) if named else table, y, today="now" if named else now.to_numpy())
+    found = fair.explain(table[:1], key=1)
+    assert found.sentences[1].startswith(f"Today, by the model alone: {1 - now[0]}")
+    assert fair.explain(table[:1], key=1, today=int(now[0])).sentences[1].startswith(f"Today: {now[0]}")
+    fair.fit(table, y)
+    assert fair.explain(table[:1], key=1).sentences[1].startswith(f"Today: {1 - now[0]}")
 
 
 @pytest.mark.parametrize(
@@ -698,6 +749,19 @@ def test_it_says_what_it_is_not(kind):
     assert data["sentences"] == list(found.sentences)
     assert data["decision"] == found.decision
     assert dict(map(tuple, data["odds"])) == found.odds
+
+
+@kinds
+def test_it_is_shown_in_sentences(kind):
+    """A notebook and a terminal show the sentences and what it is not, in thirty lines, and never the salt."""
+    fair, table = classifier(kind), people(kind)[0]
+    found = fair.explain(table[:1], key=1)
+    text, page = repr(found), found._repr_html_()
+    assert text == str(found)
+    assert lines_of(text.splitlines()) <= LINES
+    for sentence in [*found.sentences, found.caution]:
+        assert html.escape(sentence) in page
+    assert fair.policy_.salt not in text + page
 
 
 def test_groups_and_decisions_keep_their_types():

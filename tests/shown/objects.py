@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
 
 import felicific
 from felicific import FairClassifier, Happiness, Score, audit, compare, frontier, moments, solve
@@ -60,6 +61,9 @@ def public():
         "several": frontier(people, happiness={"loan": loan, "yes": "decision == 1"}, **ROLES),
     }  # fmt: skip
     fair = FairClassifier(model, happiness=loan, gap=1.0).fit(X, y, sensitive_features=sex)
+    machine = FrozenEstimator(LinearSVC().fit(3 * X[["score"]] - 50, y))
+    shifted = X.assign(score=3 * X["score"] - 50)
+    values = FairClassifier(machine, happiness=loan, gap=1.0).fit(shifted, y, sensitive_features=sex)
     new = table(seed=1)
     tried = pd.DataFrame({"score": new["score"], "loan": new["loan"]}), new["repaid"]
     before = audit((new["score"] > 0.5).astype(int), *tried, happiness=loan, sensitive_features=new["sex"])
@@ -71,6 +75,8 @@ def public():
         "unfitted": FairClassifier(model, happiness=loan, gap=1.0),
         "verdict": fair.verdict_,
         "certificate": fair.certificate_,
+        "explanation": fair.explain(X[:1], sensitive_features=sex[0], key="a"),
+        "of values": values.policy_,
         "outcome": found["cells"].outcome,
         "outcomes": found["cells"].outcomes["proposed"],
         "audit": after,

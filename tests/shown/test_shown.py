@@ -124,6 +124,29 @@ def test_the_picture_of_a_policy_is_the_policy():
         assert read[~near] == pytest.approx(applied[~near], abs=6e-4)
 
 
+def test_the_picture_of_a_decision_function_has_its_values():
+    """Steps, boundary and axis are where the values are, and nothing is called a score that goes from 0 to 1."""
+    policy = public()["of values"]
+    page = policy._repr_html_()
+    assert "by decision function" in page
+    assert "by score" not in page
+    axis = dict(re.findall(r'<text x="([-\d.]+)%"[^>]*>(-?[\d.]+)</text>', page))
+    places, values = (np.array([float(one) for one in some]) for some in (axis.keys(), axis.values()))
+    assert len(places) > 1
+    slope, start = np.polyfit(places, values, 1)
+    assert np.allclose(start + slope * places, values, atol=slope * 0.02)
+    (dashed,) = re.findall(r'class="dashed" x1="([-\d.]+)%"', page)
+    assert float(dashed) * slope + start == pytest.approx(0.0, abs=slope * 0.02)
+    lanes = re.findall(r'<path d="M([^Z"]+)" fill="none"', page)
+    assert len(lanes) == len(policy.groups)
+    for group, lane in zip(policy.groups, lanes, strict=True):
+        corners = np.array([[float(one) for one in corner.split()] for corner in lane.split("L")])
+        for (left, up), (right, _) in zip(corners[::2], corners[1::2], strict=True):
+            if right - left > 0.1:  # between steps that can be told apart
+                value = start + slope * (left + right) / 2
+                assert policy.odds([value], [group])[0, 1] == pytest.approx(1 - up / 100, abs=1e-3)
+
+
 def test_a_rounded_policy_is_drawn_as_it_decides():
     """Without a lottery the drawing shows chances of 0 and 1 alone."""
     policy = replace(public()["cells"], randomize=False)

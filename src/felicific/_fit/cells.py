@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self, cast
@@ -14,6 +13,7 @@ from felicific._people.people import People
 from felicific._policy.basis import UNCHANGED
 from felicific._policy.cells import CellPolicy, solve_cells
 from felicific._policy.fit_individual import ground_of
+from felicific._policy.grounds import idle, required
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import LOSES
 from felicific._problem.problem import Problem
@@ -138,10 +138,11 @@ class FittedCells(Fitted):
 
     @cached_property
     def without_each(self) -> dict[str, Floats]:
-        """Solved again without each, where several cost something; not where a safe fit aims at more than is asked."""
-        asked, prices, moments = self.problem.requirements, self.policy.prices, self.moments
+        """Solved again without each, where several may matter; not where a safe fit aims at more than is asked."""
+        asked, moments, unmoved = self.problem.requirements, self.moments, idle(self.policy)
         names = [[row.name for row in rows_of([one], moments)] for one in asked]
-        paid = [any(prices.get(name, math.inf) > 0 for name in some) for some in names]
+        unpaid = {name for words, (name, _) in required(self.policy).items() if words in unmoved}
+        paid = [any(name not in unpaid for name in some) for some in names]
         if self.said or sum(paid) < 2:
             return {}
         found: dict[str, Floats] = {}

@@ -10,7 +10,7 @@ import numpy as np
 
 from felicific._policy.explain_words import Words
 from felicific._policy.explanation import Cut, Explanation, Lot, Paid
-from felicific._policy.grounds import Grounds, Person, differ, required
+from felicific._policy.grounds import Grounds, Person, differ, idle, required
 from felicific._policy.lottery import cumulate, faces_lottery, uniforms
 from felicific._tables.memory import take_rows
 from felicific._typing import Floats
@@ -26,13 +26,15 @@ def explain_person(
     key: str | Callable[[], str] | None,
     *,
     today: object = None,
+    unsaid: bool = False,
     named: bool = True,
     without: Mapping[str, Floats] | None = None,
 ) -> Explanation:
     """Why a policy decides about a person as it does.
 
     ``key`` is the text that the lottery hashes, or finds it once it is needed; it was ``named``, or is the row's
-    content; ``without`` the tables of policies that lack one requirement, by its name in prices.
+    content. ``today`` is ``unsaid`` if the model stands in for a system that the fit was told of; ``without`` are the
+    tables of policies that lack one requirement, by its name in prices.
     """
     odds = odds_of_all(policy, person)
     own = odds[0 if person.group is None else person.group]
@@ -75,7 +77,9 @@ def explain_person(
         requirements=tuple(_paid(policy, grounds, own)),
     )
     told = Words(policy, person, grounds, found, own, now)
-    return replace(found, sentences=tuple(told.sentences(said_today=today is not None, keyed=named)))
+    return replace(
+        found, sentences=tuple(told.sentences(said_today=not (today is None or unsaid), keyed=named))
+    )
 
 
 def odds_of_all(policy: Policy, person: Person) -> Floats:
@@ -122,13 +126,14 @@ def _paid(policy: Policy, grounds: Grounds, own: Floats) -> list[Paid]:
     free, without, known = grounds.unconstrained, grounds.without, required(policy)
     differs = free is not None and differ(free.odds, own)
     prices = {words: policy.prices.get(name) for words, (name, _) in known.items()}
-    priced = [words for words, price in prices.items() if price is None or price > 0]
+    unmoved = idle(policy)
+    live = [words for words in known if words not in unmoved]
     found = []
     for words, (name, _) in known.items():
         changes = differ(without[name], own) if name in without else None
-        if free is not None and words not in priced:
-            changes = False  # the policy is the best without it, too
-        elif free is not None and changes is None and (len(priced) == 1 or not differs):
+        if free is not None and words in unmoved:
+            changes = False
+        elif free is not None and changes is None and (len(live) == 1 or not differs):
             changes = differs
         found.append(Paid(words, prices[words], changes))
     return found

@@ -15,6 +15,7 @@ from felicific._policy.grounds import (
     Grounds,
     Person,
     differ,
+    idle,
     odds_words,
     percent,
     required,
@@ -193,27 +194,31 @@ class Words:
         told = [
             f"Without requirements, {by} would decide {odds_words(found.unconstrained)}.{self._favoured(free)}"
         ]
-        priced = [one for one in found.requirements if one.price is None or one.price > 0]
+        costly = [one for one in found.requirements if one.price is None or one.price > 0]
+        unmoved = idle(self.policy)
+        live = [one for one in found.requirements if one.words not in unmoved]
         moves = self._moves(free)
-        moved = f" It moves {moves}." if moves else ""
-        if len(pays) == 1:
-            told.append(f"What makes the difference is one requirement: {pays[0].words}.{moved}")
-        elif pays:
-            told.append(f"Each of these requirements makes a difference: {_listed(pays)}.")
-        elif not priced:
+        # Beside others nobody knows that it was this one that moved the cuts.
+        alone = len(pays) == 1 == len(live)
+        moved = f" It moves {moves}." if moves and alone else ""
+        if not costly:
             told.append(
                 f"No requirement costs any loss: of equally good policies this one meets {_listed(found.requirements)}."
             )
-        elif all(one.changes is False for one in priced):
-            told.append(f"No requirement makes the difference alone; together these do: {_listed(priced)}.")
+        elif len(pays) == 1:
+            told.append(f"What makes the difference is one requirement: {pays[0].words}.{moved}")
+        elif pays:
+            told.append(f"Each of these requirements makes a difference: {_listed(pays)}.")
+        elif all(one.changes is False for one in live):
+            told.append(f"No requirement makes the difference alone; together these do: {_listed(live)}.")
         else:
             told.append(
-                f"What makes the difference is among these requirements: {_listed(priced)}. Which of them it is, this "
+                f"What makes the difference is among these requirements: {_listed(live)}. Which of them it is, this "
                 "policy does not keep."
             )
-        if moves and len(pays) != 1:
+        if moves and not alone:
             told.append(f"Together the requirements move {moves}.")
-        costs = [one for one in pays or priced if one.price]
+        costs = [one for one in pays or costly if one.price]
         return told + [self._price(one, alone=len(costs) == 1 == len(pays)) for one in costs]
 
     def _unmoved(self, by: str, pays: list[Paid], free: Counterfactual) -> list[str]:

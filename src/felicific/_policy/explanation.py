@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from felicific._documents import plain
+from felicific._shown.parts import Displayed, Lines, Part
 
 #: What an explanation is not.
 NOT_LEGAL_REASONS = (
@@ -110,8 +111,8 @@ class Paid:
     changes: bool | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Explanation:
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Explanation(Displayed):
     """Why a policy decides about one person as it does: print it for sentences.
 
     It says how a score became a decision, and nothing of why the model gave that score: these are not the legal reasons
@@ -167,6 +168,8 @@ class Explanation:
     sentences: tuple[str, ...] = ()
     caution: str = NOT_LEGAL_REASONS
 
+    _whole: ClassVar[str] = "print it, or to_dict()."
+
     @property
     def distance(self) -> float | None:
         """How far the score is from the nearest cut, in its own unit; None where there is none."""
@@ -179,6 +182,14 @@ class Explanation:
 
     def __str__(self) -> str:
         return "\n".join([*self.sentences, self.caution])
+
+    def _parts(self) -> list[Part]:
+        first, *others = self.sentences
+        return [
+            Lines([first], strong=True),
+            Lines(others, self._whole, listed=True),
+            Lines([self.caution], longest=len(self.caution)),
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as plain data that JSON can hold: what belongs to decisions and groups is a list of pairs."""

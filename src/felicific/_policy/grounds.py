@@ -120,6 +120,30 @@ def required(policy: Policy) -> dict[str, tuple[str, set[int]]]:
     return found
 
 
+def idle(policy: Policy) -> set[str]:
+    """Requirements, by their words, without which the policy is the best too: no price, and room up to the limit.
+
+    At the limit one without a price may still be what chooses among policies that are equally good.
+    """
+    gaps, reached = policy.gaps, {one.words: one for one in policy.basis.requirements}
+    found = set()
+    for words, (name, _) in required(policy).items():
+        room = policy.sees_x  # no price there is no weight in what is compared
+        if words in reached:
+            asked = reached[words]
+            number, sides = asked.reached(policy.outcome.means), (asked.lower, asked.upper)
+            room |= any(map(math.isfinite, sides)) and all(_apart(number, side) for side in sides)
+        elif name in gaps:
+            room |= _apart(gaps[name], policy.basis.asked[name])
+        if policy.prices.get(name) == 0 and room:
+            found.add(words)
+    return found
+
+
+def _apart(number: float, side: float) -> bool:
+    return abs(number - side) > 1e-6 * max(1.0, abs(side))
+
+
 def differ(one: Floats, other: Floats) -> bool:
     """Whether odds are not the same."""
     return bool((np.abs(one - other) > ALIKE).any())

@@ -31,19 +31,26 @@ def picture_of(policy: Policy) -> Picture | None:
 def _of_scores(policy: Policy, stretches: Stretches) -> Picture:
     shown, some = _shown_groups(policy) if policy.see_group else ([0], "")
     names = [short(str(policy.groups[z]), LETTERS) for z in shown] if policy.see_group else ["any group"]
+    value, ends = stretches.scale()
     steps = [
         [
-            (max(low, 0.0), min(high, 1.0), float(policy.rounded(np.array(q))[1]))
+            (
+                value.get(low, max(low, 0.0)),
+                value.get(high, min(high, 1.0)),
+                float(policy.rounded(np.array(q))[1]),
+            )
             for owner, _, low, high, q in stretches.rows
             if owner == z
         ]
         for z in shown
     ]
     decision = short(repr(policy.classes.tolist()[1]), LETTERS)
+    what = "decision function" if stretches.cuts else "score"
     caption = (
-        f"Chance (0 to 100%) of being decided {decision}, by score{some}; dashed: the model's own boundary"
+        f"Chance (0 to 100%) of being decided {decision}, by {what}{some}; dashed: the model's own boundary"
     )
-    return Picture(caption, stairs(names, steps, stretches.boundary), len(names) + 2)
+    boundary = value.get(stretches.boundary, stretches.boundary)
+    return Picture(caption, stairs(names, steps, boundary, ends), len(names) + 2)
 
 
 def _of_means(policy: Policy) -> Picture | None:

@@ -85,6 +85,18 @@ class Stretches(NamedTuple):
     boundary: float | None
     cuts: list[tuple[float, float]] = []  # noqa: RUF012  # nobody changes it
 
+    def scale(self) -> tuple[dict[float | None, float], tuple[float, float]]:
+        """Values of a decision function at the places where steps may be, with some room at its ends; and the ends.
+
+        Of scores no values, and from 0 to 1.
+        """
+        if not self.cuts:
+            return {}, (0.0, 1.0)
+        first, last = self.cuts[0][1], self.cuts[-1][1]
+        room = 0.05 * (last - first) or 1.0
+        ends = first - room, last + room
+        return {0.0: ends[0], **dict(self.cuts), 1.0: ends[1]}, ends
+
 
 class Wording(NamedTuple):
     """How sentences write the groups, the decisions and the components of a policy."""

@@ -41,16 +41,24 @@ def room_around(numbers: Sequence[float], room: float = 0.06) -> tuple[float, fl
 
 
 def stairs(
-    names: Sequence[str], steps: Sequence[Sequence[tuple[float, float, float]]], boundary: float | None
+    names: Sequence[str],
+    steps: Sequence[Sequence[tuple[float, float, float]]],
+    boundary: float | None,
+    ends: tuple[float, float] = (0.0, 1.0),
 ) -> str:
-    """A chance along the scores from 0 to 1, a lane for each name: steps are (from, to, chance).
+    """A chance along the scores from one end to the other, a lane for each name: steps are (from, to, chance).
 
     The dashed line is the boundary.
     """
+    left, right = ends
+
+    def across(score: float) -> float:
+        return 100 * (score - left) / (right - left)
+
     parts, y = [], 0
     for i, (name, lane) in enumerate(zip(names, steps, strict=True)):
         colour = COLOURS[i % len(COLOURS)]
-        path = "".join(f"L{100 * low:.2f} {_up(q)}L{100 * high:.2f} {_up(q)}" for low, high, q in lane)
+        path = "".join(f"L{across(low):.2f} {_up(q)}L{across(high):.2f} {_up(q)}" for low, high, q in lane)
         line, area = f"M{path[1:]}", f"M0 100{path}L100 100Z"
         parts.append(_text(0, y + 12, name))
         parts.append(
@@ -61,10 +69,9 @@ def stairs(
         parts.append(f'<line class="faint" x1="0" x2="100%" y1="{y + TEXT + LANE}" y2="{y + TEXT + LANE}"/>')
         y += TEXT + LANE + 6
     if boundary is not None:
-        parts.append(_upright(100 * boundary, TEXT - 3, y - 6))
-    axis = [
-        _text(100 * place, y + 8, f"{place:g}", _anchor(100 * place)) for place in (0.0, 0.25, 0.5, 0.75, 1.0)
-    ]
+        parts.append(_upright(across(boundary), TEXT - 3, y - 6))
+    shown = (0.0, 0.25, 0.5, 0.75, 1.0) if ends == (0.0, 1.0) else ticks(left, right)
+    axis = [_text(across(score), y + 8, f"{score:.6g}", _anchor(across(score))) for score in shown]
     return _drawing("".join(parts + axis), y + 12, "A chance along the scores, for: " + ", ".join(names))
 
 

@@ -1152,7 +1152,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             Identifies the person; by default the ``key`` of the constructor. Without either the row's content does.
         today : decision, optional
             What the existing system decides about the person; by default what stands in the column that was named so
-            at the fit, if the row has it, else what the model predicts.
+            at the fit, if the row has it. Where the fit was told nothing of it, it is what the model predicts; where it
+            was and the row is silent, the explanation says that it is by the model alone.
 
         Returns
         -------
@@ -1195,17 +1196,19 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         def text() -> str:
             return content_keys(content_of(x, self._columns), np.zeros(1, dtype=np.intp))[0]
 
+        unsaid = False
         if today is None:
-            today, features = self._today, self._intake.features(x, self.estimator_, self._columns)
-            held = isinstance(today, str) and today in columns
-            now = take_column(X, today, "today") if held else np.asarray(self.estimator_.predict(features))
-            today = now.tolist()[0]
+            named, features = self._today, self._intake.features(x, self.estimator_, self._columns)
+            held = isinstance(named, str) and named in columns
+            now = take_column(X, named, "today") if held else np.asarray(self.estimator_.predict(features))
+            today, unsaid = now.tolist()[0], named is not None and not held
         person = policy._person(scores, group, x, chances)
         return explain_person(
             policy,
             person,
             text if known is None else known,
             today=today,
+            unsaid=unsaid,
             named=known is not None,
             without=self._fitted.without_each,
         )

@@ -120,7 +120,7 @@ def all_pages() -> Iterator[tuple[str, str]]:
 
 def page_of(value: Any, module: str, name: str) -> str:
     """The page of one class or function."""
-    if not inspect.getdoc(value):
+    if not value.__doc__:
         raise ExtensionError(f"{module}.{name} has no docstring, so no page of the reference.")
     directive = f".. autofunction:: {name}\n"
     if inspect.isclass(value):

@@ -107,13 +107,18 @@ class Words:
             told.append(f"It is {far}. {where}, the decision is {odds_words(cut.odds)}{self._by_lot(cut)}.")
         if found.score is not None and not found.cuts and found.kind == "score":
             of = "" if len(found.odds) == 2 else " of this label"
-            told.append(f"There is no cut: any score{of} is decided so{self._in_group()}.")
+            told.append(f"There is no cut: any {self._what}{of} is decided so{self._in_group()}.")
         return told
 
     @staticmethod
     def _by_lot(cut: Cut) -> str:
         drawn = sum(p > 0 for p in cut.odds.values()) > 1
         return f", and by the same lot {cut.decision!r}" if drawn and cut.decision is not None else ""
+
+    @property
+    def _what(self) -> str:
+        """What decides along a line."""
+        return "value of the decision function" if self.policy.of_values else "score"
 
     def _in_group(self) -> str:
         return "" if self.person.group is None else f" in group {self.found.group!r}"
@@ -172,7 +177,7 @@ class Words:
             names = ", ".join(repr(group) for group in groups[:GROUPS])
             more = f" and {len(groups) - GROUPS} more" if len(groups) > GROUPS else ""
             parts.append(f"in {'group' if len(groups) == 1 else 'groups'} {names}{more} it would be {words}")
-        alike = "with the same score" if not policy.sees_x else "with all else as it is"
+        alike = f"with the same {self._what}" if not policy.sees_x else "with all else as it is"
         if not policy.needs_proba:
             alike = "with the same label"
         return [f"The group matters to this person: {alike}, {'; '.join(parts)}."]
@@ -231,7 +236,7 @@ class Words:
         if float(self.own[self.now]) < 1.0 - ALIKE:
             told.append("What differs from today is for the loss.")
         moves = self._moves(free)
-        return told + ([f"It moves {moves}, and not past this score."] if moves else [])
+        return told + ([f"It moves {moves}, and not past this {self._what}."] if moves else [])
 
     def _favoured(self, free: Counterfactual) -> str:
         """Who pays: this person, or others for this person."""
@@ -256,10 +261,14 @@ class Words:
     def _price(self, one: Paid, *, alone: bool) -> str:
         name, known = required(self.policy)[one.words]
         units = {self.policy.components[j].unit for j in known} if name in self.policy.basis.asked else set()
-        unit = next(iter(units), "") or "unit"
+        unit, price = next(iter(units), "") or "unit", one.price or 0.0
+        if unit == "share":
+            unit, price = "point", price / 100.0
         included = ", what changes cost included" if self.policy.change_cost else ""
         which = "Its price" if alone else f"The price of the requirement {one.words}"
-        return f"{which} is {one.price:.4g} of loss per person for each {unit} by which it is tightened{included}."
+        return (
+            f"{which} is {price:.4g} of loss per person for each {unit} by which it is tightened{included}."
+        )
 
     def _not_compared(self) -> list[str]:
         """Requirements that do not count the person's group."""

@@ -190,6 +190,18 @@ def test_a_folder_goes_on_where_it_was(parts, done):
     assert int(Moments.load("sums/all.json").rows.sum()) == len(parts) - 1
 
 
+def test_what_a_shard_held_counts_no_longer_once_it_is_a_copy(parts, done):
+    """A shard that was replaced by a copy of another: neither the copy counts nor what it held before."""
+    done(f"moments part-3.csv part-2.csv {ROLES} --out sums")
+    Path("part-2.csv").write_bytes(Path("part-3.csv").read_bytes())
+    told = done(f"moments part-3.csv part-2.csv {ROLES} --out sums")
+    assert "'part-2.csv' has changed since it was summed up." in told
+    assert "'part-2.csv' holds what 'part-3.csv' holds, and is not counted again." in told
+    assert "not named now" not in told
+    done(f"moments part-3.csv {ROLES} --out first.json")
+    same(Moments.load("first.json"), Moments.load("sums/all.json"))
+
+
 def test_a_folder_insists_on_its_options(parts, done, shell):
     """Other options, an altered manifest, another process: one line, and what is there stays."""
     done(f"moments part-1.csv {ROLES} --out sums")

@@ -243,7 +243,7 @@ class _Columns:
         policy, classifier = kept.policy, kept.classifier
         if classifier is None:
             roles = Roles.of(policy, proba, predicted, sensitive_features, key, group_proba)
-            if policy.randomize and key is None:
+            if policy.draws_lots and key is None:
                 raise DataError(
                     "The policy decides by lottery, and there is no key.",
                     "Name the column that identifies a person in key=.",

@@ -105,6 +105,14 @@ def test_what_sums_cannot_be_told(loans, done, shell):
     assert "needs the people themselves" in err
 
 
+@pytest.mark.parametrize("command", ["fit", "frontier"])
+def test_sums_that_are_not_there_are_not_there(loans, shell, command):
+    """The line says so, and asks for nothing that a file of sums does not need."""
+    code, out, err = shell(f"{command} nowhere.json" + " --gap 1 --out policy.json" * (command == "fit"))
+    assert (code, out) == (1, "")
+    assert "No such file or directory: 'nowhere.json'" in err
+
+
 def test_a_column_that_says_who_somebody_is_is_no_group(parts, shell):
     """Sums of one person each would be their rows: they are refused, of one file and of shards."""
     line = ROLES.replace("--group sex", "--group id")

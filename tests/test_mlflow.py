@@ -418,6 +418,8 @@ def test_what_is_asked_of_columns_has_to_make_sense(people, table, saved, tmp_pa
         save_model(saved[0], tmp_path / "model", proba="p")
     with pytest.raises(DataError, match="names no column"):
         save_model(saved[0], tmp_path / "model", key=3)
+    with pytest.raises(DataError, match="The str is no report"):
+        save_model(saved[0], tmp_path / "model", report="page.html")
     with pytest.raises(DataError, match="loader_module="):
         save_model(saved[0], tmp_path / "model", loader_module="json")
     array = rows[["score", "wealth", "loan"]].to_numpy()

@@ -321,6 +321,10 @@ def _written(
     if kept.classifier is not None:
         parts[CLASSIFIER], modules = _dumped(kept.classifier, trusted)
     if report is not None:
+        if not isinstance(report, import_module("felicific.report.document").Report):
+            raise DataError(
+                f"The {type(report).__name__} is no report.", "Pass what fair.report(X_test, y_test) gave."
+            )
         parts[REPORT] = report.to_html().encode()
     content = {
         "felicific": __version__,

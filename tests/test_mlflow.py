@@ -394,6 +394,17 @@ def test_what_is_no_model_of_felicific_is_refused(people, table, tmp_path, store
 
 
 @needs_mlflow
+def test_a_policy_that_draws_no_lots_needs_no_key(people, table, tmp_path):
+    """Nothing is drawn, so nothing has to say who a person is."""
+    rows, told = table.assign(y=people.y), {"proba": "p", "sensitive_features": "sex"}
+    policy = solve(rows, y="y", happiness="decision * loan", gap=1e9, **told)
+    assert not policy.draws_lots
+    save_model(policy, tmp_path / "model", **told)
+    decided = policy.apply(rows, **told, key="id")["decision"]
+    assert (mlflow.pyfunc.load_model(str(tmp_path / "model")).predict(rows) == decided).all()
+
+
+@needs_mlflow
 def test_what_is_asked_of_columns_has_to_make_sense(people, table, saved, tmp_path):
     """No key for a lottery, columns of scores for a classifier, names for an array: all are said before any writing."""
     rows = table.assign(y=people.y)
@@ -407,6 +418,8 @@ def test_what_is_asked_of_columns_has_to_make_sense(people, table, saved, tmp_pa
         save_model(saved[0], tmp_path / "model", proba="p")
     with pytest.raises(DataError, match="names no column"):
         save_model(saved[0], tmp_path / "model", key=3)
+    with pytest.raises(DataError, match="The str is no report"):
+        save_model(saved[0], tmp_path / "model", report="page.html")
     with pytest.raises(DataError, match="loader_module="):
         save_model(saved[0], tmp_path / "model", loader_module="json")
     array = rows[["score", "wealth", "loan"]].to_numpy()

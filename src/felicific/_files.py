@@ -64,7 +64,7 @@ def folder_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     loses the files that have a namesake among the new ones; others move to the new folder.
     """
     target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
+    made = [folder for folder in target.parents if not folder.exists()]
     room = _beside(target)
     new, old = room / "new", room / "old"
     try:
@@ -85,6 +85,10 @@ def folder_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
             raise
     finally:
         shutil.rmtree(room, ignore_errors=True)
+        if not target.exists():
+            for folder in made:  # from the innermost
+                with contextlib.suppress(OSError):  # somebody else put something there
+                    folder.rmdir()
 
 
 def _mode(target: Path) -> int:

@@ -243,7 +243,7 @@ class _Columns:
         policy, classifier = kept.policy, kept.classifier
         if classifier is None:
             roles = Roles.of(policy, proba, predicted, sensitive_features, key, group_proba)
-            if policy.randomize and key is None:
+            if policy.draws_lots and key is None:
                 raise DataError(
                     "The policy decides by lottery, and there is no key.",
                     "Name the column that identifies a person in key=.",
@@ -321,6 +321,10 @@ def _written(
     if kept.classifier is not None:
         parts[CLASSIFIER], modules = _dumped(kept.classifier, trusted)
     if report is not None:
+        if not isinstance(report, import_module("felicific.report.document").Report):
+            raise DataError(
+                f"The {type(report).__name__} is no report.", "Pass what fair.report(X_test, y_test) gave."
+            )
         parts[REPORT] = report.to_html().encode()
     content = {
         "felicific": __version__,

@@ -105,6 +105,14 @@ def test_what_sums_cannot_be_told(loans, done, shell):
     assert "needs the people themselves" in err
 
 
+@pytest.mark.parametrize("command", ["fit", "frontier"])
+def test_sums_that_are_not_there_are_not_there(loans, shell, command):
+    """The line says so, and asks for nothing that a file of sums does not need."""
+    code, out, err = shell(f"{command} nowhere.json" + " --gap 1 --out policy.json" * (command == "fit"))
+    assert (code, out) == (1, "")
+    assert "No such file or directory: 'nowhere.json'" in err
+
+
 def test_a_column_that_says_who_somebody_is_is_no_group(parts, shell):
     """Sums of one person each would be their rows: they are refused, of one file and of shards."""
     line = ROLES.replace("--group sex", "--group id")
@@ -188,6 +196,18 @@ def test_a_folder_goes_on_where_it_was(parts, done):
     Path("part-3.csv").write_text("\n".join(lines[:-1]) + "\n")
     assert "'part-3.csv' has changed" in done(f"moments part-3.csv {ROLES} --out sums")
     assert int(Moments.load("sums/all.json").rows.sum()) == len(parts) - 1
+
+
+def test_what_a_shard_held_counts_no_longer_once_it_is_a_copy(parts, done):
+    """A shard that was replaced by a copy of another: neither the copy counts nor what it held before."""
+    done(f"moments part-3.csv part-2.csv {ROLES} --out sums")
+    Path("part-2.csv").write_bytes(Path("part-3.csv").read_bytes())
+    told = done(f"moments part-3.csv part-2.csv {ROLES} --out sums")
+    assert "'part-2.csv' has changed since it was summed up." in told
+    assert "'part-2.csv' holds what 'part-3.csv' holds, and is not counted again." in told
+    assert "not named now" not in told
+    done(f"moments part-3.csv {ROLES} --out first.json")
+    same(Moments.load("first.json"), Moments.load("sums/all.json"))
 
 
 def test_a_folder_insists_on_its_options(parts, done, shell):

@@ -93,6 +93,7 @@ def test_what_cannot_be_recalibrated(loans, done, shell):
     """No labels, other happiness, sums of others, unknown columns, no policy: one line, and nothing written."""
     done(f"{FIT} --out policy.json")
     done(f"moments scores.csv {ROLES} --label repaid --out sums.json")
+    done(f"moments scores.csv {ROLES} --label repaid --policy label --out labels.json")
     done(
         "moments scores.csv --proba score --group race --happiness decision --label repaid --out others.json"
     )
@@ -101,6 +102,8 @@ def test_what_cannot_be_recalibrated(loans, done, shell):
         (f"{AGAIN} --labelled scores.csv", "Name it with --label"),
         (f"{AGAIN.replace('--name funding', '--name money')} {LABELLED}", "The policy is about 'funding'"),
         (f"{AGAIN} --labelled others.json", "differ in the groups"),
+        (f"{AGAIN} --labelled labels.json", "differ in what a policy sees: score and label"),
+        (f"{AGAIN} --labelled sums.json --losers .1", "felicific moments --losers SHARE"),
         (f"{AGAIN} {LABELLED} --today nothing", "no column 'nothing'"),
         (f"{AGAIN} {LABELLED} --policy label", "--policy has no use"),
         (f"{AGAIN} --labelled policy.json", "holds a policy"),

@@ -126,6 +126,17 @@ def test_rounded_policies_need_no_key(lay, rounded):
     assert collected(policy.apply(lay(table), **roles, column="d"))["d"] == expected.tolist()
 
 
+def test_a_policy_that_draws_no_lots_needs_no_key(lay):
+    """It may draw lots and draws none: what is decided is the same with a key and without."""
+    table = people(500)
+    policy = solved(table, gap=1.0)
+    assert policy.randomize
+    assert not policy.draws_lots
+    roles = {name: value for name, value in ROLES.items() if name != "key"}
+    expected = collected(policy.apply(lay(table), **ROLES))["decision"]
+    assert collected(policy.apply(lay(table), **roles))["decision"] == expected
+
+
 def test_predicted_labels_are_enough_for_a_label_policy(lay):
     """A policy of labels reads the model's decisions."""
     table = people(800)

@@ -9,7 +9,7 @@ import pytest
 import sqlglot
 from functions import SALTS, VECTORS
 from naive_sql import Query, SqlError
-from warehouses import CASES, HOSTILE, find
+from warehouses import CASES, HOSTILE, case, find
 
 from felicific._tables.dialect import DIALECTS, SqlDialect, dialect_of, kinds_alike
 from felicific.exceptions import DataError
@@ -346,3 +346,13 @@ def test_kinds_of_groups():
     assert kinds_alike([1, 2.5]) == ("whole", "real")
     assert kinds_alike([2**60]) == ("whole",)
     assert kinds_alike([1, "a"]) == kinds_alike([1.0, float("inf")]) == ()
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_no_error_is_a_constant(dialect):
+    """A database that computes constants before it reads a row would raise a message that names no column."""
+    found = case(see_group=False, gap=1.0, roles={"key": None})
+    text = found.policy.to_sql(dialect, **found.roles)
+    raised = [line for line in text.splitlines() if "felicific: " in line]
+    assert raised
+    assert all(DIALECTS[dialect].quote_name("p0") in line for line in raised)

@@ -61,10 +61,11 @@ def recalibrate_stored(
         before: Outcome | None = _expected(problem, people, own)
     else:
         assert labelled is not None, "cells keep nothing of labels"
-        _check_same(policy, labelled)
+        stored = cast(CellPolicy, policy)
+        _check_same(stored, labelled)
         cells = FittedCells(
             problem=problem,
-            policy=cast(CellPolicy, policy),
+            policy=stored,
             share_randomized=0.0,
             people=None,
             compared=labelled,
@@ -90,10 +91,11 @@ def _expected(problem: Problem, people: People, policy: IndividualPolicy) -> Out
     return mixed_outcome(ground.crowd, ground.real, policy.odds_of(known))
 
 
-def _check_same(policy: Policy, labelled: Moments) -> None:
-    """Refuse sums that are not of what the policy decides, for whom, and by what it is measured."""
+def _check_same(policy: CellPolicy, labelled: Moments) -> None:
+    """Refuse sums that are not of what the policy sees and decides, for whom, and by what it is measured."""
     names = [[one.name for one in side if not one.aside] for side in (policy.components, labelled.components)]
     pairs = (
+        ("what a policy sees", policy.signal.kind, labelled.signal.kind),
         ("the decisions", policy.classes.tolist(), labelled.classes.tolist()),
         ("the groups", list(policy.groups), list(labelled.groups)),
         ("the happiness", *names),

@@ -139,7 +139,7 @@ class _PolicyDecisions(Decisions):
     def taken(self, odds: Floats, rows: Table) -> Array:
         """The decisions about rows in memory that have these odds."""
         policy = self.policy
-        if not policy.randomize:
+        if not policy.randomize or self.roles.key is None:  # without a key there are no lots to draw
             return np.asarray(policy.classes[odds.argmax(axis=1)])
         keys = check_keys(take_column(rows, str(self.roles.key), "key"))
         return np.asarray(policy.classes[draw(odds, lambda some: keys_as_text(keys[some]), policy.salt)])
@@ -215,7 +215,7 @@ def decide_table(table: Table, policy: Policy, roles: Roles, column: str, *, odd
     engine = find_engine(table)
     names = column_names(table) if engine is None else engine.names
     refuse_missing_columns(names, roles.names, "the policy")
-    if policy.randomize and roles.key is None:
+    if policy.draws_lots and roles.key is None:
         raise DataError(
             "The policy decides by lottery, and there is no key.",
             "Name the column that identifies a person in key=.",

@@ -94,7 +94,8 @@ class _Case:
         if rest:
             last = rest[0]
         else:
-            shown = group or self.names.predicted or "''"
+            # A column, also where no row can come here: some databases compute constants before they read a row.
+            shown = group or self.names.predicted or (self.names.proba or ("''",))[0]
             last = self._raise(
                 "The group or the prediction is none of those that were fitted: ",
                 shown,

@@ -140,15 +140,18 @@ class Shards:
                 kept += 1
                 continue
             shard = Shard.of(file)
+            if known is not None and known.sha256 != shard.sha256:
+                # What it held counts no longer, also if what it holds now is counted under another name.
+                self.all.unlink(missing_ok=True)
+                del self.shards[known.sha256]
+                self._write()
+                again = "" if shard.sha256 in now else ", and is summed up again"
+                notes.append(f"{file!r} has changed since it was summed up{again}.")
             if shard.sha256 in now:
                 notes.append(f"{file!r} holds what {now[shard.sha256]!r} holds, and is not counted again.")
                 continue
             now[shard.sha256] = file
             self.all.unlink(missing_ok=True)  # it will be of other shards
-            if known is not None and known.sha256 != shard.sha256:
-                del self.shards[known.sha256]
-                self._write()
-                notes.append(f"{file!r} has changed since it was summed up, and is summed up again.")
             if shard.sha256 in self.shards and (self.folder / shard.name).exists():
                 kept += 1  # under another name, or touched
             else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +39,9 @@ def given_sums(options: Traced) -> Moments | None:
                 f"{options.file!r} holds {held}, and should hold people or their sums.",
                 "Pass a CSV, Parquet or DuckDB file, or one that `felicific moments` wrote.",
             )
+        if options.file.lower().endswith(".json") and not os.path.exists(options.file):
+            # Only sums end so, and they would need none of what is asked for below.
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), options.file)
         for name in ("group", "happiness"):
             if not getattr(options, name):
                 raise USAGE(f"Missing option '--{name}'.")

@@ -45,6 +45,8 @@ IN_THE_SHELL = {
     r"Ask for a Gap of it": "Ask for a --gap of it",
     r"[Ll]eave confidence out": "leave --confidence out",
     r"fewer than min_people": "fewer than --min-people",
+    r"when they are made: moments\(\.\.\., constraints=\[Losers\(\.\.\.\)\]\)": "when they are made: felicific moments "
+    "--losers SHARE",
     r"Losers\((\d[\d.]*)\)": r"--losers \1",
     r"Explore\(\.\.\.\)|Explore(?= speaks| keeps)": "--explore",
     r"Ratio\(\.\.\., (\d[\d.]*)\)": r"--ratio \1",

@@ -60,7 +60,7 @@ def test_comparison_is_the_librarys(policies, done):
     assert {name: content[name] for name in expected.to_dict()} == expected.to_dict()
     assert content["before"]["gaps"] == before.gaps
     assert content["after"]["gaps"] == after.gaps
-    table = pd.read_csv("comparison.csv")
+    table = pd.read_csv("comparison.csv", float_precision="round_trip")
     means = table[table["what"] == "mean"]
     assert means["lose"].tolist() == shares_in(content)["lose"]
     text = done(line)

@@ -143,6 +143,19 @@ def test_what_is_typed_wrongly_ends_in_one_line(felicific, line, code, message):
     assert err.count("\n") == 1
 
 
+def test_a_person_without_a_key_is_named_by_the_column(felicific, tmp_path):
+    """A lot that nobody can draw is refused for that row, and what helps is said."""
+    people = pd.read_csv("people.csv", dtype={"id": "string"})
+    people.loc[3, "id"] = None
+    people.to_csv(tmp_path / "gap.csv", index=False)
+    code, out, err = felicific(f"explain score.json {tmp_path}/gap.csv {SEEN['score']} --key id --row 3")
+    assert (code, out) == (1, "")
+    assert (
+        err
+        == "felicific: The key of that row is missing in the column 'id'. Leave --key out: no lot is drawn then.\n"
+    )
+
+
 def test_what_the_policy_needs_is_asked_for(felicific):
     """Probabilities and the group, by the names of the options."""
     assert "--proba" in felicific("explain score.json people.csv --group sex --row 1")[2]

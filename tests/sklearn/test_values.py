@@ -220,6 +220,15 @@ def test_a_cross_fit_asks_models_that_have_not_seen_the_rows():
     assert own.policy_.basis.out_of_fold
 
 
+def test_values_given_as_probabilities_name_the_way():
+    """Sums need the same cells everywhere, so they take no values; the error says who does."""
+    table = {"v": [-1.0, 2.0] * 4, "y": [0, 1] * 4, "sex": ["f", "f", "m", "m"] * 2}
+    with pytest.raises(
+        DataError, match="Of a decision function, FairClassifier around the model makes a policy"
+    ):
+        moments(table, proba="v", y="y", sensitive_features="sex", happiness="decision")
+
+
 def test_more_classes_take_the_label():
     """Cells of one decision function decide between two; who asks for them anyway is told what to do."""
     table, y = make_people(classes=3)

@@ -132,10 +132,12 @@ def _normalise(array: Floats, rows: Codes, normalised: Floats, of: str = "class"
         if not (array.min(initial=0.0) >= 0 and (off <= PROBABILITY_TOLERANCE).all()):
             right = (array >= 0).all(axis=1) & (np.abs(sums - 1.0) <= PROBABILITY_TOLERANCE)
             i = int(np.argmin(right))
+            other = of == "class" and array.shape[1] == 2 and bool(np.isfinite(array[i]).all())
             raise DataError(
                 f"The {'group ' * (of == 'group')}probabilities of row {rows[i]} are {array[i].tolist()}: "
                 "not finite numbers from 0 to 1 that sum to one.",
-                f"Pass what predict_proba returns, every {of} included.",
+                f"Pass what predict_proba returns, every {of} included."
+                + " Of a decision function, FairClassifier around the model makes a policy." * other,
             )
     for k in range(array.shape[1]):
         np.divide(array[:, k], sums, out=normalised[:, k])

@@ -50,7 +50,7 @@ def explain(options: ExplainOptions) -> None:
 
     Example: felicific explain policy.json next.csv --proba score --group sex --key id --id 045017
     """
-    from felicific._tables.memory import take_column
+    from felicific._tables.memory import is_null, take_column
     from felicific.cli.outputs import print_json, printable
     from felicific.cli.people import People
     from felicific.exceptions import DataError
@@ -68,6 +68,11 @@ def explain(options: ExplainOptions) -> None:
         None if name is None else take_column(rows, name, option)
         for name, option in ((people.key, "--key"), (people.today, "--today"))
     )
+    if key is not None and is_null(key.tolist()[0]):
+        raise DataError(
+            f"The key of that row is missing in the column {people.key!r}.",
+            "Leave --key out: no lot is drawn then.",
+        )
     found = people.policy.explain(
         scores, group, key, rows, chances, today=None if now is None else now.tolist()[0]
     )

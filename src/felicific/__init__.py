@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from felicific._audit.audit import audit
     from felicific._audit.comparison import Comparison, compare
     from felicific._audit.result import Audit
+    from felicific._audit.watch import watch
+    from felicific._audit.watched import Watch
     from felicific._fit.alternatives import alternatives
     from felicific._frontier.frontier import Frontier
     from felicific._frontier.solve import frontier
@@ -53,6 +55,7 @@ __all__ = [
     "Ratio",
     "Score",
     "Scorer",
+    "Watch",
     "alternatives",
     "audit",
     "compare",
@@ -62,6 +65,7 @@ __all__ = [
     "moments",
     "sample_size",
     "solve",
+    "watch",
 ]
 
 #: Where the public names live.
@@ -69,6 +73,8 @@ _HOME = {
     "_audit.audit": ["audit"],
     "_audit.comparison": ["Comparison", "compare"],
     "_audit.result": ["Audit"],
+    "_audit.watch": ["watch"],
+    "_audit.watched": ["Watch"],
     "_fit.alternatives": ["alternatives"],
     "_frontier.frontier": ["Frontier"],
     "_frontier.solve": ["frontier"],

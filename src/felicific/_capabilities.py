@@ -193,6 +193,12 @@ CAPABILITIES: tuple[Capability, ...] = (
         engine=No("DataError", "Collect the table and audit it again."),
     ),
     _row(
+        "watch",
+        "`watch(...)`: whether a gap has opened, looked at as often as one likes",
+        "memory files shell",
+        notes={"engine": "in the order of the rows; Spark has none"},
+    ),
+    _row(
         "alternatives",
         "`alternatives(...)`",
         "memory shell",

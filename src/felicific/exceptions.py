@@ -161,3 +161,7 @@ class ClusterWarning(UserWarning):
 
 class PolicyWarning(UserWarning):
     """A fitted policy does what hardly anybody wants: every group loses, or chance alone undoes what was asked for."""
+
+
+class WatchWarning(UserWarning):
+    """What a watch can say is limited: no bounds are known, somebody hardly comes, or labels come when they come."""

@@ -187,9 +187,9 @@ def audit(
         missing_group=missing_group,
         missing_labels=said,
     )
-    asked = _Asked(happiness, sensitive_features, loss, gap, favourable, classes)
+    asked = Asked(happiness, sensitive_features, loss, gap, favourable, classes)
     policy = decisions if isinstance(decisions, Policy) else None
-    _check_scores(policy, columns)
+    check_scores(policy, columns)
     if policy is not None:
         columns = replace(columns, missing_group=policy.name_of_unknown(missing_group))
     engine, beside, lottery, labels, fitted = find_engine(X), Beside(), False, None, False
@@ -198,9 +198,9 @@ def audit(
     else:
         with missing_first(X, columns):
             if policy is None:
-                people, problem, beside, scored = _by_decisions(decisions, X, columns, asked)
+                people, problem, beside, scored = by_decisions(decisions, X, columns, asked)
             else:
-                people, problem, scored = _by_policy(policy, X, columns, asked)
+                people, problem, scored = by_policy(policy, X, columns, asked)
                 fitted = is_fitted_table(policy, people, columns)
             if people.missing is not None:
                 people, labels = with_beliefs(people, problem, scored or Scored())
@@ -270,7 +270,7 @@ def _alone(persons: Persons) -> str:
 
 
 @dataclass
-class _Asked:
+class Asked:
     """What is to be measured; a FairClassifier fills in what was not said."""
 
     happiness: Any
@@ -321,7 +321,7 @@ class _Asked:
             self.gap = default_gap(settings.gap, settings.constraints)
 
 
-def _check_scores(policy: Policy | None, columns: Columns) -> None:
+def check_scores(policy: Policy | None, columns: Columns) -> None:
     """A policy needs what it decides by; nothing else does."""
     if policy is None:
         if any(given is not None for given in (columns.proba, columns.predicted, columns.group_proba)):
@@ -339,7 +339,7 @@ def _check_scores(policy: Policy | None, columns: Columns) -> None:
 
 
 def _on_engine(
-    engine: Engine, policy: Policy | None, decisions: Any, columns: Columns, asked: _Asked
+    engine: Engine, policy: Policy | None, decisions: Any, columns: Columns, asked: Asked
 ) -> tuple[Persons, Problem, Floats | None]:
     """The people of a table that is not in memory, by the names of their columns.
 
@@ -392,8 +392,8 @@ def _gone(engine: Engine, columns: Columns) -> int:
     return 0 if missing is None else missing.counts.get(y, 0)
 
 
-def _by_decisions(
-    decisions: Any, X: Table, columns: Columns, asked: _Asked
+def by_decisions(
+    decisions: Any, X: Table, columns: Columns, asked: Asked
 ) -> tuple[People, Problem, Beside, Scored | None]:
     """People in memory, about whom something is decided by a classifier or was by anything else."""
     decides = not isinstance(decisions, str) and hasattr(decisions, "predict")
@@ -486,7 +486,7 @@ def _beside_roles(table: Table, columns: Columns) -> Table:
     return select_columns(table, [name for name in column_names(table) if name not in roles], "odds")
 
 
-def _by_policy(policy: Policy, X: Table, columns: Columns, asked: _Asked) -> tuple[People, Problem, Scored]:
+def by_policy(policy: Policy, X: Table, columns: Columns, asked: Asked) -> tuple[People, Problem, Scored]:
     """People in memory, about whom a policy decides."""
     weight = columns.weights_in(X)
     classes = columns.classes_in(X, policy.classes.tolist(), weight)

@@ -105,6 +105,9 @@ class Engine(ABC):
     #: Whether names that differ by capital letters alone are one name to it.
     ignores_case: ClassVar[bool] = False
 
+    #: Whether its rows stand in an order, that in which they came.
+    ordered: ClassVar[bool] = True
+
     #: How it writes SQL; None for an engine that speaks none.
     dialect: ClassVar[Dialect | None] = None
 

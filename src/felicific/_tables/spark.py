@@ -43,6 +43,7 @@ class SparkEngine(QueryEngine):
     """A PySpark dataframe."""
 
     label = "Spark"
+    ordered = False
     ignores_case = True
     dialect = DIALECTS["spark"]
 

@@ -1,0 +1,214 @@
+"""People as they arrived: what was decided about each in turn, as a watch counts it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from felicific._audit.audit import Asked, by_decisions, by_policy, check_scores
+from felicific._audit.decided import find_classes
+from felicific._audit.persons import expected_value, fractions_among
+from felicific._capabilities import remedy
+from felicific._people.columns import Columns
+from felicific._people.fingerprint import people_sha256
+from felicific._people.lazy import LazyPeople, classes_on, distinct_labels
+from felicific._people.missing import missing_first
+from felicific._people.people import People
+from felicific._people.worth import differs, idle, worth_of
+from felicific._policy.policy import Policy
+from felicific._problem.problem import Problem
+from felicific._statistics.sequences import BLOCK
+from felicific._statistics.stream import Rows
+from felicific._tables.engine import Engine, find_engine
+from felicific._tables.groups import find_groups
+from felicific._tables.memory import as_objects, column_names, distinct, encode, is_frame
+from felicific._typing import Array, Codes, Floats, Table, Truths
+from felicific.exceptions import DataError, GroupError, HappinessError
+
+#: So many changes along some rows tell them from any others.
+CHANGES = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Arrived:
+    """People in the order in which they came, with what was decided about each.
+
+    Attributes
+    ----------
+    problem : Problem
+        What is asked.
+    groups : tuple
+        Those that occur, or more.
+    rows : Rows
+        Codes are positions among the groups.
+    attributes : tuple
+        What the groups are made of.
+    unknown : str, or None
+        What those are called whose group is missing.
+    digest : str
+        Of all of it; empty where so little is known of them that others could look the same.
+    """
+
+    problem: Problem
+    groups: tuple[Any, ...]
+    rows: Rows
+    attributes: tuple[Any, ...]
+    unknown: str | None
+    digest: str
+
+    def coded(self, known: Sequence[Any]) -> Rows:
+        """With codes that are positions among groups that are known; others are refused."""
+        places, codes = encode(as_objects(self.groups), list(known)), self.rows.codes
+        strange = np.flatnonzero(places[codes] < 0)
+        if len(strange):
+            names = ", ".join(repr(self.groups[z]) for z in distinct(codes[strange])[:5])
+            raise GroupError(
+                f"There are people of {names} ({len(strange)} rows, first row {strange[0]}), and watched are "
+                f"{', '.join(map(repr, known[:20]))}.",
+                "Begin a new watch that knows all groups: name them in groups=.",
+            )
+        return Rows(places[codes], self.rows.values, self.rows.inside)
+
+
+def arrived(decisions: Any, X: Table, columns: Columns, asked: Asked, *, fresh: bool) -> Arrived:
+    """What was decided about people in turn; of ``fresh`` ones, the first, some decision has to change happiness."""
+    policy = decisions if isinstance(decisions, Policy) else None
+    check_scores(policy, columns)
+    if policy is not None:
+        columns = replace(columns, missing_group=policy.name_of_unknown(columns.missing_group))
+    engine = find_engine(X)
+    if engine is not None:
+        return _on_engine(engine, policy, decisions, columns, asked, fresh)
+    with missing_first(X, columns):
+        if policy is None:
+            people, problem, _, _ = by_decisions(decisions, X, columns, asked)
+        else:
+            people, problem, _ = by_policy(policy, X, columns, asked)
+        part = _part(problem, None, people)
+    if fresh:
+        _refuse_idle(problem, part.moved)
+    named = is_frame(people.x) and bool(column_names(people.x))
+    told = people_sha256(people) if named else ""
+    return _joined([part], problem, people.attributes, people.unknown, told)
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Some of the people, one after the other."""
+
+    groups: tuple[Any, ...]
+    codes: Codes
+    values: Floats
+    inside: Truths
+    moved: Truths
+
+
+def _part(problem: Problem, policy: Policy | None, people: People) -> _Part:
+    """What was decided about some people is worth to each, expected over a lottery."""
+    people = people if policy is None else policy.decided(policy.reading(people))
+    if people.weight is not None and not (people.weight == 1).all():
+        raise DataError(
+            "Some weights are not 1, and a watch counts everybody once.",
+            "Leave sample_weight= out, or give every row as often as it counts.",
+        )
+    odds, n, j = people.odds, len(people), len(problem.happiness)
+    assert odds is not None, "something was decided about these people"
+    values, inside, moved = np.zeros((n, j)), np.ones((n, j), dtype=bool), np.zeros(j, dtype=bool)
+    for part, batch in people.batches(4):
+        worth = worth_of(problem, batch)
+        for c in range(j):
+            each, counted = worth.values(c)
+            moved[c] |= differs(each)
+            values[part, c] = expected_value(each, odds[part], 0.0)
+            if counted is not None:
+                inside[part, c] = counted
+    made, counted, share = fractions_among(values, inside, np.zeros(j), problem.components)
+    if share is not None:
+        raise HappinessError(
+            "Who is counted is drawn by lot: `among` looks at the decision, and the decisions are probabilities.",
+            "Watch the decisions that were really taken.",
+        )
+    return _Part(people.groups, people.codes, made, inside if counted is None else counted, moved)
+
+
+def _listed(problem: Problem, policy: Policy | None, people: People) -> list[_Part]:
+    return [_part(problem, policy, people)]
+
+
+def _refuse_idle(problem: Problem, moved: Truths) -> None:
+    """Refuse a happiness that no decision changes: the class was mistyped, or it means nothing."""
+    for happiness, changed in zip(problem.happiness, moved.tolist(), strict=True):
+        if not changed and not happiness.may_be_idle:
+            raise idle(str(happiness.name), problem.decisions.tolist())
+
+
+def _joined(
+    parts: list[_Part], problem: Problem, attributes: tuple[Any, ...], unknown: str | None, told: str
+) -> Arrived:
+    """Parts one behind the other, with the groups of all of them."""
+    every = {group: None for part in parts for group in part.groups}
+    groups = find_groups(as_objects([*every]))
+    places = [encode(as_objects(part.groups), list(groups)) for part in parts]
+    rows = Rows(
+        np.concatenate([place[part.codes] for place, part in zip(places, parts, strict=True)]),
+        np.concatenate([part.values for part in parts]),
+        np.concatenate([part.inside for part in parts]),
+    )
+    return Arrived(problem, groups, rows, attributes, unknown, _digest(groups, rows, told))
+
+
+def _digest(groups: tuple[Any, ...], rows: Rows, told: str) -> str:
+    """A hash of who came and what was decided; nothing of rows that are few, or so alike that others could be they."""
+    if len(rows) < BLOCK:
+        return ""
+    changes = (np.diff(rows.codes) != 0) | (np.diff(rows.values, axis=0) != 0).any(axis=1)
+    if not told and int(changes.sum()) < CHANGES:
+        return ""
+    found = hashlib.sha256(repr((told, groups)).encode("utf-8", "surrogatepass"))
+    for part in rows:
+        found.update(np.ascontiguousarray(part).tobytes())
+    return found.hexdigest()[:32]
+
+
+def _on_engine(
+    engine: Engine, policy: Policy | None, decisions: Any, columns: Columns, asked: Asked, fresh: bool
+) -> Arrived:
+    """People of a table that is not in memory, read in order, some at a time."""
+    if not engine.ordered:
+        raise DataError(
+            f"A table of {engine.label} has no order, and people are watched in the order in which they came.",
+            "Collect it in the order in which people came, or write it to Parquet in that order.",
+        )
+    if policy is None and not isinstance(decisions, str):
+        raise DataError(
+            f"The decisions are a {type(decisions).__name__}, and the table is not in memory.",
+            remedy("audit classifier", "engine"),
+        )
+    columns.names_only()
+    classes = _classes_on(engine, policy, columns, asked)
+    problem = asked.problem(classes, labelled=columns.y is not None, policy=policy)
+    if not any(part.looks_at_y for part in problem.happiness):
+        columns = replace(columns, y=None)  # nobody looks at it
+    people = LazyPeople.of(engine, columns, problem)
+    if policy is not None:
+        people = replace(people, columns=people.columns.for_groups(policy.groups))
+    parts = people.fold(partial(_listed, problem, policy), list.__add__)
+    if fresh:
+        _refuse_idle(problem, np.any([part.moved for part in parts], axis=0))
+    return _joined(parts, problem, columns.attributes, columns.missing_group, "")
+
+
+def _classes_on(engine: Engine, policy: Policy | None, columns: Columns, asked: Asked) -> Array:
+    """The decisions that there are: as they are named, else those of the policy, or those that were taken."""
+    classes = asked.classes if policy is None else policy.classes.tolist()
+    if classes is None:
+        y, weight = columns.y, columns.weight
+        taken = np.array(distinct_labels(engine, str(columns.decided), weight, "the decisions"))
+        labels = None if y is None else np.array(distinct_labels(engine, y, weight, "y"))
+        classes = find_classes(taken, labels)
+    return classes_on(engine, columns, classes)

@@ -1,0 +1,187 @@
+"""Watch: whether a gap has opened, asked as often as one likes while decisions are taken."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from felicific._audit.arrived import arrived
+from felicific._audit.audit import Asked
+from felicific._audit.decided import has_policy, last_step
+from felicific._audit.watched import Watch
+from felicific._people.columns import Columns
+from felicific._policy.policy import Policy
+from felicific._problem.criteria import Decided
+from felicific._problem.happiness import HappinessLike, measured
+from felicific._problem.problem import Problem
+from felicific._problem.unions import known_groups
+from felicific._statistics.intervals import check_confidence
+from felicific._statistics.stream import Stream
+from felicific._typing import GapLike, Table
+from felicific.exceptions import ConstraintError, GroupError
+
+#: As many comparisons, pairs of groups times components, as a state of some megabytes holds.
+MOST_PAIRS = 5_000
+
+
+def watch(
+    decisions: Any,
+    X: Table = None,
+    y: Any = None,
+    *,
+    happiness: HappinessLike | None = None,
+    sensitive_features: Any = None,
+    gap: GapLike = None,
+    classes: Any = None,
+    groups: Sequence[Any] | None = None,
+    favourable: Any = None,
+    sample_weight: Any = None,
+    missing_group: str | None = None,
+    proba: Any = None,
+    predicted: Any = None,
+    today: Any = None,
+    group_proba: Any = None,
+    confidence: float = 0.95,
+) -> Watch:
+    r"""Begin to watch decisions: has the gap opened? It may be asked after every row, for years.
+
+    An audit that is repeated raises a false alarm sooner or later. Here the evidence is such that a system which keeps
+    to the allowed gap at all times ever raises an alarm with a probability of at most 1 - ``confidence``, however often
+    one looks. People are compared with those who came at about the same time, so that a level that moves for everybody,
+    or a changing mix of groups, is no gap; and evidence is also begun anew again and again, so that a gap which opens
+    after a quiet year is seen. See docs/statistics.md.
+
+    Parameters
+    ----------
+    decisions, X, y, happiness, sensitive_features, favourable, missing_group, proba, predicted, today, group_proba :
+        As for :func:`felicific.audit`, in the order in which people came. A table that is not in memory is read in its
+        order; Spark has none.
+    gap : number, or dict of component or criterion to number
+        The gap that is allowed, of what is watched; by default that of the FairClassifier.
+    classes, groups : sequence, optional
+        All decisions, and all groups, that there are; by default those that occur. Later ones are refused.
+    sample_weight : array of shape (n,) or column name, optional
+        Only ones: everybody is counted once.
+    confidence : float, default=0.95
+        With which no alarm is ever raised if the gap is never more than allowed.
+
+    Returns
+    -------
+    Watch
+        ``.alarm``, ``.evidence``, ``.gaps``; ``.add(...)`` for those who come later; ``.save(path)``; print it.
+
+    Notes
+    -----
+    Of values with known ``bounds`` (criteria and rates have them) this holds for any distribution, drifting as it may.
+    Without bounds it holds in large samples, which is said wherever it matters. People are taken to be independent
+    given those who came before. Of two components that mirror each other, as the two of statistical parity for two
+    classes do, one is watched. Give rows of a happiness that looks at labels when the outcome of *all* people of a time
+    is known: defaults become known early, and counting each row when its own outcome is known would show a gap where
+    there is none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from felicific import watch
+    >>> rng = np.random.default_rng(0)
+    >>> week = {"sex": rng.choice(["f", "m"], 4_000), "approved": rng.integers(0, 2, 4_000)}
+    >>> seen = watch("approved", week, happiness="decision", sensitive_features="sex", gap=0.05)
+    >>> seen.alarm is None, seen.gaps["decision"].low, round(seen.gaps["decision"].high, 3)
+    (True, 0.0, 0.058)
+    """
+    confidence = check_confidence(confidence)
+    columns = Columns(
+        sensitive_features,
+        y,
+        proba,
+        predicted,
+        today,
+        decided=decisions if isinstance(decisions, str) else None,
+        weight=sample_weight,
+        group_proba=group_proba,
+        missing_group=missing_group,
+    )
+    asked = Asked(happiness, sensitive_features, None, gap, favourable, classes)
+    found = arrived(decisions, X, columns, asked, fresh=True)
+    known = tuple(_groups_decided(decisions) or found.groups) if groups is None else tuple(groups)
+    watched = watched_of(found.problem)
+    bounds = [found.problem.components[j].bounds for j in watched]
+    compared = known_groups(known, found.attributes, found.unknown)
+    _check_groups(known, compared, len(watched))
+    found.problem.check_groups(known)
+    empty = Watch(
+        found.problem,
+        watched,
+        known,
+        _remembered(columns, asked.sensitive_features),
+        found.attributes,
+        found.unknown,
+        confidence,
+        Stream.begun(len(compared), bounds),
+    )
+    return empty.with_people(found)
+
+
+def _groups_decided(decisions: object) -> tuple[Any, ...]:
+    """The groups that a policy, or a FairClassifier, decides about; none where something else decides."""
+    if isinstance(decisions, Policy):
+        return decisions.groups
+    if isinstance(decisions, str) or not has_policy(decisions):
+        return ()
+    known: tuple[Any, ...] = last_step(decisions).policy_.groups
+    return known
+
+
+def _remembered(columns: Columns, group: Any) -> Columns:
+    """Roles by the names of columns; values, and functions, are those of the first people alone."""
+
+    def named(value: Any) -> bool:
+        several = list(value.values()) if isinstance(value, dict) else value
+        listed = isinstance(several, list | tuple) and all(isinstance(one, str) for one in several)
+        return isinstance(value, str) or listed
+
+    roles = {name: getattr(columns, name) for name in ("y", "proba", "predicted", "today", "group_proba")}
+    return Columns(
+        group=group if named(group) or callable(group) else None,
+        **{name: value for name, value in roles.items() if named(value)},
+    )
+
+
+def watched_of(problem: Problem) -> tuple[int, ...]:
+    """Positions of the components of which a gap is asked, without those that mirror another."""
+    widths = problem.widths
+    asked = [j for j in measured(problem.components) if math.isfinite(widths[j])]
+    if not asked:
+        raise ConstraintError(
+            "Nobody said how large a gap may be.", "Pass gap=, in the unit of the happiness."
+        )
+    return tuple(j for j in asked if not any(_mirrors(problem, j, other) for other in asked))
+
+
+def _mirrors(problem: Problem, j: int, other: int) -> bool:
+    """Whether one of two classes is counted, and another component counts the other one among the same people."""
+    one, two = problem.happiness[j], problem.happiness[other]
+    if len(problem.decisions) != 2 or not (
+        isinstance(one.function, Decided) and isinstance(two.function, Decided)
+    ):
+        return False
+    choices = problem.decisions.tolist()
+    best = choices[-1] if problem.favourable is None else problem.favourable
+    mirrored = one.function.choice != best and two.function.choice == best
+    return mirrored and one.among == two.among and problem.widths[other] <= problem.widths[j]
+
+
+def _check_groups(known: tuple[Any, ...], compared: Sequence[int], components: int) -> None:
+    """Refuse too few groups, and so many that their pairs do not fit into a file."""
+    if len(compared) < 2:
+        raise GroupError(
+            f"The groups are {', '.join(map(repr, known))}: a gap is between at least two.",
+            "Pass rows of at least two groups, or name all that will come in groups=.",
+        )
+    pairs = components * len(compared) * (len(compared) - 1) // 2
+    if pairs > MOST_PAIRS:
+        raise GroupError(
+            f"{len(compared)} groups and {components} components are {pairs:,} comparisons, more than {MOST_PAIRS:,}.",
+            "Merge small groups, or watch fewer components.",
+        )

@@ -1,0 +1,409 @@
+"""A watch: people in the order in which they came, and whether a gap has opened among them."""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from felicific._audit.arrived import Arrived, arrived
+from felicific._audit.audit import Asked
+from felicific._audit.result import Interval, plain, plain_all
+from felicific._files import write_whole
+from felicific._people.columns import Columns
+from felicific._people.weights import level_outside
+from felicific._problem.happiness import Component, HappinessLike
+from felicific._problem.problem import Problem
+from felicific._problem.unions import known_groups
+from felicific._shown.parts import Displayed, Lines, Part
+from felicific._statistics.blocks import BurnIn
+from felicific._statistics.sequences import Shown
+from felicific._statistics.stream import Rows, Stream
+from felicific._typing import Floats, Table
+from felicific.exceptions import DataError, WatchWarning
+
+#: How many times rows were given whose digests are kept, to know them again.
+REMEMBERED = 260
+
+#: As many groups, times components, as a state of a few megabytes holds.
+MOST_PAIRS = 5_000
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """A gap that was shown to be more than allowed.
+
+    Attributes
+    ----------
+    component : str
+        Of what.
+    above, below : group
+        Between whom most of the evidence is: the mean of the one above that of the other.
+    shown : bool
+        Whether that pair alone is enough for the alarm; else only all pairs and components together are.
+    since : int
+        Rows before the time from which most of that evidence comes.
+    rows : int
+        How many people had come when the alarm was raised.
+    at_least : float
+        At some time the gap was more than this; no less than what is allowed where the component alone shows it.
+    evidence : float
+        The evidence then. For a system that keeps to what is allowed it ever reaches 20, say, in at most one of 20.
+    """
+
+    component: str
+    above: Any
+    below: Any
+    shown: bool
+    since: int
+    rows: int
+    at_least: float
+    evidence: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Watch(Displayed):
+    """What is known of people about whom was decided, in the order in which they came, and whether a gap has opened.
+
+    Made by :func:`felicific.watch`, or read from a file. It changes nothing: :meth:`add` returns another one.
+
+    Attributes
+    ----------
+    groups : tuple
+        The groups; people of no other can be added.
+    allowed : dict of component to number
+        The gap that is allowed.
+    confidence : float
+        A system that keeps to what is allowed at all times raises no alarm, ever, with this probability.
+    alarm : Alarm or None
+        It stays once it was raised.
+    rows : int
+        How many people came.
+
+    Examples
+    --------
+    >>> from felicific import Watch, watch
+    >>> week = {"sex": ["f", "m"] * 500, "approved": [0, 1, 1, 1] * 250}
+    >>> first = watch("approved", week, happiness="decision", sensitive_features="sex", gap=0.05)
+    >>> first.alarm.above, first.alarm.below, first.alarm.rows
+    ('m', 'f', 200)
+    >>> first.add("approved", {"sex": ["f", "m"] * 20, "approved": [0, 1] * 20}).rows
+    1040
+    >>> first.gaps["decision"].estimate
+    0.5
+    """
+
+    problem: Problem
+    watched: tuple[int, ...]
+    groups: tuple[Any, ...]
+    columns: Columns
+    attributes: tuple[Any, ...]
+    unknown: str | None
+    confidence: float
+    stream: Stream
+    digests: tuple[str, ...] = ()
+    alarm: Alarm | None = None
+
+    _whole: ClassVar[str] = "print it, or to_dict()."
+
+    # -----------------------------------------------------------------------------------------------------
+    # What it shows
+
+    @property
+    def rows(self) -> int:
+        """How many people came."""
+        return self.stream.rows
+
+    @property
+    def components(self) -> tuple[Component, ...]:
+        """What is watched."""
+        return tuple(self.problem.components[j] for j in self.watched)
+
+    @property
+    def allowed(self) -> dict[str, float]:
+        """The largest gap that is allowed, by component."""
+        return dict(zip([one.name for one in self.components], self._widths.tolist(), strict=True))
+
+    @property
+    def evidence(self) -> float:
+        """The evidence now that a gap is more than allowed; an alarm is raised when it reaches 1 / (1 - confidence)."""
+        return _power(self._shown.log_evidence(self.stream.scaled_gaps(self._widths)))
+
+    @property
+    def needed(self) -> float:
+        """The evidence that raises an alarm."""
+        return 1.0 / (1.0 - self.confidence)
+
+    @cached_property
+    def gaps(self) -> dict[str, Interval]:
+        """The largest difference between groups, by component, among people compared block by block.
+
+        ``low``: with the watch's confidence the gap was more than this at some time. ``high``: on average over all that
+        came it was at most this. Each holds at all times together, however often it is read.
+        """
+        return self._gaps_at(self._shown, self.stream.rows - len(self.stream.open))
+
+    def _gaps_at(self, shown: Shown, rows: int) -> dict[str, Interval]:
+        line, widths = math.log(self.needed), self.stream.widths
+        numbers = zip(
+            (shown.estimate() * widths).tolist(),
+            (shown.low(line) * widths).tolist(),
+            (shown.high(line) * widths).tolist(),
+            strict=True,
+        )
+        return {
+            part.name: Interval(estimate, low, min(high, part.widest), rows, self._method(part))
+            for part, (estimate, low, high) in zip(self.components, numbers, strict=True)
+        }
+
+    def along(self) -> list[tuple[int, dict[str, Interval]]]:
+        """The gaps as they were after so many people, from the first to now; of long ago, at fewer times."""
+        return [(rows, self._gaps_at(shown, rows)) for rows, shown in self.stream.along()]
+
+    @property
+    def _shown(self) -> Shown:
+        return self.stream.shown
+
+    @property
+    def _widths(self) -> Floats:
+        return np.array(self.problem.widths)[list(self.watched)]
+
+    @property
+    def _compared(self) -> list[int]:
+        """Positions of the groups that are compared: all but that of people whose group is missing."""
+        return known_groups(self.groups, self.attributes, self.unknown)
+
+    def _method(self, component: Component) -> str:
+        return "large-sample" if component.bounds is None else "betting"
+
+    # -----------------------------------------------------------------------------------------------------
+    # More people
+
+    def add(
+        self,
+        decisions: Any,
+        X: Table = None,
+        y: Any = None,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
+        proba: Any = None,
+        predicted: Any = None,
+        today: Any = None,
+        group_proba: Any = None,
+    ) -> Watch:
+        """Another watch, with the people who came since.
+
+        Parameters
+        ----------
+        decisions, X, y, sample_weight, proba, predicted, today, group_proba :
+            As for :func:`felicific.watch`; columns that were named there need not be named again.
+        sensitive_features : array of shape (n,), optional
+            The groups, where they are no column.
+        """
+        given = Columns(
+            sensitive_features,
+            y,
+            proba,
+            predicted,
+            today,
+            decided=decisions if isinstance(decisions, str) else None,
+            weight=sample_weight,
+            group_proba=group_proba,
+        )
+        columns = self._named(given)
+        asked = self._asked(columns.group)
+        found = arrived(decisions, X, columns, asked, fresh=False)
+        if found.digest and found.digest in self.digests:
+            raise DataError(
+                f"These {len(found.rows):,} rows were counted already.",
+                "Give every person once, when they came.",
+            )
+        return self.with_people(found, self)
+
+    def _named(self, given: Columns) -> Columns:
+        """Roles that were named when the watch began, unless they are named again."""
+        own = {
+            name: getattr(self.columns, name)
+            for name in ("group", "y", "proba", "predicted", "today", "group_proba")
+            if getattr(given, name) is None
+        }
+        return replace(given, **own, missing_group=self.unknown)
+
+    def _asked(self, group: Any) -> Asked:
+        """What is asked of more people: what was asked of the first."""
+        names = self.problem.closed
+        own = [part for part in self.problem.happiness if part.name in names]
+        gaps = {name: gap for name, gap in (self.problem.gaps or {}).items() if name in names}
+        return Asked(own, group, None, gaps, self.problem.favourable, self.problem.decisions.tolist())
+
+    def with_people(self, found: Arrived, before: Watch | None = None) -> Watch:
+        """With these people; what the watch ``before`` them did not say is warned of."""
+        rows = found.coded(self.groups)
+        places = np.full(len(self.groups), -1, dtype=np.intp)
+        places[self._compared] = np.arange(len(self._compared))
+        chosen = list(self.watched)
+        rows = Rows(places[rows.codes], rows.values[:, chosen], rows.inside[:, chosen])
+        line = math.inf if self.alarm is not None else math.log(self.needed)
+        stream, crossed = self.stream.add(rows, self._widths, line)
+        digests = (*self.digests, *([found.digest] if found.digest else []))[-REMEMBERED:]
+        alarm = self.alarm if crossed is None else self._alarm(crossed)
+        watch = replace(self, stream=stream, digests=digests, alarm=alarm)
+        watch._warn(before)
+        return watch
+
+    def _alarm(self, stream: Stream) -> Alarm:
+        """What is shown by a stream as it was when the evidence was enough."""
+        shown, gaps, line = stream.shown, stream.scaled_gaps(self._widths), math.log(self.needed)
+        parts = shown.by_pair(gaps)
+        j, p, s = (int(i) for i in np.unravel_index(parts.argmax(), parts.shape))
+        pair = [self.groups[self._compared[int(of[p])]] for of in np.triu_indices(stream.groups, 1)]
+        above, below = pair if s == 0 else pair[::-1]
+        low = float((shown.low(line) * stream.widths)[j])
+        return Alarm(
+            self.components[j].name,
+            above,
+            below,
+            bool(parts[j, p, s] >= line),
+            shown.best_start(gaps, j, p, s),
+            stream.rows,
+            low,
+            _power(shown.log_evidence(gaps)),
+        )
+
+    def __add__(self, other: Watch) -> Watch:
+        """People of two watches, who are different people: servers, or sites that may not share rows.
+
+        Evidence of both is counted period by period. An alarm that one of them raised stays; it was raised by that one
+        alone, so that with watches that are looked at one by one the probabilities of a false alarm add up.
+        """
+        if not isinstance(other, Watch):
+            return NotImplemented
+        self._refuse_other(other)
+        stream = self.stream.plus(other.stream)
+        earlier = sorted((one.alarm for one in (self, other) if one.alarm), key=lambda alarm: alarm.rows)
+        watch = replace(
+            self,
+            stream=stream,
+            digests=(*self.digests, *other.digests)[-REMEMBERED:],
+            alarm=earlier[0] if earlier else None,
+        )
+        if watch.alarm is None and watch.evidence >= self.needed:
+            watch = replace(watch, alarm=watch._alarm(stream))
+        return watch
+
+    def _refuse_other(self, other: Watch) -> None:
+        """Refuse to add what does not watch the same."""
+        pairs = {
+            "groups": (self.groups, other.groups),
+            "components": (self.components, other.components),
+            "allowed gaps": (self.allowed, other.allowed),
+            "confidences": (self.confidence, other.confidence),
+            "decisions": (self.problem.decisions.tolist(), other.problem.decisions.tolist()),
+            "names for a missing group": (self.unknown, other.unknown),
+        }
+        for what, (one, two) in pairs.items():
+            if one != two:
+                raise DataError(
+                    f"The {what} of two watches differ: {one!r} and {two!r}.", "Add watches of one kind."
+                )
+        for part, one, two in zip(self.components, self.stream.scales, other.stream.scales, strict=True):
+            if part.bounds is None and not (isinstance(one, BurnIn) and isinstance(two, BurnIn)):
+                raise DataError(
+                    f"{part.name!r} has no bounds, so each watch has found a scale of its own, and they do not add.",
+                    "State bounds= of the happiness, or watch all people as one stream.",
+                )
+        if set(self.digests) & set(other.digests):
+            raise DataError("Both watches counted the same rows.", "Add watches of different people.")
+
+    # -----------------------------------------------------------------------------------------------------
+    # Words
+
+    def _warn(self, before: Watch | None) -> None:
+        """Say in one warning what was not said before."""
+        known = set() if before is None else {kind for kind, _ in before._notes()}
+        fresh = [text for kind, text in self._notes() if kind not in known]
+        if fresh:
+            warnings.warn(" ".join(fresh), WatchWarning, stacklevel=level_outside())
+
+    def _notes(self) -> list[tuple[str, str]]:
+        """What to beware of, by its kind."""
+        found: list[tuple[str, str]] = import_module("felicific._audit.words_of_watches").notes_of(self)
+        return found
+
+    @property
+    def notes(self) -> list[str]:
+        """What to beware of."""
+        return [text for _, text in self._notes()]
+
+    def sentences(self) -> list[str]:
+        """What it shows, in words."""
+        found: list[str] = import_module("felicific._audit.words_of_watches").sentences_of(self)
+        return found
+
+    def __str__(self) -> str:
+        return "\n".join([*self.sentences(), *self.notes])
+
+    def _parts(self) -> list[Part]:
+        first, *rest = self.sentences()
+        return [Lines([first], strong=True), Lines(rest), Lines(self.notes)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """What it shows as plain data that JSON can hold; an infinite limit is None."""
+        alarm = self.alarm
+        return {
+            "rows": self.rows,
+            "groups": plain_all(self.groups),
+            "confidence": self.confidence,
+            "evidence": plain(self.evidence),
+            "needed": self.needed,
+            "alarm": None if alarm is None else {name: plain(value) for name, value in vars(alarm).items()},
+            "components": [
+                {"name": name, "allowed": self.allowed[name], "estimate": plain(gap.estimate)}
+                | {"low": plain(gap.low), "high": plain(gap.high), "method": gap.method}
+                for name, gap in self.gaps.items()
+            ],
+            "notes": self.notes,
+        }
+
+    def plot(self, **options: Any) -> Any:
+        """The gap along the people who came, with both its ends, what is allowed, and the alarm, as an Altair chart.
+
+        See :func:`felicific.plots.watch`.
+        """
+        return import_module("felicific.plots").watch(self, **options)
+
+    # -----------------------------------------------------------------------------------------------------
+    # Files
+
+    def to_json(self) -> str:
+        """Write it as text that :meth:`from_json` reads: sums, and of at most 99 people group and happiness."""
+        text: str = import_module("felicific._audit.watch_file").written(self)
+        return text
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it to a file, whole or not at all."""
+        write_whole(path, self.to_json())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], happiness: HappinessLike | None = None) -> Watch:
+        """Read one from a file; see :meth:`from_json`."""
+        return cls.from_json(Path(path).read_bytes().decode("utf-8", "replace"), happiness)
+
+    @classmethod
+    def from_json(cls, text: str, happiness: HappinessLike | None = None) -> Watch:
+        """Read a watch, refusing whatever is not exactly one; ``happiness`` are its Python functions, if it has any."""
+        found: Watch = import_module("felicific._audit.watch_file").read(text, happiness)
+        return found
+
+
+def _power(log: float) -> float:
+    """A number from its logarithm; infinite where a computer has no such number."""
+    return math.exp(log) if log < 709.0 else math.inf

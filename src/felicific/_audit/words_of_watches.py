@@ -1,0 +1,149 @@
+"""What a watch says in words: whether there is an alarm, how large gaps are, and what to beware of."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from felicific._audit.result import Interval
+from felicific._problem.happiness import Component, written
+from felicific._statistics.blocks import DIFFERENT, ENOUGH, SEEN, BurnIn
+from felicific._statistics.sequences import BLOCK
+
+if TYPE_CHECKING:
+    from felicific._audit.watched import Alarm, Watch
+
+#: Fewer people of a group than this share of all are said to be few; told from so many people on.
+FEW, TOLD = 0.005, 1_000
+
+LABELS = (
+    "What is watched looks at the label: give rows when the time has passed in which the outcome of all who came then "
+    "becomes known, not each when its own does. Bad outcomes are often known early, and would show a gap where there "
+    "is none; nothing in the rows can tell that."
+)
+
+
+def sentences_of(watch: Watch) -> list[str]:
+    """What it shows, the most important first."""
+    parts = {part.name: part for part in watch.components}
+    alarm = watch.alarm
+    if alarm is None:
+        found = [f"No alarm: {watch.rows:,} people of {len(watch.groups)} groups came."]
+    else:
+        found = _alarm_words(watch, alarm, parts[alarm.component])
+    evidence = "beyond counting" if math.isinf(watch.evidence) else written(watch.evidence, 3)
+    now = f"{'Now the' if alarm else 'The'} evidence that a gap is more than allowed is {evidence}"
+    found.append(f"{now}; an alarm is raised at {written(watch.needed, 3)}.")
+    found += [_gap_words(watch, parts[name], gap) for name, gap in watch.gaps.items()]
+    large = [part for part in watch.components if part.bounds is None]
+    found.append(
+        f"At confidence {watch.confidence:.6g}{', in large samples,' if large else ','} these limits hold at all times "
+        "together, and a system that always keeps to what is allowed ever raises an alarm with a probability of at "
+        f"most {written(100 * (1 - watch.confidence), 3)} %, however often one looks."
+    )
+    waiting = len(watch.stream.open)
+    if waiting:
+        found.append(f"The last {waiting} of them wait until there are {BLOCK} to be compared.")
+    return found
+
+
+def _alarm_words(watch: Watch, alarm: Alarm, part: Component) -> list[str]:
+    """When it was raised, and what it is about."""
+    allowed = part.quantity(watch.allowed[part.name])
+    pair = f"group {alarm.above!r} above group {alarm.below!r}"
+    since = "from the beginning" if not alarm.since else f"since person {alarm.since + 1:,}"
+    when = f"Alarm, raised when {alarm.rows:,} people had come"
+    large = " (in large samples)" if part.bounds is None else ""
+    if alarm.shown:
+        more = f" At some time it was more than {_short(part, alarm.at_least, -1)}."
+        return [
+            f"{when}: the gap of {part.name!r} is shown to be more than the allowed {allowed}{large}: {pair}.",
+            f"Most of the evidence is of the time {since}.{more}",
+        ]
+    return [
+        f"{when}: some gap is shown to be more than allowed{large}, by all comparisons together.",
+        f"Most of the evidence is that of {part.name!r}, {pair}, {since}; that pair alone is not enough to name it.",
+    ]
+
+
+def _short(part: Component, number: float, way: int = 0) -> str:
+    """A number of three digits: the nearest, one that is no larger (``way`` -1), or one that is no smaller (1)."""
+    if number <= 0:
+        return part.quantity(0.0)
+    unit = 10.0 ** (math.floor(math.log10(number)) - 2)
+    rounded = {-1: math.floor, 0: round, 1: math.ceil}[way](number / unit)
+    return part.quantity(float(f"{rounded * unit:.3g}"))
+
+
+def _gap_words(watch: Watch, part: Component, gap: Interval) -> str:
+    """How large the gap of one component is."""
+    if math.isnan(gap.estimate):
+        return f"{part.name!r}: nobody was compared yet."
+    among = (
+        "" if math.isinf(gap.high) else f", on average over all of them at most {_short(part, gap.high, 1)}"
+    )
+    ever = f", at some time more than {_short(part, gap.low, -1)}" if gap.low > 0 else ""
+    return (
+        f"{part.name!r}: the largest difference between groups is {_short(part, gap.estimate)} among those who came "
+        f"at about the same time{ever}{among} (allowed: {part.quantity(watch.allowed[part.name])})."
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------
+# What to beware of
+
+
+def notes_of(watch: Watch) -> list[tuple[str, str]]:
+    """What to beware of, by its kind."""
+    found = []
+    for part, scale in zip(watch.components, watch.stream.scales, strict=True):
+        if part.bounds is None:
+            found.append((f"bounds {part.name}", _unbounded(part)))
+        if isinstance(scale, BurnIn):
+            found.append((f"burning {part.name}", _burning(watch, part, scale)))
+    if any(part.looks_at_y for part in watch.components):
+        found.append(("labels", LABELS))
+    return found + _few(watch)
+
+
+def _unbounded(part: Component) -> str:
+    return (
+        f"No bounds of {part.name!r} are known, so what is said of it holds in large samples alone: rare large values "
+        "that nobody has seen yet could undo it. State bounds= if you know the range."
+    )
+
+
+def _burning(watch: Watch, part: Component, seen: BurnIn) -> str:
+    """Of whom more has to be seen before there can be an alarm."""
+    names = [watch.groups[z] for z in watch._compared]
+    who = ", ".join(f"{names[z]!r} ({int(seen.powers[z, 0]):,} so far)" for z in seen.missing[:5])
+    return (
+        f"There can be no alarm for {part.name!r} yet: without bounds, {SEEN} people of every group have to be seen, "
+        f"of whom {DIFFERENT} do not have its commonest value, or {ENOUGH:,} people. Missing: {who}."
+    )
+
+
+def _few(watch: Watch) -> list[tuple[str, str]]:
+    """Groups of which hardly anybody comes."""
+    rows = watch.rows - len(watch.stream.open)
+    if rows < TOLD:
+        return []
+    counts = np.max([_counted(watch, j) for j in range(len(watch.components))], axis=0)
+    found = []
+    for z, count in zip(watch._compared, counts.tolist(), strict=True):
+        if count < FEW * rows:
+            text = (
+                f"Of group {watch.groups[z]!r} there are {int(count):,} among {rows:,} people, fewer than 5 in 1,000: "
+                "a gap between it and others will be seen late, if at all."
+            )
+            found.append((f"few {watch.groups[z]!r}", text))
+    return found
+
+
+def _counted(watch: Watch, j: int) -> list[float]:
+    """How many people of every group that is compared were counted by a component."""
+    scale = watch.stream.scales[j]
+    numbers = scale.powers[:, 0] if isinstance(scale, BurnIn) else watch.stream.before[j, 0]
+    return [float(number) for number in numbers]

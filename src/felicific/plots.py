@@ -20,7 +20,8 @@ import numpy as np
 
 from felicific._audit.names import clean
 from felicific._audit.names import labels as short_labels
-from felicific._audit.result import Audit
+from felicific._audit.result import Audit, Interval
+from felicific._audit.watched import Watch
 from felicific._files import write_whole
 from felicific._fit.judged import Alternatives
 from felicific._frontier.frontier import Frontier
@@ -319,6 +320,84 @@ def groups(
     return themed(
         alt.vconcat(*charts, spacing=28).resolve_scale(color="independent", shape="independent"), theme
     )
+
+
+def watch(watch: Watch, *, component: str | None = None, theme: Theme = LIGHT, width: int = 560) -> Chart:
+    """The gap along the people who came: the estimate, both its ends, what is allowed, and when an alarm was raised.
+
+    Parameters
+    ----------
+    watch : Watch
+        Long ago is drawn at fewer times.
+    component : str, optional
+        The one to draw; by default all, below each other.
+    """
+    import altair as alt
+
+    parts = [part for part in watch.components if component in (None, part.name)]
+    if not parts:
+        raise _no_component(str(component), [part.name for part in watch.components])
+    times = watch.along()
+    charts = [_watched(watch, part, times, theme, width) for part in parts]
+    return themed(charts[0] if len(charts) == 1 else alt.vconcat(*charts, spacing=28), theme)
+
+
+#: What the lines of a watch are: a number of an interval, its words, and how it is drawn.
+_WATCHED = {
+    "estimate": ("largest difference so far", [1, 0]),
+    "high": ("on average at most", [5, 3]),
+    "low": ("at some time more than", [2, 2]),
+}
+
+
+def _watched(
+    watch: Watch, part: Component, times: list[tuple[int, dict[str, Interval]]], theme: Theme, width: int
+) -> Chart:
+    """One component along the people who came."""
+    import altair as alt
+
+    allowed = watch.allowed[part.name]
+    seen = [(rows, gaps[part.name]) for rows, gaps in times if math.isfinite(gaps[part.name].estimate)]
+    last = [] if not seen else [seen[-1][1].low, seen[-1][1].high]
+    # Limits of the first few people reach so far that nothing else could be seen.
+    top = (
+        1.15 * max(n for n in [allowed, *last, *(gap.estimate for _, gap in seen)] if math.isfinite(n)) or 1.0
+    )
+    names = [words for words, _ in _WATCHED.values()]
+    lines = [
+        {"people": rows, "gap": getattr(gap, number), "what": words}
+        for number, (words, _) in _WATCHED.items()
+        for rows, gap in seen
+        if math.isfinite(getattr(gap, number))
+    ]
+    x = alt.X("people:Q", title="people who came", axis=alt.Axis(grid=False, tickCount=6))
+    x = x.scale(domain=[0, max(watch.rows, 1)], nice=False)
+    y = alt.Y("gap:Q", title=None, axis=alt.Axis(tickCount=5, domain=False, ticks=False))
+    y = y.scale(domain=[0, top], nice=False)
+    legend = alt.Legend(symbolType="stroke", symbolStrokeWidth=2.5, symbolSize=400)
+    colours = [theme.accent, theme.muted, theme.groups[3]]
+    colour = alt.Color("what:N", sort=names, legend=legend, scale=alt.Scale(domain=names, range=colours))
+    dash = alt.StrokeDash("what:N", sort=names, legend=legend)
+    dash = dash.scale(domain=names, range=[drawn for _, drawn in _WATCHED.values()])
+    line = values(lines).mark_line(strokeWidth=2.5, clip=True).encode(x=x, y=y, color=colour, strokeDash=dash)
+    limit = values([{"gap": allowed, "people": 0, "text": "allowed"}])
+    rule = limit.mark_rule(color=theme.ink).encode(y=y)
+    word = limit.mark_text(align="left", dx=4, dy=-7).encode(x=x, y=y, text="text:N")
+    layers = [rule, word, line, *_alarm_mark(watch, part, (x, y, top), theme)]
+    chart = alt.layer(*layers).properties(width=width, height=0.42 * width)
+    return chart.properties(title=f"gap of {measure(part)}, limits at confidence {watch.confidence:.6g}")
+
+
+def _alarm_mark(watch: Watch, part: Component, place: tuple[Any, Any, float], theme: Theme) -> list[Chart]:
+    """Where the alarm was raised, if it was about this component."""
+    alarm, (x, y, top) = watch.alarm, place
+    if alarm is None or alarm.component != part.name:
+        return []
+    late, colour = alarm.rows > 0.8 * watch.rows, theme.groups[3]
+    mark = values([{"people": alarm.rows, "gap": top, "text": "alarm"}])
+    how = {"align": "right" if late else "left", "dx": -6 if late else 6, "dy": 8, "fontWeight": "bold"}
+    text = mark.mark_text(color=colour, **how).encode(x=x, y=y, text="text:N")
+    return [mark.mark_rule(color=colour, strokeWidth=2).encode(x=x), text]
 
 
 def alternatives(

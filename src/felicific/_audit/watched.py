@@ -139,7 +139,7 @@ class Watch(Displayed):
     @property
     def needed(self) -> float:
         """The evidence that raises an alarm."""
-        return 1.0 / (1.0 - self.confidence)
+        return float(f"{1.0 / (1.0 - self.confidence):.12g}")
 
     @cached_property
     def gaps(self) -> dict[str, Interval]:

@@ -73,7 +73,8 @@ def _short(part: Component, number: float, way: int = 0) -> str:
     if number <= 0:
         return part.quantity(0.0)
     unit = 10.0 ** (math.floor(math.log10(number)) - 2)
-    rounded = {-1: math.floor, 0: round, 1: math.ceil}[way](number / unit)
+    steps = number / unit
+    rounded = math.floor(steps) if way < 0 else math.ceil(steps) if way else round(steps)
     return part.quantity(float(f"{rounded * unit:.3g}"))
 
 

@@ -28,11 +28,13 @@ from felicific.cli.reproduce import reproduce
 from felicific.cli.sample_size import sample_size
 from felicific.cli.show import show
 from felicific.cli.sql import sql
+from felicific.cli.watch import watch
 from felicific.cli.words import in_the_shell
 
 EXIT_CODES = (
     "Exit codes: 0 done; 1 not possible, one line says why; 2 typed wrongly; 3 no policy meets what was asked; "
-    "4 `audit --require`: the gap is not shown to be small enough, or `--signed`: this policy was not signed; "
+    "4 `audit --require`: the gap is not shown to be small enough, `watch`: there is an alarm, or `--signed`: this "
+    "policy was not signed; "
     "130 interrupted; 143 ended by SIGTERM."
 )
 
@@ -49,6 +51,7 @@ app = typer.Typer(
 for command in (
     demo,
     audit,
+    watch,
     frontier,
     fit,
     show,

@@ -17,6 +17,7 @@ from felicific.cli.options import (
     Between,
     Classes,
     Confidence,
+    Decision,
     Evidence,
     Gap,
     Limited,
@@ -37,12 +38,7 @@ if TYPE_CHECKING:
 class AuditOptions(Measured, PartlyLabelled, Evidence, Limited, Answer):
     """What ``felicific audit`` is told."""
 
-    decision: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN", help="Column of the decisions that are audited.", rich_help_panel=PEOPLE
-        ),
-    ] = None
+    decision: Decision = None
     policy: Annotated[
         Path | None,
         typer.Option(

@@ -8,15 +8,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from felicific import Moments, Policy
+from felicific import Moments, Policy, Watch
 from felicific.exceptions import DataError, FelicificError
 
-POLICY, SUMS = "felicific policy", "felicific moments"
+POLICY, SUMS, WATCH = "felicific policy", "felicific moments", "felicific watch"
 
 #: What files are, by the format that stands at their beginning, and what one does with them.
 _KINDS = {
     POLICY: ("a policy", "`felicific show` shows it, `felicific apply` decides by it."),
     SUMS: ("sums of people", "`felicific merge` adds them, `felicific fit` fits a policy to them."),
+    WATCH: ("a watch", "`felicific watch --state` goes on with it."),
     "felicific progress": ("a list of what was summed up", "The sums are in all.json beside it."),
     "felicific decision": ("a signed decision", "`felicific apply --signed` takes it."),
 }
@@ -48,6 +49,11 @@ def read_policy(path: str | os.PathLike[str], **functions: Any) -> Policy:
 def read_sums(path: str | os.PathLike[str]) -> Moments:
     """Sums of people; any other file is refused by what it is."""
     return _read(path, SUMS, lambda: Moments.load(path))
+
+
+def read_watch(path: str | os.PathLike[str], happiness: Any = None) -> Watch:
+    """A watch; any other file is refused by what it is."""
+    return _read(path, WATCH, lambda: Watch.load(path, happiness))
 
 
 def _read(path: str | os.PathLike[str], wanted: str, load: Callable[[], T]) -> T:

@@ -14,10 +14,10 @@ import typer
 from felicific.cli.options import (
     ASKED,
     OUTPUT,
-    PEOPLE,
     Answer,
     Bounded,
     Classes,
+    GroupName,
     Kind,
     Label,
     Losers,
@@ -48,15 +48,7 @@ class MomentsOptions(Measures, Scores, PartlyLabelled, Bounded, Answer):
     label: Label = None
     today: Today = None
     classes: Classes = None
-    group_name: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="GROUP",
-            help="A group that there is, once for each; by default those that the files hold. Sites name them all, so "
-            "that one that lacks a group has a place for it.",
-            rich_help_panel=PEOPLE,
-        ),
-    ] = None
+    group_name: GroupName = None
     weight_kind: WeightMeaning = None
     losers: Losers = None
     kind: Kind = "auto"

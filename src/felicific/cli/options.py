@@ -6,12 +6,13 @@ A line added to a part is an option of all commands that have the part::
 
     Scores            what the model says               all that look at people
       Scored          of one file                       the same, but for moments
-    Measures          the groups and happiness          all but apply
-      Measured        of one file                       audit, alternatives, compare, frontier, fit, report, recalibrate
-        Traced        labels, and what is asked         frontier, fit, report, recalibrate
-          Fitted      a guarantee and a seed            fit, report
-    Bounded           the range of happiness            audit, alternatives, fit, report
-      Limited         the gap                           audit, fit, report
+    Compared          the groups and happiness          all but apply
+      Measures        weights and a loss                the same, but for watch
+        Measured      of one file                       audit, alternatives, compare, frontier, fit, report, recalibrate
+          Traced      labels, and what is asked         frontier, fit, report, recalibrate
+            Fitted    a guarantee and a seed            fit, report
+    Bounded           the range of happiness            audit, watch, alternatives, fit, report
+      Limited         the gap                           audit, watch, fit, report
     Evidence          what rows count for               audit, alternatives, fit, report
     Decided           a policy, and what it sees        apply, sql
     Forced, Answer    what is written and printed       all that write, all that print
@@ -175,6 +176,19 @@ Classes = Annotated[
         rich_help_panel=PEOPLE,
     ),
 ]
+GroupName = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="GROUP",
+        help="A group that there is, once for each; by default those that the files hold. Where one of them may lack a "
+        "group, name them all, so that it has a place.",
+        rich_help_panel=PEOPLE,
+    ),
+]
+Decision = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="Column of the decisions that were taken.", rich_help_panel=PEOPLE),
+]
 Losers = Annotated[
     float | None,
     typer.Option(
@@ -247,8 +261,8 @@ class Scored(Scores):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Measures:
-    """What decisions are worth, and to whom."""
+class Compared:
+    """Who is compared, and by what."""
 
     group: Group
     join: Join = None
@@ -260,7 +274,6 @@ class Measures:
             rich_help_panel=PEOPLE,
         ),
     ] = None
-    weight: Weight = None
     happiness: HappinessText
     name: Annotated[
         str | None, typer.Option(metavar="NAME", help="What to call the happiness.", rich_help_panel=MEASURED)
@@ -277,7 +290,6 @@ class Measures:
             rich_help_panel=MEASURED,
         ),
     ] = None
-    loss: Loss = "error"
     favourable: Annotated[
         str | None,
         typer.Option(
@@ -286,6 +298,14 @@ class Measures:
             rich_help_panel=MEASURED,
         ),
     ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measures(Compared):
+    """What decisions are worth, and to whom."""
+
+    weight: Weight = None
+    loss: Loss = "error"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,213 @@
+"""``felicific watch``: whether a gap has opened, asked again and again while decisions are taken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from felicific.cli.options import (
+    ASKED,
+    OUTPUT,
+    PEOPLE,
+    Classes,
+    Compared,
+    Decision,
+    GroupName,
+    Json,
+    Limited,
+    Scored,
+    Today,
+)
+from felicific.cli.words import in_the_shell
+
+if TYPE_CHECKING:
+    from felicific import Watch
+    from felicific.cli.people import People
+
+
+@dataclass(frozen=True, kw_only=True)
+class WatchOptions(Compared, Scored, Limited):
+    """What ``felicific watch`` is told."""
+
+    decision: Decision = None
+    policy: Annotated[
+        Path | None,
+        typer.Option(
+            "--policy-file",
+            metavar="FILE",
+            help="A policy: its groups, the names, units and bounds of its happiness, and its gaps hold here. With "
+            "--proba and no --decision its expected happiness is watched, without the luck of the draw.",
+            rich_help_panel=PEOPLE,
+        ),
+    ] = None
+    label: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column of the truth, for a happiness that looks at it: give rows once all outcomes of their time are "
+            "known.",
+            rich_help_panel=PEOPLE,
+        ),
+    ] = None
+    today: Today = None
+    classes: Classes = None
+    group_name: GroupName = None
+    confidence: Annotated[
+        float,
+        typer.Option(
+            metavar="NUMBER",
+            help="With which no alarm is ever raised if the gap is never more than --gap, however often one looks.",
+            rich_help_panel=ASKED,
+        ),
+    ] = 0.95
+    state: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="What was counted so far: read if it is there, and written anew after all rows were read. Without it, "
+            "the file is the whole history.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None
+    picture: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Draw it to this .svg or .png file, anew each time.", rich_help_panel=OUTPUT
+        ),
+    ] = None
+    as_json: Json = False
+
+
+def watch(options: WatchOptions) -> None:
+    """Say whether a gap has opened among people in the order in which they came; exit code 4 if there is an alarm.
+
+    It may be asked after every row, for years: a system that keeps to --gap ever raises an alarm with a probability of
+    at most 1 - confidence. Each time, give the people who came since, and the same options.
+
+    Example: felicific watch week.csv --decision approved --group sex --happiness decision --gap 0.05 --state watch.json
+    """
+    from felicific.cli.outputs import check_chart, check_target, print_json, printable, working
+
+    check_target(options.state, [".json"], force=True)
+    check_chart(options.picture, force=True)
+    with working(f"Watching {options.file} ..."):
+        found = _watched(options)
+    if options.picture is not None:
+        from felicific import plots
+
+        plots.save(found.plot(), options.picture)
+    if options.state is not None:
+        found.save(options.state)  # last: rows count when all of it is done
+    if options.as_json:
+        told = found.to_dict()
+        print_json(told | {"notes": [in_the_shell(note) for note in told["notes"]]})
+    else:
+        lines = [*found.sentences(), *found.notes]
+        print("\n".join(printable(in_the_shell(line)) for line in lines))
+    if found.alarm is not None:
+        raise typer.Exit(4)
+
+
+def _watched(options: WatchOptions) -> Watch:
+    """The people of the file, after those of the state."""
+    from felicific._audit.watch import watch as begin
+    from felicific.cli.documents import read_watch
+    from felicific.cli.people import People
+    from felicific.exceptions import DataError
+
+    people = People.find(options, a_part=True)
+    happiness = _happiness(people, options)
+    if people.decision is None and (
+        people.policy is None or (people.proba is None and people.predicted is None)
+    ):
+        raise DataError(
+            "Nobody said which decisions are watched.",
+            "Name their column, --decision, or a policy and what it decides by, --policy-file and --proba.",
+        )
+    # What was decided counts, and not what a policy would decide.
+    whose = people if people.decision is None else replace(people, policy=None)
+    rows = whose.in_memory() if whose.pandas else whose.in_the_file()
+    rows = {name: value for name, value in rows.items() if name not in ("cluster", "sample_weight")}
+    rows |= {"sensitive_features": people.sensitive_features, "today": people.today}
+    settings = _settings(people, options, happiness)
+    if options.state is None or not options.state.exists():
+        return begin(**rows, **settings)
+    known = read_watch(options.state, happiness)
+    _check_same(known, settings, options.state)
+    return known.add(**rows)
+
+
+def _settings(people: People, options: WatchOptions, happiness: Any) -> dict[str, Any]:
+    """What is watched, however many people come."""
+    from felicific.cli.inputs import read_classes, read_gap
+
+    policy, named = people.policy, options.group_name
+    gap, groups = read_gap(options.gap), None if policy is None else policy.groups
+    if named:
+        groups = tuple(sorted(read_classes(named, people.held_groups(), "group-name")))
+    return {
+        "happiness": happiness,
+        "gap": policy.basis.asked if gap is None and policy is not None else gap,
+        "classes": people.classes if policy is None else policy.classes.tolist(),
+        "groups": groups,
+        "favourable": people.favourable,
+        "missing_group": people.missing_group,
+        "confidence": options.confidence,
+    }
+
+
+def _happiness(people: People, options: WatchOptions) -> Any:
+    """What is asked for; a policy tells the name, the unit and the bounds of the one thing that it is about."""
+    from felicific._problem.criteria import CRITERIA
+    from felicific._problem.happiness import Happiness, measured
+    from felicific.exceptions import HappinessError
+
+    policy, said = people.policy, people.happiness
+    if policy is None:
+        return said
+    own = [policy.components[j] for j in measured(policy.components)]
+    stored: Any = getattr(policy, "happiness", ())
+    if isinstance(said, tuple) and not said:
+        if not stored:
+            raise HappinessError(
+                "The policy does not keep what makes a person happy.", "Say it again: --happiness."
+            )
+        return [part for part in stored if part.name in {component.name for component in own}]
+    if len(own) != 1 or isinstance(said, list) or (isinstance(said, str) and said in CRITERIA):
+        return said
+    part = said if isinstance(said, Happiness) else Happiness(said)
+    return replace(
+        part,
+        name=own[0].name if options.name is None else part.name,
+        unit=part.unit or own[0].unit,
+        bounds=own[0].bounds if part.bounds is None else part.bounds,
+        family=None,
+    )
+
+
+def _check_same(known: Watch, settings: dict[str, Any], state: Path) -> None:
+    """Refuse a state of something else than what the options say."""
+    from felicific._problem.happiness import function_to_json
+    from felicific._problem.problem import Problem
+    from felicific.exceptions import DataError
+
+    watched = known.problem
+    asked = Problem.of(
+        watched.decisions, settings["happiness"], gap=settings["gap"], favourable=settings["favourable"]
+    )
+    own = [[part for part in one.happiness if part.name in one.closed] for one in (watched, asked)]
+    pairs: dict[str, list[Any]] = {
+        "--happiness": [[(part.component, function_to_json(part)) for part in parts] for parts in own],
+        "--gap": [watched.gaps, asked.gaps],
+        "--confidence": [known.confidence, settings["confidence"]],
+        "--missing-group": [known.unknown, settings["missing_group"]],
+    }
+    for option, (before, now) in pairs.items():
+        if before != now:
+            raise DataError(
+                f"{str(state)!r} is the state of another watch: its {option} is not what is said now.",
+                "Say what was said when it began, or name another --state.",
+            )

@@ -1,0 +1,183 @@
+"""``felicific watch``: a state that goes on, an exit code for an alarm, and nothing counted twice."""
+
+import json
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from felicific import Watch, watch
+
+ASKED = "--decision approved --group sex --happiness decision --gap 0.05"
+
+
+def week(n, gap, seed):
+    """People who were decided about, the men approved more often by the gap."""
+    rng = np.random.default_rng(seed)
+    sex = rng.choice(["f", "m"], n)
+    approved = (rng.random(n) < 0.3 + gap * (sex == "m")).astype(int)
+    columns = {"id": np.arange(n) + n * seed, "sex": sex, "approved": approved, "score": rng.random(n)}
+    return pd.DataFrame(columns | {"loan": rng.integers(1, 90, n) * 100, "repaid": rng.integers(0, 2, n)})
+
+
+@pytest.fixture
+def weeks(tmp_path, monkeypatch):
+    """A folder with two quiet weeks and a loud one."""
+    monkeypatch.chdir(tmp_path)
+    parts = [week(1_500, 0.0, 1), week(1_500, 0.0, 2), week(3_000, 0.4, 3)]
+    for i, part in enumerate(parts, 1):
+        part.to_csv(f"week{i}.csv", index=False)
+    return parts
+
+
+def test_a_state_goes_on_and_an_alarm_ends_with_4(weeks, shell, tmp_path):
+    """Each week's people are added; the state is that of Python, and an alarm stays."""
+    line = f"{ASKED} --state watch.json --picture watch.svg"
+    for i in (1, 2):
+        code, out, err = shell(f"watch week{i}.csv {line}")
+        assert (code, err) == (0, "")
+        assert out.startswith("No alarm: ")
+    code, out, _ = shell(f"watch week3.csv {line}")
+    assert code == 4
+    assert out.startswith("Alarm, raised when ")
+    asked = {"happiness": "decision", "sensitive_features": "sex", "gap": 0.05}
+    here = watch("approved", weeks[0], **asked).add("approved", weeks[1]).add("approved", weeks[2])
+    there = Watch.load("watch.json")
+    assert there.alarm == here.alarm
+    assert there.gaps == here.gaps
+    assert "alarm" in (tmp_path / "watch.svg").read_text()
+    week(1_500, 0.0, 4).to_csv("week4.csv", index=False)
+    assert shell(f"watch week4.csv {line}")[0] == 4
+
+
+def test_without_a_state_the_file_is_the_whole_history(weeks, shell, done):
+    """The same answer as week by week, and nothing is written."""
+    pd.concat(weeks).to_parquet("all.parquet")
+    code, out, _ = shell(f"watch all.parquet {ASKED} --json")
+    assert code == 4
+    for i in (1, 2, 3):
+        shell(f"watch week{i}.csv {ASKED} --state watch.json")
+    there = Watch.load("watch.json")
+    assert json.loads(out)["alarm"]["rows"] == there.alarm.rows
+    assert json.loads(out)["evidence"] == pytest.approx(there.evidence)
+
+
+def test_the_same_rows_twice_are_refused(weeks, shell):
+    """The state stays as it was."""
+    shell(f"watch week1.csv {ASKED} --state watch.json")
+    before = Path("watch.json").read_text()
+    code, _, err = shell(f"watch week1.csv {ASKED} --state watch.json")
+    assert code == 1
+    assert "These 1,500 rows were counted already" in err
+    assert Path("watch.json").read_text() == before
+
+
+@pytest.mark.parametrize(
+    ("other", "option"),
+    [
+        ("--decision approved --group sex --happiness decision --gap 0.1", "--gap"),
+        (
+            "--decision approved --group sex --happiness 'decision * loan / 9000' --bounds 0,1 --gap 0.05",
+            "--happiness",
+        ),
+        (f"{ASKED} --confidence 0.99", "--confidence"),
+        (f"{ASKED} --missing-group unknown", "--missing-group"),
+    ],
+)
+def test_a_state_of_another_watch_is_refused(weeks, shell, other, option):
+    """It is said which option is not as it was."""
+    shell(f"watch week1.csv {ASKED} --state watch.json")
+    code, _, err = shell(f"watch week2.csv {other} --state watch.json")
+    assert code == 1
+    assert f"its {option} is not what is said now" in err
+
+
+@pytest.mark.filterwarnings("always::felicific.exceptions.WatchWarning")
+def test_groups_that_come_later_are_named_at_the_beginning(weeks, shell, done):
+    """With --group-name there is a place for them; without they are refused."""
+    late = week(500, 0.0, 9)
+    late.loc[0, "sex"] = "x"
+    late.to_csv("late.csv", index=False)
+    done(f"watch week1.csv {ASKED} --state one.json")
+    code, _, err = shell(f"watch late.csv {ASKED} --state one.json")
+    assert code == 1
+    assert "people of 'x'" in err
+    assert "--group-name" in err
+    code, _, err = shell(
+        f"watch week1.csv {ASKED} --group-name f --group-name m --group-name x --state two.json"
+    )
+    assert code == 0
+    assert "Of group 'x' there are 0 among" in err
+    assert (
+        shell(f"watch late.csv {ASKED} --group-name f --group-name m --group-name x --state two.json")[0] == 0
+    )
+
+
+def test_a_policy_tells_groups_names_units_bounds_and_gaps(weeks, done, shell):
+    """With --proba and no --decision its expected happiness is watched; with --decision what was decided."""
+    done("fit week1.csv --proba score --label repaid --group sex --happiness decision --name yes --unit share "
+         "--gap 0.1 --out policy.json --seed 0")  # fmt: skip
+    told = json.loads(
+        done(
+            "watch week2.csv --policy-file policy.json --proba score --group sex --happiness decision --json"
+        )
+    )
+    assert [(part["name"], part["allowed"]) for part in told["components"]] == [("yes", 0.1)]
+    drawn = json.loads(
+        done(
+            "watch week2.csv --policy-file policy.json --decision approved --group sex --happiness decision --json"
+        )
+    )
+    assert drawn["components"][0]["estimate"] != told["components"][0]["estimate"]
+    code, _, err = shell("watch week2.csv --policy-file policy.json --group sex --happiness decision")
+    assert code == 1
+    assert "which decisions are watched" in err
+
+
+def test_bad_files_and_targets_are_refused_before_anything_is_written(weeks, shell, tmp_path):
+    """A state that is none, a picture that cannot be, a column that is not there."""
+    (tmp_path / "bad.json").write_text('{"format": "felicific policy"}')
+    for line, match in (
+        (f"watch week1.csv {ASKED} --state bad.json", "a policy"),
+        (f"watch week1.csv {ASKED} --state watch.txt", "not written here"),
+        (f"watch week1.csv {ASKED} --picture watch.gif", "not written here"),
+        ("watch week1.csv --decision aproved --group sex --happiness decision --gap 0.1", "aproved"),
+        ("watch week1.csv --decision approved --group sex --happiness decision", "how large a gap may be"),
+        ("watch week1.csv --decision approved --group sex --happiness decision --gap -1", "-1"),
+        ("watch none.csv --decision approved --group sex --happiness decision --gap 1", "none.csv"),
+    ):
+        code, out, err = shell(line)
+        assert (code, out) == (1, ""), line
+        assert match in err
+    assert not list(tmp_path.glob("watch.*"))
+
+
+def test_a_process_that_is_killed_counts_nobody_twice(weeks, done, shell):
+    """SIGKILL while the picture, and while the state, take their names: asked again, it ends as if never killed."""
+    script = textwrap.dedent(
+        """
+        import os, signal, sys
+        from felicific.cli import run
+        import felicific.plots  # which writes too
+        real, places = os.replace, iter(range(9))
+        def replace(*arguments):
+            if next(places) == int(sys.argv[1]):
+                os.kill(os.getpid(), signal.SIGKILL)
+            real(*arguments)
+        os.replace = replace
+        run(sys.argv[2:])
+        """
+    )
+    line = f"watch week2.csv {ASKED} --picture watch.svg --state watch.json"
+    done(f"watch week1.csv {ASKED} --state watch.json")
+    for place in ("0", "1"):
+        killed = subprocess.run([sys.executable, "-c", script, place, *line.split()], check=False)
+        assert killed.returncode == -signal.SIGKILL
+        assert Watch.load("watch.json").rows == 1_500
+    done(line)
+    assert Watch.load("watch.json").rows == 3_000

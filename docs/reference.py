@@ -45,6 +45,7 @@ RESULTS = {
     "_audit.ratios.RatioAudit": '`audit(...).ratios["name"]`',
     "_audit.ratios.GroupRatio": '`audit(...).ratios["name"].rows`',
     "_audit.ratios.GroupMean": "`.unknown` and `.left_out` of these",
+    "_audit.watched.Alarm": "`watch(...).alarm`",
     "_audit.comparison.Change": '`compare(...).components`, `compare(...)["name"]`',
     "_fit.judged.Alternatives": "`alternatives(...)`",
     "_fit.judged.Alternative": '`alternatives(...).rows`, `alternatives(...)["name"]`, `alternatives(...).best`',

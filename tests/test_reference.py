@@ -20,6 +20,7 @@ from felicific import (
     Floor,
     Happiness,
     Policy,
+    Watch,
     alternatives,
     audit,
     compare,
@@ -27,6 +28,7 @@ from felicific import (
     frontier,
     moments,
     solve,
+    watch,
 )
 from felicific._capabilities import CAPABILITIES, DOORS
 from felicific.cli import run
@@ -100,6 +102,10 @@ def margin():
 def valued():
     """The people with what its decision function says of them."""
     return people().assign(value=margin().estimator_.decision_function(people()[["score", "loan"]]))
+
+
+def watched(table):
+    return watch("approved", table, sensitive_features="sex", happiness="decision", gap=0.9)
 
 
 def stored(thing):
@@ -250,6 +256,10 @@ HAD = {
     ("betting", "memory"): lambda: audited(people(), method="betting", happiness=BOUNDED),
     ("compare", "memory"): lambda: compare(audited(people()), audited(people())),
     ("compare", "shell"): lambda: shell("compare", "--before", "approved", "--after", "repaid"),
+    ("watch", "memory"): lambda: watched(people()),
+    ("watch", "engine"): lambda: watched(lazy()),
+    ("watch", "files"): lambda: Watch.from_json(watched(people()).to_json()).add("approved", people()[:50]),
+    ("watch", "shell"): lambda: shell("watch", "--decision", "approved", "--bounds", "0,50", "--gap", "40"),
     ("alternatives", "memory"): lambda: alternatives({"today": "score"}, people(), "repaid", **ASKED),
 }  # fmt: skip
 

@@ -20,7 +20,7 @@ import felicific
 #: Public names by what they are for.
 ROOMS: Mapping[str, tuple[str, ...]] = {
     "Repair decisions": ("FairClassifier", "solve", "frontier", "alternatives", "Policy", "Frontier"),
-    "Measure decisions": ("audit", "compare", "Audit", "Comparison", "Scorer"),
+    "Measure decisions": ("audit", "compare", "watch", "Audit", "Comparison", "Watch", "Scorer"),
     "Say what makes people happy": ("Happiness", "lookup"),
     "Say what must hold": ("Gap", "Ratio", "Floor", "Budget", "Losers", "Explore", "MissingLabels"),
     "Say what a policy sees": ("Score", "Individual"),
@@ -35,6 +35,10 @@ MEMBERS: Mapping[str, tuple[str, ...]] = {
         "decide", "odds", "apply", "explain", "to_sql", "sentences", "rules", "story", "outcomes", "loss",
         "gaps", "gap", "means", "reached", "not_constrained", "expected_gaps", "expected_reached", "cautions",
         "change_cost", "rounded", "save", "load", "to_json", "from_json", "sha256", "resalted",
+    ),
+    "Watch": (
+        "add", "alarm", "evidence", "needed", "gaps", "along", "allowed", "components", "rows", "notes", "sentences",
+        "plot", "save", "load", "to_json", "from_json", "to_dict",
     ),
     "Moments": ("people", "today", "evaluate", "merged", "joined", "save", "load", "to_json", "from_json"),
     **dict.fromkeys(("Gap", "Ratio", "Floor", "Budget", "Losers", "Explore", "MissingLabels"), ()),

@@ -5,6 +5,8 @@ It needs altair and vl-convert-python; the picture of the report is taken in Chr
 
 from __future__ import annotations
 
+import contextlib
+import re
 import runpy
 import shutil
 import struct
@@ -16,6 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
 
@@ -126,10 +129,22 @@ def draw_rounds() -> plots.Chart:
     return example["drawn"](pd.concat(rounds))
 
 
+@cache
+def deployed() -> dict[str, Any]:
+    """What the page about deploying does, block by block, without what it prints."""
+    page = (HERE / "howto-deploy.md").read_text("utf-8")
+    values: dict[str, Any] = {}
+    with TemporaryDirectory() as folder, contextlib.chdir(folder), redirect_stdout(StringIO()):
+        for code in re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE):
+            exec(code, values)
+    return values
+
+
 FIGURES: dict[str, Callable[[], plots.Chart | bytes]] = {
     "demo.svg": lambda: draw(measure(make())),
     "report.png": lambda: take_report(make()),
     "missing-labels-rounds.svg": draw_rounds,
+    "watch.svg": lambda: deployed()["seen"].plot(),
 }
 
 

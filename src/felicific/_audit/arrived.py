@@ -75,7 +75,7 @@ class Arrived:
         return Rows(places[codes], self.rows.values, self.rows.inside)
 
 
-def arrived(decisions: Any, X: Table, columns: Columns, asked: Asked, *, fresh: bool) -> Arrived:
+def arrived(decisions: object, X: Table, columns: Columns, asked: Asked, *, fresh: bool) -> Arrived:
     """What was decided about people in turn; of ``fresh`` ones, the first, some decision has to change happiness."""
     policy = decisions if isinstance(decisions, Policy) else None
     check_scores(policy, columns)
@@ -176,7 +176,7 @@ def _digest(groups: tuple[Any, ...], rows: Rows, told: str) -> str:
 
 
 def _on_engine(
-    engine: Engine, policy: Policy | None, decisions: Any, columns: Columns, asked: Asked, fresh: bool
+    engine: Engine, policy: Policy | None, decisions: object, columns: Columns, asked: Asked, fresh: bool
 ) -> Arrived:
     """People of a table that is not in memory, read in order, some at a time."""
     if not engine.ordered:

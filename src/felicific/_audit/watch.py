@@ -26,22 +26,22 @@ MOST_PAIRS = 5_000
 
 
 def watch(
-    decisions: Any,
+    decisions: object,
     X: Table = None,
-    y: Any = None,
+    y: object = None,
     *,
     happiness: HappinessLike | None = None,
-    sensitive_features: Any = None,
+    sensitive_features: object = None,
     gap: GapLike = None,
-    classes: Any = None,
+    classes: object = None,
     groups: Sequence[Any] | None = None,
-    favourable: Any = None,
-    sample_weight: Any = None,
+    favourable: object = None,
+    sample_weight: object = None,
     missing_group: str | None = None,
-    proba: Any = None,
-    predicted: Any = None,
-    today: Any = None,
-    group_proba: Any = None,
+    proba: object = None,
+    predicted: object = None,
+    today: object = None,
+    group_proba: object = None,
     confidence: float = 0.95,
 ) -> Watch:
     r"""Begin to watch decisions: has the gap opened? It may be asked after every row, for years.
@@ -133,10 +133,10 @@ def _groups_decided(decisions: object) -> tuple[Any, ...]:
     return known
 
 
-def _remembered(columns: Columns, group: Any) -> Columns:
+def _remembered(columns: Columns, group: object) -> Columns:
     """Roles by the names of columns; values, and functions, are those of the first people alone."""
 
-    def named(value: Any) -> bool:
+    def named(value: object) -> bool:
         several = list(value.values()) if isinstance(value, dict) else value
         listed = isinstance(several, list | tuple) and all(isinstance(one, str) for one in several)
         return isinstance(value, str) or listed

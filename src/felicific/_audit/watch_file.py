@@ -73,7 +73,7 @@ def written(watch: Watch) -> str:
     )
 
 
-def _column(named: Any) -> Any:
+def _column(named: object) -> Any:
     """The name of a column, or several; what is no name is not kept."""
     if isinstance(named, dict):
         return [[*plain([key], "class"), column] for key, column in named.items()]

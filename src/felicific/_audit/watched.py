@@ -188,16 +188,16 @@ class Watch(Displayed):
 
     def add(
         self,
-        decisions: Any,
+        decisions: object,
         X: Table = None,
-        y: Any = None,
+        y: object = None,
         *,
-        sensitive_features: Any = None,
-        sample_weight: Any = None,
-        proba: Any = None,
-        predicted: Any = None,
-        today: Any = None,
-        group_proba: Any = None,
+        sensitive_features: object = None,
+        sample_weight: object = None,
+        proba: object = None,
+        predicted: object = None,
+        today: object = None,
+        group_proba: object = None,
     ) -> Watch:
         """Another watch, with the people who came since.
 
@@ -237,7 +237,7 @@ class Watch(Displayed):
         }
         return replace(given, **own, missing_group=self.unknown)
 
-    def _asked(self, group: Any) -> Asked:
+    def _asked(self, group: object) -> Asked:
         """What is asked of more people: what was asked of the first."""
         names = self.problem.closed
         own = [part for part in self.problem.happiness if part.name in names]
@@ -373,7 +373,7 @@ class Watch(Displayed):
             "notes": self.notes,
         }
 
-    def plot(self, **options: Any) -> Any:
+    def plot(self, **options: object) -> Any:
         """The gap along the people who came, with both its ends, what is allowed, and the alarm, as an Altair chart.
 
         See :func:`felicific.plots.watch`.

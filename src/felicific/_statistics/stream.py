@@ -164,14 +164,14 @@ class Stream:
             for whole, part in zip(terms, block_terms(place, read, sums, centre, scale), strict=True):
                 whole[:, j] = part
         stream, crossed = self, None
-        first = 0
+        first, bets_on = 0, len(self.burning) < len(self.scales)
         while first < blocks:
             last = min(first + BLOCKS - stream.blocks, blocks)
             along = stacked([Terms(*(part[None] for part in stream.period)), terms.at(slice(first, last))])
             along = along.along().at(slice(1, None))
             # The last block may be shorter than the others.
             held = stream.held + min((last - first) * BLOCK, len(rows) - first * BLOCK)
-            if crossed is None and line < math.inf:
+            if crossed is None and bets_on and line < math.inf:
                 crossed = stream._crossing(along, gaps, line)
             stream = replace(stream, period=along.at(-1), blocks=stream.blocks + last - first, held=held)
             if stream.blocks == BLOCKS:

@@ -756,6 +756,16 @@ def test_one_thing_is_audited(folder, works, felicific):
     assert (code, "--predicted" in err, err.count("\n")) == (1, True, 1), err
 
 
+def test_a_tested_gap_is_said_to_be_for_one_look(folder, works, felicific):
+    """Once on the screen, in JSON and on the page, as a command; also where --require ends with 4."""
+    shown = [works(f"{AUDIT} --gap 100 --out page.html"), works(f"{AUDIT} --gap 100 --json")]
+    shown += [Path("page.html").read_text("utf-8"), felicific(f"{AUDIT} --gap 100 --require")[1]]
+    for text in shown:
+        flat = " ".join(text.split())
+        assert flat.count("for one look") == flat.count("look again and again use felicific watch.") == 1
+    assert "one look" not in works(AUDIT)
+
+
 @pytest.fixture
 def applicants(folder, scores):
     """A file with two columns of groups, of which one is missing here and there and has a rare value."""

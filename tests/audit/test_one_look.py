@@ -11,8 +11,8 @@ from felicific import FairClassifier, audit
 from felicific.exceptions import GroupWarning
 
 ONE = (
-    "This verdict is for one look. A system exactly at the allowed gap that is audited weekly is called 'more' in about "
-    "one year in six; to look again and again use watch."
+    "This verdict is for one look. A system exactly at the allowed gap that is audited weekly is called 'more' in "
+    "about one year in six; to look again and again use watch."
 )
 RNG = np.random.default_rng(3)
 PEOPLE = {

@@ -110,7 +110,7 @@ def audit(
         As for :class:`FairClassifier`; what is left None is taken from the FairClassifier that is audited. The loss is
         the error rate unless said.
     gap : number, or dict of component or criterion to number, optional
-        Tests whether the gap is at most this; by default the ``gap`` of the FairClassifier.
+        Tests whether the gap is at most this, for one look; by default the ``gap`` of the FairClassifier.
     classes : sequence, optional
         All decisions there are, in the order of the columns of decision probabilities.
     sample_weight : array of shape (n,) or column name, optional

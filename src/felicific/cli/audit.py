@@ -73,7 +73,7 @@ class AuditOptions(Measured, PartlyLabelled, Evidence, Limited, Answer):
         bool,
         typer.Option(
             "--require",
-            help="Exit with 4 unless every gap is shown to be at most --gap.",
+            help="Exit with 4 unless every gap is shown to be at most --gap; a gate for one look.",
             rich_help_panel=ASKED,
         ),
     ] = False

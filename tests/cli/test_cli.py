@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -138,6 +139,7 @@ def test_workflow_is_the_librarys(folder, works, scores):
     with pytest.warns(FittedRowsWarning):
         again = audit(written, scores, **common, proba="score", gap=200.0)
     command = f"audit decided.csv --policy-file policy.json --proba score --group sex --happiness '{FUNDING}'"
+    again = replace(again, one_look=in_the_shell(again.one_look))
     assert works(f"{command} --unit $ --gap 200 --out after.json") == f"{again}\n"
     assert json.loads(Path("after.json").read_text("utf-8")) == again.to_dict()
 
@@ -754,6 +756,16 @@ def test_one_thing_is_audited(folder, works, felicific):
     works(f"{FIT} --gap 100")
     code, _, err = felicific(f"{AUDIT} --policy-file policy.json --proba score")
     assert (code, "--predicted" in err, err.count("\n")) == (1, True, 1), err
+
+
+def test_a_tested_gap_is_said_to_be_for_one_look(folder, works, felicific):
+    """Once on the screen, in JSON and on the page, as a command; also where --require ends with 4."""
+    shown = [works(f"{AUDIT} --gap 100 --out page.html"), works(f"{AUDIT} --gap 100 --json")]
+    shown += [Path("page.html").read_text("utf-8"), felicific(f"{AUDIT} --gap 100 --require")[1]]
+    for text in shown:
+        flat = " ".join(text.split())
+        assert flat.count("for one look") == flat.count("look again and again use felicific watch.") == 1
+    assert "one look" not in works(AUDIT)
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ from felicific._audit.measured import judged, measure
 from felicific._audit.missing import Scored, notes_of, with_beliefs
 from felicific._audit.persons import Persons, known_groups, persons_of
 from felicific._audit.result import Audit
+from felicific._audit.words_of_verdicts import one_look
 from felicific._capabilities import remedy
 from felicific._people.checks import check_weights
 from felicific._people.columns import Columns, without_missing
@@ -109,7 +110,7 @@ def audit(
         As for :class:`FairClassifier`; what is left None is taken from the FairClassifier that is audited. The loss is
         the error rate unless said.
     gap : number, or dict of component or criterion to number, optional
-        Tests whether the gap is at most this; by default the ``gap`` of the FairClassifier.
+        Tests whether the gap is at most this, for one look; by default the ``gap`` of the FairClassifier.
     classes : sequence, optional
         All decisions there are, in the order of the columns of decision probabilities.
     sample_weight : array of shape (n,) or column name, optional
@@ -237,7 +238,8 @@ def audit(
         warnings.warn(alone, GroupWarning, stacklevel=level_outside())
     notes = [*([LOTTERY] if lottery else []), *([alone] if alone else []), *spared, *found.notes]
     notes += [] if labels is None else notes_of(labels)
-    return replace(found, notes=(*notes, *beside.notes(persons, widths, shown)))
+    notes += beside.notes(persons, widths, shown)
+    return replace(found, notes=tuple(notes), one_look="" if alone else _one_look(found, method))
 
 
 def _judged(problem: Problem, idle_ones: Sequence[str]) -> tuple[list[float], list[str]]:
@@ -257,6 +259,13 @@ def _judged(problem: Problem, idle_ones: Sequence[str]) -> tuple[list[float], li
             "judged."
         )
     return widths, notes
+
+
+def _one_look(found: Audit, method: str) -> str:
+    """What is said where gaps are tested: how sure it is holds for one test, and not for many of them."""
+    allowed = [part.test.at_most for part in found.components if part.test is not None]
+    usual = found.confidence == 0.95 and method == "auto" and not found.simultaneous
+    return one_look(allowed, by_default=usual)
 
 
 def _alone(persons: Persons) -> str:

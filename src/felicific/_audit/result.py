@@ -228,6 +228,8 @@ class Audit(Displayed):
         What was asked of the policy that is audited, if one is, and whether these people meet it.
     labels : KnownLabels, or None
         Where labels are missing: who has one, and what is supposed of the others.
+    one_look : str
+        What is said of gaps that are tested again and again; empty where none is tested.
 
     Examples
     --------
@@ -253,6 +255,7 @@ class Audit(Displayed):
     shown_ratios: tuple[Ratios, ...] = ()
     requirements: tuple[RequirementAudit, ...] = ()
     labels: KnownLabels | None = None
+    one_look: str = ""
 
     def __getitem__(self, name: str) -> ComponentAudit:
         for found in self.components:
@@ -347,7 +350,7 @@ class Audit(Displayed):
             "groups": plain_all(self.groups),
             "components": [_component_to_dict(found) for found in self.components],
             "loss": None if self.loss is None else interval_to_dict(self.loss),
-            "notes": list(self.notes),
+            "notes": [*self.notes, *([self.one_look] if self.one_look else [])],
         } | (unknown | shown | ({"requirements": asked} if asked else {}) | labels)
 
     def plot(self, after: Audit | None = None, **options: Any) -> Any:

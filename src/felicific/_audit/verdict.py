@@ -177,7 +177,7 @@ def verdict_of_audit(audit: Audit) -> Verdict:
         reason,
         words.audit_headline(kind, parts),
         words.audit_sentence(kind, parts, tested, audit.confidence),
-        "",
+        audit.one_look,
         tuple(flag for flag in flags if flag is not None),
     )
 

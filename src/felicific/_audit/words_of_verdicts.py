@@ -408,6 +408,20 @@ def audit_sentence(
     return text + (f". And {more} more.") if more > 0 else text + ("." if said else "")
 
 
+def one_look(allowed: Sequence[float], *, by_default: bool) -> str:
+    """What is said of tests of these gaps that are repeated; how often, says ``benchmarks/looks.py``."""
+    if not allowed:
+        return ""
+    begin = "This verdict is" if len(allowed) == 1 else "These verdicts are"
+    how = "" if by_default else " by the defaults"
+    # Where no gap is allowed, either of two groups may look better off by chance; else only the one that is.
+    often = "three" if 0.0 in allowed else "six"
+    return (
+        f"{begin} for one look. A system exactly at the allowed gap that is audited weekly{how} is called 'more' in "
+        f"about one year in {often}; to look again and again use watch."
+    )
+
+
 def title_of(component: Component) -> str:
     """What sentences call a component."""
     return isolated(clean(component.title))

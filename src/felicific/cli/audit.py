@@ -69,7 +69,7 @@ class AuditOptions(Measured, PartlyLabelled, Evidence, Limited, Answer):
         bool,
         typer.Option(
             "--require",
-            help="Exit with 4 unless every gap is shown to be at most --gap.",
+            help="Exit with 4 unless every gap is shown to be at most --gap; a gate for one look.",
             rich_help_panel=ASKED,
         ),
     ] = False
@@ -117,7 +117,8 @@ def audit(options: AuditOptions) -> None:
             joined = read_join(options.join, group)
             asked = [read_between(text, group, joined) for text in options.between or ()]
             result = result.with_ratios(*asked, min_people=options.min_people)
-    result = replace(result, notes=tuple(in_the_shell(note) for note in result.notes))
+    notes = tuple(in_the_shell(note) for note in result.notes)
+    result = replace(result, notes=notes, one_look=in_the_shell(result.one_look))
     if out is not None:
         write_whole(out, _as_file(result, out.suffix.lower()))
     print_json(result.to_dict()) if options.as_json else print(result)

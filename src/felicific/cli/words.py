@@ -17,6 +17,7 @@ IN_THE_SHELL = {
     r"(use|leave) group_at_predict=True": "leave --no-group-at-predict out",
     r"audit\(\.\.\., missing_labels=MissingLabels\(hidden=\.\.\.\)\)": "felicific audit --hidden NUMBER",
     r"audit\(\.\.\.\)": "felicific audit",
+    r"again and again use watch": "again and again use felicific watch",
     r"missing_labels='explained', MissingLabels\(odds=column\), MissingLabels\(hidden=3\) or 'unknown'": (
         "--missing-labels explained, --odds COLUMN, --hidden 3, or --missing-labels unknown"
     ),

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from felicific._audit.arrived import arrived
+from felicific._audit.arrived import Arrived, arrived
 from felicific._audit.audit import Asked
 from felicific._audit.decided import has_policy, last_step
 from felicific._audit.watched import Watch
@@ -104,7 +104,7 @@ def watch(
     )
     asked = Asked(happiness, sensitive_features, None, gap, favourable, classes)
     found = arrived(decisions, X, columns, asked, fresh=True)
-    known = tuple(_groups_decided(decisions) or found.groups) if groups is None else tuple(groups)
+    known = _known(_groups_decided(decisions) or found.groups if groups is None else groups, found)
     watched = watched_of(found.problem)
     bounds = [found.problem.components[j].bounds for j in watched]
     compared = known_groups(known, found.attributes, found.unknown)
@@ -121,6 +121,19 @@ def watch(
         Stream.begun(len(compared), bounds),
     )
     return empty.with_people(found)
+
+
+def _known(groups: Sequence[Any], found: Arrived) -> tuple[Any, ...]:
+    """All groups that there are, each once, with a place for those whose group is missing."""
+    if isinstance(groups, str) or len({*groups}) < len(groups):
+        raise GroupError(
+            f"groups= is {groups!r}, which does not name every group once.",
+            "Name all of them in a list, each once.",
+        )
+    # Of groups that are made of several columns, only those are known that are named or occur.
+    if found.unknown is None or len(found.attributes) > 1:
+        return tuple(groups)
+    return (*(group for group in groups if group != found.unknown), found.unknown)
 
 
 def _groups_decided(decisions: object) -> tuple[Any, ...]:

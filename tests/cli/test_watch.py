@@ -181,3 +181,25 @@ def test_a_process_that_is_killed_counts_nobody_twice(weeks, done, shell):
         assert Watch.load("watch.json").rows == 1_500
     done(line)
     assert Watch.load("watch.json").rows == 3_000
+
+
+def test_of_two_commands_at_a_time_none_is_lost(weeks, done, shell, monkeypatch):
+    """A state that another command has written meanwhile is not written over; asked again, all are counted."""
+    done(f"watch week1.csv {ASKED} --state watch.json")
+    real = Watch.add
+
+    def slow(self, *arguments, **named):
+        found = real(self, *arguments, **named)
+        monkeypatch.setattr(Watch, "add", real)
+        done(f"watch week2.csv {ASKED} --state watch.json")
+        return found
+
+    late = f"watch late.csv {ASKED} --state watch.json"
+    week(500, 0.0, 9).to_csv("late.csv", index=False)
+    monkeypatch.setattr(Watch, "add", slow)
+    code, _, err = shell(late)
+    assert code == 1
+    assert "written by another command meanwhile" in err
+    assert Watch.load("watch.json").rows == 3_000
+    done(late)
+    assert Watch.load("watch.json").rows == 3_500

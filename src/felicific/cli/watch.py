@@ -93,6 +93,7 @@ def watch(options: WatchOptions) -> None:
 
     check_target(options.state, [".json"], force=True)
     check_chart(options.picture, force=True)
+    before = _held(options.state)
     with working(f"Watching {options.file} ..."):
         found = _watched(options)
     if options.picture is not None:
@@ -100,6 +101,7 @@ def watch(options: WatchOptions) -> None:
 
         plots.save(found.plot(), options.picture)
     if options.state is not None:
+        _check_unchanged(options.state, before)
         found.save(options.state)  # last: rows count when all of it is done
     if options.as_json:
         told = found.to_dict()
@@ -109,6 +111,22 @@ def watch(options: WatchOptions) -> None:
         print("\n".join(printable(in_the_shell(line)) for line in lines))
     if found.alarm is not None:
         raise typer.Exit(4)
+
+
+def _held(state: Path | None) -> bytes | None:
+    """What stands in the file of the state; None if there is none."""
+    return state.read_bytes() if state is not None and state.exists() else None
+
+
+def _check_unchanged(state: Path, before: bytes | None) -> None:
+    """Refuse to write over what another command has counted meanwhile."""
+    from felicific.exceptions import DataError
+
+    if _held(state) != before:
+        raise DataError(
+            f"{str(state)!r} was written by another command meanwhile, and what that counted would be lost.",
+            "Run this one again: no row of it was counted. Let one command at a time use a --state.",
+        )
 
 
 def _watched(options: WatchOptions) -> Watch:
@@ -190,6 +208,7 @@ def _happiness(people: People, options: WatchOptions) -> Any:
 
 def _check_same(known: Watch, settings: dict[str, Any], state: Path) -> None:
     """Refuse a state of something else than what the options say."""
+    from felicific._audit.watched import own_happiness
     from felicific._problem.happiness import function_to_json
     from felicific._problem.problem import Problem
     from felicific.exceptions import DataError
@@ -198,9 +217,11 @@ def _check_same(known: Watch, settings: dict[str, Any], state: Path) -> None:
     asked = Problem.of(
         watched.decisions, settings["happiness"], gap=settings["gap"], favourable=settings["favourable"]
     )
-    own = [[part for part in one.happiness if part.name in one.closed] for one in (watched, asked)]
     pairs: dict[str, list[Any]] = {
-        "--happiness": [[(part.component, function_to_json(part)) for part in parts] for parts in own],
+        "--happiness": [
+            [(part.component, function_to_json(part)) for part in own_happiness(one)]
+            for one in (watched, asked)
+        ],
         "--gap": [watched.gaps, asked.gaps],
         "--confidence": [known.confidence, settings["confidence"]],
         "--missing-group": [known.unknown, settings["missing_group"]],

@@ -51,9 +51,9 @@ class Alarm:
     shown : bool
         Whether that pair alone is enough for the alarm; else only all pairs and components together are.
     since : int
-        Rows before the time from which most of that evidence comes.
+        How many of these had come before the time from which most of that evidence comes.
     rows : int
-        How many people had come when the alarm was raised.
+        How many people had come when the alarm was raised; in a sum of watches, to the one that raised it.
     at_least : float
         At some time the gap was more than this; no less than what is allowed where the component alone shows it.
     evidence : float
@@ -148,7 +148,8 @@ class Watch(Displayed):
         """The largest difference between groups, by component, among people compared block by block.
 
         ``low``: with the watch's confidence the gap was more than this at some time. ``high``: on average over all that
-        came it was at most this. Each holds at all times together, however often it is read.
+        came every two groups, by themselves, differ by at most this. Each holds at all times together, however often it
+        is read.
         """
         return self._gaps_at(self._shown, self.stream.rows - len(self.stream.open))
 

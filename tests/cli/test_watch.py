@@ -139,6 +139,20 @@ def test_a_policy_tells_groups_names_units_bounds_and_gaps(weeks, done, shell):
     assert "which decisions are watched" in err
 
 
+def test_a_policy_that_keeps_its_happiness_need_not_be_told_it(weeks, done, shell):
+    """An individual one does; of another, or without a policy, it is asked for."""
+    line = "fit week1.csv --proba score --label repaid --group sex --happiness decision --name yes --gap 0.1"
+    done(f"{line} --out score.json")
+    done(f"{line} --policy individual --out individual.json")
+    people = "--decision approved --group sex --json"
+    told = done(f"watch week2.csv --policy-file individual.json {people}")
+    assert told == done(f"watch week2.csv --policy-file individual.json {people} --happiness decision")
+    for more in ("--policy-file score.json", "--gap 0.1"):
+        code, _, err = shell(f"watch week2.csv {people} {more}")
+        assert code == 1
+        assert "--happiness" in err
+
+
 def test_bad_files_and_targets_are_refused_before_anything_is_written(weeks, shell, tmp_path):
     """A state that is none, a picture that cannot be, a column that is not there."""
     (tmp_path / "bad.json").write_text('{"format": "felicific policy"}')

@@ -16,6 +16,7 @@ from felicific.cli.options import (
     Compared,
     Decision,
     GroupName,
+    HappinessText,
     Json,
     Limited,
     Scored,
@@ -32,14 +33,16 @@ if TYPE_CHECKING:
 class WatchOptions(Compared, Scored, Limited):
     """What ``felicific watch`` is told."""
 
+    happiness: HappinessText = None
     decision: Decision = None
     policy: Annotated[
         Path | None,
         typer.Option(
             "--policy-file",
             metavar="FILE",
-            help="A policy: its groups, the names, units and bounds of its happiness, and its gaps hold here. With "
-            "--proba and no --decision its expected happiness is watched, without the luck of the draw.",
+            help="A policy: its groups, the names, units and bounds of its happiness, and its gaps hold here; and its "
+            "happiness, if it keeps it and none is said. With --proba and no --decision its expected happiness is "
+            "watched, without the luck of the draw.",
             rich_help_panel=PEOPLE,
         ),
     ] = None
@@ -185,10 +188,12 @@ def _happiness(people: People, options: WatchOptions) -> Any:
 
     policy, said = people.policy, people.happiness
     if policy is None:
+        if not said:
+            raise HappinessError("Nobody said what makes a person happy.", "Say it: --happiness.")
         return said
     own = [policy.components[j] for j in measured(policy.components)]
     stored: Any = getattr(policy, "happiness", ())
-    if isinstance(said, tuple) and not said:
+    if not said:
         if not stored:
             raise HappinessError(
                 "The policy does not keep what makes a person happy.", "Say it again: --happiness."

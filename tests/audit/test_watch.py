@@ -218,6 +218,25 @@ def test_several_components_have_gaps_of_their_own():
     assert one.evidence > both.evidence  # it is not shared with another component
 
 
+@pytest.mark.parametrize("bounds", [(0, 9_000), None])
+@pytest.mark.filterwarnings("ignore::felicific.exceptions.WatchWarning")
+def test_everything_is_in_the_unit_of_the_happiness(bounds):
+    """In thousands all gaps are a thousandth, and the evidence is the same."""
+    rows, found = decided(6_000, 0.3, 4), []
+    for unit in (1.0, 1e-3):
+        known = None if bounds is None else tuple(unit * end for end in bounds)
+        money = Happiness(f"decision * loan * {unit}", name="money", bounds=known)
+        found.append(watch("approved", rows, happiness=money, sensitive_features="sex", gap=500 * unit))
+    one, two = found
+    for name in ("estimate", "low", "high"):
+        number = getattr(one.gaps["money"], name)
+        assert 100 < number < 4_000
+        assert getattr(two.gaps["money"], name) == pytest.approx(number / 1e3, rel=1e-6)
+    assert two.alarm.at_least == pytest.approx(one.alarm.at_least / 1e3, rel=1e-6)
+    assert one.alarm.at_least >= 500
+    assert two.evidence == pytest.approx(one.evidence, rel=1e-6)
+
+
 def test_evidence_that_no_pair_has_alone_names_none_as_shown():
     """Where only all comparisons together are enough, it is said so."""
     rows = decided(4_000, 0.0, 0)

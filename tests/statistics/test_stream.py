@@ -250,7 +250,9 @@ def test_shards_together_show_what_one_stream_shows(split):
     assert one.plus(two).rows == 60_000
 
 
-@pytest.mark.parametrize(("n", "m"), [(3_000, 12_500), (12_000, 700), (8_300, 8_300), (25_000, 1_000)])
+@pytest.mark.parametrize(
+    ("n", "m"), [(3_000, 12_500), (10_000, 12_500), (12_000, 700), (8_300, 8_300), (25_000, 1_000)]
+)
 def test_the_evidence_of_a_sum_is_that_of_a_naive_sum(n, m):
     """Period by period, from the starts that both have kept, and where one has ended from those of the other."""
     parts = [people(k, (0.4, 0.3), (2, 1), seed) for seed, k in enumerate((n, m))]

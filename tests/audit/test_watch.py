@@ -173,6 +173,25 @@ def test_people_of_unknown_group_are_counted_and_not_compared():
     assert found.stream.groups == 2
 
 
+def test_people_of_unknown_group_have_a_place_before_the_first_of_them_comes():
+    """Whether one comes early or late, the groups are the same, and two such watches add."""
+    rows, late = decided(400, seed=1), decided(400, seed=2)
+    late.loc[::5, "sex"] = None
+    asked = RATE | {"missing_group": "Unknown"}
+    one, two = watch("approved", rows, **asked), watch("approved", late, **asked)
+    assert one.add("approved", late).rows == (one + two).rows == 800
+    assert str(one).startswith("No alarm: 400 people of 2 groups came.")
+
+
+def test_decisions_may_follow_on_what_a_policy_was_expected_to_decide():
+    """What the policy reads is named once; decisions that were taken do not need it."""
+    rows = decided(1_000, seed=2).assign(score=lambda t: np.random.default_rng(0).random(len(t)))
+    asked = {"proba": "score", "happiness": "decision", "sensitive_features": "sex"}
+    policy = solve(rows, y="repaid", gap=0.0, random_state=0, **asked)
+    found = watch(policy, rows, gap=0.05, **asked)
+    assert found.add("approved", decided(300, seed=3)).rows == 1_300
+
+
 def test_arrays_without_a_table_do():
     """Decisions and groups as arrays; later ones have to be given again."""
     rows = decided(3_000, 0.25, 3)
@@ -199,6 +218,25 @@ def test_several_components_have_gaps_of_their_own():
     assert one.evidence > both.evidence  # it is not shared with another component
 
 
+@pytest.mark.parametrize("bounds", [(0, 9_000), None])
+@pytest.mark.filterwarnings("ignore::felicific.exceptions.WatchWarning")
+def test_everything_is_in_the_unit_of_the_happiness(bounds):
+    """In thousands all gaps are a thousandth, and the evidence is the same."""
+    rows, found = decided(6_000, 0.3, 4), []
+    for unit in (1.0, 1e-3):
+        known = None if bounds is None else tuple(unit * end for end in bounds)
+        money = Happiness(f"decision * loan * {unit}", name="money", bounds=known)
+        found.append(watch("approved", rows, happiness=money, sensitive_features="sex", gap=500 * unit))
+    one, two = found
+    for name in ("estimate", "low", "high"):
+        number = getattr(one.gaps["money"], name)
+        assert 100 < number < 4_000
+        assert getattr(two.gaps["money"], name) == pytest.approx(number / 1e3, rel=1e-6)
+    assert two.alarm.at_least == pytest.approx(one.alarm.at_least / 1e3, rel=1e-6)
+    assert one.alarm.at_least >= 500
+    assert two.evidence == pytest.approx(one.evidence, rel=1e-6)
+
+
 def test_evidence_that_no_pair_has_alone_names_none_as_shown():
     """Where only all comparisons together are enough, it is said so."""
     rows = decided(4_000, 0.0, 0)
@@ -207,7 +245,25 @@ def test_evidence_that_no_pair_has_alone_names_none_as_shown():
     assert not weak.shown
     words = "\n".join(Watch(**vars(found) | {"alarm": weak}).sentences())
     assert "by all comparisons together" in words
+    assert "large samples" not in words
     assert "that pair alone is not enough" in words
+
+
+def test_evidence_that_is_partly_of_large_samples_is_said_to_be():
+    """Where all comparisons together raise the alarm, one component without bounds is enough."""
+    parts = {"yes": "decision == 1", "funding": "decision * loan"}
+    with pytest.warns(WatchWarning, match="large samples"):
+        found = watch(
+            "approved",
+            decided(4_000),
+            happiness=parts,
+            sensitive_features="sex",
+            gap={"yes": 0.0, "funding": 9_000.0},
+        )
+    weak = found._alarm(found.stream)
+    assert (weak.component, weak.shown) == ("yes", False)
+    first = Watch(**vars(found) | {"alarm": weak}).sentences()[0]
+    assert first.endswith("more than allowed (in large samples), by all comparisons together.")
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -240,6 +296,9 @@ OTHERS = {
     "groups": lambda: watch("approved", decided(300, groups=("f", "x")), **RATE),
     "allowed gaps": lambda: watch("approved", decided(300), **RATE | {"gap": 0.1}),
     "components": lambda: watch("approved", decided(300), **RATE | {"happiness": {"yes": "decision"}}),
+    "happiness": lambda: watch(
+        "approved", decided(300), **RATE | {"happiness": {"decision": "1 - decision"}}
+    ),
     "confidences": lambda: watch("approved", decided(300), **RATE, confidence=0.9),
     "decisions": lambda: watch(
         "approved", decided(300), **RATE | {"happiness": "decision == 1"}, classes=[0, 1, 2]
@@ -270,6 +329,20 @@ def test_the_same_rows_do_not_add():
         one + 3
 
 
+def test_the_same_rows_are_known_again_whatever_holds_them():
+    """Few of them, from another library, with another column, or with later ones behind them."""
+    rows = decided(60, seed=1)
+    one = watch("approved", rows, **RATE)
+    lazy = LAZY["polars lazy"]({name: rows[name].to_numpy() for name in rows.columns}, None)
+    for again in (rows, lazy, rows.assign(more=1), rows[["approved", "sex"]]):
+        with pytest.raises(DataError, match="These 60 rows were counted already"):
+            one.add("approved", again)
+    growing = pd.concat([rows, decided(50, seed=2)])
+    with pytest.raises(DataError, match=r"The first 60 rows were counted already.*those who came since"):
+        one.add("approved", growing)
+    assert one.add("approved", decided(50, seed=2)).add("approved", growing[5:]).rows == 215  # not known
+
+
 def test_rows_that_look_alike_and_are_few_may_come_again():
     """One approved woman after another is another person; so are batches of arrays that hold nothing else."""
     found = watch([1, 0], sensitive_features=["f", "m"], happiness="decision", gap=0.05)
@@ -280,6 +353,9 @@ def test_rows_that_look_alike_and_are_few_may_come_again():
     for _ in range(2):
         found = found.add([1] * 300, **same_rows)
     assert found.rows == 605
+    table = pd.DataFrame({"sex": same_rows["sensitive_features"], "approved": 1})
+    found = watch("approved", table, **RATE, classes=[0, 1])
+    assert found.add("approved", table).rows == 600
 
 
 def test_watches_without_bounds_do_not_add_once_they_have_a_scale():
@@ -423,6 +499,8 @@ def test_python_functions_are_given_again():
     )
     with pytest.raises(PolicyFileError, match="not the one that is watched"):
         Watch.from_json(text, Happiness(yes, bounds=(0, 2)))
+    with pytest.raises(PolicyFileError, match="not the one that is watched"):
+        Watch.from_json(watch("approved", decided(300), **RATE).to_json(), {"decision": "1 - decision"})
 
 
 @pytest.mark.parametrize(
@@ -562,6 +640,34 @@ BAD = {
         HappinessError,
         "No decision changes",
     ),
+    "missing label": (
+        lambda: watch(
+            "approved",
+            changed(repaid=[None, *[1.0] * 499]),
+            "repaid",
+            **RATE | {"happiness": "equal_opportunity"},
+        ),
+        DataError,
+        r"label is missing in 1 of 500.* Give rows when the time has passed",
+    ),
+    "missing label of a lazy table": (
+        lambda: watch(
+            "approved",
+            LAZY["polars lazy"](
+                {name: v.to_numpy() for name, v in changed(repaid=[None, *[1.0] * 499]).items()}, None
+            ),
+            "repaid",
+            **RATE | {"happiness": "equal_opportunity"},
+        ),
+        DataError,
+        r"missing .*in 1 of 500.* Give rows when the time has passed",
+    ),
+    "groups twice": (
+        lambda: watch("approved", decided(500), **RATE, groups=["f", "m", "f"]),
+        GroupError,
+        "every group once",
+    ),
+    "groups as text": (lambda: watch("approved", decided(500), **RATE, groups="fm"), GroupError, "in a list"),
     "new group": (
         lambda: watch("approved", decided(500), **RATE).add("approved", changed(sex="x")),
         GroupError,

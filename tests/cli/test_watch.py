@@ -139,6 +139,20 @@ def test_a_policy_tells_groups_names_units_bounds_and_gaps(weeks, done, shell):
     assert "which decisions are watched" in err
 
 
+def test_a_policy_that_keeps_its_happiness_need_not_be_told_it(weeks, done, shell):
+    """An individual one does; of another, or without a policy, it is asked for."""
+    line = "fit week1.csv --proba score --label repaid --group sex --happiness decision --name yes --gap 0.1"
+    done(f"{line} --out score.json")
+    done(f"{line} --policy individual --out individual.json")
+    people = "--decision approved --group sex --json"
+    told = done(f"watch week2.csv --policy-file individual.json {people}")
+    assert told == done(f"watch week2.csv --policy-file individual.json {people} --happiness decision")
+    for more in ("--policy-file score.json", "--gap 0.1"):
+        code, _, err = shell(f"watch week2.csv {people} {more}")
+        assert code == 1
+        assert "--happiness" in err
+
+
 def test_bad_files_and_targets_are_refused_before_anything_is_written(weeks, shell, tmp_path):
     """A state that is none, a picture that cannot be, a column that is not there."""
     (tmp_path / "bad.json").write_text('{"format": "felicific policy"}')
@@ -181,3 +195,25 @@ def test_a_process_that_is_killed_counts_nobody_twice(weeks, done, shell):
         assert Watch.load("watch.json").rows == 1_500
     done(line)
     assert Watch.load("watch.json").rows == 3_000
+
+
+def test_of_two_commands_at_a_time_none_is_lost(weeks, done, shell, monkeypatch):
+    """A state that another command has written meanwhile is not written over; asked again, all are counted."""
+    done(f"watch week1.csv {ASKED} --state watch.json")
+    real = Watch.add
+
+    def slow(self, *arguments, **named):
+        found = real(self, *arguments, **named)
+        monkeypatch.setattr(Watch, "add", real)
+        done(f"watch week2.csv {ASKED} --state watch.json")
+        return found
+
+    late = f"watch late.csv {ASKED} --state watch.json"
+    week(500, 0.0, 9).to_csv("late.csv", index=False)
+    monkeypatch.setattr(Watch, "add", slow)
+    code, _, err = shell(late)
+    assert code == 1
+    assert "written by another command meanwhile" in err
+    assert Watch.load("watch.json").rows == 3_000
+    done(late)
+    assert Watch.load("watch.json").rows == 3_500

@@ -123,6 +123,25 @@ def test_the_evidence_is_that_of_a_naive_sum(seed):
     assert stream.shown.terms.x[0, 0, 0] == pytest.approx(x, rel=1e-9, abs=1e-9)
 
 
+@given(st.data())
+@examples(30)
+def test_without_bounds_bets_are_those_of_a_naive_sum(data):
+    """Of every person x - x^2 / 2 with the bet's x, and the levels; whatever the values, centres, sizes and bets."""
+    sizes = [data.draw(st.integers(1, 5)) for _ in range(2)]
+    drawn = st.lists(st.floats(-5.0, 5.0), min_size=sum(sizes), max_size=sum(sizes))
+    values, middle = np.array(data.draw(drawn)), np.array(data.draw(drawn))[:2]
+    place = np.repeat([0, 1], sizes)
+    scale = Scale(0.0, 1.0, bets_of(data.draw(st.floats(0.0, 10.0))), False)
+    found = block_terms(place, values, tally(place, values, 1, 2), middle[None], scale)
+    n, c = sum(sizes), sizes[0] * sizes[1] / sum(sizes)
+    for s, sign in enumerate((1.0, -1.0)):
+        for k, bet in enumerate(scale.bets):
+            steps = [sign * bet * sizes[1] / n, -sign * bet * sizes[0] / n]
+            bent = [steps[z] * (v - middle[z]) for z, v in zip(place, values, strict=True)]
+            expected = sum(x - x * x / 2 for x in bent) + sign * bet * c * (middle[0] - middle[1])
+            assert found.log[0, 0, s, k] == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
 def outcomes(points, chances, n):
     """All ways in which n independent values can come, each with its probability."""
     for chosen in product(range(len(points)), repeat=n):
@@ -231,6 +250,27 @@ def test_shards_together_show_what_one_stream_shows(split):
     assert one.plus(two).rows == 60_000
 
 
+@pytest.mark.parametrize(
+    ("n", "m"), [(3_000, 12_500), (10_000, 12_500), (12_000, 700), (8_300, 8_300), (25_000, 1_000)]
+)
+def test_the_evidence_of_a_sum_is_that_of_a_naive_sum(n, m):
+    """Period by period, from the starts that both have kept, and where one has ended from those of the other."""
+    parts = [people(k, (0.4, 0.3), (2, 1), seed) for seed, k in enumerate((n, m))]
+    one, two = (stream_of(part)[0] for part in parts)
+    shorter, longer = sorted((one.closed(), two.closed()), key=lambda each: each.buckets.periods)
+    ends, starts = shorter.buckets.periods, {*longer.buckets.starts.tolist()}
+    kept = {p for p in starts if p >= ends} | (starts & {*shorter.buckets.starts.tolist()})
+    both = one.plus(two)
+    assert {*both.buckets.starts.tolist()} == kept
+    periods = [naive_periods(part, 2) for part in parts]
+    added = [
+        {(0, 1): tuple(sum(each[p][0, 1][i] for each in periods if p < len(each)) for i in range(3))}
+        for p in range(max(map(len, periods)))
+    ]
+    expected = naive_evidence(added, [*sorted(kept), both.buckets.periods], 2, 0.05)
+    assert math.exp(both.shown.log_evidence(np.array([0.05]))) == pytest.approx(expected, rel=1e-9)
+
+
 @given(st.integers(0, 9_999), st.integers(0, 9_999))
 @examples(20)
 def test_sums_of_streams_lose_nobody(n, m):
@@ -295,6 +335,20 @@ def test_a_gap_that_opens_late_is_seen():
     assert abs(crossed.shown.best_start(np.array([0.05]), 0, 0, 0) - 40_000) <= 3_000
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_an_alarm_is_raised_at_the_first_block_at_which_the_evidence_is_enough(seed):
+    """Up to these rows it is, up to those of any earlier block it is not."""
+    rows, gap = people(20_000, (0.42, 0.30), (1, 1), seed), np.array([0.05])
+    _, crossed = stream_of(rows)
+    shown = [
+        stream_of(rows.part(0, n), line=math.inf)[0].shown for n in range(BLOCK, crossed.rows + 1, BLOCK)
+    ]
+    enough = [part.log_evidence(gap) >= LINE for part in shown]
+    assert enough[-1]
+    assert not any(enough[:-1])
+    assert crossed.shown.log_evidence(gap) == shown[-1].log_evidence(gap)
+
+
 def test_false_alarms_are_rare_at_the_boundary():
     """Of 300 systems exactly at the allowed gap, looked at after every block of 10,000 rows, hardly any is accused."""
     seeds = range(300)
@@ -346,6 +400,17 @@ def test_scale_and_skewness_are_those_of_the_rows():
     mine, other = (burnt(values[part], codes[part]) for part in (slice(0, 1_000, 2), slice(1, 1_000, 2)))
     assert mine.plus(other).scale().width == pytest.approx(inside, rel=1e-9)
     assert mine.plus(other).scale().bets == pytest.approx(scale.bets)
+
+
+def test_centres_know_the_rows_that_were_seen_before_anything_was_bet():
+    """Number and sum of all values so far, as they are read, far from 0 as they may be."""
+    rng = np.random.default_rng(0)
+    codes, values = rng.integers(0, 2, 1_000), 1e6 + rng.exponential(100.0, 1_000)
+    stream, _ = stream_of(Rows(codes, values[:, None], np.ones((1_000, 1), dtype=bool)), bounds=[None])
+    scale = stream.scales[0]
+    assert isinstance(scale, Scale)
+    assert stream.before[0, 0].tolist() == np.bincount(codes).tolist()
+    assert stream.before[0, 1] == pytest.approx(np.bincount(codes, scale.read(values)), abs=1e-6)
 
 
 def test_bets_wait_until_enough_was_seen():

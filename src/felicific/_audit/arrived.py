@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -15,23 +15,19 @@ from felicific._audit.decided import find_classes
 from felicific._audit.persons import expected_value, fractions_among
 from felicific._capabilities import remedy
 from felicific._people.columns import Columns
-from felicific._people.fingerprint import people_sha256
 from felicific._people.lazy import LazyPeople, classes_on, distinct_labels
 from felicific._people.missing import missing_first
 from felicific._people.people import People
 from felicific._people.worth import differs, idle, worth_of
 from felicific._policy.policy import Policy
+from felicific._problem.missing_labels import SAY
 from felicific._problem.problem import Problem
-from felicific._statistics.sequences import BLOCK
 from felicific._statistics.stream import Rows
 from felicific._tables.engine import Engine, find_engine
 from felicific._tables.groups import find_groups
-from felicific._tables.memory import as_objects, column_names, distinct, encode, is_frame
+from felicific._tables.memory import as_objects, distinct, encode
 from felicific._typing import Array, Codes, Floats, Table, Truths
 from felicific.exceptions import DataError, GroupError, HappinessError
-
-#: So many changes along some rows tell them from any others.
-CHANGES = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +46,6 @@ class Arrived:
         What the groups are made of.
     unknown : str, or None
         What those are called whose group is missing.
-    digest : str
-        Of all of it; empty where so little is known of them that others could look the same.
     """
 
     problem: Problem
@@ -59,7 +53,6 @@ class Arrived:
     rows: Rows
     attributes: tuple[Any, ...]
     unknown: str | None
-    digest: str
 
     def coded(self, known: Sequence[Any]) -> Rows:
         """With codes that are positions among groups that are known; others are refused."""
@@ -83,8 +76,9 @@ def arrived(decisions: object, X: Table, columns: Columns, asked: Asked, *, fres
         columns = replace(columns, missing_group=policy.name_of_unknown(columns.missing_group))
     engine = find_engine(X)
     if engine is not None:
-        return _on_engine(engine, policy, decisions, columns, asked, fresh)
-    with missing_first(X, columns):
+        with _labels_known():
+            return _on_engine(engine, policy, decisions, columns, asked, fresh)
+    with _labels_known(), missing_first(X, columns):
         if policy is None:
             people, problem, _, _ = by_decisions(decisions, X, columns, asked)
         else:
@@ -92,9 +86,21 @@ def arrived(decisions: object, X: Table, columns: Columns, asked: Asked, *, fres
         part = _part(problem, None, people)
     if fresh:
         _refuse_idle(problem, part.moved)
-    named = is_frame(people.x) and bool(column_names(people.x))
-    told = people_sha256(people) if named else ""
-    return _joined([part], problem, people.attributes, people.unknown, told)
+    return _joined([part], problem, people.attributes, people.unknown)
+
+
+@contextmanager
+def _labels_known() -> Iterator[None]:
+    """Where labels are missing, say what helps here: a watch knows no beliefs about them."""
+    try:
+        yield
+    except DataError as error:
+        if error.remedy != SAY:
+            raise
+        raise DataError(
+            error.problem.partition(" Leaving them out")[0],
+            "Give rows when the time has passed in which the outcome of all who came then becomes known.",
+        ) from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +154,7 @@ def _refuse_idle(problem: Problem, moved: Truths) -> None:
 
 
 def _joined(
-    parts: list[_Part], problem: Problem, attributes: tuple[Any, ...], unknown: str | None, told: str
+    parts: list[_Part], problem: Problem, attributes: tuple[Any, ...], unknown: str | None
 ) -> Arrived:
     """Parts one behind the other, with the groups of all of them."""
     every = {group: None for part in parts for group in part.groups}
@@ -159,20 +165,7 @@ def _joined(
         np.concatenate([part.values for part in parts]),
         np.concatenate([part.inside for part in parts]),
     )
-    return Arrived(problem, groups, rows, attributes, unknown, _digest(groups, rows, told))
-
-
-def _digest(groups: tuple[Any, ...], rows: Rows, told: str) -> str:
-    """A hash of who came and what was decided; nothing of rows that are few, or so alike that others could be they."""
-    if len(rows) < BLOCK:
-        return ""
-    changes = (np.diff(rows.codes) != 0) | (np.diff(rows.values, axis=0) != 0).any(axis=1)
-    if not told and int(changes.sum()) < CHANGES:
-        return ""
-    found = hashlib.sha256(repr((told, groups)).encode("utf-8", "surrogatepass"))
-    for part in rows:
-        found.update(np.ascontiguousarray(part).tobytes())
-    return found.hexdigest()[:32]
+    return Arrived(problem, groups, rows, attributes, unknown)
 
 
 def _on_engine(
@@ -200,7 +193,7 @@ def _on_engine(
     parts = people.fold(partial(_listed, problem, policy), list.__add__)
     if fresh:
         _refuse_idle(problem, np.any([part.moved for part in parts], axis=0))
-    return _joined(parts, problem, columns.attributes, columns.missing_group, "")
+    return _joined(parts, problem, columns.attributes, columns.missing_group)
 
 
 def _classes_on(engine: Engine, policy: Policy | None, columns: Columns, asked: Asked) -> Array:

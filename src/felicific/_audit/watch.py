@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from felicific._audit.arrived import arrived
+from felicific._audit.arrived import Arrived, arrived
 from felicific._audit.audit import Asked
 from felicific._audit.decided import has_policy, last_step
 from felicific._audit.watched import Watch
@@ -49,8 +49,8 @@ def watch(
     An audit that is repeated raises a false alarm sooner or later. Here the evidence is such that a system which keeps
     to the allowed gap at all times ever raises an alarm with a probability of at most 1 - ``confidence``, however often
     one looks. People are compared with those who came at about the same time, so that a level that moves for everybody,
-    or a changing mix of groups, is no gap; and evidence is also begun anew again and again, so that a gap which opens
-    after a quiet year is seen. See docs/statistics.md.
+    or a mix of groups that changes, over thousands of people is no gap; and evidence is also begun anew again and
+    again, so that a gap which opens after a quiet year is seen. See docs/statistics.md.
 
     Parameters
     ----------
@@ -73,12 +73,13 @@ def watch(
 
     Notes
     -----
-    Of values with known ``bounds`` (criteria and rates have them) this holds for any distribution, drifting as it may.
-    Without bounds it holds in large samples, which is said wherever it matters. People are taken to be independent
-    given those who came before. Of two components that mirror each other, as the two of statistical parity for two
-    classes do, one is watched. Give rows of a happiness that looks at labels when the outcome of *all* people of a time
-    is known: defaults become known early, and counting each row when its own outcome is known would show a gap where
-    there is none.
+    Of values with known ``bounds`` (criteria and rates have them) this holds for any distribution, drifting as it may
+    from one hundred people to the next. Without bounds it holds in large samples, which is said wherever it matters.
+    People are taken to be independent given those who came before; among 100 who came one after the other the level is
+    taken to be one, and who comes not to follow from what was decided about the others. Of two components that mirror
+    each other, as the two of statistical parity for two classes do, one is watched. Give rows of a happiness that looks
+    at labels when the outcome of *all* people of a time is known: defaults become known early, and counting each row
+    when its own outcome is known would show a gap where there is none.
 
     Examples
     --------
@@ -104,7 +105,7 @@ def watch(
     )
     asked = Asked(happiness, sensitive_features, None, gap, favourable, classes)
     found = arrived(decisions, X, columns, asked, fresh=True)
-    known = tuple(_groups_decided(decisions) or found.groups) if groups is None else tuple(groups)
+    known = _known(_groups_decided(decisions) or found.groups if groups is None else groups, found)
     watched = watched_of(found.problem)
     bounds = [found.problem.components[j].bounds for j in watched]
     compared = known_groups(known, found.attributes, found.unknown)
@@ -121,6 +122,19 @@ def watch(
         Stream.begun(len(compared), bounds),
     )
     return empty.with_people(found)
+
+
+def _known(groups: Sequence[Any], found: Arrived) -> tuple[Any, ...]:
+    """All groups that there are, each once, with a place for those whose group is missing."""
+    if isinstance(groups, str) or len({*groups}) < len(groups):
+        raise GroupError(
+            f"groups= is {groups!r}, which does not name every group once.",
+            "Name all of them in a list, each once.",
+        )
+    # Of groups that are made of several columns, only those are known that are named or occur.
+    if found.unknown is None or len(found.attributes) > 1:
+        return tuple(groups)
+    return (*(group for group in groups if group != found.unknown), found.unknown)
 
 
 def _groups_decided(decisions: object) -> tuple[Any, ...]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
+from felicific._audit.known_rows import DIGEST
 from felicific._audit.watch import watched_of
-from felicific._audit.watched import REMEMBERED, Alarm, Watch
+from felicific._audit.watched import REMEMBERED, Alarm, Watch, own_happiness
 from felicific._documents import (
     check_distinct,
     check_shape,
@@ -51,7 +51,7 @@ ROLES = ("group", "y", "proba", "predicted", "today", "group_proba")
 def written(watch: Watch) -> str:
     """All of it as text."""
     problem, alarm = watch.problem, watch.alarm
-    own = [part for part in problem.happiness if part.name in problem.closed]
+    own = own_happiness(problem)
     return write_document(
         {
             "classes": write_classes(problem.decisions),
@@ -82,10 +82,9 @@ def _column(named: object) -> Any:
 
 def _write_alarm(alarm: Alarm) -> dict[str, Any]:
     """An alarm as data; evidence beyond counting is None."""
-    numbers = {
-        name: None if math.isinf(getattr(alarm, name)) else getattr(alarm, name) for name in ("evidence",)
-    }
-    return asdict(alarm) | numbers | {"above": plain([alarm.above], "group")[0]}
+    above, below = plain([alarm.above, alarm.below], "group")
+    evidence = None if math.isinf(alarm.evidence) else alarm.evidence
+    return asdict(alarm) | {"above": above, "below": below, "evidence": evidence}
 
 
 def _write_stream(stream: Stream) -> dict[str, Any]:
@@ -161,7 +160,7 @@ def _read(content: dict[str, Any], happiness: HappinessLike | None) -> Watch:
 
 
 def _is_digest(value: object) -> bool:
-    return isinstance(value, str) and re.fullmatch("[0-9a-f]{32}", value) is not None
+    return isinstance(value, str) and DIGEST.fullmatch(value) is not None
 
 
 def _read_confidence(value: object) -> float:
@@ -190,7 +189,8 @@ def _read_problem(content: dict[str, Any], classes: Array, happiness: HappinessL
         for part, stored in zip(parts, content["functions"], strict=True)
     ]
     for part, one in zip(parts, own, strict=True):
-        if one.component != part:
+        said = given.get(part.name, one)
+        if one.component != part or function_to_json(said) != function_to_json(one):
             raise PolicyFileError(
                 f"The happiness {part.name!r} that is given is not the one that is watched.",
                 "Pass the happiness, with its unit and bounds, with which the watch began.",

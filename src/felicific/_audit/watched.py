@@ -15,11 +15,13 @@ import numpy as np
 
 from felicific._audit.arrived import Arrived, arrived
 from felicific._audit.audit import Asked
+from felicific._audit.known_rows import counted_before, digest_of
 from felicific._audit.result import Interval, plain, plain_all
 from felicific._files import write_whole
 from felicific._people.columns import Columns
 from felicific._people.weights import level_outside
-from felicific._problem.happiness import Component, HappinessLike
+from felicific._policy.policy import Policy
+from felicific._problem.happiness import Component, Happiness, HappinessLike, function_to_json
 from felicific._problem.problem import Problem
 from felicific._problem.unions import known_groups
 from felicific._shown.parts import Displayed, Lines, Part
@@ -29,11 +31,11 @@ from felicific._statistics.stream import Rows, Stream
 from felicific._typing import Floats, Table
 from felicific.exceptions import DataError, WatchWarning
 
+#: What a policy decides by; nothing else looks at it.
+READ = ("proba", "predicted", "group_proba")
+
 #: How many times rows were given whose digests are kept, to know them again.
 REMEMBERED = 260
-
-#: As many groups, times components, as a state of a few megabytes holds.
-MOST_PAIRS = 5_000
 
 
 @dataclass(frozen=True)
@@ -49,9 +51,9 @@ class Alarm:
     shown : bool
         Whether that pair alone is enough for the alarm; else only all pairs and components together are.
     since : int
-        Rows before the time from which most of that evidence comes.
+        How many of these had come before the time from which most of that evidence comes.
     rows : int
-        How many people had come when the alarm was raised.
+        How many people had come when the alarm was raised; in a sum of watches, to the one that raised it.
     at_least : float
         At some time the gap was more than this; no less than what is allowed where the component alone shows it.
     evidence : float
@@ -146,7 +148,8 @@ class Watch(Displayed):
         """The largest difference between groups, by component, among people compared block by block.
 
         ``low``: with the watch's confidence the gap was more than this at some time. ``high``: on average over all that
-        came it was at most this. Each holds at all times together, however often it is read.
+        came every two groups, by themselves, differ by at most this. Each holds at all times together, however often it
+        is read.
         """
         return self._gaps_at(self._shown, self.stream.rows - len(self.stream.open))
 
@@ -218,31 +221,31 @@ class Watch(Displayed):
             weight=sample_weight,
             group_proba=group_proba,
         )
-        columns = self._named(given)
+        columns = self._named(given, READ if isinstance(decisions, Policy) else ())
         asked = self._asked(columns.group)
         found = arrived(decisions, X, columns, asked, fresh=False)
-        if found.digest and found.digest in self.digests:
-            raise DataError(
-                f"These {len(found.rows):,} rows were counted already.",
-                "Give every person once, when they came.",
-            )
         return self.with_people(found, self)
 
-    def _named(self, given: Columns) -> Columns:
-        """Roles that were named when the watch began, unless they are named again."""
+    def _named(self, given: Columns, more: tuple[str, ...]) -> Columns:
+        """Roles that were named when the watch began, and ``more`` of them, unless they are named again."""
         own = {
             name: getattr(self.columns, name)
-            for name in ("group", "y", "proba", "predicted", "today", "group_proba")
+            for name in ("group", "y", "today", *more)
             if getattr(given, name) is None
         }
         return replace(given, **own, missing_group=self.unknown)
 
     def _asked(self, group: object) -> Asked:
         """What is asked of more people: what was asked of the first."""
-        names = self.problem.closed
-        own = [part for part in self.problem.happiness if part.name in names]
-        gaps = {name: gap for name, gap in (self.problem.gaps or {}).items() if name in names}
-        return Asked(own, group, None, gaps, self.problem.favourable, self.problem.decisions.tolist())
+        gaps = {name: gap for name, gap in (self.problem.gaps or {}).items() if name in self.problem.closed}
+        return Asked(
+            own_happiness(self.problem),
+            group,
+            None,
+            gaps,
+            self.problem.favourable,
+            self.problem.decisions.tolist(),
+        )
 
     def with_people(self, found: Arrived, before: Watch | None = None) -> Watch:
         """With these people; what the watch ``before`` them did not say is warned of."""
@@ -251,13 +254,25 @@ class Watch(Displayed):
         places[self._compared] = np.arange(len(self._compared))
         chosen = list(self.watched)
         rows = Rows(places[rows.codes], rows.values[:, chosen], rows.inside[:, chosen])
+        self._refuse_counted(rows)
         line = math.inf if self.alarm is not None else math.log(self.needed)
         stream, crossed = self.stream.add(rows, self._widths, line)
-        digests = (*self.digests, *([found.digest] if found.digest else []))[-REMEMBERED:]
+        digest = digest_of(rows)
+        digests = (*self.digests, *([digest] if digest else []))[-REMEMBERED:]
         alarm = self.alarm if crossed is None else self._alarm(crossed)
         watch = replace(self, stream=stream, digests=digests, alarm=alarm)
         watch._warn(before)
         return watch
+
+    def _refuse_counted(self, rows: Rows) -> None:
+        """Refuse rows that were given before, also with others behind them."""
+        number = counted_before(rows, self.digests)
+        if number:
+            which = "These" if number == len(rows) else "The first"
+            raise DataError(
+                f"{which} {number:,} rows were counted already.",
+                "Give every person once: those who came since.",
+            )
 
     def _alarm(self, stream: Stream) -> Alarm:
         """What is shown by a stream as it was when the evidence was enough."""
@@ -304,6 +319,9 @@ class Watch(Displayed):
         pairs = {
             "groups": (self.groups, other.groups),
             "components": (self.components, other.components),
+            "happiness": tuple(
+                [function_to_json(part) for part in own_happiness(one.problem)] for one in (self, other)
+            ),
             "allowed gaps": (self.allowed, other.allowed),
             "confidences": (self.confidence, other.confidence),
             "decisions": (self.problem.decisions.tolist(), other.problem.decisions.tolist()),
@@ -402,6 +420,11 @@ class Watch(Displayed):
         """Read a watch, refusing whatever is not exactly one; ``happiness`` are its Python functions, if it has any."""
         found: Watch = import_module("felicific._audit.watch_file").read(text, happiness)
         return found
+
+
+def own_happiness(problem: Problem) -> list[Happiness]:
+    """What was asked for, without what was put beside it to measure it."""
+    return [part for part in problem.happiness if part.name in problem.closed]
 
 
 def _power(log: float) -> float:

@@ -30,7 +30,7 @@ def sentences_of(watch: Watch) -> list[str]:
     parts = {part.name: part for part in watch.components}
     alarm = watch.alarm
     if alarm is None:
-        found = [f"No alarm: {watch.rows:,} people of {len(watch.groups)} groups came."]
+        found = [f"No alarm: {watch.rows:,} people of {len(watch._compared)} groups came."]
     else:
         found = _alarm_words(watch, alarm, parts[alarm.component])
     evidence = "beyond counting" if math.isinf(watch.evidence) else written(watch.evidence, 3)
@@ -39,9 +39,9 @@ def sentences_of(watch: Watch) -> list[str]:
     found += [_gap_words(watch, parts[name], gap) for name, gap in watch.gaps.items()]
     large = [part for part in watch.components if part.bounds is None]
     found.append(
-        f"At confidence {watch.confidence:.6g}{', in large samples,' if large else ','} these limits hold at all times "
-        "together, and a system that always keeps to what is allowed ever raises an alarm with a probability of at "
-        f"most {written(100 * (1 - watch.confidence), 3)} %, however often one looks."
+        f"At confidence {watch.confidence:.6g}{', in large samples,' if large else ','} each of these limits holds at "
+        "all times together, and a system that always keeps to what is allowed ever raises an alarm with a probability "
+        f"of at most {written(100 * (1 - watch.confidence), 3)} %, however often one looks."
     )
     waiting = len(watch.stream.open)
     if waiting:
@@ -55,7 +55,8 @@ def _alarm_words(watch: Watch, alarm: Alarm, part: Component) -> list[str]:
     pair = f"group {alarm.above!r} above group {alarm.below!r}"
     since = "from the beginning" if not alarm.since else f"since person {alarm.since + 1:,}"
     when = f"Alarm, raised when {alarm.rows:,} people had come"
-    large = " (in large samples)" if part.bounds is None else ""
+    about = [part] if alarm.shown else watch.components
+    large = " (in large samples)" if any(one.bounds is None for one in about) else ""
     if alarm.shown:
         more = f" At some time it was more than {_short(part, alarm.at_least, -1)}."
         return [

@@ -123,6 +123,10 @@ class Buckets:
         """How many periods there were before each."""
         return np.asarray(self.sizes.cumsum() - self.sizes)
 
+    def first(self, number: int) -> Buckets:
+        """The oldest of them."""
+        return Buckets(self.sizes[:number], self.rows[:number], self.terms.at(slice(0, number)))
+
     def with_period(self, rows: int, terms: Terms) -> Buckets:
         """With one more; where there are too many of about one size, the two oldest of these become one."""
         more = Buckets(
@@ -162,7 +166,7 @@ class Buckets:
         # Of a bucket of the longer that reaches beyond the end of the shorter, the end is no start.
         parts = [
             one.joined([one.starts.tolist().index(start) for start in both if start < ends])
-            for one in (shorter, replace_from(longer, kept))
+            for one in (shorter, longer.first(len(longer.sizes) - len(kept)))
         ]
         added = Buckets(
             np.maximum(parts[0].sizes, parts[1].sizes),
@@ -177,12 +181,6 @@ class Buckets:
             np.append(added.rows, rest.rows),
             stacked([added.terms, rest.terms]),
         ).thinned()
-
-
-def replace_from(buckets: Buckets, without: list[int]) -> Buckets:
-    """Buckets without some at the end."""
-    kept = slice(0, len(buckets.sizes) - len(without))
-    return Buckets(buckets.sizes[kept], buckets.rows[kept], buckets.terms.at(kept))
 
 
 def start_weights(starts: Codes) -> Floats:
@@ -271,7 +269,8 @@ class Shown:
         """
         found = np.full(len(self.bets), np.inf)
         for j in np.flatnonzero((self.terms.c[0] > 0).all(axis=1)).tolist():
-            logs, step = self.terms.log[0, j, :, ::-1], self.terms.c[0, j][:, None, None] * self.bets[j]
+            # Each direction is bounded by bets on the other; of both, which is whose does not matter.
+            logs, step = self.terms.log[0, j], self.terms.c[0, j][:, None, None] * self.bets[j]
             # The mean over bets is at least a part, and at most all, of the largest.
             least, most = (((line + more - logs) / step).min(axis=2) for more in (0.0, math.log(BETS)))
             for _ in range(60):

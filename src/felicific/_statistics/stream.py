@@ -249,7 +249,7 @@ class Stream:
         """What was shown at the end of every bucket, and is now, with the rows up to then."""
         whole, found = self.buckets, []
         for last in range(1, len(whole.sizes) + 1):
-            part = Buckets(whole.sizes[:last], whole.rows[:last], whole.terms.at(slice(0, last)))
+            part = whole.first(last)
             then = replace(self, buckets=part)
             found.append((int(part.rows.sum()), then.from_starts(Terms.none(self.period.c.shape))))
         if self.blocks:

@@ -16,6 +16,7 @@ from felicific.cli.options import (
     Compared,
     Decision,
     GroupName,
+    HappinessText,
     Json,
     Limited,
     Scored,
@@ -32,14 +33,16 @@ if TYPE_CHECKING:
 class WatchOptions(Compared, Scored, Limited):
     """What ``felicific watch`` is told."""
 
+    happiness: HappinessText = None
     decision: Decision = None
     policy: Annotated[
         Path | None,
         typer.Option(
             "--policy-file",
             metavar="FILE",
-            help="A policy: its groups, the names, units and bounds of its happiness, and its gaps hold here. With "
-            "--proba and no --decision its expected happiness is watched, without the luck of the draw.",
+            help="A policy: its groups, the names, units and bounds of its happiness, and its gaps hold here; and its "
+            "happiness, if it keeps it and none is said. With --proba and no --decision its expected happiness is "
+            "watched, without the luck of the draw.",
             rich_help_panel=PEOPLE,
         ),
     ] = None
@@ -93,6 +96,7 @@ def watch(options: WatchOptions) -> None:
 
     check_target(options.state, [".json"], force=True)
     check_chart(options.picture, force=True)
+    before = _held(options.state)
     with working(f"Watching {options.file} ..."):
         found = _watched(options)
     if options.picture is not None:
@@ -100,6 +104,7 @@ def watch(options: WatchOptions) -> None:
 
         plots.save(found.plot(), options.picture)
     if options.state is not None:
+        _check_unchanged(options.state, before)
         found.save(options.state)  # last: rows count when all of it is done
     if options.as_json:
         told = found.to_dict()
@@ -109,6 +114,22 @@ def watch(options: WatchOptions) -> None:
         print("\n".join(printable(in_the_shell(line)) for line in lines))
     if found.alarm is not None:
         raise typer.Exit(4)
+
+
+def _held(state: Path | None) -> bytes | None:
+    """What stands in the file of the state; None if there is none."""
+    return state.read_bytes() if state is not None and state.exists() else None
+
+
+def _check_unchanged(state: Path, before: bytes | None) -> None:
+    """Refuse to write over what another command has counted meanwhile."""
+    from felicific.exceptions import DataError
+
+    if _held(state) != before:
+        raise DataError(
+            f"{str(state)!r} was written by another command meanwhile, and what that counted would be lost.",
+            "Run this one again: no row of it was counted. Let one command at a time use a --state.",
+        )
 
 
 def _watched(options: WatchOptions) -> Watch:
@@ -167,10 +188,12 @@ def _happiness(people: People, options: WatchOptions) -> Any:
 
     policy, said = people.policy, people.happiness
     if policy is None:
+        if not said:
+            raise HappinessError("Nobody said what makes a person happy.", "Say it: --happiness.")
         return said
     own = [policy.components[j] for j in measured(policy.components)]
     stored: Any = getattr(policy, "happiness", ())
-    if isinstance(said, tuple) and not said:
+    if not said:
         if not stored:
             raise HappinessError(
                 "The policy does not keep what makes a person happy.", "Say it again: --happiness."
@@ -190,6 +213,7 @@ def _happiness(people: People, options: WatchOptions) -> Any:
 
 def _check_same(known: Watch, settings: dict[str, Any], state: Path) -> None:
     """Refuse a state of something else than what the options say."""
+    from felicific._audit.watched import own_happiness
     from felicific._problem.happiness import function_to_json
     from felicific._problem.problem import Problem
     from felicific.exceptions import DataError
@@ -198,9 +222,11 @@ def _check_same(known: Watch, settings: dict[str, Any], state: Path) -> None:
     asked = Problem.of(
         watched.decisions, settings["happiness"], gap=settings["gap"], favourable=settings["favourable"]
     )
-    own = [[part for part in one.happiness if part.name in one.closed] for one in (watched, asked)]
     pairs: dict[str, list[Any]] = {
-        "--happiness": [[(part.component, function_to_json(part)) for part in parts] for parts in own],
+        "--happiness": [
+            [(part.component, function_to_json(part)) for part in own_happiness(one)]
+            for one in (watched, asked)
+        ],
         "--gap": [watched.gaps, asked.gaps],
         "--confidence": [known.confidence, settings["confidence"]],
         "--missing-group": [known.unknown, settings["missing_group"]],

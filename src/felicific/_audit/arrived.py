@@ -19,7 +19,7 @@ from felicific._people.lazy import LazyPeople, classes_on, distinct_labels
 from felicific._people.missing import missing_first
 from felicific._people.people import People
 from felicific._people.worth import differs, idle, worth_of
-from felicific._policy.policy import Policy
+from felicific._policy.policy import Policy, policy_of
 from felicific._problem.missing_labels import SAY
 from felicific._problem.problem import Problem
 from felicific._statistics.stream import Rows
@@ -70,7 +70,7 @@ class Arrived:
 
 def arrived(decisions: object, X: Table, columns: Columns, asked: Asked, *, fresh: bool) -> Arrived:
     """What was decided about people in turn; of ``fresh`` ones, the first, some decision has to change happiness."""
-    policy = decisions if isinstance(decisions, Policy) else None
+    policy = policy_of(decisions)
     check_scores(policy, columns)
     if policy is not None:
         columns = replace(columns, missing_group=policy.name_of_unknown(columns.missing_group))

@@ -11,7 +11,7 @@ from felicific._audit.audit import Asked
 from felicific._audit.decided import has_policy, last_step
 from felicific._audit.watched import Watch
 from felicific._people.columns import Columns
-from felicific._policy.policy import Policy
+from felicific._policy.policy import policy_of
 from felicific._problem.criteria import Decided
 from felicific._problem.happiness import HappinessLike, measured
 from felicific._problem.problem import Problem
@@ -139,8 +139,9 @@ def _known(groups: Sequence[Any], found: Arrived) -> tuple[Any, ...]:
 
 def _groups_decided(decisions: object) -> tuple[Any, ...]:
     """The groups that a policy, or a FairClassifier, decides about; none where something else decides."""
-    if isinstance(decisions, Policy):
-        return decisions.groups
+    policy = policy_of(decisions)
+    if policy is not None:
+        return policy.groups
     if isinstance(decisions, str) or not has_policy(decisions):
         return ()
     known: tuple[Any, ...] = last_step(decisions).policy_.groups

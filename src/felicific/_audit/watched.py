@@ -20,7 +20,7 @@ from felicific._audit.result import Interval, plain, plain_all
 from felicific._files import write_whole
 from felicific._people.columns import Columns
 from felicific._people.weights import level_outside
-from felicific._policy.policy import Policy
+from felicific._policy.policy import policy_of
 from felicific._problem.happiness import Component, Happiness, HappinessLike, function_to_json
 from felicific._problem.problem import Problem
 from felicific._problem.unions import known_groups
@@ -221,7 +221,7 @@ class Watch(Displayed):
             weight=sample_weight,
             group_proba=group_proba,
         )
-        columns = self._named(given, READ if isinstance(decisions, Policy) else ())
+        columns = self._named(given, () if policy_of(decisions) is None else READ)
         asked = self._asked(columns.group)
         found = arrived(decisions, X, columns, asked, fresh=False)
         return self.with_people(found, self)

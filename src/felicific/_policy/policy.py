@@ -945,6 +945,11 @@ class Policy(Displayed, ABC):
             raise refused("randomize, see_group or expected is neither true nor false")
 
 
+def policy_of(decides: object) -> Policy | None:
+    """What decides, if that is a policy; None for anything else."""
+    return decides if isinstance(decides, Policy) else None
+
+
 def no_sql() -> DataError:
     """The error of a policy that cannot be SQL."""
     return DataError(

@@ -121,6 +121,18 @@ def test_a_table_that_is_not_in_memory_is_read_in_its_order(place, tmp_path):
         there.add("approved", LAZY[place](columns, tmp_path))
 
 
+def test_a_table_without_an_order_is_refused():
+    """DuckDB may be told not to keep it."""
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect() as connection:
+        rows = decided(500)
+        table = connection.from_df(rows)
+        assert watch("approved", table, **RATE).rows == 500
+        connection.execute("SET preserve_insertion_order = false")
+        with pytest.raises(DataError, match=r"DuckDB has no order.*preserve_insertion_order = true"):
+            watch("approved", table, **RATE)
+
+
 def test_what_is_expected_of_a_policy_is_watched_without_its_lots():
     """A policy is watched by its odds, with its own groups; a classifier by its own happiness, groups and gap."""
     rows = decided(4_000, 0.0, 2).assign(score=lambda t: np.random.default_rng(0).random(len(t)))
@@ -278,6 +290,9 @@ def test_watches_of_different_people_add():
     assert both.gaps["decision"].high < min(part.gaps["decision"].high for part in (one, two))
     loud = watch("approved", decided(3_000, 0.4, 3), **RATE)
     assert (one + loud).alarm == loud.alarm
+    later = watch("approved", decided(3_000, 0.0, 5), **RATE).add("approved", decided(3_000, 0.4, 4))
+    assert later.alarm.rows > loud.alarm.rows
+    assert (later + loud).alarm == (loud + later).alarm == loud.alarm  # the earlier one
     assert same(Watch.from_json((one + two).to_json()), one + two)
 
 

@@ -175,7 +175,8 @@ def _on_engine(
     if not engine.ordered:
         raise DataError(
             f"A table of {engine.label} has no order, and people are watched in the order in which they came.",
-            "Collect it in the order in which people came, or write it to Parquet in that order.",
+            "Collect it in the order in which people came, or write it to Parquet in that order; of DuckDB, SET "
+            "preserve_insertion_order = true.",
         )
     if policy is None and not isinstance(decisions, str):
         raise DataError(

@@ -46,6 +46,12 @@ class DuckEngine(QueryEngine, BatchEngine):
         # Relations of DuckDB 2 know their connection, those of DuckDB 1 do not.
         self.connection: Any = getattr(table, "_con", None) if connection is None else connection
 
+    @property
+    def ordered(self) -> bool:
+        """Whether rows keep their order, which DuckDB can be told not to care about."""
+        asked = self.table.query("people", "SELECT current_setting('preserve_insertion_order')")
+        return bool(asked.fetchall()[0][0])
+
     def wait_for(self, work: Callable[[], T]) -> T:
         """Wait for the query; without its connection Ctrl-C is heard, but DuckDB may finish what it has begun."""
         if self.connection is not None:

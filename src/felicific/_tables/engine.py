@@ -105,9 +105,6 @@ class Engine(ABC):
     #: Whether names that differ by capital letters alone are one name to it.
     ignores_case: ClassVar[bool] = False
 
-    #: Whether its rows stand in an order, that in which they came.
-    ordered: ClassVar[bool] = True
-
     #: How it writes SQL; None for an engine that speaks none.
     dialect: ClassVar[Dialect | None] = None
 
@@ -122,6 +119,11 @@ class Engine(ABC):
             raise DataError(
                 f"The table has the column {', '.join(map(repr, repeated))} more than once.", "Rename one."
             )
+
+    @property
+    def ordered(self) -> bool:
+        """Whether its rows stand in an order, that in which they came."""
+        return True
 
     def _schema(self) -> tuple[list[Any], list[Any]]:
         import narwhals as nw

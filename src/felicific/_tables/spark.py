@@ -43,9 +43,13 @@ class SparkEngine(QueryEngine):
     """A PySpark dataframe."""
 
     label = "Spark"
-    ordered = False
     ignores_case = True
     dialect = DIALECTS["spark"]
+
+    @property
+    def ordered(self) -> bool:
+        """Rows of Spark have no order."""
+        return False
 
     def _reason(self, error: Exception) -> str:
         """The first cause: a Java trace begins with the last."""

@@ -148,8 +148,7 @@ class Watch(Displayed):
         """The largest difference between groups, by component, among people compared block by block.
 
         ``low``: with the watch's confidence the gap was more than this at some time. ``high``: on average over all that
-        came every two groups, by themselves, differ by at most this. Each holds at all times together, however often it
-        is read.
+        came it was at most this. Each holds at all times together, however often it is read.
         """
         return self._gaps_at(self._shown, self.stream.rows - len(self.stream.open))
 
@@ -296,8 +295,10 @@ class Watch(Displayed):
     def __add__(self, other: Watch) -> Watch:
         """People of two watches, who are different people: servers, or sites that may not share rows.
 
-        Evidence of both is counted period by period. An alarm that one of them raised stays; it was raised by that one
-        alone, so that with watches that are looked at one by one the probabilities of a false alarm add up.
+        Evidence of both is counted period by period, so add watches that began together; people who came later are
+        added with :meth:`add`, or a gap that opens late would be seen late. An alarm that one of them raised stays; it
+        was raised by that one alone, so that with watches that are looked at one by one the probabilities of a false
+        alarm add up.
         """
         if not isinstance(other, Watch):
             return NotImplemented

@@ -265,9 +265,10 @@ class Shown:
     def high(self, line: float) -> Floats:
         """The smallest gap, by component, that all pairs are shown to be below; infinite if some were never compared.
 
-        By bets from the first start alone that a difference is less.
+        By bets from the first start alone that a difference is less. Which two groups are the furthest apart may change
+        from time to time, so each bet has its share of the error.
         """
-        found = np.full(len(self.bets), np.inf)
+        line, found = line + math.log(self.groups * (self.groups - 1)), np.full(len(self.bets), np.inf)
         for j in np.flatnonzero((self.terms.c[0] > 0).all(axis=1)).tolist():
             # Each direction is bounded by bets on the other; of both, which is whose does not matter.
             logs, step = self.terms.log[0, j], self.terms.c[0, j][:, None, None] * self.bets[j]

@@ -43,6 +43,7 @@ from felicific._program.crowd import (
 )
 from felicific._program.generation import Generated
 from felicific._program.signals import Individual
+from felicific._program.slopes import Slopes
 from felicific._tables.engine import Engine
 from felicific._tables.memory import count_rows
 from felicific._typing import Array, Codes, Floats, Table
@@ -99,7 +100,8 @@ class IndividualPolicy(Policy):
     """A mixture of deterministic policies of a person's features.
 
     Policy m decides what minimises ``alpha[m]`` times the expected loss minus ``kappa[m]`` times the expected
-    happiness; group z follows policy m with probability ``share[z, m]``.
+    happiness; group z follows policy m with probability ``share[z, m]``. ``slopes`` say how means follow kappa, where
+    it can be steered; None in files that do not hold them.
     """
 
     mixture: Mixture
@@ -107,6 +109,7 @@ class IndividualPolicy(Policy):
     origin: Floats
     problem: Problem
     search: Search
+    slopes: Slopes | None = None
 
     @property
     def happiness(self) -> tuple[Happiness, ...]:
@@ -269,7 +272,7 @@ class IndividualPolicy(Policy):
         stored: Any = loss.name if loss.matrix is None else loss.matrix.tolist()
         if isinstance(loss.function, Expression) and loss.name != CHANGES:
             stored = {"expression": loss.function.text}
-        return {
+        found = {
             "policy": {"kind": "individual"},
             "fixed": self.mixture.fixed.tolist(),
             "alpha": self.mixture.alpha.tolist(),
@@ -283,6 +286,9 @@ class IndividualPolicy(Policy):
             "loss_function": stored,
             "search": asdict(self.search),
         }
+        if self.slopes is not None:  # files that do not hold them keep their checksum
+            found["slopes"] = self.slopes.to_json()
+        return found
 
     @classmethod
     def _parsed(cls, content: dict[str, Any], common: dict[str, Any], **functions: Any) -> Policy:
@@ -324,6 +330,9 @@ class IndividualPolicy(Policy):
                 closed=tuple(component.name for component in common["components"] if not component.aside),
             ),
             search=_read_search(content["search"]),
+            slopes=Slopes.from_json(
+                content.get("slopes"), (len(common["groups"]), len(common["components"]))
+            ),
             **common,
         )
 

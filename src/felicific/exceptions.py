@@ -161,3 +161,7 @@ class ClusterWarning(UserWarning):
 
 class PolicyWarning(UserWarning):
     """A fitted policy does what hardly anybody wants: every group loses, or chance alone undoes what was asked for."""
+
+
+class SteeringWarning(UserWarning):
+    """A steered policy cannot keep up: its controls went as far as they may, or it is asked to hurry too much."""

@@ -101,7 +101,9 @@ def slopes_of(search: Generator, outcome: Outcome) -> Slopes | None:
     steps = _Steps.at(search, outcome.means[:, j] - crowd.origin[j], j, swing)
     slope = _steepness(search, steps, known)
     share = np.where(known, columns.totals["mass"], 0.0)
-    return Slopes(j, np.where(known, steps.kappa, 0.0), np.where(known, slope, 0.0), swing, share / share.sum())
+    return Slopes(
+        j, np.where(known, steps.kappa, 0.0), np.where(known, slope, 0.0), swing, share / share.sum()
+    )
 
 
 def _weighing(kappas: Floats) -> int | None:
@@ -176,7 +178,7 @@ def _steepness(search: Generator, steps: _Steps, known: Truths) -> Floats:
     the place at its foot, and one that is too small only makes it quicker.
     """
     least, steepest = np.full(len(known), np.inf), np.zeros(len(known))
-    told = {sign: ~known for sign in (1.0, -1.0)}
+    told = dict.fromkeys((1.0, -1.0), ~known)
     for width in WIDTHS:
         if all(side.all() for side in told.values()):
             break

@@ -24,6 +24,7 @@ from felicific._documents import read_number, refused
 from felicific._problem.happiness import Component, measured
 from felicific._problem.requirements import check_width
 from felicific._problem.rows import Asked
+from felicific._problem.unions import known_groups
 from felicific._typing import GapLike
 from felicific.exceptions import ConstraintError, HappinessError
 
@@ -249,7 +250,7 @@ def _own_aim(policy: Policy) -> tuple[int, Aim]:
     """What the policy was fitted to, if that is one thing and can be steered."""
     names = [component.name for component in policy.components]
     gaps = {name: width for name, width in policy.basis.asked.items() if name in names}
-    others = policy.basis.requirements
+    others = others_asked(policy)
     for asked in others:
         _refuse(policy, asked)
     if len(gaps) > 1:
@@ -273,6 +274,17 @@ def _own_aim(policy: Policy) -> tuple[int, Aim]:
             "Say which gap is to be kept: gap=number, or gap={name: number}; nothing else is then.",
         )
     return found[0]
+
+
+def others_asked(policy: Policy) -> list[Asked]:
+    """What a policy was fitted to besides gaps between all groups; one that leaves out unknown groups is such a gap."""
+    groups = np.eye(len(policy.groups))[known_groups(policy.groups, policy.attributes, policy.unknown)]
+
+    def plain(asked: Asked) -> bool:
+        width = policy.basis.asked.get(policy.components[asked.j].name)
+        return asked.measure == "gap" and asked.upper == width and np.array_equal(asked.shares, groups)
+
+    return [asked for asked in policy.basis.requirements if not plain(asked)]
 
 
 def _refuse(policy: Policy, asked: Asked) -> None:

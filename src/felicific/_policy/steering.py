@@ -8,6 +8,7 @@ import os
 import secrets
 import warnings
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from importlib import import_module  # for what stands above: charts
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -227,6 +228,11 @@ class Steering(Displayed):
         return self._rule.aim.words(self.component)
 
     @property
+    def allowed_gap(self) -> float | None:
+        """The gap that is allowed; None where it holds a floor or a budget."""
+        return self._rule.aim.gap
+
+    @property
     def controls(self) -> dict[Any, Control]:
         """By what the next person of every group will be decided about."""
         sums = self._sums
@@ -277,7 +283,7 @@ class Steering(Displayed):
     def _sums(self) -> Sums:
         return self._state.sums
 
-    @property
+    @cached_property
     def _identity(self) -> tuple[str, str, Aim]:
         return self._policy.sha256, self.component.name, self._rule.aim
 
@@ -349,7 +355,7 @@ class Steering(Displayed):
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it to a file, whole or not at all; the policy is in a file of its own, and named here by its SHA-256."""
+        """Write it to a file, whole or not at all; the policy is in a file of its own, named here by its SHA-256."""
         write_whole(path, self.to_json())
 
     @classmethod

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from felicific._policy.aims import others_asked
 from felicific._problem.happiness import written
 from felicific._shown.parts import Lines, Part, Table, between, short
 
@@ -62,7 +63,7 @@ def _not_kept(steering: Steering) -> list[str]:
     gaps = [f"a gap of {other!r}" for other in policy.basis.asked if other != name]
     j = [component.name for component in policy.components].index(name)
     own_gap = steering.aim.startswith("a gap")
-    return gaps + [asked.words for asked in policy.basis.requirements if own_gap or asked.j != j]
+    return gaps + [asked.words for asked in others_asked(policy) if own_gap or asked.j != j]
 
 
 def _table(steering: Steering) -> Table:

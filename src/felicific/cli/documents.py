@@ -1,4 +1,4 @@
-"""The files of JSON that commands hand to each other: policies and sums, each told from the other."""
+"""The files of JSON that commands hand to each other: policies, sums and states, each told from the others."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from felicific import Moments, Policy
+from felicific import Moments, Policy, Steering
 from felicific.exceptions import DataError, FelicificError
 
-POLICY, SUMS = "felicific policy", "felicific moments"
+POLICY, SUMS, STATE = "felicific policy", "felicific moments", "felicific steering"
 
 #: What files are, by the format that stands at their beginning, and what one does with them.
 _KINDS = {
     POLICY: ("a policy", "`felicific show` shows it, `felicific apply` decides by it."),
     SUMS: ("sums of people", "`felicific merge` adds them, `felicific fit` fits a policy to them."),
     "felicific progress": ("a list of what was summed up", "The sums are in all.json beside it."),
+    STATE: ("the state of a steered policy", "`felicific apply --steer` goes on with it."),
     "felicific decision": ("a signed decision", "`felicific apply --signed` takes it."),
 }
 
@@ -48,6 +49,11 @@ def read_policy(path: str | os.PathLike[str], **functions: Any) -> Policy:
 def read_sums(path: str | os.PathLike[str]) -> Moments:
     """Sums of people; any other file is refused by what it is."""
     return _read(path, SUMS, lambda: Moments.load(path))
+
+
+def read_state(path: str | os.PathLike[str], **known: Any) -> Steering:
+    """The state of a steered policy; any other file is refused by what it is."""
+    return _read(path, STATE, lambda: Steering.load(path, **known))
 
 
 def _read(path: str | os.PathLike[str], wanted: str, load: Callable[[], T]) -> T:

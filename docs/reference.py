@@ -29,6 +29,8 @@ RESULTS = {
     "_policy.explanation.Weighed": "`explanation.weighed`, of an individual policy",
     "_policy.explanation.Paid": "`explanation.requirements`",
     "_policy.individual.Search": "`policy.search`, of an individual policy",
+    "_policy.controls.Control": "`steering.controls`",
+    "_policy.steering_state.Point": "`steering.history`",
     "_audit.verdict.Verdict": "`fair.verdict_`, `fair.report(X, y).verdict`, `audit(...).verdict`",
     "_audit.flags.Flag": "`verdict.flags`",
     "_fit.certificate.Certificate": "`fair.certificate_`",

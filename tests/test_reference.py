@@ -16,10 +16,12 @@ from sklearn.tree import DecisionTreeClassifier
 
 import felicific
 from felicific import (
+    Explore,
     FairClassifier,
     Floor,
     Happiness,
     Policy,
+    Ratio,
     Watch,
     alternatives,
     audit,
@@ -170,6 +172,22 @@ REFUSED = {
         people(), policy="individual", **ROLES, missing_labels="explained"
     ),
     ("explain", "engine"): lambda: fitted().explain(lazy()),
+    ("steer", "engine"): lambda: solve(people(), **ROLES).steer("decision * loan").decide(lazy(), "sex"),
+    ("steer classes", "memory"): lambda: solve(
+        people(classes=3), policy="label", predicted="repaid", y="repaid", gap=5.0, **ASKED
+    ).steer("decision * loan"),
+    ("steer blind", "memory"): lambda: solve(people(), **ROLES, gap=5.0, group_at_predict=False).steer(
+        "decision * loan"
+    ),
+    ("steer labels", "memory"): lambda: solve(
+        people(), **ROLES | {"happiness": "equal_opportunity"}, gap=0.2
+    ).steer("equal_opportunity"),
+    ("steer explore", "memory"): lambda: solve(people(), **ROLES, gap=5.0, constraints=[Explore(0.02)]).steer(
+        "decision * loan"
+    ),
+    ("steer others", "memory"): lambda: solve(
+        people(), **ROLES, constraints=[Ratio("decision * loan", 0.8)]
+    ).steer("decision * loan"),
     ("recalibrate", "engine"): lambda: fitted().recalibrate(lazy()),
     ("individual frontier", "engine"): lambda: frontier(lazy(), policy="individual", **ROLES),
     ("individual frontier", "sites"): lambda: frontier(moments(people(), **ROLES), policy="individual"),
@@ -209,6 +227,8 @@ HAD = {
     ("individual", "files"): lambda: read_back(solve(people(), **ROLES | INDIVIDUAL)),
     ("individual", "shell"): lambda: shell("fit", *FIT, "--gap", "2", "--policy", "individual"),
     ("explain", "memory"): lambda: fitted().explain(people()[:1], key="p0"),
+    ("steer", "memory"): lambda: fitted().policy_.steer("decision * loan").decide([0.5], ["f"], ["p0"], people()[:1]),
+    ("steer", "files"): lambda: read_back(solve(people(), **ROLES | INDIVIDUAL)).steer(),
     ("explain", "files"): lambda: read_back(solve(people(), **ROLES)).explain(0.5, "f"),
     ("sql", "files"): lambda: read_back(solve(people(), **ROLES)).to_sql(
         proba="score", sensitive_features="sex", key="id"

@@ -19,7 +19,15 @@ import felicific
 
 #: Public names by what they are for.
 ROOMS: Mapping[str, tuple[str, ...]] = {
-    "Repair decisions": ("FairClassifier", "solve", "frontier", "alternatives", "Policy", "Frontier"),
+    "Repair decisions": (
+        "FairClassifier",
+        "solve",
+        "frontier",
+        "alternatives",
+        "Policy",
+        "Frontier",
+        "Steering",
+    ),
     "Measure decisions": ("audit", "compare", "watch", "Audit", "Comparison", "Watch", "Scorer"),
     "Say what makes people happy": ("Happiness", "lookup"),
     "Say what must hold": ("Gap", "Ratio", "Floor", "Budget", "Losers", "Explore", "MissingLabels"),
@@ -32,13 +40,17 @@ ROOMS: Mapping[str, tuple[str, ...]] = {
 #: What users call of classes of which the rest serves inside; of all others everything is shown.
 MEMBERS: Mapping[str, tuple[str, ...]] = {
     "Policy": (
-        "decide", "odds", "apply", "explain", "to_sql", "sentences", "rules", "story", "outcomes", "loss",
+        "decide", "odds", "apply", "steer", "explain", "to_sql", "sentences", "rules", "story", "outcomes", "loss",
         "gaps", "gap", "means", "reached", "not_constrained", "expected_gaps", "expected_reached", "cautions",
         "change_cost", "rounded", "save", "load", "to_json", "from_json", "sha256", "resalted",
     ),
     "Watch": (
         "add", "alarm", "evidence", "needed", "gaps", "along", "allowed", "components", "rows", "notes", "sentences",
         "plot", "save", "load", "to_json", "from_json", "to_dict",
+    ),
+    "Steering": (
+        "decide", "decided", "controls", "gap", "bound", "means", "people", "limited", "history", "aim", "pace",
+        "reach", "hear", "policy", "plot", "save", "load",
     ),
     "Moments": ("people", "today", "evaluate", "merged", "joined", "save", "load", "to_json", "from_json"),
     **dict.fromkeys(("Gap", "Ratio", "Floor", "Budget", "Losers", "Explore", "MissingLabels"), ()),

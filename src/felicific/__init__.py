@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from felicific._frontier.solve import frontier
     from felicific._policy.policy import Policy
     from felicific._policy.solve import solve
+    from felicific._policy.steering import Steering
     from felicific._problem.explore import Explore
     from felicific._problem.happiness import Happiness
     from felicific._problem.losers import Losers
@@ -55,6 +56,7 @@ __all__ = [
     "Ratio",
     "Score",
     "Scorer",
+    "Steering",
     "Watch",
     "alternatives",
     "audit",
@@ -80,6 +82,7 @@ _HOME = {
     "_frontier.solve": ["frontier"],
     "_policy.kinds": ["Policy"],  # so that files of every kind of policy can be read
     "_policy.solve": ["solve"],
+    "_policy.steering": ["Steering"],
     "_problem.explore": ["Explore"],
     "_problem.happiness": ["Happiness"],
     "_problem.losers": ["Losers"],

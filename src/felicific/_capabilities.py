@@ -82,6 +82,46 @@ CAPABILITIES: tuple[Capability, ...] = (
         "memory files shell",
         engine=_COLLECT,
     ),
+    _row(
+        "steer",
+        "`policy.steer(...)`: closing a gap while deciding",
+        "memory files shell",
+        engine=No("DataError", "Collect the table first, or name the file in the shell."),
+    ),
+    _row(
+        "steer classes",
+        "the same with cells of more than two classes",
+        "",
+        memory=No("DataError", "Fit policy='individual', which is steered with any number of classes."),
+    ),
+    _row(
+        "steer blind",
+        "the same without the group",
+        "",
+        memory=No(
+            "DataError", "Fit a policy that sees the group, group_at_predict=True, or audit the decisions."
+        ),
+    ),
+    _row(
+        "steer labels",
+        "the same for happiness that looks at the label",
+        "",
+        memory=No(
+            "HappinessError", "Steer happiness that does not, and audit this one once labels are known."
+        ),
+    ),
+    _row(
+        "steer explore",
+        "the same where people keep a chance, `Explore`",
+        "",
+        memory=No("ConstraintError", "Fit it without Explore(...), or decide by the policy as it is."),
+    ),
+    _row(
+        "steer others",
+        "the same for `Ratio`, `Losers`, `between=` and `min_people=`",
+        "",
+        memory=No("ConstraintError", "Say which gap between all groups is to be kept instead: gap=number."),
+    ),
     _row("odds", "the odds beside every decision, `odds=True`", "memory engine files shell"),
     _row("fractions", "an `among` that looks at the decision, such as `precision_parity`", _EVERYWHERE),
     _row(

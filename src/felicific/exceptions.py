@@ -165,3 +165,7 @@ class PolicyWarning(UserWarning):
 
 class WatchWarning(UserWarning):
     """What a watch can say is limited: no bounds are known, somebody hardly comes, or labels come when they come."""
+
+
+class SteeringWarning(UserWarning):
+    """A steered policy cannot keep up: its controls went as far as they may, or it is asked to hurry too much."""

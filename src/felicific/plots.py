@@ -26,6 +26,7 @@ from felicific._files import write_whole
 from felicific._fit.judged import Alternatives
 from felicific._frontier.frontier import Frontier
 from felicific._policy.policy import Policy
+from felicific._policy.steering import Steering
 from felicific._problem.happiness import Component
 from felicific.exceptions import DataError
 
@@ -452,6 +453,129 @@ def alternatives(
         rows.mark_text(align="left", dx=9, dy=-9).encode(x=x, y=y, text="name:N"),
     ]
     return themed(alt.layer(*layers).properties(width=width, height=0.6 * width), theme)
+
+
+def steering(steering: Steering, *, theme: Theme = LIGHT, width: int = 560) -> Chart:
+    """How a steered policy went: the controls of the groups above, the gap that is left below.
+
+    Controls are drawn as thresholds of the score where there is one, else as they are; dashed is where each began. The
+    gap is that of all people so far; a bound that holds whoever comes is shaded, and dashed is what is allowed.
+
+    Parameters
+    ----------
+    steering : Steering
+        With at least one person decided about.
+    """
+    import altair as alt
+
+    content = steering_steps(steering)
+    names = content["groups"]
+    x = alt.X("people:Q", title="people decided about", axis=alt.Axis(grid=False, tickCount=6, format=",d"))
+    x = x.scale(domain=[0, content["people"]], nice=False)
+    y = alt.Y("control:Q", title=None, scale=alt.Scale(zero=False, padding=6))
+    y = y.axis(tickCount=5, domain=False, ticks=False, gridDash=[1, 3], format="~g")
+    colour = alt.Color("group:N", legend=alt.Legend(symbolType="stroke", symbolStrokeWidth=3))
+    colour = colour.scale(domain=names, range=theme.colours(len(names)))
+    lines = values(content["controls"]).mark_line(strokeWidth=1.5, interpolate="step-after")
+    start = values(content["start"]).mark_rule(strokeDash=[4, 3], strokeWidth=1.5)
+    above = alt.layer(start.encode(y=y, color=colour), lines.encode(x=x.title(None), y=y, color=colour))
+    above = above.properties(width=width, height=0.32 * width, title=content["what"])
+    charts = [above] + ([_gap_left(content, x, theme, width)] if content["gaps"] else [])
+    return themed(alt.vconcat(*charts, spacing=18), theme)
+
+
+def _gap_left(content: dict[str, Any], x: Any, theme: Theme, width: int) -> Chart:
+    """The gap so far, with the bound as an area and what is allowed as a dashed line.
+
+    Roots are drawn, so that a bound that is far away and a gap that is nearly closed are both seen.
+    """
+    import altair as alt
+
+    rows, scale = content["gaps"], alt.Scale(type="sqrt", domain=[0, content["highest"]], nice=False)
+    size = 10.0 ** math.floor(math.log10(content["highest"]))
+    ticks = [part * size for part in (0.0, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0) if part * size <= content["highest"]]
+    axis = alt.Axis(values=ticks, domain=False, ticks=False, gridDash=[1, 3])
+    y, most = (alt.Y(f"{field}:Q", title=None, scale=scale, axis=axis) for field in ("gap", "bound"))
+    bound = values([row for row in rows if "bound" in row])
+    layers = [
+        bound.mark_area(color=theme.faint, opacity=0.7, clip=True).encode(x=x, y=most),
+        values(rows).mark_line(color=theme.accent, strokeWidth=2, clip=True).encode(x=x, y=y),
+    ]
+    if content["allowed"] is not None:
+        allowed = values([{"gap": content["allowed"]}])
+        layers.append(allowed.mark_rule(color=theme.ink, strokeDash=[4, 3]).encode(y=y))
+    return alt.layer(*layers).properties(width=width, height=0.28 * width, title=content["left"])
+
+
+def steering_steps(steering: Steering) -> dict[str, Any]:
+    """What a chart of a steering shows, as plain data."""
+    points, component = steering.history, steering.component
+    if not points:
+        raise DataError(
+            "Nobody was decided about yet, so there is nothing to draw.", "Call its decide first."
+        )
+    names = _labels(steering.groups)
+    controls = list(steering.controls.values())
+    scored = controls[0].threshold is not None
+    decision = clean(str(steering.steered.classes.tolist()[-1]), LONGEST)
+    places = [steering.steered.groups.index(group) for group in steering.groups]
+    unit = 1.0
+    if steering.steered.sees_x:  # weights of dollars are small numbers: those of a million are not
+        largest = max(abs(one.controls[z]) for one in points for z in places)
+        unit = 10.0 ** max(0, math.ceil(-math.log10(largest or 1.0)))
+
+    def shown(numbers: Sequence[float]) -> list[float]:
+        if not scored:
+            return [unit * numbers[z] for z in places]
+        return [float(number) for number in steering.thresholds(numbers) if number is not None]
+
+    fitted = [0.0] * len(steering.steered.groups)
+    for z, control in zip(places, controls, strict=True):
+        fitted[z] = control.fitted
+    if scored:
+        value = "decision function" if steering.steered.of_values else "score"
+        what = f"{value} above which a person is decided {decision}; dashed: at first"
+    elif steering.steered.sees_x:
+        per = (
+            f", per {unit:,.0f} {clean(component.unit, 16)}".rstrip() if unit > 1.0 or component.unit else ""
+        )
+        what = f"weight of {clean(component.title, 48)} beside the loss{per}; dashed: at first"
+    else:
+        what = f"share of the fitted people who would be decided {decision}; dashed: at first"
+    gaps = [
+        {"people": one.people, "gap": one.gap} | ({} if one.bound is None else {"bound": one.bound})
+        for one in points
+        if one.gap is not None
+    ]
+    bounded = any("bound" in row for row in gaps)
+    allowed = steering.allowed_gap
+    words = f"gap in {measure(component)} of all people so far"
+    words += "; dashed: allowed" if allowed is not None else ""
+    words += "; shaded: what it cannot exceed" if bounded else ""
+    return {
+        "groups": names,
+        "people": steering.total,
+        "what": what,
+        "left": words,
+        "allowed": allowed,
+        "controls": [
+            {"people": one.people, "group": name, "control": number}
+            for one in points
+            for name, number in zip(names, shown(one.controls), strict=True)
+        ],
+        "start": [
+            {"group": name, "control": number} for name, number in zip(names, shown(fitted), strict=True)
+        ],
+        "gaps": gaps,
+        "highest": _highest(gaps, allowed),
+    }
+
+
+def _highest(gaps: Sequence[dict[str, float]], allowed: float | None) -> float:
+    """Where the axis of the gap ends: the first people, of whom there are few, may go beyond it."""
+    later = [row["gap"] for row in gaps[len(gaps) // 10 :]]
+    half = gaps[len(gaps) // 2].get("bound", 0.0) if gaps else 0.0
+    return max(*(1.25 * gap for gap in later), 1.5 * (allowed or 0.0), half, 1e-12)
 
 
 def means(rows: Sequence[dict[str, Any]], *, title: str, theme: Theme = LIGHT, width: int = 480) -> Chart:

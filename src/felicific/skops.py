@@ -36,6 +36,7 @@ _TYPES = {
     "felicific._program.known_labels": ["KnownLabels"],
     "felicific._program.moments": ["Moments", "Outcome"],
     "felicific._program.signals": ["Individual", "Label", "Score", "ScoreCells", "SoftLabel"],
+    "felicific._program.slopes": ["Slopes"],
     "felicific._program.unlabelled": ["Standing", "Unlabelled"],
     "felicific._program.values": ["ValueCells"],
     "felicific._sklearn.beliefs": ["Coding", "GroupModel"],

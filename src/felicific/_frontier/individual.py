@@ -228,5 +228,12 @@ def _mixed(
     mixture = pool.followed(q)
     kept = tuple(replace(one, share=None, loss=None) for one in policy.explore)
     return replace(
-        policy, mixture=mixture, outcome=outcome, prices={}, search=found, randomize=True, explore=kept
+        policy,
+        mixture=mixture,
+        outcome=outcome,
+        prices={},
+        search=found,
+        randomize=True,
+        explore=kept,
+        slopes=None,  # which were looked for where the policy was fitted, and not here
     )

@@ -67,6 +67,9 @@ class Basis:
         The SHA-256 of the people it was fitted on, those whom a safe fit held out included, see
         :mod:`felicific._people.fingerprint`; None where nobody had their rows in memory. A policy that was recalibrated
         keeps that of the labelled people.
+    steered : tuple of str
+        Of a policy that holds the controls of a moment (:meth:`felicific.Steering.policy`): what is known of it. Nobody
+        measured it, so its outcome holds no numbers.
     """
 
     loss_name: str = ""
@@ -79,6 +82,7 @@ class Basis:
     evidence: Evidence | None = None
     least_loss: float | None = None
     fitted_on: str | None = None
+    steered: tuple[str, ...] = ()
 
     def reached(self, components: Sequence[Component], means: Floats) -> list[str]:
         """What group means make of every requirement that compares people, and who is not compared, in sentences."""
@@ -114,9 +118,20 @@ class Basis:
         found += few_counted(components, groups, *means, where)
         return found + every_group_loses(components, groups, *means, where, by_policy=True)
 
+    def unmeasured(self, known: tuple[str, ...]) -> Basis:
+        """What is asked of a policy that holds the controls of a moment, and all that is known of it."""
+        return Basis(
+            self.loss_name,
+            asked=self.asked,
+            requirements=self.requirements,
+            change_cost=self.change_cost,
+            fitted_on=self.fitted_on,
+            steered=known,
+        )
+
     def to_json(self) -> dict[str, Any]:
         """As data."""
-        return {
+        found = {
             "loss_name": self.loss_name,
             "today": None if self.today is None else write_outcome(self.today),
             "asked": [[name, width] for name, width in self.asked.items()],
@@ -143,6 +158,8 @@ class Basis:
             "least_loss": self.least_loss,
             "fitted_on": self.fitted_on,
         }
+        # Others keep the checksum that they had before there was such a thing.
+        return found | ({"steered": list(self.steered)} if self.steered else {})
 
     @classmethod
     def from_json(cls, content: Any, shape: tuple[int, ...]) -> Basis:
@@ -157,6 +174,7 @@ class Basis:
             "evidence": None,
             "least_loss": None,
             "fitted_on": None,
+            "steered": [],
         }
         if not isinstance(content, dict) or set(content) - set(later) != names:
             raise refused("it does not say what its numbers rest on")
@@ -176,7 +194,11 @@ class Basis:
         evidence, least = Evidence.from_json(content["evidence"], shape), content["least_loss"]
         least = None if least is None else read_number(least, "least loss")
         told = (today, asked, content["out_of_fold"], others, free, cost, evidence, least)
-        return cls(content["loss_name"], *told, read_sha256(content["fitted_on"], "people it was fitted on"))
+        steered = content["steered"]
+        if type(steered) is not list or not all(type(sentence) is str for sentence in steered):
+            raise refused("what is known of its controls is no list of sentences")
+        fitted_on = read_sha256(content["fitted_on"], "people it was fitted on")
+        return cls(content["loss_name"], *told, fitted_on, tuple(steered))
 
 
 def _asked(content: Any, shape: tuple[int, ...]) -> Asked:
@@ -217,11 +239,16 @@ def write_outcome(outcome: Outcome) -> dict[str, Any]:
     """As data; what is not known is None."""
     shares = {name: getattr(outcome, name) for name in SHARES}
     return {
-        "loss": outcome.loss,
+        "loss": None if math.isnan(outcome.loss) else outcome.loss,
         "means": write_means(outcome.means),
-        "gaps": outcome.gaps.tolist(),
+        "gaps": write_means(outcome.gaps[None, :])[0],
         **{name: None if share is None else _without_nan(share) for name, share in shares.items()},
     }
+
+
+def unmeasured(shape: tuple[int, ...]) -> Outcome:
+    """The outcome of a policy that nobody measured, for means of this shape."""
+    return Outcome(math.nan, np.full(shape, math.nan), np.full(shape[1:], math.nan))
 
 
 def _without_nan(share: Floats) -> list[Any]:

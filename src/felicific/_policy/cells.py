@@ -14,6 +14,7 @@ from felicific._documents import check_shape, read_numbers, read_whole, refused
 from felicific._people.checks import CHUNK, check_proba, encode_labels
 from felicific._people.people import People
 from felicific._policy.basis import Basis
+from felicific._policy.controls_cells import RankControls
 from felicific._policy.explain_cells import grounds_of_cells
 from felicific._policy.grounds import Grounds, Person
 from felicific._policy.lottery import NEARLY, faces_lottery
@@ -21,6 +22,7 @@ from felicific._policy.policy import Policy, Stretches, Wording
 from felicific._policy.sql import case_expression
 from felicific._problem.asked import gaps_asked
 from felicific._problem.explore import JUST, Explored
+from felicific._problem.happiness import HappinessLike
 from felicific._problem.rows import Chance, Requirement, chances_of
 from felicific._program.chances import cells_of, explored_in
 from felicific._program.changes import ChangeCost, cost_by_sums
@@ -120,18 +122,32 @@ class CellPolicy(Policy):
         return float(self.q[:, :, chance.decision][cells_of(chance, self.signal, g, k)].min(initial=1.0))
 
     def _mixed(self, scores: Array, group: Codes | None, x: Table, group_proba: Array | None) -> Floats:
+        spread = self._spreads(scores)
+
+        def part_of(part: slice) -> tuple[Codes | None, Spread]:
+            return None if group is None else group[part], spread(part)
+
+        return np.asarray(_look_up([self], len(scores), part_of)[0])
+
+    def _spreads(self, scores: Array) -> Callable[[slice], Spread]:
+        """How some of these people fall into the signals."""
         rows = np.arange(len(scores))
         labels = scores.ndim == 1 and not self.signal.needs_proba
         coded = encode_labels(scores, self.classes, "prediction", rows) if labels else None
 
-        def part_of(part: slice) -> tuple[Codes | None, Spread]:
-            proba = None
-            if coded is None:
-                proba = self.read(scores[part], rows[part])
-            spread = self.signal.spread(proba, None if coded is None else coded[part])
-            return None if group is None else group[part], spread
+        def spread(part: slice) -> Spread:
+            proba = self.read(scores[part], rows[part]) if coded is None else None
+            return self.signal.spread(proba, None if coded is None else coded[part])
 
-        return np.asarray(_look_up([self], len(scores), part_of)[0])
+        return spread
+
+    def spread(self, scores: Array) -> Spread:
+        """The signals of people of whom the model says this, checked."""
+        return self._spreads(scores)(slice(0, len(scores)))
+
+    def controls(self, j: int, happiness: HappinessLike | None) -> RankControls:
+        """Shares of people, in the order of their scores."""
+        return RankControls(self, j, happiness)
 
     def read(self, said: Array, rows: Codes) -> Floats:
         """What the model says of some people, checked."""

@@ -274,6 +274,7 @@ def make_policy(
         ),
         labels=labels,
         search=search_of(generated, [component.name for component in crowd.components]),
+        slopes=generated.slopes,
     )
 
 

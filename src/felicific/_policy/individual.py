@@ -14,6 +14,7 @@ from felicific._people.columns import Columns
 from felicific._people.people import People, joint_of
 from felicific._people.plan import columns_seen
 from felicific._policy.calibration import Calibration
+from felicific._policy.controls_individual import WeightControls
 from felicific._policy.explain_individual import grounds_of_individual
 from felicific._policy.grounds import Grounds, Person
 from felicific._policy.ledger import expected_ledger
@@ -23,6 +24,7 @@ from felicific._problem.explore import floors_of
 from felicific._problem.expressions import Expression
 from felicific._problem.happiness import (
     Happiness,
+    HappinessLike,
     check_classes,
     function_from_json,
     function_to_json,
@@ -43,7 +45,9 @@ from felicific._program.crowd import (
 )
 from felicific._program.generation import Generated
 from felicific._program.signals import Individual
+from felicific._program.slopes import Slopes
 from felicific._tables.engine import Engine
+from felicific._tables.groups import names_at
 from felicific._tables.memory import count_rows
 from felicific._typing import Array, Codes, Floats, Table
 from felicific.exceptions import DataError, PolicyFileError
@@ -99,7 +103,8 @@ class IndividualPolicy(Policy):
     """A mixture of deterministic policies of a person's features.
 
     Policy m decides what minimises ``alpha[m]`` times the expected loss minus ``kappa[m]`` times the expected
-    happiness; group z follows policy m with probability ``share[z, m]``.
+    happiness; group z follows policy m with probability ``share[z, m]``. ``slopes`` say how means follow kappa, where
+    it can be steered; None in files that do not hold them.
     """
 
     mixture: Mixture
@@ -107,6 +112,7 @@ class IndividualPolicy(Policy):
     origin: Floats
     problem: Problem
     search: Search
+    slopes: Slopes | None = None
 
     @property
     def happiness(self) -> tuple[Happiness, ...]:
@@ -163,7 +169,7 @@ class IndividualPolicy(Policy):
         k, g = len(self.problem.labels), len(self.groups)
         names, scores = None, check_proba(scores, k, rows)
         if self.see_group:
-            names = _named(self.groups, group)
+            names = names_at(self.groups, np.asarray(group))
             belief = self.calibration.apply(scores, np.asarray(group))
         else:
             belief = joint_of(scores, check_group_proba(group_proba, g, rows))
@@ -203,6 +209,10 @@ class IndividualPolicy(Policy):
                 mixed *= 1.0 - floors.sum(axis=1, keepdims=True)
                 mixed += floors
         return odds
+
+    def controls(self, j: int, happiness: HappinessLike | None) -> WeightControls:
+        """Weights of happiness."""
+        return WeightControls(self, j, happiness)
 
     def grounds(self, person: Person, without: Mapping[str, Floats]) -> Grounds:
         """What every decision is expected to cost, and what happiness takes off."""
@@ -269,7 +279,7 @@ class IndividualPolicy(Policy):
         stored: Any = loss.name if loss.matrix is None else loss.matrix.tolist()
         if isinstance(loss.function, Expression) and loss.name != CHANGES:
             stored = {"expression": loss.function.text}
-        return {
+        found = {
             "policy": {"kind": "individual"},
             "fixed": self.mixture.fixed.tolist(),
             "alpha": self.mixture.alpha.tolist(),
@@ -283,6 +293,9 @@ class IndividualPolicy(Policy):
             "loss_function": stored,
             "search": asdict(self.search),
         }
+        if self.slopes is not None:  # files that do not hold them keep their checksum
+            found["slopes"] = self.slopes.to_json()
+        return found
 
     @classmethod
     def _parsed(cls, content: dict[str, Any], common: dict[str, Any], **functions: Any) -> Policy:
@@ -324,6 +337,9 @@ class IndividualPolicy(Policy):
                 closed=tuple(component.name for component in common["components"] if not component.aside),
             ),
             search=_read_search(content["search"]),
+            slopes=Slopes.from_json(
+                content.get("slopes"), (len(common["groups"]), len(common["components"]))
+            ),
             **common,
         )
 
@@ -372,13 +388,6 @@ def _read_search(content: Any) -> Search:
 
 
 Policy.kinds["individual"] = IndividualPolicy
-
-
-def _named(groups: tuple[Any, ...], codes: Any) -> Array:
-    table = (
-        np.asarray(groups) if len({type(group) for group in groups}) == 1 else np.array(groups, dtype=object)
-    )
-    return np.asarray(table[codes])
 
 
 def search_of(found: Generated, names: list[str]) -> Search:

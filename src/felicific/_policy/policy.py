@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -46,6 +46,7 @@ from felicific._policy.basis import (
     read_share,
     write_outcome,
 )
+from felicific._policy.controls import Controls
 from felicific._policy.expected import expected_gaps, expected_reached, outlook, too_few
 from felicific._policy.explain import explain_person
 from felicific._policy.explanation import Explanation
@@ -54,7 +55,13 @@ from felicific._policy.lottery import SEEDED, check_keys, draw, keys_as_text, ma
 from felicific._policy.picture import picture_of
 from felicific._problem.change import EVERY_GROUP_LOSES, FEW_LEFT, cost_of_changes, three_points
 from felicific._problem.explore import Explored
-from felicific._problem.happiness import Component, fractions_of, measured, read_component
+from felicific._problem.happiness import (
+    Component,
+    HappinessLike,
+    fractions_of,
+    measured,
+    read_component,
+)
 from felicific._problem.loss import is_accuracy, loss_text, loss_words
 from felicific._problem.rows import Chance
 from felicific._problem.unions import Attribute, known_groups, read_attributes
@@ -66,8 +73,11 @@ from felicific._tables.engine import Engine, find_engine
 from felicific._tables.groups import UNDECIDED, encode_groups, without_null
 from felicific._tables.memory import as_vector
 from felicific._tables.one_row import one_row
-from felicific._typing import Array, Codes, Floats, ProbaColumns, Table, Truths
+from felicific._typing import Array, Codes, Floats, GapLike, ProbaColumns, Table, Truths
 from felicific.exceptions import ConstraintError, DataError, GroupError, LotteryWarning, PolicyFileError
+
+if TYPE_CHECKING:
+    from felicific._policy.steering import Steering
 
 #: How likely people are of each group: by group, or one column each.
 GroupChances: TypeAlias = Mapping[Any, ArrayLike] | Array | None
@@ -474,10 +484,10 @@ class Policy(Displayed, ABC):
         group_proba : {group: array of shape (n,)}, or array of shape (n, groups)
             How likely each person is of each group; only an individual policy that does not see the group looks at it.
         """
-        array, codes, group_proba = self._arrays(scores, group, group_proba)
+        array, codes, group_proba = self.arrays(scores, group, group_proba)
         return self.rounded(self._mixed(array, codes, x, group_proba))
 
-    def _arrays(
+    def arrays(
         self, scores: object, group: object, group_proba: GroupChances
     ) -> tuple[Array, Codes | None, Array | None]:
         """Scores, positions of groups and their probabilities, as arrays that go together."""
@@ -594,6 +604,58 @@ class Policy(Displayed, ABC):
         codes = draw(odds, lambda rows: keys_as_text(keys[rows]), self.salt)
         return np.asarray(self.classes[codes])
 
+    def steer(
+        self,
+        happiness: HappinessLike | None = None,
+        gap: GapLike = None,
+        pace: float | None = None,
+        reach: float = 0.25,
+    ) -> Steering:
+        """Begin to decide so that the gap closes while people come: what some got too much, the next ones pay back.
+
+        Where a policy that stays as it was fitted leaves the gap that chance and change make, a steered one moves the
+        threshold of every group (of an individual policy the weight of happiness) by what its people have had so far.
+
+        Parameters
+        ----------
+        happiness : function, expression or Happiness, optional
+            As the policy was fitted; an individual policy holds it itself. It may look at the decision, at x and at the
+            group, and not at the label, which is not known when deciding.
+        gap : number, or {component: number}, optional
+            The largest gap between all groups; by default what the policy was fitted to: a gap, a
+            :class:`felicific.Floor` of a number, or a :class:`felicific.Budget`.
+        pace : number, optional
+            How many people may come until an error that stays has shrunk to a third (1/e). By default as many as bring
+            300 of the smallest group. Fewer leave a smaller gap, and make decisions jump about more.
+        reach : number above 0, at most 1, default=0.25
+            How far controls may go from where they began: the share of a group that may be decided otherwise. What
+            cannot be paid back now is paid back later.
+
+        Returns
+        -------
+        Steering
+            Its ``decide`` takes the arguments of :meth:`decide`; ``save`` it afterwards.
+
+        Examples
+        --------
+        >>> from felicific import solve
+        >>> people = {"sex": ["f", "m"] * 50, "score": [0.2, 0.7, 0.6, 0.4] * 25, "repaid": [0, 1, 1, 0] * 25}
+        >>> policy = solve(people, proba="score", y="repaid", sensitive_features="sex", happiness="decision", gap=0.0,
+        ...                random_state=0)
+        >>> steering = policy.steer(happiness="decision")
+        >>> steering.decide([0.2, 0.6, 0.7], ["f", "f", "m"], ["a", "b", "c"]).tolist()
+        [0, 1, 1]
+        >>> steering.means
+        {'f': 0.5, 'm': 1.0}
+        """
+        from felicific._policy.steering import begin
+
+        return begin(self, happiness, gap, pace, reach)
+
+    @abstractmethod
+    def controls(self, j: int, happiness: HappinessLike | None) -> Controls:
+        """How it is steered by the means of a component; refused where it cannot be."""
+
     def explain(
         self,
         scores: object,
@@ -658,7 +720,7 @@ class Policy(Displayed, ABC):
             group_proba = {name: one_of(chance, "chances") for name, chance in group_proba.items()}
         elif group_proba is not None:
             group_proba = np.atleast_2d(np.asarray(group_proba))
-        array, codes, chances = self._arrays(known, named, group_proba)
+        array, codes, chances = self.arrays(known, named, group_proba)
         row = None if x is None or not self.sees_x else one_row(x)
         return Person(array, None if codes is None else int(codes[0]), row, chances)
 
@@ -750,6 +812,8 @@ class Policy(Displayed, ABC):
         return f"on the people it was {'recalibrated for' if self.expected else 'fitted on'}"
 
     def _achieved(self) -> list[str]:
+        if self.basis.steered:
+            return list(self.basis.steered)
         whom = self._whom
         what = ("expected " if self.expected else "") + loss_words(self.basis.loss_name)
         name, least = self.basis.loss_name, self.basis.least_loss
@@ -930,10 +994,15 @@ class Policy(Displayed, ABC):
         free = np.ones((g, j), dtype=bool)  # where nobody may be counted: of unknown group, or by a fraction
         free[known_groups(self.groups, self.attributes, self.unknown)] = False
         free[:, [i for i, _ in fractions_of(self.components)]] = True
-        check_means("means", self.outcome.means, (g, j), free)
+        if self.basis.steered:
+            numbers = np.concatenate([self.outcome.means.ravel(), self.outcome.gaps])
+            if numbers.shape != (g * j + j,) or not np.isnan(numbers).all():
+                raise refused("it holds numbers, and says that nobody measured it")
+        else:
+            check_means("means", self.outcome.means, (g, j), free)
+            check_shape("gaps", self.outcome.gaps, (j,))
         if self.basis.today is not None:
             check_means("means of today", self.basis.today.means, (g, j), free)
-        check_shape("gaps", self.outcome.gaps, (j,))
         check_shares(self.outcome, (g, j))
         if (self.outcome.gaps < 0).any():
             raise refused("a gap is negative")
@@ -976,7 +1045,12 @@ def _common(content: dict[str, Any]) -> dict[str, Any]:
     components = content["components"]
     if not isinstance(components, list):
         raise refused("its components are no list")
-    means, gaps = read_means(content["means"], "means"), read_numbers(content["gaps"], "gaps")
+    means = read_means(content["means"], "means")
+    basis = Basis.from_json(content.get("basis"), means.shape)
+    if basis.steered:  # nobody measured it
+        loss, gaps = math.nan, read_means([content["gaps"]], "gaps")[0]
+    else:
+        loss, gaps = read_number(content["loss"], "loss"), read_numbers(content["gaps"], "gaps")
     shares = [read_share(content.get(name), name) for name in SHARES]
     classes, groups = read_classes(content["classes"]), tuple(read_values(content["groups"], "group"))
     read = tuple(read_component(component) for component in components)
@@ -988,7 +1062,7 @@ def _common(content: dict[str, Any]) -> dict[str, Any]:
         "groups": groups,
         "components": read,
         "outcome": Outcome(
-            read_number(content["loss"], "loss"),
+            loss,
             means,
             gaps,
             *shares,
@@ -1000,7 +1074,7 @@ def _common(content: dict[str, Any]) -> dict[str, Any]:
         "randomize": content["randomize"],
         "see_group": content["see_group"],
         "expected": content["expected"],
-        "basis": Basis.from_json(content.get("basis"), means.shape),
+        "basis": basis,
         "attributes": read_attributes(content.get("attributes", [])),
         "unknown": content.get("unknown"),
         "labels": KnownLabels.from_json(content.get("labels"), groups),

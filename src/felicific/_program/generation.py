@@ -53,6 +53,7 @@ from felicific._program.highs import Answer, run_model
 from felicific._program.model import Program, build, multipliers, policy_of, prices_of
 from felicific._program.moments import Moments, Outcome
 from felicific._program.signals import Signal
+from felicific._program.slopes import Slopes, slopes_of
 from felicific._program.solution import (
     Solution,
     answered,
@@ -86,7 +87,7 @@ class Generated:
     ``plug_in`` on the expected one;
     ``duality_gap`` bounds how far ``plug_in_optimum``, the loss of the plug-in program's own mixture, is from
     the least possible one. ``evidence`` is what the means of the outcome rest on, ``explored`` are the chances that
-    people keep.
+    people keep, ``slopes`` how the means follow the weights of happiness.
     """
 
     mixture: Mixture
@@ -102,6 +103,7 @@ class Generated:
     asked: tuple[Asked, ...] = ()
     evidence: Evidence | None = None
     explored: tuple[Explored, ...] = ()
+    slopes: Slopes | None = None
 
 
 @dataclass(frozen=True)
@@ -560,6 +562,7 @@ def _generate(ground: Ground, requirements: Sequence[Requirement]) -> tuple[Gene
         duality_gap=duality_gap,
         asked=found.asked,
         evidence=Evidence.of(search.real.moments(), found.q),
+        slopes=slopes_of(search, found.outcome),
     )
     worth = found.worth
     return generated, {} if worth is None or not ground.chances else _slopes(search, mixture, worth)

@@ -243,3 +243,9 @@ def encode_groups(
             "Fit on data that holds every group, or decide those people otherwise.",
         )
     return codes
+
+
+def names_at(groups: Sequence[Any], codes: NDArray[np.intp]) -> Array:
+    """The group of every row, by its position among those that are known."""
+    alike = len({type(group) for group in groups}) == 1
+    return np.asarray((np.asarray(groups) if alike else np.array(groups, dtype=object))[codes])

@@ -5,25 +5,35 @@ from __future__ import annotations
 import contextlib
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Self
 
 import typer
 
-from felicific.cli.options import OUTPUT, Answer, Decided, Join, Loss, PolicyFunction, Scored, SignedFile
+from felicific.cli.options import MEASURED, OUTPUT, Answer, Decided, Join, Loss, Scored, SignedFile
+from felicific.cli.steered import CONTROL, Steer, SteeredPeople, check_alone
+from felicific.cli.words import in_the_shell
 
 #: Rows that are decided about at a time.
 BATCH = 65_536
 
 
 @dataclass(frozen=True, kw_only=True)
-class ApplyOptions(Scored, Decided, Answer):
+class ApplyOptions(Scored, Decided, Steer, Answer):
     """What ``felicific apply`` is told."""
 
     join: Join = None
-    happiness: PolicyFunction = None
+    happiness: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="HAPPINESS",
+            help="module.py:function of an individual policy that was fitted with one; with --steer, what a policy of "
+            "cells was fitted with.",
+            rich_help_panel=MEASURED,
+        ),
+    ] = None
     loss: Loss = "error"
     signed: SignedFile = None
     out: Annotated[
@@ -48,6 +58,7 @@ def apply(options: ApplyOptions) -> None:
     from felicific.exceptions import DataError
 
     out, column = options.out, options.column
+    check_alone(options)
     check_target(out, [".csv", ".parquet"], force=options.force)
     signed = None if options.signed is None else Signed.read(options.signed)
     people = People.find(options, every_column=True, as_written=out.suffix.lower() == ".csv")
@@ -59,60 +70,91 @@ def apply(options: ApplyOptions) -> None:
     for name in odds:
         if name in (*people.source.columns, column):
             raise DataError(f"The file has a column {name!r} already.", "Rename it, or leave --odds out.")
-    counts = _decide(people, out, column, odds)
+    if options.steer is not None and CONTROL in (*people.source.columns, column):
+        raise DataError(f"The file has a column {CONTROL!r} already.", "Rename it: that of controls has it.")
+    steered = None if options.steer is None else SteeredPeople(people, options)
+    counts = _decide(people, out, column, _Drawn(people, odds) if steered is None else steered)
     total = sum(counts.values())
     if options.as_json:
         told = {"rows": total, "decisions": [[k, n] for k, n in counts.items()], "written": str(out)}
-        print_json(told | {"signed": None if signed is None else signed.to_dict()})
+        told["signed"] = None if signed is None else signed.to_dict()
+        print_json(told if steered is None else told | {"steered": steered.told()})
         return
     for choice, count in counts.items():
         print(f"{choice!r}: {count:,} of {total:,} people ({count / total:.1%}).")
     if signed is not None:
         print(printable(signed.words))
+    if steered is not None:
+        print("\n".join(printable(in_the_shell(line)) for line in str(steered.steering).splitlines()))
+        print(f"The state of the steering is written to {steered.path}.")
     print(f"Written to {out}.")
 
 
-def _decide(people: Any, out: Path, column: str, odds: dict[str, int]) -> dict[Any, int]:
-    """Write all rows with their decisions and odds, a batch at a time; return how often each was taken."""
-    import numpy as np
+class _Drawn:
+    """Decisions of a policy that stays as it is: drawn with its odds, which stand beside them where that is wanted."""
+
+    def __init__(self, people: Any, odds: dict[str, int]) -> None:
+        self.people, self.odds = people, odds
+
+    @contextlib.contextmanager
+    def kept(self) -> Iterator[Callable[[], None]]:
+        """Nothing has to be remembered."""
+        yield lambda: None
+
+    def decide(self, rows: Any, seen: Any) -> tuple[Any, dict[str, list[float | None]]]:
+        """Decisions about some rows, and the columns of odds."""
+        from felicific._policy.lottery import check_keys, content_keys, draw, keys_as_text, warn_keyless
+        from felicific._tables.memory import take_column
+
+        people = self.people
+        keys = None if people.key is None else check_keys(take_column(rows, people.key, "--key"))
+
+        def texts(positions: Any) -> list[str]:
+            if keys is not None:
+                return keys_as_text(keys[positions])
+            warn_keyless(stacklevel=1)  # which is shown once
+            return content_keys(seen, positions)
+
+        chances = people.chances(seen)
+        decisions = people.policy.classes[draw(chances, texts, people.policy.salt)]
+        return decisions, {name: chances[:, position].tolist() for name, position in self.odds.items()}
+
+
+def _decide(people: Any, out: Path, column: str, decider: Any) -> dict[Any, int]:
+    """Write all rows with their decisions and what stands beside, a batch at a time; how often each was taken."""
     import pyarrow as pa
 
     from felicific._files import whole_file
-    from felicific._policy.lottery import check_keys, content_keys, draw, keys_as_text, warn_keyless
-    from felicific._tables.memory import take_column
 
-    classes = people.policy.classes
-    counts = np.zeros(len(classes), dtype=int)
+    counts = dict.fromkeys(people.policy.classes.tolist(), 0)
     total = people.source.relation.count("*").fetchall()[0][0]
     reader = people.source.relation.to_arrow_reader(BATCH)
-    with whole_file(out) as path, _bar(total) as advance, contextlib.ExitStack() as stack:
+    with (
+        decider.kept() as finish,
+        whole_file(out) as path,
+        _bar(total) as advance,
+        contextlib.ExitStack() as stack,
+    ):
         write = None
         for batch in reader:
             rows = pa.Table.from_batches([batch])
-            seen = rows.to_pandas() if people.pandas else rows
-            keys = None if people.key is None else check_keys(take_column(rows, people.key, "--key"))
-
-            def texts(positions: Any, seen: Any = seen, keys: Any = keys) -> list[str]:
-                if keys is not None:
-                    return keys_as_text(keys[positions])
-                warn_keyless(stacklevel=1)  # which is shown once
-                return content_keys(seen, positions)
-
-            chances = people.chances(seen)
-            codes = draw(chances, texts, people.policy.salt)
-            counts += np.bincount(codes, minlength=len(classes))
-            decided = rows.select(people.original).append_column(column, pa.array(classes[codes].tolist()))
-            for name, position in odds.items():
-                decided = decided.append_column(name, pa.array(chances[:, position].tolist(), pa.float64()))
+            found, beside = decider.decide(rows, rows.to_pandas() if people.pandas else rows)
+            decisions = found.tolist()
+            for choice in counts:
+                counts[choice] += decisions.count(choice)
+            decided = rows.select(people.original).append_column(column, pa.array(decisions))
+            for name, numbers in beside.items():
+                decided = decided.append_column(name, pa.array(numbers, pa.float64()))
             if write is None:
                 write = stack.enter_context(_writer(path, out.suffix.lower(), decided.schema))
             write.write_table(decided)
-            advance(len(codes))
+            advance(len(decisions))
         if write is None:
             from felicific.exceptions import DataError
 
             raise DataError(f"{people.source.path!r} has no rows.", "Pass a file with at least one.")
-    return dict(zip(classes.tolist(), counts.tolist(), strict=True))
+        finish()
+    return counts
 
 
 def _writer(path: Path, kind: str, schema: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The files of JSON that commands hand to each other: policies and sums, each told from the other."""
+"""The files of JSON that commands hand to each other: policies, sums and states, each told from the others."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from felicific import Moments, Policy, Watch
+from felicific import Moments, Policy, Steering, Watch
 from felicific.exceptions import DataError, FelicificError
 
 POLICY, SUMS, WATCH = "felicific policy", "felicific moments", "felicific watch"
+STATE = "felicific steering"
 
 #: What files are, by the format that stands at their beginning, and what one does with them.
 _KINDS = {
@@ -19,6 +20,7 @@ _KINDS = {
     SUMS: ("sums of people", "`felicific merge` adds them, `felicific fit` fits a policy to them."),
     WATCH: ("a watch", "`felicific watch --state` goes on with it."),
     "felicific progress": ("a list of what was summed up", "The sums are in all.json beside it."),
+    STATE: ("the state of a steered policy", "`felicific apply --steer` goes on with it."),
     "felicific decision": ("a signed decision", "`felicific apply --signed` takes it."),
 }
 
@@ -54,6 +56,11 @@ def read_sums(path: str | os.PathLike[str]) -> Moments:
 def read_watch(path: str | os.PathLike[str], happiness: Any = None) -> Watch:
     """A watch; any other file is refused by what it is."""
     return _read(path, WATCH, lambda: Watch.load(path, happiness))
+
+
+def read_state(path: str | os.PathLike[str], **known: Any) -> Steering:
+    """The state of a steered policy; any other file is refused by what it is."""
+    return _read(path, STATE, lambda: Steering.load(path, **known))
 
 
 def _read(path: str | os.PathLike[str], wanted: str, load: Callable[[], T]) -> T:

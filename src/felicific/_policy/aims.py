@@ -1,0 +1,323 @@
+r"""Aims: what the sums of a steered stream are held to, and by how much each group has too much or too little.
+
+With :math:`N_z` people and a sum :math:`S_z` of happiness in group z, so far, the excess of a group is
+
+.. math:: e_z = S_z - N_z \, \mathrm{clip}(m_z, l_z, h_z), \qquad m_z = S_z / N_z
+
+where the means are to lie between :math:`l_z` and :math:`h_z`. A gap leaves the level to the people: the ends are
+:math:`l` and :math:`l` plus the gap, with :math:`\sum_z e_z = 0`. A floor has no upper end. A budget speaks of all
+people together, so all groups have the same excess.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from felicific._capabilities import remedy
+from felicific._documents import read_number, refused
+from felicific._problem.happiness import Component, measured
+from felicific._problem.requirements import check_width
+from felicific._problem.rows import Asked
+from felicific._problem.unions import known_groups
+from felicific._typing import GapLike
+from felicific.exceptions import ConstraintError, HappinessError
+
+if TYPE_CHECKING:
+    from felicific._policy.policy import Policy
+
+
+class Aim(ABC):
+    """What the sums are held to."""
+
+    kind: ClassVar[str]
+
+    #: Whether those of unknown group are counted too; nobody compares them with others.
+    of_everybody: ClassVar[bool] = False
+
+    @property
+    def gap(self) -> float | None:
+        """The gap that is allowed; None where something else is asked for."""
+        return None
+
+    @abstractmethod
+    def excess(self, z: int, people: Sequence[int], sums: Sequence[float]) -> float:
+        """How much happiness group z has above what it should have, or below (negative)."""
+
+    def weights(self, shares: Sequence[float]) -> list[float]:
+        """The share of the people whose decisions pay an excess back, by group."""
+        return list(shares)
+
+    @abstractmethod
+    def words(self, component: Component) -> str:
+        """What is asked for."""
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """As data."""
+
+
+@dataclass(frozen=True)
+class GapAim(Aim):
+    """Group means within a width of each other."""
+
+    kind: ClassVar[str] = "gap"
+
+    width: float
+
+    @property
+    def gap(self) -> float | None:
+        """The width."""
+        return self.width
+
+    def excess(self, z: int, people: Sequence[int], sums: Sequence[float]) -> float:
+        """Relative to the level at which all excesses add up to nothing."""
+        total, held = sum(people), people[z]
+        if not held:
+            return 0.0
+        if not self.width:
+            return sums[z] - held * (sum(sums) / total)
+        low, mean = find_level(people, sums, self.width), sums[z] / held
+        return held * (mean - min(max(mean, low), low + self.width))
+
+    def words(self, component: Component) -> str:
+        """The width, in its unit."""
+        return f"a gap of {component.name!r} of at most {component.quantity(self.width)}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The width."""
+        return {"kind": self.kind, "width": self.width}
+
+
+@dataclass(frozen=True)
+class FloorAim(Aim):
+    """No mean below a level, in those groups that have one."""
+
+    kind: ClassVar[str] = "floor"
+
+    levels: tuple[float | None, ...]
+
+    def excess(self, z: int, people: Sequence[int], sums: Sequence[float]) -> float:
+        """What is missing to the level; nothing where there is more."""
+        level = self.levels[z]
+        return 0.0 if level is None else min(0.0, sums[z] - people[z] * level)
+
+    def words(self, component: Component) -> str:
+        """The levels, in their unit."""
+        held = {level for level in self.levels if level is not None}
+        each = " or ".join(component.quantity(level) for level in sorted(held))
+        return f"means of {component.name!r} of at least {each}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The levels."""
+        return {"kind": self.kind, "levels": list(self.levels)}
+
+
+@dataclass(frozen=True)
+class BudgetAim(Aim):
+    """The mean of all people together between two limits."""
+
+    kind: ClassVar[str] = "budget"
+    of_everybody: ClassVar[bool] = True
+
+    lower: float
+    upper: float
+
+    def excess(self, z: int, people: Sequence[int], sums: Sequence[float]) -> float:
+        """The same in all groups: what all together have too much, or too little."""
+        total, held = sum(sums), sum(people)
+        return total - held * min(max(total / held, self.lower), self.upper) if held else 0.0
+
+    def weights(self, shares: Sequence[float]) -> list[float]:
+        """All of them pay it back."""
+        return [1.0 if share > 0 else 0.0 for share in shares]
+
+    def words(self, component: Component) -> str:
+        """The limits, in their unit."""
+        sides = [f"at least {component.quantity(self.lower)}"] * math.isfinite(self.lower)
+        sides += [f"at most {component.quantity(self.upper)}"] * math.isfinite(self.upper)
+        return f"{component.name!r} of all people together {' and '.join(sides)} per person"
+
+    def to_json(self) -> dict[str, Any]:
+        """The limits; None where there is none."""
+        limits = (self.lower, self.upper)
+        return {"kind": self.kind, "limits": [side if math.isfinite(side) else None for side in limits]}
+
+
+def read_aim(content: Any, groups: int) -> Aim:
+    """Read what an aim wrote."""
+    kind = content.get("kind") if isinstance(content, dict) else None
+    if kind == "gap" and set(content) == {"kind", "width"}:
+        width = read_number(content["width"], "width")
+        if 0.0 <= width < math.inf:
+            return GapAim(width)
+    elif kind == "floor" and set(content) == {"kind", "levels"} and len(content["levels"]) == groups:
+        each = content["levels"]
+        return FloorAim(tuple(None if level is None else read_number(level, "level") for level in each))
+    elif kind == "budget" and set(content) == {"kind", "limits"} and len(content["limits"]) == 2:
+        endless, each = (-math.inf, math.inf), content["limits"]
+        lower, upper = (
+            none if limit is None else read_number(limit, "limit")
+            for limit, none in zip(each, endless, strict=True)
+        )
+        if lower <= upper:
+            return BudgetAim(lower, upper)
+    raise refused("it does not say what it holds the means to")
+
+
+def find_level(people: Sequence[int], sums: Sequence[float], width: float) -> float:
+    r"""The lower end of the stretch of a width at which what is above it and what is below it add up to nothing.
+
+    .. math:: \sum_z N_z (m_z - l - g)_+ = \sum_z N_z (l - m_z)_+
+
+    The difference falls as :math:`l` rises, and bends at every mean and at every mean less the width. Of several levels
+    that do, as where all means are inside, it is the lowest.
+    """
+    known = [(total / held, held) for held, total in zip(people, sums, strict=True) if held]
+    bends = sorted([(mean, held) for mean, held in known] + [(mean - width, -held) for mean, held in known])
+    # Below all bends every mean is above the stretch.
+    level = bends[0][0]
+    slope, left = sum(held for _, held in known), sum(held * (mean - level - width) for mean, held in known)
+    for bend, held in bends:
+        step = slope * (bend - level)
+        if left - step <= 0.0:
+            return level + left / slope if slope else level
+        level, left, slope = bend, left - step, slope + held
+    return level
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Which of what was asked of a policy is steered
+
+
+def find_aim(policy: Policy, gap: GapLike) -> tuple[int, Aim]:
+    """The component that is steered, and what its means are held to; whatever cannot be steered is refused by name."""
+    if policy.explore:
+        raise ConstraintError(
+            f"The policy keeps people a {policy.explore[0].chance.words}, which controls that move would not keep.",
+            remedy("steer explore", "memory"),
+        )
+    if gap is None:
+        return _own_aim(policy)
+    j = _named(policy, gap) if isinstance(gap, Mapping) else _only(policy)
+    width = next(iter(gap.values())) if isinstance(gap, Mapping) else gap
+    return j, GapAim(_finite(check_width(width, "gap")))
+
+
+def _finite(width: float) -> float:
+    if math.isinf(width):
+        raise ConstraintError("A gap of any size is allowed, so nothing is steered.", "Give a finite gap=.")
+    return width
+
+
+def _named(policy: Policy, gap: Mapping[str, float]) -> int:
+    """The only component that a gap names."""
+    if len(gap) != 1:
+        raise ConstraintError(
+            f"gap= names {len(gap)} components, and one is steered.", "Name one: gap={name: number}."
+        )
+    (name,) = gap
+    names = [component.name for component in policy.components]
+    if name not in names:
+        raise ConstraintError(
+            f"gap= names {name!r}, which is no component of the policy.",
+            f"Its components are {', '.join(map(repr, names))}.",
+        )
+    return names.index(name)
+
+
+def _only(policy: Policy) -> int:
+    """The only component that is measured."""
+    own = measured(policy.components)
+    if len(own) != 1:
+        raise _several([policy.components[j].name for j in own])
+    return own[0]
+
+
+def _several(names: Sequence[str]) -> ConstraintError:
+    return ConstraintError(
+        f"There are {len(names)} components, {', '.join(map(repr, names))}, and one is steered.",
+        f"Name it: gap={{{names[0]!r}: number}}.",
+    )
+
+
+def _own_aim(policy: Policy) -> tuple[int, Aim]:
+    """What the policy was fitted to, if that is one thing and can be steered."""
+    names = [component.name for component in policy.components]
+    gaps = {name: width for name, width in policy.basis.asked.items() if name in names}
+    others = others_asked(policy)
+    for asked in others:
+        _refuse(policy, asked)
+    if len(gaps) > 1:
+        raise _several(list(gaps))
+    floors = [asked for asked in others if _of_one_group(asked)]
+    budgets = [asked for asked in others if not _of_one_group(asked)]
+    found: list[tuple[int, Aim]] = [(names.index(name), GapAim(width)) for name, width in gaps.items()]
+    found += [(asked.j, BudgetAim(asked.lower, asked.upper)) for asked in budgets]
+    for j in dict.fromkeys(asked.j for asked in floors):
+        levels: list[float | None] = [None] * len(policy.groups)
+        for asked in floors:
+            if asked.j == j:
+                levels[int(np.flatnonzero(asked.shares[0])[0])] = asked.lower
+        found.append((j, FloorAim(tuple(levels))))
+    if len(found) != 1:
+        each = "; ".join(aim.words(policy.components[j]) for j, aim in found)
+        raise ConstraintError(
+            f"The policy was fitted to {len(found)} requirements ({each}), and one is steered."
+            if found
+            else "The policy was fitted to no requirement, so there is nothing to steer.",
+            "Say which gap is to be kept: gap=number, or gap={name: number}; nothing else is then.",
+        )
+    return found[0]
+
+
+def others_asked(policy: Policy) -> list[Asked]:
+    """What a policy was fitted to besides gaps between all groups; one that leaves out unknown groups is such a gap."""
+    groups = np.eye(len(policy.groups))[known_groups(policy.groups, policy.attributes, policy.unknown)]
+
+    def plain(asked: Asked) -> bool:
+        width = policy.basis.asked.get(policy.components[asked.j].name)
+        return asked.measure == "gap" and asked.upper == width and np.array_equal(asked.shares, groups)
+
+    return [asked for asked in policy.basis.requirements if not plain(asked)]
+
+
+def _refuse(policy: Policy, asked: Asked) -> None:
+    """Refuse what is neither a floor nor a budget."""
+    if asked.measure != "mean" or policy.components[asked.j].tells_who:
+        raise ConstraintError(
+            f"The policy was fitted to a {asked.words}, which is not steered."
+            if asked.measure != "mean"
+            else f"The policy was fitted so that {asked.words}, which is not steered.",
+            remedy("steer others", "memory"),
+        )
+    if asked.today:
+        raise ConstraintError(
+            f"The policy was fitted to a {asked.words}; of other people today's decisions make another mean, which "
+            "nobody knows while deciding.",
+            "Fit it with a number, Floor(..., at_least=number), or say which gap is to be kept: gap=number.",
+        )
+
+
+def _of_one_group(asked: Asked) -> bool:
+    """Whether it speaks of one group: a floor; else of all people together, a budget."""
+    return int(np.count_nonzero(asked.shares)) == 1
+
+
+def check_steered(component: Component, *, looks_at_y: bool) -> None:
+    """Refuse happiness that nobody knows while deciding, or that is no sum over people."""
+    if looks_at_y or component.looks_at_y:
+        raise HappinessError(
+            f"The happiness {component.name!r} looks at the label, which is not known when deciding.",
+            remedy("steer labels", "memory"),
+        )
+    if component.over:
+        raise HappinessError(
+            f"The happiness {component.name!r} is a fraction: whom it counts depends on the decision.",
+            "Steer what everybody has, such as who is approved; watch the fraction.",
+        )

@@ -1,0 +1,102 @@
+"""What a steering says of itself."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from felicific._policy.aims import others_asked
+from felicific._problem.happiness import written
+from felicific._shown.parts import Lines, Part, Table, between, short
+
+if TYPE_CHECKING:
+    from felicific._policy.steering import Steering
+
+#: Where the groups are that are not shown.
+MORE = ".controls and .means have all; shown are those of the smallest and of the largest means."
+
+
+def parts_of(steering: Steering) -> list[Part]:
+    """What it holds, how far it is, and how every group is decided about now."""
+    return [
+        Lines([_headline(steering)], strong=True),
+        Lines(_remarks(steering)),
+        _table(steering),
+    ]
+
+
+def _headline(steering: Steering) -> str:
+    kind, people = steering.steered.kind, steering.total
+    counted = sum(steering.people.values())
+    told = f"{people:,} people decided about" if people else "nobody decided about yet"
+    if counted > people:
+        told += f", {counted - people:,} more heard of"
+    return f"A steered policy of kind {kind!r} that holds {steering.aim}: {told}."
+
+
+def _remarks(steering: Steering) -> list[str]:
+    found, component = [], steering.component
+    if not math.isnan(steering.gap):
+        bound = steering.bound
+        most = (
+            "" if bound is None else f"; whoever came, it could not be more than {component.quantity(bound)}"
+        )
+        found.append(f"The gap so far is {component.quantity(steering.gap)}{most}.")
+    if steering.limited:
+        found.append(
+            f"For {steering.limited:,} people a control would have gone further than reach={steering.reach:g} allows: "
+            "fit the policy again, and begin a new steering."
+        )
+    others = _not_kept(steering)
+    if others:
+        found.append(f"Not kept while steering: {'; '.join(others)}.")
+    return [
+        *found,
+        f"An error that stays is paid back within about {written(steering.pace, 3)} people (pace), as far as "
+        f"reach={steering.reach:g} lets controls go. What a safe fit showed is of the policy, not of a steered one.",
+    ]
+
+
+def _not_kept(steering: Steering) -> list[str]:
+    """Requirements of the policy that nothing is done for."""
+    policy, name = steering.steered, steering.component.name
+    gaps = [f"a gap of {other!r}" for other in policy.basis.asked if other != name]
+    j = [component.name for component in policy.components].index(name)
+    own_gap = steering.aim.startswith("a gap")
+    return gaps + [asked.words for asked in others_asked(policy) if own_gap or asked.j != j]
+
+
+def _table(steering: Steering) -> Table:
+    component, means, people = steering.component, steering.means, steering.people
+    rows = [
+        (
+            short(str(group)),
+            f"{people[group]:,}",
+            "-" if math.isnan(means[group]) else component.cell(means[group]),
+            f"{control.now:.4g}",
+            f"{control.fitted:.4g}",
+            control.words,
+        )
+        for group, control in steering.controls.items()
+    ]
+    known = [means[group] for group in steering.controls]
+    unit = "" if component.in_currency or not component.unit else f" ({short(component.unit, 16)})"
+    header = ("group", "people", f"mean{unit}", "control", "at first", "the next person is")
+    return Table("", header, rows, MORE, keep=between(known), words=True)
+
+
+def remembered(steering: Steering) -> tuple[str, ...]:
+    """What is known of a policy that holds the controls of a moment."""
+    component, means, people = steering.component, steering.means, steering.people
+    told = sum(people.values())
+    first = (
+        f"These are the controls of a steered policy after {told:,} people. Nobody measured what they do, so no loss, "
+        "no mean and no gap is stated: audit it."
+    )
+    held = [group for group in means if people[group]]
+    if not held:
+        return (first, "Nobody was decided about yet: they are where the policy was fitted.")
+    each = ", ".join(
+        f"{component.quantity(means[group])} in group {group!r} ({people[group]:,} people)" for group in held
+    )
+    return first, f"While they moved, mean {component.name!r} was {each}."

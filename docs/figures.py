@@ -145,6 +145,7 @@ FIGURES: dict[str, Callable[[], plots.Chart | bytes]] = {
     "report.png": lambda: take_report(make()),
     "missing-labels-rounds.svg": draw_rounds,
     "watch.svg": lambda: deployed()["seen"].plot(),
+    "steer.svg": lambda: deployed()["steering"].plot(),
 }
 
 

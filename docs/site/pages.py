@@ -45,7 +45,7 @@ MEMBERS: Mapping[str, tuple[str, ...]] = {
         "change_cost", "rounded", "save", "load", "to_json", "from_json", "sha256", "resalted",
     ),
     "Watch": (
-        "add", "alarm", "evidence", "needed", "gaps", "along", "allowed", "components", "rows", "notes", "sentences",
+        "add", "evidence", "needed", "gaps", "along", "allowed", "components", "rows", "notes", "sentences",
         "plot", "save", "load", "to_json", "from_json", "to_dict",
     ),
     "Steering": (

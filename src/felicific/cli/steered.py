@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from felicific.cli.options import ASKED, MEASURED, OUTPUT, Gap
+from felicific.cli.options import ASKED, OUTPUT, Gap, Name
 
 if TYPE_CHECKING:
     from felicific._policy.steering import Steering
@@ -29,18 +29,11 @@ class Steer:
         typer.Option(
             metavar="FILE",
             help="Close the gap while deciding, and remember in this .json file how far that is: it is begun if it is "
-            "not there, else continued. Needs --key and, of a policy of cells, --happiness.",
+            "not there, else continued. Needs --key and, of a policy of cells, --happiness (and --name) as it was fitted.",
             rich_help_panel=OUTPUT,
         ),
     ] = None
-    name: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="With --steer: what the happiness was called when the policy was fitted.",
-            rich_help_panel=MEASURED,
-        ),
-    ] = None
+    name: Name = None
     gap: Gap = None
     pace: Annotated[
         float | None,

@@ -324,7 +324,7 @@ def tables(seeds: int = 20) -> str:
             others.table()
         ),
         f"Five groups (shares .4 to .05), rates, {seeds} seeds": try_five(seeds).table("", 4),
-        "Hostile streams, rates: of two groups the gap beside its bound, of G the largest excess beside (G - 1) (K + H)": (
+        "Hostile streams, rates: of two groups the gap beside its bound, of G an excess beside (G - 1) (K + H)": (
             try_hostile()
         ),
     }

@@ -1133,7 +1133,7 @@ def test_help_lists_every_option_in_its_panel(command, works, monkeypatch):
 
 
 def test_the_people_and_what_is_measured_are_asked_everywhere(works):
-    """The commands that look at people have all panels, but sql asks for nothing, and apply for what goes with --steer."""
+    """The commands that look at people have all panels, but sql asks for nothing, and apply only with --steer."""
     for command in ("audit", "frontier", "fit", "report"):
         text = works(f"{command} --help")
         assert all(f"─ {panel} ─" in text for panel in PANELS), command

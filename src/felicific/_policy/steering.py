@@ -13,6 +13,7 @@ from importlib import import_module  # for what stands above: charts
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from felicific._capabilities import remedy
 from felicific._documents import plain, write_document
@@ -80,7 +81,7 @@ class Steering(Displayed):
     >>> steering = policy.steer(happiness="decision", pace=200)
     >>> decisions = steering.decide(score, sex, np.arange(3_000))
     >>> round(steering.gap, 2), steering.people
-    (0.01, {'f': 1484, 'm': 1516})
+    (0.01, {'f': 1508, 'm': 1492})
     """
 
     _whole: ClassVar[str] = "controls, means, people and history have all of it."
@@ -91,7 +92,9 @@ class Steering(Displayed):
     # -----------------------------------------------------------------------------------------------------
     # Deciding
 
-    def decide(self, scores: Any, group: Any, key: Any = None, x: Table = None) -> Array:
+    def decide(
+        self, scores: ArrayLike, group: ArrayLike, key: ArrayLike | None = None, x: Table = None
+    ) -> Array:
         """Decide about people, one after another, and count them: the next call goes on where this one ended.
 
         Whatever raises leaves everything as it was.
@@ -106,7 +109,9 @@ class Steering(Displayed):
         """
         return self.decided(scores, group, key, x).decisions
 
-    def decided(self, scores: Any, group: Any, key: Any = None, x: Table = None) -> Decided:
+    def decided(
+        self, scores: ArrayLike, group: ArrayLike, key: ArrayLike | None = None, x: Table = None
+    ) -> Decided:
         """The same, with the control by which everybody was decided about."""
         if find_engine(scores) is not None or find_engine(x) is not None:
             raise DataError(
@@ -124,7 +129,7 @@ class Steering(Displayed):
         self._state = state
         return Decided(np.asarray(self._policy.classes[decisions]), np.array(controls))
 
-    def _keys(self, key: Any, people: int) -> Array | None:
+    def _keys(self, key: ArrayLike | None, people: int) -> Array | None:
         if key is None:
             if self._rule.controls.needs_keys:
                 raise DataError("There are no keys.", "Pass key=, one string or integer per person.")

@@ -484,7 +484,7 @@ def steering(steering: Steering, *, theme: Theme = LIGHT, width: int = 560) -> C
     return themed(alt.vconcat(*charts, spacing=18), theme)
 
 
-def _gap_left(content: dict[str, Any], x: Any, theme: Theme, width: int) -> Chart:
+def _gap_left(content: dict[str, Any], x: Chart, theme: Theme, width: int) -> Chart:
     """The gap so far, with the bound as an area and what is allowed as a dashed line.
 
     Roots are drawn, so that a bound that is far away and a gap that is nearly closed are both seen.

@@ -1145,11 +1145,13 @@ def test_help_lists_every_option_in_its_panel(command, works, monkeypatch):
 
 
 def test_the_people_and_what_is_measured_are_asked_everywhere(works):
-    """The commands that look at people have all panels, but apply asks for nothing."""
+    """The commands that look at people have all panels, but sql asks for nothing, and apply only with --steer."""
     for command in ("audit", "frontier", "fit", "report"):
         text = works(f"{command} --help")
         assert all(f"─ {panel} ─" in text for panel in PANELS), command
-    assert "─ What is asked ─" not in works("apply --help")
+    assert "─ What is asked ─" not in works("sql --help")
+    panel = works("apply --help").partition("─ What is asked ─")[2].partition("╰")[0]
+    assert set(re.findall(r"--[a-z]+", panel)) == {"--gap", "--pace", "--reach", "--steer"}
 
 
 def test_help_has_an_example_each(works, monkeypatch):

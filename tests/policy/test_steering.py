@@ -1024,6 +1024,42 @@ def test_a_gap_may_be_named_where_the_policy_asks_for_something_else():
     assert "a gap of 'loans'" in str(two)
 
 
+def test_one_component_of_a_criterion_is_steered():
+    """Statistical parity has a component for every decision: one of them is named."""
+    policy = fitted(happiness="statistical_parity")
+    with refused(ConstraintError, "2 components", "gap={"):
+        policy.steer("statistical_parity")
+    name = "statistical_parity(decision=1)"
+    steering, rows = policy.steer("statistical_parity", gap={name: 0.0}), world(2_000, seed=30, fall=0.1)
+    found = decided(steering, rows)
+    assert steering.means["f"] == pytest.approx(found[rows["sex"] == "f"].mean())
+    assert steering.gap < 0.05
+
+
+def test_values_outside_their_bounds_are_refused():
+    """What was promised of happiness is insisted on while deciding."""
+    worth = Happiness(FUNDING, bounds=(0.0, 40.0))
+    policy = solve(world(), policy="score", happiness=worth, gap=0.0, **ROLES)
+    steering = policy.steer(worth)
+    with refused(HappinessError, "outside its bounds"):
+        steering.decide([0.5], ["f"], ["a"], {"loan": [50.0]})
+    assert sum(steering.people.values()) == 0
+
+
+@pytest.mark.parametrize("kind", ["score", "individual"])
+def test_a_recalibrated_policy_is_steered(kind):
+    """One that was fitted anew to people without labels begins with their controls."""
+    fair = FairClassifier(_Column(), policy=kind, happiness=FUNDING, sensitive_features="sex", random_state=0)
+    fair.fit(world(), world()["repaid"])
+    new = world(1_000, seed=31, fall=0.2)
+    policy = fair.recalibrate(new).policy_
+    assert policy.expected
+    steering = started(policy)
+    decided(steering, new, kind)
+    assert steering.limited == 0
+    assert steering.gap < 1.0
+
+
 def test_haste_is_warned_of():
     """Fewer than fifty people of the smallest group to pay back in are too few; the default is not."""
     with pytest.warns(SteeringWarning, match="pace=20 "):

@@ -149,9 +149,10 @@ class BudgetAim(Aim):
         return {"kind": self.kind, "limits": [side if math.isfinite(side) else None for side in limits]}
 
 
-def read_aim(content: Any, groups: int) -> Aim:
+def read_aim(content: object, groups: int) -> Aim:
     """Read what an aim wrote."""
-    kind = content.get("kind") if isinstance(content, dict) else None
+    content = content if isinstance(content, dict) else {}
+    kind = content.get("kind")
     if kind == "gap" and set(content) == {"kind", "width"}:
         width = read_number(content["width"], "width")
         if 0.0 <= width < math.inf:

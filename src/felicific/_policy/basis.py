@@ -241,7 +241,7 @@ def write_outcome(outcome: Outcome) -> dict[str, Any]:
     return {
         "loss": None if math.isnan(outcome.loss) else outcome.loss,
         "means": write_means(outcome.means),
-        "gaps": write_means(outcome.gaps[None, :])[0],
+        "gaps": [None if math.isnan(gap) else gap for gap in outcome.gaps.tolist()],
         **{name: None if share is None else _without_nan(share) for name, share in shares.items()},
     }
 

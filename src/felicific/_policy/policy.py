@@ -648,7 +648,7 @@ class Policy(Displayed, ABC):
         >>> steering.means
         {'f': 0.5, 'm': 1.0}
         """
-        from felicific._policy.steering import begin
+        from felicific._policy.steering_start import begin
 
         return begin(self, happiness, gap, pace, reach)
 

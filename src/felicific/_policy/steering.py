@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-import secrets
 import warnings
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -13,11 +12,12 @@ from importlib import import_module  # for what stands above: charts
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from felicific._capabilities import remedy
 from felicific._documents import plain, write_document
 from felicific._files import write_whole
-from felicific._policy.aims import Aim, find_aim
+from felicific._policy.aims import Aim
 from felicific._policy.controls import Control
 from felicific._policy.lottery import check_keys, draw, faces_lottery, keys_as_text
 from felicific._policy.moving import Moving, Rule
@@ -27,14 +27,11 @@ from felicific._policy.steering_words import parts_of, remembered
 from felicific._problem.happiness import Component, HappinessLike
 from felicific._shown.parts import Displayed, Part
 from felicific._tables.engine import find_engine
-from felicific._typing import Array, Codes, Floats, GapLike, Table
-from felicific.exceptions import ConstraintError, DataError, PolicyFileError, SteeringWarning
+from felicific._typing import Array, Codes, Floats, Table
+from felicific.exceptions import DataError, PolicyFileError, SteeringWarning
 
 if TYPE_CHECKING:
     from felicific._policy.policy import Policy
-
-#: People of the smallest group until an error that stays shrinks to a third, unless said; and fewer than are wise.
-PACE, HASTE = 300, 50
 
 
 class Decided(NamedTuple):
@@ -80,7 +77,7 @@ class Steering(Displayed):
     >>> steering = policy.steer(happiness="decision", pace=200)
     >>> decisions = steering.decide(score, sex, np.arange(3_000))
     >>> round(steering.gap, 2), steering.people
-    (0.01, {'f': 1484, 'm': 1516})
+    (0.01, {'f': 1508, 'm': 1492})
     """
 
     _whole: ClassVar[str] = "controls, means, people and history have all of it."
@@ -91,7 +88,9 @@ class Steering(Displayed):
     # -----------------------------------------------------------------------------------------------------
     # Deciding
 
-    def decide(self, scores: Any, group: Any, key: Any = None, x: Table = None) -> Array:
+    def decide(
+        self, scores: ArrayLike, group: ArrayLike, key: ArrayLike | None = None, x: Table = None
+    ) -> Array:
         """Decide about people, one after another, and count them: the next call goes on where this one ended.
 
         Whatever raises leaves everything as it was.
@@ -106,7 +105,9 @@ class Steering(Displayed):
         """
         return self.decided(scores, group, key, x).decisions
 
-    def decided(self, scores: Any, group: Any, key: Any = None, x: Table = None) -> Decided:
+    def decided(
+        self, scores: ArrayLike, group: ArrayLike, key: ArrayLike | None = None, x: Table = None
+    ) -> Decided:
         """The same, with the control by which everybody was decided about."""
         if find_engine(scores) is not None or find_engine(x) is not None:
             raise DataError(
@@ -120,11 +121,12 @@ class Steering(Displayed):
         seen = self._rule.controls.look(array, codes, texts if self._rule.controls.needs_keys else None, x)
         state = self._state.copy()
         decisions, controls = Moving(self._rule, state).decide(seen, codes.tolist(), lots)
+        found = Decided(np.asarray(self._policy.classes[decisions]), np.array(controls))
         self._warn(state)
         self._state = state
-        return Decided(np.asarray(self._policy.classes[decisions]), np.array(controls))
+        return found
 
-    def _keys(self, key: Any, people: int) -> Array | None:
+    def _keys(self, key: ArrayLike | None, people: int) -> Array | None:
         if key is None:
             if self._rule.controls.needs_keys:
                 raise DataError("There are no keys.", "Pass key=, one string or integer per person.")
@@ -418,36 +420,3 @@ class Steering(Displayed):
 def salt_check(policy: Policy) -> str:
     """Tells whether two policies draw the same lots, and not which."""
     return hashlib.sha256(f"felicific steering:{policy.salt}".encode()).hexdigest()[:16]
-
-
-def begin(
-    policy: Policy, happiness: HappinessLike | None, gap: GapLike, pace: float | None, reach: float
-) -> Steering:
-    """Begin to steer a policy; see :meth:`felicific.Policy.steer`."""
-    j, aim = find_aim(policy, gap)
-    controls = policy.controls(j, happiness)
-    smallest = min(share for share in controls.shares if share > 0)
-    rule = Rule(controls, aim, _pace(pace, smallest), _reach(reach))
-    if rule.pace * smallest < HASTE:
-        warnings.warn(
-            f"pace={rule.pace:g} lets {rule.pace * smallest:.3g} people of the smallest group come until an error is "
-            f"paid back: decisions will jump about with chance. Use {HASTE / smallest:.0f} or more.",
-            SteeringWarning,
-            stacklevel=3,
-        )
-    groups = len(policy.groups)
-    return Steering(policy, rule, State(secrets.token_hex(8), Sums.none(groups)))
-
-
-def _pace(pace: float | None, smallest: float) -> float:
-    if pace is None:
-        return PACE / smallest
-    if isinstance(pace, bool) or not isinstance(pace, int | float | np.number) or not 0 < pace < math.inf:
-        raise ConstraintError(f"pace is {pace!r}.", "Give a number of people above 0.")
-    return float(pace)
-
-
-def _reach(reach: float) -> float:
-    if isinstance(reach, bool) or not isinstance(reach, int | float | np.number) or not 0 < reach <= 1:
-        raise ConstraintError(f"reach is {reach!r}.", "Give a number above 0, at most 1 (no limit).")
-    return float(reach)

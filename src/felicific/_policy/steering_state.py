@@ -66,7 +66,7 @@ class Sums:
         }
 
     @classmethod
-    def from_json(cls, content: Any, groups: int) -> Sums:
+    def from_json(cls, content: object, groups: int) -> Sums:
         """Read what :meth:`to_json` wrote."""
         if not isinstance(content, dict) or set(content) != {"people", "happiness", "changes", "sizes"}:
             raise refused("its sums lack a part, or have one too many")
@@ -117,7 +117,7 @@ class History:
         return {"every": self.every, "points": points}
 
     @classmethod
-    def from_json(cls, content: Any, groups: int) -> History:
+    def from_json(cls, content: object, groups: int) -> History:
         """Read what :meth:`to_json` wrote."""
         if not isinstance(content, dict) or set(content) != {"every", "points"}:
             raise refused("its history lacks a part, or has one too many")
@@ -209,7 +209,7 @@ class State:
         }
 
     @classmethod
-    def from_json(cls, content: Any, groups: int) -> State:
+    def from_json(cls, content: object, groups: int) -> State:
         """Read what :meth:`to_json` wrote."""
         names = {"name", "own", "heard", "decided", "limited", *NUMBERS, "history", "files"}
         if not isinstance(content, dict) or set(content) != names:

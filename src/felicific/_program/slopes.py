@@ -64,7 +64,7 @@ class Slopes:
         return {"component": self.j, **{name: getattr(self, name).tolist() for name in NUMBERS}}
 
     @classmethod
-    def from_json(cls, content: Any, shape: tuple[int, int]) -> Slopes | None:
+    def from_json(cls, content: object, shape: tuple[int, int]) -> Slopes | None:
         """Read what :meth:`to_json` wrote, for so many groups and components; older files do not hold it."""
         if content is None:
             return None

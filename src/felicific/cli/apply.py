@@ -8,13 +8,17 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 
 from felicific.cli.options import MEASURED, OUTPUT, Answer, Decided, Join, Loss, Scored, SignedFile
 from felicific.cli.steered import CONTROL, Steer, SteeredPeople, check_alone
 from felicific.cli.words import in_the_shell
+
+if TYPE_CHECKING:
+    from felicific._typing import Array, Table
+    from felicific.cli.people import People
 
 #: Rows that are decided about at a time.
 BATCH = 65_536
@@ -93,7 +97,7 @@ def apply(options: ApplyOptions) -> None:
 class _Drawn:
     """Decisions of a policy that stays as it is: drawn with its odds, which stand beside them where that is wanted."""
 
-    def __init__(self, people: Any, odds: dict[str, int]) -> None:
+    def __init__(self, people: People, odds: dict[str, int]) -> None:
         self.people, self.odds = people, odds
 
     @contextlib.contextmanager
@@ -101,12 +105,13 @@ class _Drawn:
         """Nothing has to be remembered."""
         yield lambda: None
 
-    def decide(self, rows: Any, seen: Any) -> tuple[Any, dict[str, list[float | None]]]:
+    def decide(self, rows: Table, seen: Table) -> tuple[Array, dict[str, list[float | None]]]:
         """Decisions about some rows, and the columns of odds."""
         from felicific._policy.lottery import check_keys, content_keys, draw, keys_as_text, warn_keyless
         from felicific._tables.memory import take_column
 
-        people = self.people
+        people, policy = self.people, self.people.policy
+        assert policy is not None, "its file was named"
         keys = None if people.key is None else check_keys(take_column(rows, people.key, "--key"))
 
         def texts(positions: Any) -> list[str]:
@@ -116,16 +121,17 @@ class _Drawn:
             return content_keys(seen, positions)
 
         chances = people.chances(seen)
-        decisions = people.policy.classes[draw(chances, texts, people.policy.salt)]
+        decisions = policy.classes[draw(chances, texts, policy.salt)]
         return decisions, {name: chances[:, position].tolist() for name, position in self.odds.items()}
 
 
-def _decide(people: Any, out: Path, column: str, decider: Any) -> dict[Any, int]:
+def _decide(people: People, out: Path, column: str, decider: _Drawn | SteeredPeople) -> dict[Any, int]:
     """Write all rows with their decisions and what stands beside, a batch at a time; how often each was taken."""
     import pyarrow as pa
 
     from felicific._files import whole_file
 
+    assert people.policy is not None, "its file was named"
     counts = dict.fromkeys(people.policy.classes.tolist(), 0)
     total = people.source.relation.count("*").fetchall()[0][0]
     reader = people.source.relation.to_arrow_reader(BATCH)

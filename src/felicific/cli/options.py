@@ -150,6 +150,9 @@ HappinessText = Annotated[
         rich_help_panel=MEASURED,
     ),
 ]
+Name = Annotated[
+    str | None, typer.Option(metavar="NAME", help="What to call the happiness.", rich_help_panel=MEASURED)
+]
 PolicyFile = Annotated[Path, typer.Argument(metavar="POLICY", help="Policy file that `felicific fit` wrote.")]
 PolicyFunction = Annotated[
     list[str] | None,
@@ -275,9 +278,7 @@ class Compared:
         ),
     ] = None
     happiness: HappinessText
-    name: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What to call the happiness.", rich_help_panel=MEASURED)
-    ] = None
+    name: Name = None
     unit: Annotated[
         str | None,
         typer.Option(metavar="UNIT", help="What happiness is counted in.", rich_help_panel=MEASURED),

@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from felicific.cli.options import ASKED, MEASURED, OUTPUT, Gap
+from felicific.cli.options import ASKED, OUTPUT, Gap, Name
 
 if TYPE_CHECKING:
-    from felicific._policy.steering import Steering
+    from felicific import Policy, Steering
+    from felicific._typing import Array, Table
+    from felicific.cli.apply import ApplyOptions
+    from felicific.cli.people import People
 
 #: What the column of controls is called.
 CONTROL = "control"
@@ -29,18 +32,11 @@ class Steer:
         typer.Option(
             metavar="FILE",
             help="Close the gap while deciding, and remember in this .json file how far that is: it is begun if it is "
-            "not there, else continued. Needs --key and, of a policy of cells, --happiness.",
+            "not there, else continued. Needs --key and, of a policy of cells, --happiness and --name as they were.",
             rich_help_panel=OUTPUT,
         ),
     ] = None
-    name: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="With --steer: what the happiness was called when the policy was fitted.",
-            rich_help_panel=MEASURED,
-        ),
-    ] = None
+    name: Name = None
     gap: Gap = None
     pace: Annotated[
         float | None,
@@ -61,7 +57,7 @@ class Steer:
     ] = None
 
 
-def check_alone(options: Any) -> None:
+def check_alone(options: ApplyOptions) -> None:
     """Refuse what only goes with --steer, or not with it."""
     from felicific.exceptions import DataError
 
@@ -89,20 +85,23 @@ def check_alone(options: Any) -> None:
 class SteeredPeople:
     """The people of a file, and the steering that decides about them."""
 
-    def __init__(self, people: Any, options: Any) -> None:
-        self.people, self.path = people, options.steer
+    def __init__(self, people: People, options: ApplyOptions) -> None:
+        assert options.steer is not None, "it is steered"
+        assert options.key is not None, "which was checked"
+        self.people, self.path, self.key = people, options.steer, options.key
         self.began = _content(self.path)
         self.steering = _continued(people, options) if self.began else _begun(people, options)
-        self.digest = digest_of_keys(people)
+        self.digest = digest_of_keys(people, self.key)
         self.steering.refuse_again(self.digest)
 
-    def decide(self, rows: Any, seen: Any) -> tuple[Any, dict[str, list[float | None]]]:
+    def decide(self, rows: Table, seen: Table) -> tuple[Array, dict[str, list[float | None]]]:
         """Decisions about some rows, and the controls by which they were taken."""
         from felicific._policy.lottery import check_keys
         from felicific._tables.memory import take_column
 
-        keys = check_keys(take_column(rows, self.people.key, "--key"))
+        keys = check_keys(take_column(rows, self.key, "--key"))
         scores, group, _ = self.people.sight(seen)
+        assert group is not None, "a policy that does not see the group is not steered"
         found = self.steering.decided(scores, group, keys, seen)
         controls = [None if control != control else control for control in found.controls.tolist()]
         return found.decisions, {CONTROL: controls}
@@ -161,38 +160,44 @@ def _content(path: Path) -> bytes | None:
         return None
 
 
-def _function(people: Any) -> Any:
+def _policy(people: People) -> Policy:
+    """The policy that is steered."""
+    assert people.policy is not None, "its file was named"
+    return people.policy
+
+
+def _function(people: People) -> Any:
     """The happiness that is steered; an individual policy holds its own."""
-    return None if people.policy.sees_x else people.happiness or None
+    return None if _policy(people).sees_x else people.happiness or None
 
 
-def _begun(people: Any, options: Any) -> Steering:
+def _begun(people: People, options: ApplyOptions) -> Steering:
     """A new steering."""
     from felicific.cli.inputs import read_gap
     from felicific.cli.outputs import check_target
 
     check_target(options.steer, [".json"], force=False)
-    settings = {"pace": options.pace, "gap": read_gap(options.gap)}
     reach = {} if options.reach is None else {"reach": options.reach}
-    found: Steering = people.policy.steer(happiness=_function(people), **settings, **reach)
-    return found
+    return _policy(people).steer(_function(people), read_gap(options.gap), options.pace, **reach)
 
 
-def _continued(people: Any, options: Any) -> Steering:
+def _continued(people: People, options: ApplyOptions) -> Steering:
     """The steering of a file, which was begun as the options say."""
     from felicific._policy.aims import find_aim
     from felicific.cli.documents import read_state
     from felicific.cli.inputs import read_gap
     from felicific.exceptions import DataError
 
-    found = read_state(options.steer, policy=people.policy, happiness=_function(people))
+    policy = _policy(people)
+    assert options.steer is not None, "it is continued"
+    found = read_state(options.steer, policy=policy, happiness=_function(people))
     said: dict[str, tuple[Any, Any]] = {
         "pace": (options.pace, found.pace),
         "reach": (options.reach, found.reach),
     }
     if options.gap is not None:
-        j, aim = find_aim(people.policy, read_gap(options.gap))
-        said["gap"] = (aim.words(people.policy.components[j]), found.aim)
+        j, aim = find_aim(policy, read_gap(options.gap))
+        said["gap"] = (aim.words(policy.components[j]), found.aim)
     for name, (asked, held) in said.items():
         if asked is not None and asked != held:
             told = f"{held:g}" if isinstance(held, float) else held
@@ -203,17 +208,17 @@ def _continued(people: Any, options: Any) -> Steering:
     return found
 
 
-def digest_of_keys(people: Any) -> str:
+def digest_of_keys(people: People, key: str) -> str:
     """A digest of all keys of a file, whatever their order."""
+    import pyarrow as pa
+
     from felicific._policy.lottery import check_keys, keys_as_text
     from felicific._tables.memory import take_column
 
     total, rows = 0, 0
-    for batch in people.source.select([people.key]).relation.to_arrow_reader(65_536):
-        import pyarrow as pa
-
-        keys = check_keys(take_column(pa.Table.from_batches([batch]), people.key, "--key"))
-        for key in keys_as_text(keys):
-            total += int.from_bytes(hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest(), "big")
+    for batch in people.source.select([key]).relation.to_arrow_reader(65_536):
+        keys = check_keys(take_column(pa.Table.from_batches([batch]), key, "--key"))
+        for text in keys_as_text(keys):
+            total += int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest(), "big")
         rows += len(keys)
     return hashlib.sha256(f"{rows}:{total % 2**256}".encode()).hexdigest()

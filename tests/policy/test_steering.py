@@ -1069,6 +1069,18 @@ def test_haste_is_warned_of():
     assert steering.pace == pytest.approx(300 / shares.min())
 
 
+@pytest.mark.parametrize("groups", [("f", "m"), ("a", "b", "c"), ("a", "b", "c", "d")])
+def test_the_pace_that_a_warning_names_is_not_warned_of(groups):
+    """It is rounded up: one person fewer would be too few."""
+    policy = fitted(groups=groups)
+    with pytest.warns(SteeringWarning) as told:
+        policy.steer(FUNDING, pace=20)
+    named = int(str(told[0].message).split(" Use ")[1].split()[0])
+    policy.steer(FUNDING, pace=named)
+    with pytest.warns(SteeringWarning):
+        policy.steer(FUNDING, pace=named - 1)
+
+
 # ---------------------------------------------------------------------------------------------------------
 # What is shown
 

@@ -263,6 +263,17 @@ def test_a_state_is_told_from_other_files(steered, done, shell):
 
 
 @pytest.mark.filterwarnings("always::felicific.exceptions.SteeringWarning")
+def test_an_empty_file_is_no_state(steered, shell):
+    """It is not replaced, and nobody is told to force it."""
+    Path("steer.json").write_bytes(b"")
+    code, _, err = shell(APPLY.format("next.csv", "decided.csv"))
+    assert code == 1
+    assert "steer.json" in err
+    assert "--force" not in err
+    assert Path("steer.json").read_bytes() == b""
+    assert not Path("decided.csv").exists()
+
+
 def test_a_control_that_is_held_back_is_noted(steered, shell):
     """In one line beside the answer, in the words of the shell."""
     rows = pd.read_csv("next.csv")

@@ -637,6 +637,22 @@ def test_individual_policies_have_a_bound_too():
     assert steering.bound is not None
 
 
+@pytest.mark.parametrize("reach", [0.25, 1.0])
+def test_a_group_that_no_decision_moves_has_no_bound(reach, tmp_path):
+    """Nothing is proven, no weight of it goes too far, and the state can be saved."""
+    worth = Happiness("decision if group == 'f' else 0.3", name="h")
+    policy = fitted("individual", happiness=worth)
+    steering, path = policy.steer(reach=reach), tmp_path / "steer.json"
+    decided(steering, world(50, seed=14))
+    assert steering.people["m"]
+    assert steering.bound is None
+    assert "could not be more" not in str(steering)
+    low, high = (getattr(steering.controls["m"], name) for name in ("low", "high"))
+    assert (low, high) == (-math.inf, math.inf)
+    steering.save(path)
+    assert Steering.load(path, policy=policy).to_json() == steering.to_json()
+
+
 def test_there_is_a_bound_where_it_is_proven_and_nowhere_else():
     """None of three groups, of floors, once a control was held back, and where others are heard of."""
     rows = world(400, seed=15, fall=0.3)
@@ -721,7 +737,41 @@ def test_who_may_not_be_heard_of():
         here.hear([started(policy_of(), gap=1.0)])
     with refused(DataError, "no steering"):
         here.hear(["steer.json"])
+    one, apart = started(policy_of()), started(policy_of())
+    apart._state = one._state.copy()  # as from a copy of its file
+    decided(one, world(20, seed=19))
+    with refused(DataError, "went on apart"):
+        here.hear([one, apart])
     assert here.to_json() == before
+
+
+def test_who_was_heard_of_is_told_apart_from_who_is_not_counted():
+    """The headline counts people of others by themselves, however many were decided about here and not counted."""
+    worth = Happiness(FUNDING, among="loan > 9", name=FUNDING)
+    here, there = (policy_of().steer(worth) for _ in range(2))
+    decided(here, world(200, seed=19))
+    decided(there, world(100, seed=20))
+    here.hear([there])
+    counted = int((world(100, seed=20)["loan"] > 9).sum())
+    assert 0 < counted < 100
+    assert here.heard == counted
+    assert f"200 people decided about, {counted} more heard of." in str(here)
+
+
+def test_servers_that_never_hear_have_no_bound_together():
+    """Each sees no gap, and together there is one, beyond both bounds: so nothing is said of it."""
+    g, t = np.arange(1_000) % 10 == 0, np.arange(1_000)
+    good, bad = (rates().steer("decision", pace=300, reach=1.0) for _ in range(2))
+    found = [
+        (good.decide(np.full(1_000, 0.95), np.where(g, "m", "f"), t), g),
+        (bad.decide(np.full(1_000, 0.02), np.where(g, "f", "m"), t), ~g),
+    ]
+    decisions, men = (np.concatenate(each) for each in zip(*found, strict=True))
+    assert good.gap == bad.gap == 0.0
+    assert decisions[~men].mean() - decisions[men].mean() == pytest.approx(0.8)
+    good.hear([bad])
+    assert good.gap == pytest.approx(0.8)
+    assert good.bound is None
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -758,6 +808,14 @@ def test_a_state_of_another_policy_is_refused(tmp_path):
         Steering.load(path, policy=policy_of().resalted(), happiness=FUNDING)
     with refused(HappinessError, FUNDING):
         Steering.load(path, policy=policy_of())
+
+
+def test_a_state_of_more_groups_is_of_another_policy(tmp_path):
+    """Whoever takes the wrong of two good files is told so, and not that one is broken."""
+    three, path = ("a", "b", "c"), tmp_path / "steer.json"
+    fitted(groups=three).steer(FUNDING).save(path)
+    with refused(PolicyFileError, "another policy"):
+        Steering.load(path, policy=policy_of(), happiness=FUNDING)
 
 
 def test_a_file_that_is_no_steering_is_refused(tmp_path):
@@ -805,6 +863,7 @@ def test_a_file_that_is_no_steering_is_refused(tmp_path):
         "component": 1,
     }.items():
         tried(write_document(content | {name: held}, "felicific steering"))
+    tried(write_document(content | {"component": "another"}, "felicific steering"))
     path.write_bytes(b"\xff\xfe")
     with refused(PolicyFileError, "not text"):
         Steering.load(path, policy=policy_of(), happiness=FUNDING)
@@ -1008,6 +1067,18 @@ def test_haste_is_warned_of():
     steering = policy_of().steer(FUNDING)
     shares = policy_of().mass.sum(axis=1) / policy_of().mass.sum()
     assert steering.pace == pytest.approx(300 / shares.min())
+
+
+@pytest.mark.parametrize("groups", [("f", "m"), ("a", "b", "c"), ("a", "b", "c", "d")])
+def test_the_pace_that_a_warning_names_is_not_warned_of(groups):
+    """It is rounded up: one person fewer would be too few."""
+    policy = fitted(groups=groups)
+    with pytest.warns(SteeringWarning) as told:
+        policy.steer(FUNDING, pace=20)
+    named = int(str(told[0].message).split(" Use ")[1].split()[0])
+    policy.steer(FUNDING, pace=named)
+    with pytest.warns(SteeringWarning):
+        policy.steer(FUNDING, pace=named - 1)
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -50,7 +50,8 @@ class WeightControls(Controls):
     def limits(self, reach: float) -> list[tuple[float, float]]:
         """The step that moves a group's mean by so much of how far decisions can move it; all of it: any step."""
         assert self.slope is not None, "which the policy knows"
-        far = np.where(reach < 1.0, reach * self._swing / self.slope, math.inf)
+        # Where no decision moves the mean, no weight goes too far either.
+        far = np.where((reach < 1.0) & (self._swing > 0), reach * self._swing / self.slope, math.inf)
         return [(kappa - step, kappa + step) for kappa, step in zip(self.fitted, far.tolist(), strict=True)]
 
     def farthest(self, z: int, regret: float) -> float:

@@ -97,7 +97,8 @@ class Rule:
         if gap is None or len(people) != 2 or state.limited or state.heard or not min(people):
             return None
         size = self.range(state.steepest, state.regret) + state.farthest + state.added
-        return gap + size * (1.0 / people[0] + 1.0 / people[1])
+        found = gap + size * (1.0 / people[0] + 1.0 / people[1])
+        return found if math.isfinite(found) else None  # no decision moves one of the groups
 
     def point(self, state: State, sums: Sums) -> Point:
         """The moment, for the history."""

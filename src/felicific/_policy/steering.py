@@ -21,7 +21,7 @@ from felicific._policy.aims import Aim
 from felicific._policy.controls import Control
 from felicific._policy.lottery import check_keys, draw, faces_lottery, keys_as_text
 from felicific._policy.moving import Moving, Rule
-from felicific._policy.steering_file import FORMAT, read_steering
+from felicific._policy.steering_file import FORMAT, read_steering, refused_file
 from felicific._policy.steering_state import FILES, Point, State, Sums, gap_between
 from felicific._policy.steering_words import parts_of, remembered
 from felicific._problem.happiness import Component, HappinessLike
@@ -168,7 +168,8 @@ class Steering(Displayed):
         """Learn what other servers that decide by the same policy have counted so far.
 
         What was known of each before is replaced by its own sums, so hearing twice changes nothing. Streams that never
-        hear of each other keep the bound each by itself, and together so many times that.
+        hear of each other keep the bound each by itself, and nothing is proven of all their people together: where one
+        server has mostly women in good times and another mostly men in bad ones, neither sees a gap.
 
         Examples
         --------
@@ -183,7 +184,7 @@ class Steering(Displayed):
         >>> here.people
         {'f': 1, 'm': 1}
         """
-        heard = dict(self._state.heard)
+        heard, names = dict(self._state.heard), set[str]()
         for other in others:
             if not isinstance(other, Steering):
                 raise DataError(
@@ -201,6 +202,12 @@ class Steering(Displayed):
                     "The other steering is of another policy, or holds something else.",
                     "Begin all servers with the same policy and the same arguments of steer.",
                 )
+            if name in names and heard[name] != other._state.own:
+                raise DataError(
+                    "Two of the others are copies of one that went on apart: people of one would not count.",
+                    "Begin every server with policy.steer(...) of its own.",
+                )
+            names.add(name)
             heard[name] = other._state.own.copy()
         state = self._state.copy()
         state.heard = heard
@@ -236,7 +243,11 @@ class Steering(Displayed):
 
     @property
     def controls(self) -> dict[Any, Control]:
-        """By what the next person of every group will be decided about."""
+        """Where the controls are now, by group.
+
+        Of cells, the size of the next person's own happiness counts in the slope before that person is decided about:
+        where sizes differ, it moves the control a little more, as :meth:`decided` tells.
+        """
         sums = self._sums
         return {
             self._policy.groups[z]: self._rule.controls.described(
@@ -266,10 +277,15 @@ class Steering(Displayed):
     def bound(self) -> float | None:
         """What the gap cannot exceed, whoever came; None where nothing is proven.
 
-        That is of more than two groups, of floors and budgets, once a control was held back, and where others are heard
-        of.
+        That is of more than two groups, of floors and budgets, once a control was held back, where others are heard of,
+        and where no decision moves the happiness of one of the groups.
         """
         return self._rule.bound(self._state)
+
+    @property
+    def heard(self) -> int:
+        """How many of the people who were counted others decided about."""
+        return sum(self._state.others.people)
 
     @property
     def limited(self) -> int:
@@ -374,7 +390,7 @@ class Steering(Displayed):
         happiness : as in :meth:`felicific.Policy.steer`
             A file cannot hold functions.
         """
-        content = read_steering(path, len(policy.groups))
+        content, names = read_steering(path), [component.name for component in policy.components]
         if content.policy != policy.sha256:
             other = "whose lots are others" if content.salt != salt_check(policy) else "than this one"
             raise PolicyFileError(
@@ -382,8 +398,10 @@ class Steering(Displayed):
                 f"({policy.sha256[:12]}...).",
                 "Load it with the policy that was steered, or begin a new one: policy.steer(...).",
             )
-        j = [component.name for component in policy.components].index(content.component)
-        rule = Rule(policy.controls(j, happiness), content.aim, content.pace, content.reach)
+        if content.component not in names or len(content.groups) != len(policy.groups):
+            raise refused_file(os.fspath(path), "its component or its groups are not those of its policy")
+        controls = policy.controls(names.index(content.component), happiness)
+        rule = Rule(controls, content.aim, content.pace, content.reach)
         return cls(policy, rule, content.state)
 
     def refuse_again(self, digest: str) -> None:

@@ -32,34 +32,37 @@ class SteeringFile(NamedTuple):
     state: State
 
 
-def read_steering(path: str | os.PathLike[str], groups: int | None = None) -> SteeringFile:
-    """Read the file of a steering, of a policy of so many groups (None: of any)."""
+def read_steering(path: str | os.PathLike[str]) -> SteeringFile:
+    """Read the file of a steering, of whatever policy."""
     where = os.fspath(path)
     try:
         content = read_document(Path(path).read_text("utf-8"), FORMAT)
         if set(content) != PARTS:
             raise refused("it lacks a part, or has one too many")
-        return _read(content, groups)
+        return _read(content)
     except UnicodeDecodeError as error:
-        raise _refused(where, "it is not text") from error
+        raise refused_file(where, "it is not text") from error
     except PolicyFileError as error:
-        raise _refused(where, error.problem.removeprefix("This is no policy file: ").rstrip(".")) from error
+        raise refused_file(
+            where, error.problem.removeprefix("This is no policy file: ").rstrip(".")
+        ) from error
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
-        raise _refused(where, f"a part is missing or of another type ({error!r})") from error
+        raise refused_file(where, f"a part is missing or of another type ({error!r})") from error
 
 
-def _refused(where: str, reason: str) -> PolicyFileError:
+def refused_file(where: str, reason: str) -> PolicyFileError:
+    """The error of a file that is none."""
     return PolicyFileError(
         f"{where!r} is no file of a steering: {reason}.", "Get it again from where it was saved."
     )
 
 
-def _read(content: dict[str, Any], groups: int | None) -> SteeringFile:
+def _read(content: dict[str, Any]) -> SteeringFile:
     sha256, named = read_sha256(content["policy"], "policy"), content["groups"]
     if sha256 is None or type(content["salt"]) is not str or type(content["component"]) is not str:
         raise refused("it does not say which policy is steered")
-    if not isinstance(named, list) or len(named) < 2 or groups not in (None, len(named)):
-        raise refused(f"it is of {len(named)} groups")
+    if not isinstance(named, list) or len(named) < 2:
+        raise refused("it is not of two groups or more")
     pace, reach = read_number(content["pace"], "pace"), read_number(content["reach"], "reach")
     if not pace > 0 or not 0 < reach <= 1:
         raise refused("its pace or its reach is none")

@@ -35,7 +35,7 @@ def begin(
     if rule.pace * smallest < HASTE:
         warnings.warn(
             f"pace={rule.pace:g} lets {rule.pace * smallest:.3g} people of the smallest group come until an error is "
-            f"paid back: decisions will jump about with chance. Use {HASTE / smallest:.0f} or more.",
+            f"paid back: decisions will jump about with chance. Use {math.ceil(HASTE / smallest)} or more.",
             SteeringWarning,
             stacklevel=3,
         )

@@ -27,10 +27,9 @@ def parts_of(steering: Steering) -> list[Part]:
 
 def _headline(steering: Steering) -> str:
     kind, people = steering.steered.kind, steering.total
-    counted = sum(steering.people.values())
     told = f"{people:,} people decided about" if people else "nobody decided about yet"
-    if counted > people:
-        told += f", {counted - people:,} more heard of"
+    if steering.heard:
+        told += f", {steering.heard:,} more heard of"
     return f"A steered policy of kind {kind!r} that holds {steering.aim}: {told}."
 
 
@@ -52,7 +51,7 @@ def _remarks(steering: Steering) -> list[str]:
         found.append(f"Not kept while steering: {'; '.join(others)}.")
     return [
         *found,
-        f"An error that stays is paid back within about {written(steering.pace, 3)} people (pace), as far as "
+        f"An error that stays shrinks to a third within about {written(steering.pace, 3)} people (pace), as far as "
         f"reach={steering.reach:g} lets controls go. What a safe fit showed is of the policy, not of a steered one.",
     ]
 

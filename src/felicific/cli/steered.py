@@ -90,7 +90,7 @@ class SteeredPeople:
         assert options.key is not None, "which was checked"
         self.people, self.path, self.key = people, options.steer, options.key
         self.began = _content(self.path)
-        self.steering = _continued(people, options) if self.began else _begun(people, options)
+        self.steering = _begun(people, options) if self.began is None else _continued(people, options)
         self.digest = digest_of_keys(people, self.key)
         self.steering.refuse_again(self.digest)
 

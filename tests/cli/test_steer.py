@@ -262,7 +262,6 @@ def test_a_state_is_told_from_other_files(steered, done, shell):
         assert "the state of a steered policy" in err
 
 
-@pytest.mark.filterwarnings("always::felicific.exceptions.SteeringWarning")
 def test_an_empty_file_is_no_state(steered, shell):
     """It is not replaced, and nobody is told to force it."""
     Path("steer.json").write_bytes(b"")
@@ -274,6 +273,7 @@ def test_an_empty_file_is_no_state(steered, shell):
     assert not Path("decided.csv").exists()
 
 
+@pytest.mark.filterwarnings("always::felicific.exceptions.SteeringWarning")
 def test_a_control_that_is_held_back_is_noted(steered, shell):
     """In one line beside the answer, in the words of the shell."""
     rows = pd.read_csv("next.csv")

@@ -57,17 +57,17 @@ from typing import Any
 
 #: What no number may exceed, and what it shall become where that is decided.
 LIMITS: dict[str, tuple[float, float | None]] = {
-    "public names": (28, 36),
+    "public names": (31, 36),
     "parameters of FairClassifier": (20, 21),
     "modules at the top": (8, None),
     "depth, imports at import": (23, None),
     "depth, imports anywhere": (27, None),
     "questions about kinds": (4, 0),
-    "lines": (53_900, None),
-    "lines of code": (36_800, None),
-    "parameters of type Any": (574, None),
-    "parameters of type Any, %": (10.0, None),
-    "fit: hops": (330, 60),
+    "lines": (59_200, None),
+    "lines of code": (40_400, None),
+    "parameters of type Any": (582, None),
+    "parameters of type Any, %": (9.3, None),
+    "fit: hops": (326, 60),
     "audit: hops": (288, 60),
     # Every one of up to 40 positions has limits, a verdict in words and a checksum.
     "report: hops": (4_300, 600),

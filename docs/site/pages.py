@@ -49,7 +49,7 @@ MEMBERS: Mapping[str, tuple[str, ...]] = {
         "plot", "save", "load", "to_json", "from_json", "to_dict",
     ),
     "Steering": (
-        "decide", "decided", "controls", "gap", "bound", "means", "people", "limited", "history", "aim", "pace",
+        "decide", "decided", "controls", "gap", "bound", "added", "means", "people", "limited", "history", "aim", "pace",
         "reach", "hear", "policy", "plot", "save", "load",
     ),
     "Moments": ("people", "today", "evaluate", "merged", "joined", "save", "load", "to_json", "from_json"),

@@ -1094,6 +1094,7 @@ OWN_MEANING = {
     "sample-size": {"--among", "--confidence", "--rows"},
     "show": {"--happiness", "--policy"},
     "sql": {"--group", "--odds", "--policy"},  # as of apply
+    "watch": {"--confidence", "--label", "--policy-file"},
 }
 
 

@@ -288,6 +288,15 @@ class Steering(Displayed):
         return sum(self._state.others.people)
 
     @property
+    def added(self) -> float:
+        """The part of :attr:`bound` for people who could not be given as little, or as much, as the overall mean.
+
+        It is counted as they come: how much it will be, nobody can promise. Of rates it is 0.
+        """
+        people = [self._state.own.people[z] for z in self._rule.known]
+        return self._state.added * sum(1.0 / held for held in people) if all(people) else 0.0
+
+    @property
     def limited(self) -> int:
         """For how many people a control would have gone further than ``reach`` allows."""
         return self._state.limited
@@ -409,7 +418,7 @@ class Steering(Displayed):
         if digest in self._state.files:
             raise DataError(
                 "These very people were decided about already, and are counted.",
-                "Give the next ones; what was decided is in the file that was written then.",
+                "Give the next ones; for another period, begin another steering. What was decided then is in its file.",
             )
 
     def remember(self, digest: str) -> None:

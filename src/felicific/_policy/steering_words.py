@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from felicific._policy.aims import others_asked
-from felicific._problem.happiness import written
+from felicific._problem.happiness import Component, written
 from felicific._shown.parts import Lines, Part, Table, between, short
 
 if TYPE_CHECKING:
@@ -36,11 +36,7 @@ def _headline(steering: Steering) -> str:
 def _remarks(steering: Steering) -> list[str]:
     found, component = [], steering.component
     if not math.isnan(steering.gap):
-        bound = steering.bound
-        most = (
-            "" if bound is None else f"; whoever came, it could not be more than {component.quantity(bound)}"
-        )
-        found.append(f"The gap so far is {component.quantity(steering.gap)}{most}.")
+        found.append(f"The gap so far is {_short(component, steering.gap)}{_most(steering)}.")
     if steering.limited:
         found.append(
             f"For {steering.limited:,} people a control would have gone further than reach={steering.reach:g} allows: "
@@ -54,6 +50,21 @@ def _remarks(steering: Steering) -> list[str]:
         f"An error that stays shrinks to a third within about {written(steering.pace, 3)} people (pace), as far as "
         f"reach={steering.reach:g} lets controls go. What a safe fit showed is of the policy, not of a steered one.",
     ]
+
+
+def _most(steering: Steering) -> str:
+    """What the gap could not exceed, where that says something; and how much of it is for who could not be helped."""
+    bound, component = steering.bound, steering.component
+    if bound is None or bound >= component.widest:
+        return ""
+    added = steering.added
+    part = f", {_short(component, added)} of which for people who could not be paid back" if added else ""
+    return f"; whoever came, it could not be more than {_short(component, bound)}{part}"
+
+
+def _short(component: Component, number: float) -> str:
+    """A number of three digits."""
+    return component.quantity(float(f"{number:.3g}"))
 
 
 def _not_kept(steering: Steering) -> list[str]:

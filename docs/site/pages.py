@@ -49,8 +49,8 @@ MEMBERS: Mapping[str, tuple[str, ...]] = {
         "plot", "save", "load", "to_json", "from_json", "to_dict",
     ),
     "Steering": (
-        "decide", "decided", "controls", "gap", "bound", "added", "means", "people", "limited", "history", "aim", "pace",
-        "reach", "hear", "policy", "plot", "save", "load",
+        "decide", "decided", "controls", "gap", "bound", "added", "means", "people", "limited", "history", "aim",
+        "pace", "reach", "hear", "policy", "plot", "save", "load",
     ),
     "Moments": ("people", "today", "evaluate", "merged", "joined", "save", "load", "to_json", "from_json"),
     **dict.fromkeys(("Gap", "Ratio", "Floor", "Budget", "Losers", "Explore", "MissingLabels"), ()),

@@ -58,7 +58,7 @@ def _alarm_words(watch: Watch, alarm: Alarm, part: Component) -> list[str]:
     about = [part] if alarm.shown else watch.components
     large = " (in large samples)" if any(one.bounds is None for one in about) else ""
     if alarm.shown:
-        more = f" At some time it was more than {_short(part, alarm.at_least, -1)}."
+        more = f" At some time it was more than {part.short(alarm.at_least, -1)}."
         return [
             f"{when}: the gap of {part.name!r} is shown to be more than the allowed {allowed}{large}: {pair}.",
             f"Most of the evidence is of the time {since}.{more}",
@@ -69,26 +69,14 @@ def _alarm_words(watch: Watch, alarm: Alarm, part: Component) -> list[str]:
     ]
 
 
-def _short(part: Component, number: float, way: int = 0) -> str:
-    """A number of three digits: the nearest, one that is no larger (``way`` -1), or one that is no smaller (1)."""
-    if number <= 0:
-        return part.quantity(0.0)
-    unit = 10.0 ** (math.floor(math.log10(number)) - 2)
-    steps = number / unit
-    rounded = math.floor(steps) if way < 0 else math.ceil(steps) if way else round(steps)
-    return part.quantity(float(f"{rounded * unit:.3g}"))
-
-
 def _gap_words(watch: Watch, part: Component, gap: Interval) -> str:
     """How large the gap of one component is."""
     if math.isnan(gap.estimate):
         return f"{part.name!r}: nobody was compared yet."
-    among = (
-        "" if math.isinf(gap.high) else f", on average over all of them at most {_short(part, gap.high, 1)}"
-    )
-    ever = f", at some time more than {_short(part, gap.low, -1)}" if gap.low > 0 else ""
+    among = "" if math.isinf(gap.high) else f", on average over all of them at most {part.short(gap.high, 1)}"
+    ever = f", at some time more than {part.short(gap.low, -1)}" if gap.low > 0 else ""
     return (
-        f"{part.name!r}: the largest difference between groups is {_short(part, gap.estimate)} among those who came "
+        f"{part.name!r}: the largest difference between groups is {part.short(gap.estimate)} among those who came "
         f"at about the same time{ever}{among} (allowed: {part.quantity(watch.allowed[part.name])})."
     )
 

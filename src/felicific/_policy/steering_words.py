@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from felicific._policy.aims import others_asked
-from felicific._problem.happiness import Component, written
+from felicific._problem.happiness import written
 from felicific._shown.parts import Lines, Part, Table, between, short
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def _headline(steering: Steering) -> str:
 def _remarks(steering: Steering) -> list[str]:
     found, component = [], steering.component
     if not math.isnan(steering.gap):
-        found.append(f"The gap so far is {_short(component, steering.gap)}{_most(steering)}.")
+        found.append(f"The gap so far is {component.short(steering.gap)}{_most(steering)}.")
     if steering.limited:
         found.append(
             f"For {steering.limited:,} people a control would have gone further than reach={steering.reach:g} allows: "
@@ -58,13 +58,8 @@ def _most(steering: Steering) -> str:
     if bound is None or bound >= component.widest:
         return ""
     added = steering.added
-    part = f", {_short(component, added)} of which for people who could not be paid back" if added else ""
-    return f"; whoever came, it could not be more than {_short(component, bound)}{part}"
-
-
-def _short(component: Component, number: float) -> str:
-    """A number of three digits."""
-    return component.quantity(float(f"{number:.3g}"))
+    part = f", {component.short(added)} of which for people who could not be paid back" if added else ""
+    return f"; whoever came, it could not be more than {component.short(bound, 1)}{part}"
 
 
 def _not_kept(steering: Steering) -> list[str]:

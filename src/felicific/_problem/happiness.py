@@ -182,6 +182,15 @@ class Component:
             return self.cell(number, 6)
         return f"{written(number, 6)} {self.unit}".rstrip()
 
+    def short(self, number: float, way: int = 0) -> str:
+        """Write a number of three digits: the nearest, one that is no larger (``way`` -1), or no smaller (1)."""
+        if number <= 0 or not math.isfinite(number):
+            return self.quantity(number)
+        unit = 10.0 ** (math.floor(math.log10(number)) - 2)
+        steps = number / unit
+        rounded = math.floor(steps) if way < 0 else math.ceil(steps) if way else round(steps)
+        return self.quantity(float(f"{rounded * unit:.3g}"))
+
     def cell(self, number: float, digits: int = 5) -> str:
         """Write a number without its unit, unless that is a currency: $16,000."""
         if not self.in_currency or not math.isfinite(number):

@@ -41,8 +41,8 @@ class WatchOptions(Compared, Scored, Limited):
             "--policy-file",
             metavar="FILE",
             help="A policy: its groups, the names, units and bounds of its happiness, and its gaps hold here; and its "
-            "happiness, if it keeps it and none is said. Given what it decides by (--proba), and no column of decisions, "
-            "its expected happiness is watched, without the luck of the draw.",
+            "happiness, if it keeps it and none is said. Given what it decides by (--proba), and no column of "
+            "decisions, its expected happiness is watched, without the luck of the draw.",
             rich_help_panel=PEOPLE,
         ),
     ] = None

@@ -273,9 +273,10 @@ def shards(number: int) -> str:
             for chosen in (mine, ~mine)
         )
         ratios.append(one.plus(two).shown.log_evidence(gap) / whole.shown.log_evidence(gap))
-    least, most = min(ratios), max(ratios)
+    middle, least, most = float(np.mean(ratios)), min(ratios), max(ratios)
     return (
-        f"Log evidence of two servers together: {least:.3f} to {most:.3f} of one stream's ({number} worlds)."
+        f"Log evidence of two servers together: {middle:.3f} of one stream's on average, {least:.3f} to {most:.3f} in "
+        f"{number} worlds, since others are in a block together."
     )
 
 

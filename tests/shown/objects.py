@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 import felicific
-from felicific import FairClassifier, Happiness, Score, audit, compare, frontier, moments, solve
+from felicific import FairClassifier, Happiness, Score, audit, compare, frontier, moments, solve, watch
 
 #: Lines that anybody is shown, and letters of one.
 LINES, COLUMNS = 30, 100
@@ -59,7 +59,10 @@ def public():
             people, happiness="decision", constraints=[felicific.Ratio("decision", at_least=0.9)], **ROLES
         ),
         "several": frontier(people, happiness={"loan": loan, "yes": "decision == 1"}, **ROLES),
+        "watch": watch("repaid", people, happiness="decision", sensitive_features="sex", gap=0.05),
     }  # fmt: skip
+    found["steering"] = found["cells"].steer(happiness="decision")
+    found["steering"].decide(people["score"], sex, np.arange(len(y)), people)
     fair = FairClassifier(model, happiness=loan, gap=1.0).fit(X, y, sensitive_features=sex)
     machine = FrozenEstimator(LinearSVC().fit(3 * X[["score"]] - 50, y))
     shifted = X.assign(score=3 * X["score"] - 50)

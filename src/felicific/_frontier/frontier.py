@@ -175,13 +175,12 @@ class Frontier:
         return as_html(parts_of(self), MORE)
 
     def __str__(self) -> str:
-        ends = [self.points[0], self.points[-1]]
         gaps, losses = (
             " to ".join(
                 f"{number:.6g}"
                 for number in np.where(np.abs(found) > 1e-12 * np.abs(found).max(), found, 0.0)
             )
-            for found in np.array([[point.tau, point.outcome.loss] for point in ends]).T
+            for found in (self.tau[[0, -1]], self.loss[[0, -1]])
         )
         return f"{len(self)} policies from {self.course}: {gaps}, at a loss of {losses}."
 
@@ -203,6 +202,8 @@ class Frontier:
     @property
     def loss(self) -> Floats:
         """Loss at the breakpoints, without what changed decisions cost."""
+        if not self.change_cost:
+            return self.value
         return np.array([point.outcome.loss for point in self.points])
 
     @property

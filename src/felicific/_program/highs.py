@@ -12,12 +12,9 @@ import numpy as np
 from felicific._problem.fractions import FreeLevel
 from felicific._problem.rows import Row
 from felicific._program.fractions import exchanged
-from felicific._program.model import TOLERANCE, Model, Program, write_model
+from felicific._program.model import SMALL, TIE, TOLERANCE, Model, Program, write_model
 from felicific._typing import Floats
 from felicific.exceptions import SolverError
-
-#: A dual above this says that something binds; regrets are scaled to 1.
-TIE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -73,7 +70,7 @@ def _solver(model: Model, method: str, presolve: str) -> Any:
         "presolve": presolve,
         "primal_feasibility_tolerance": TOLERANCE,
         "dual_feasibility_tolerance": TOLERANCE,
-        "small_matrix_value": 1e-12,
+        "small_matrix_value": SMALL,
     }
     for option, value in options.items():
         solver.setOptionValue(option, value)

@@ -41,6 +41,12 @@ if TYPE_CHECKING:
 #: Primal and dual tolerance of the solver, and of the check of its answer, relative to the scaled rows.
 TOLERANCE = 1e-9
 
+#: A dual above this says that something binds; regrets are scaled to 1.
+TIE = 1e-9
+
+#: A coefficient below this is nothing but rounding.
+SMALL = 1e-12
+
 #: Numbers in memory for each that the program is made of, while it is written and solved; measured.
 SOLVED = 8.0
 
@@ -150,16 +156,18 @@ def build(
         "Use fewer cells (Score(cells=...)) or policy='label', merge classes or groups, or ask for a criterion of "
         "fewer parts, such as 'statistical_parity' instead of 'equalized_odds'.",
     )
-    block = np.arange(n_groups) if see_group else np.zeros(n_groups, dtype=np.intp)
-    n_blocks = int(block.max()) + 1
-    mass, loss = np.zeros((n_blocks, n_signals)), np.zeros((n_blocks, n_signals, n_classes))
-    np.add.at(mass, block, moments.mass)
-    np.add.at(loss, block, moments.loss + change_cost * changed_by(moments) if change_cost else moments.loss)
+    mass, loss = (
+        moments.mass,
+        moments.loss + change_cost * changed_by(moments) if change_cost else moments.loss,
+    )
+    if not see_group:
+        mass, loss = mass.sum(axis=0, keepdims=True), loss.sum(axis=0, keepdims=True)
     occupied = mass > 0
-    cell = np.where(occupied, occupied.cumsum().reshape(occupied.shape) - 1, -1)[block]
+    places = np.where(occupied, occupied.cumsum().reshape(occupied.shape) - 1, -1)
+    cell = np.broadcast_to(places, moments.mass.shape)
     regret = loss - loss.min(axis=2, keepdims=True)
     cost_scale = float(regret.max())
-    reference = loss.argmin(axis=2)[block]
+    reference = np.broadcast_to(loss.argmin(axis=2), moments.mass.shape)
     base = np.take_along_axis(moments.value, reference[:, :, None, None], axis=2)
     counted = moments.divisor
     coefficients = (moments.value - base) / counted[:, None, None, :]
@@ -330,22 +338,23 @@ def policy_of(program: Program, columns: Floats) -> Floats:
     solved[solved < 1e-12] = 0.0
     solved /= solved.sum(axis=1, keepdims=True)
     q = np.where((program.cell >= 0)[:, :, None], solved[program.cell], today)
-    for z, line in enumerate(program.cell):
-        for chain, decision in program.chains:
-            _keep_monotone(q[z, chain.start : chain.stop], line[chain.start : chain.stop] >= 0, decision)
+    for chain, decision in program.chains:
+        part = slice(chain.start, chain.stop)
+        q[:, part] = _kept_monotone(q[:, part], program.cell[:, part] >= 0, decision)
     q = q if program.alike is None else np.take_along_axis(q, program.alike[:, :, None], axis=1)
     return np.asarray(q if floors is None else lifted(q, floors))
 
 
-def _keep_monotone(q: Floats, occupied: Truths, decision: int) -> None:
-    """Where today's decision of an empty cell would break the rule, take over the occupied neighbour's, in place."""
-    held = np.flatnonzero(occupied)
-    for s in np.flatnonzero(~occupied) if len(held) else ():
-        place = int(np.searchsorted(held, s))
-        if place < len(held) and q[s, decision] > q[held[place], decision]:
-            q[s] = q[held[place]]
-        elif place > 0 and q[s, decision] < q[held[place - 1], decision]:
-            q[s] = q[held[place - 1]]
+def _kept_monotone(q: Floats, occupied: Truths, decision: int) -> Floats:
+    """Where today's decision of an empty cell would break the rule, take over the occupied neighbour's."""
+    n, place = occupied.shape[1], np.arange(occupied.shape[1])
+    above = np.minimum.accumulate(np.where(occupied, place, n)[:, ::-1], axis=1)[:, ::-1]
+    below = np.maximum.accumulate(np.where(occupied, place, -1), axis=1)
+    own, take = q[:, :, decision], np.broadcast_to(place, occupied.shape)
+    more, less = (np.take_along_axis(own, neighbour.clip(0, n - 1), axis=1) for neighbour in (above, below))
+    take = np.where((below >= 0) & (own < less), below, take)
+    take = np.where((above < n) & (own > more), above, take)
+    return np.take_along_axis(q, take[:, :, None], axis=1)
 
 
 def multipliers(program: Program, answer: Answer, unit: float) -> Floats:

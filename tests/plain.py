@@ -1,5 +1,6 @@
 """The plain program, cell by cell and decision by decision, as the reference for what finds its answers otherwise."""
 
+from functools import partial
 from unittest.mock import patch
 
 import numpy as np
@@ -7,21 +8,19 @@ import numpy as np
 from felicific import Score, moments
 from felicific._frontier import breakpoints
 from felicific._problem.rows import rows_of
-from felicific._program import solution
+from felicific._program import highs, solution
 from felicific._program.model import build, changes_of
-
-
-def plainly():
-    """Inside it, nothing but the plain program is used."""
-    return patch.multiple(solution, one_gap=lambda *_: None), patch.multiple(
-        breakpoints, one_gap=lambda *_: None
-    )
+from felicific._program.written import write_model
 
 
 def plain(ask):
-    """What the plain program answers."""
-    one, other = plainly()
-    with one, other:
+    """What the plain program answers: no hulls, and columns of cells."""
+    cells = partial(write_model, plain=True)
+    with (
+        patch.object(solution, "one_gap", lambda *_: None),
+        patch.object(breakpoints, "one_gap", lambda *_: None),
+        patch.object(highs, "write_model", cells),
+    ):
         return ask()
 
 

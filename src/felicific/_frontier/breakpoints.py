@@ -19,7 +19,7 @@ from felicific._problem.asked import check_constraints, requirements_of
 from felicific._problem.happiness import Component
 from felicific._problem.rows import Asked, Requirement, Row, rows_of
 from felicific._program.highs import Ray
-from felicific._program.model import Program, policy_of, rounding_of
+from felicific._program.model import Program, charged_losses, policy_of, rounding_of
 from felicific._program.moments import Moments, Outcome
 from felicific._program.one_gap import OneGap, one_gap
 from felicific._program.solution import solve_program
@@ -269,15 +269,17 @@ def breakpoints(program: Program, changes: Floats) -> list[Point]:
         taus, values = places.hulls.frontier()
         line = [places.point(*pair) for pair in zip(taus, values, strict=True)]
         return _hull(line, EXACT * (values[0] - values[-1]))
-    model, place = places.ray, _placed(program)
+    model, place, unit = places.ray, _placed(program), program.cost_scale
+    charged = charged_losses(program.moments, program.change_cost) / program.moments.total
 
     def point(columns: Floats) -> Point:
-        return point_of(program, policy_of(program, columns), place)
+        q = policy_of(program, columns)
+        return places.point(
+            place(program.moments.relative_means(q)), float(np.einsum("zsd,zsd->", charged, q))
+        )
 
     first, last = point(model.least().columns), point(model.weighted(0.0).columns)
-    unit = program.cost_scale
-    found = trace(first, last, lambda weight: point(model.weighted(weight / unit).columns))
-    return [places.point(corner.tau, corner.value) for corner in found]
+    return trace(first, last, lambda weight: point(model.weighted(weight / unit).columns))
 
 
 @dataclass(frozen=True)

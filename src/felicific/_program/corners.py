@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -45,8 +46,7 @@ class Corners:
     @staticmethod
     def listed(program: Program) -> bool:
         """Whether they can be: not where several decisions each have a run along which they may not fall."""
-        _, n_signals, n_classes = program.moments.loss.shape
-        return not program.chains or (n_classes == 2 and program.chains == [(range(n_signals), 1)])
+        return not program.chains or program.rises
 
     @property
     def owner(self) -> Codes:
@@ -78,4 +78,34 @@ class Corners:
         signal = np.arange(self.cell.shape[1])
         rising = (1.0 - share) * (signal >= first) + share * (signal >= second)
         chosen = rising[self.cell >= 0]
+        return np.column_stack([1.0 - chosen, chosen]).ravel()
+
+    # All thresholds as columns of a linear program
+
+    @property
+    def n_thresholds(self) -> int:
+        """How many there are of every table."""
+        return int(self.cell.shape[1]) + 1
+
+    @cached_property
+    def _places(self) -> tuple[Codes, Codes]:
+        """The table and the signal of every cell."""
+        table, signal = np.nonzero(self.cell >= 0)
+        return table, signal
+
+    def row(self, columns: Codes, numbers: Floats, n_policy: int) -> tuple[Codes, Floats]:
+        """A row over the program's columns, ``n_policy`` of them cells', as one over all thresholds of all tables."""
+        own = columns < n_policy
+        cell, decision = np.divmod(columns[own], 2)
+        tables, place = np.unique(self._places[0][cell], return_inverse=True)
+        dense = np.zeros((len(tables), self.cell.shape[1], 2))
+        dense[place, self._places[1][cell], decision] = numbers[own]
+        each = self.of_tables(dense).ravel()
+        listed = (tables[:, None] * self.n_thresholds + np.arange(self.n_thresholds)).ravel()
+        held, shift = np.flatnonzero(each), len(self.cell) * self.n_thresholds - n_policy
+        return np.append(listed[held], columns[~own] + shift), np.append(each[held], numbers[~own])
+
+    def followed(self, values: Floats) -> Floats:
+        """The program's columns where all thresholds are mixed."""
+        chosen = values.reshape(len(self.cell), -1)[:, :-1].cumsum(axis=1)[self.cell >= 0]
         return np.column_stack([1.0 - chosen, chosen]).ravel()

@@ -121,8 +121,10 @@ class Closing:
     def rows(self, moments: Moments, *, see_group: bool, change_cost: float = 0.0) -> list[Row]:
         """Every requirement on these sums, those that move with their width at tau 1."""
         kept = [row.held() for row in rows_of(self.kept, moments)]
-        free = solve_program(moments, self.kept, see_group=see_group, change_cost=change_cost)
         rows = rows_of(self.moved, moments)
+        if len(rows) == 1 and not kept:
+            return [rows[0].moved(1.0)]
+        free = solve_program(moments, self.kept, see_group=see_group, change_cost=change_cost)
         if len(rows) == 1:
             return [rows[0].moved(1.0), *kept]
         if self.by_numbers and any(row.width for row in rows):

@@ -20,7 +20,7 @@ group has one set of columns for all groups. :mod:`felicific._program.highs` sol
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -186,7 +186,9 @@ def build(
     occupied = mass > 0
     places = np.where(occupied, occupied.cumsum().reshape(occupied.shape) - 1, -1)
     cell = np.broadcast_to(places, moments.mass.shape)
-    regret = loss - loss.min(axis=2, keepdims=True)
+    # Of few decisions, one after the other is faster than along the last axis.
+    least = reduce(np.minimum, np.moveaxis(loss, 2, 0))
+    regret = loss - least[:, :, None]
     cost_scale = float(regret.max())
     reference = np.broadcast_to(loss.argmin(axis=2), moments.mass.shape)
     base = np.take_along_axis(moments.value, reference[:, :, None, None], axis=2)
@@ -194,6 +196,7 @@ def build(
     coefficients = (moments.value - base) / counted[:, None, None, :]
     if scales is None:
         scales = np.abs(coefficients).max(axis=(0, 1, 2), initial=0.0)
+    if not (scales > 0).all():
         # Where no decision matters, what is between the groups is all there is to measure by, or failing that its size.
         level, noise = base.sum(axis=(1, 2)) / counted, rounding_of(moments)
         apart = level.max(axis=0) - level.min(axis=0)
@@ -205,7 +208,7 @@ def build(
         cell=cell,
         cost=(regret / (cost_scale if cost_scale > 0 else 1.0))[occupied].ravel(),
         cost_scale=cost_scale / moments.total,
-        least_loss=float(loss.min(axis=2).sum()) / moments.total,
+        least_loss=float(least.sum()) / moments.total,
         coefficients=coefficients / scales,
         constants=base.sum(axis=(1, 2)) / counted / scales,
         scales=scales,

@@ -1,6 +1,5 @@
 """The plain program, cell by cell and decision by decision, as the reference for what finds its answers otherwise."""
 
-from functools import partial
 from unittest.mock import patch
 
 import numpy as np
@@ -15,7 +14,10 @@ from felicific._program.written import write_model
 
 def plain(ask):
     """What the plain program answers: no hulls, and columns of cells."""
-    cells = partial(write_model, plain=True)
+
+    def cells(*arguments, **options):
+        return write_model(*arguments, **(options | {"plain": True}))
+
     with (
         patch.object(solution, "one_gap", lambda *_: None),
         patch.object(breakpoints, "one_gap", lambda *_: None),

@@ -31,15 +31,21 @@ class Answer:
 
 
 def run_model(
-    program: Program, rows: Sequence[Row], *, elastic: bool = False, changes: Floats | None = None
+    program: Program,
+    rows: Sequence[Row],
+    *,
+    elastic: bool = False,
+    changes: Floats | None = None,
+    plain: bool = False,
 ) -> Answer:
     """Hand the program with these rows to HiGHS; if ``elastic``, minimise the excess over their sides instead.
 
+    ``plain``: cell by cell, whatever policies are mixed of.
     With ``changes``, what each column changes today's decisions, of all optimal policies the one that changes least.
     """
     import highspy
 
-    model = write_model(program, rows, elastic=elastic)
+    model = write_model(program, rows, elastic=elastic, plain=plain)
     if model.corners is not None:
         with suppress(SolverError):  # then the whole model, in other ways
             return _sifted(model, changes)

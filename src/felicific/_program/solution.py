@@ -90,11 +90,17 @@ def solve_program(
     level = _level(program, tolerance, start)
     if level is not None:
         program = replace(program, rows=at_level(program.rows, level.level))
-    columns, objective, prices = _by_hulls(program) or _by_program(program, level)
-    q = policy_of(program, columns)
-    outcome = moments.evaluate(q)
-    check_solution(program, outcome, q, objective)
-    return Solution(q, outcome, prices, asked_of(rows), level)
+
+    def checked(columns: Floats, objective: float, prices: dict[str, float]) -> Solution:
+        q = policy_of(program, columns)
+        outcome = moments.evaluate(q)
+        check_solution(program, outcome, q, objective)
+        return Solution(q, outcome, prices, asked_of(rows), level)
+
+    try:
+        return checked(*(_by_hulls(program) or _by_program(program, level)))
+    except SolverError:  # numbers that are hard to tell apart: cell by cell, with all the care there is
+        return checked(*_by_program(program, level, plain=True))
 
 
 def _by_hulls(program: Program) -> tuple[Floats, float, dict[str, float]] | None:
@@ -108,9 +114,11 @@ def _by_hulls(program: Program) -> tuple[Floats, float, dict[str, float]] | None
     return found.columns(place, changes_of(program)), found.objective(place), found.price(place)
 
 
-def _by_program(program: Program, level: Level | None) -> tuple[Floats, float, dict[str, float]]:
+def _by_program(
+    program: Program, level: Level | None, *, plain: bool = False
+) -> tuple[Floats, float, dict[str, float]]:
     """The same by a linear program."""
-    answer = run_model(program, program.rows, changes=changes_of(program))
+    answer = run_model(program, program.rows, changes=changes_of(program), plain=plain)
     if not answer.feasible:
         answer = _within_rounding(program)
     prices = prices_of(program, answer) if level is None else prices_at(program, answer, level.level)

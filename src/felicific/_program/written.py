@@ -93,7 +93,13 @@ def write_model(
     if corners:
         own = [corners.row(*pair, n_policy) for pair in own]
     n_sums = n_mixed // size
-    lengths = np.concatenate([np.full(n_sums, size), np.full(len(pairs), 2), [len(pair[0]) for pair in own]])
+    lengths = np.concatenate(
+        [
+            np.full(n_sums, size),
+            np.full(len(pairs), 2),
+            np.array([len(pair[0]) for pair in own], dtype=np.intp),
+        ]
+    )
     sides = np.array([(row.lower, row.upper) for row in written]).reshape(-1, 2)
     free = np.array(bounds).reshape(-1, 2)
     cost = (

@@ -1,5 +1,7 @@
 """Thresholds as the columns of the program, few of them at a time, against the plain program."""
 
+import pickle
+
 import numpy as np
 import pytest
 from plain import distances, plain, solve_plainly, world
@@ -98,3 +100,16 @@ def test_the_least_gap_at_a_loss_is_that_of_the_plain_program(seed):
 
     found, known = ask(), plain(ask)
     assert found[0] == pytest.approx(known[0], rel=1e-7, abs=1e-9)
+
+
+def test_a_policy_does_not_depend_on_which_others_were_looked_at():
+    """Found first or last, alone or from a stored frontier, the policy of a breakpoint is the same to the last bit."""
+    sums = world(7, 3, monotone=True)
+    line, other = frontier(sums), frontier(sums)
+    assert len(line) > 2
+    there = [point.q for point in line.points]
+    back = [point.q for point in reversed(other.points)][::-1]
+    again = [point.q for point in pickle.loads(pickle.dumps(line)).points]
+    for one, two, three in zip(there, back, again, strict=True):
+        assert np.array_equal(one, two)
+        assert np.array_equal(one, three)

@@ -247,6 +247,7 @@ class Places:
         """Of the policies that are equally good at a position, that which changes today's decisions least."""
         if tau not in self.kept:
             if self.hulls is None:
+                self.ray.begin()  # a policy does not depend on which others were looked at
                 columns = self.ray.within(tau, self.changes).columns
             else:
                 columns = self.hulls.columns(self.hulls.place(self.hulls.width * tau), self.changes)

@@ -138,6 +138,10 @@ class Ray:
         self.unit = 1.0 / steepest if steepest > 0 else 1.0
         rows = [row if row.width is None else row.moved(row.width * self.unit) for row in program.rows]
         self.model = write_model(program, rows, ray=True)
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget what was found: what is asked next is answered alike whatever was asked before."""
         self.sifted = Sifted(self.model)
         self.solver, self.width = self.sifted.solver, self.sifted.first - 1
 

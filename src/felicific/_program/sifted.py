@@ -27,10 +27,7 @@ class Sifted:
 
         self.model, n = model, model.n_mixed
         self.first = len(model.cost) - n
-        order = np.argsort(model.columns, kind="stable")
-        rows = np.repeat(np.arange(len(model.row_lower)), np.diff(model.starts))
-        self.rows, self.numbers = rows[order], model.numbers[order]
-        self.starts = np.searchsorted(model.columns[order], np.arange(len(model.cost) + 1))
+        self.starts, self.rows, self.numbers = model.by_column
         self.cost = model.cost.copy()
         self.held = np.zeros(len(model.cost), dtype=bool)
         self.order = np.empty(0, dtype=np.intp)

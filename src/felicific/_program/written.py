@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -41,6 +42,14 @@ class Model:
     levels: list[int]
     corners: Corners | None
     n_policy: int
+
+    @cached_property
+    def by_column(self) -> tuple[Codes, Codes, Floats]:
+        """Where the numbers of every column begin, and the row of each, and the numbers, column by column."""
+        order = np.argsort(self.columns, kind="stable")
+        rows = np.repeat(np.arange(len(self.row_lower)), np.diff(self.starts))
+        starts = np.searchsorted(self.columns[order], np.arange(len(self.cost) + 1))
+        return starts, rows[order], self.numbers[order]
 
     @property
     def n_mixed(self) -> int:

@@ -66,6 +66,61 @@ policy, _ = fit_individual(problem, people, Individual(), "0" * 32)
 print(f"{{time.perf_counter() - start:.1f}} s, {{policy.search.passes}} passes, {{policy.search.stopped}}")
 """
 
+SOLVER = """
+import time, sys
+import numpy as np
+import highspy, felicific
+def world(groups, rows, components):
+    rng = np.random.default_rng(0)
+    g = np.concatenate([np.arange(groups), np.arange(groups), rng.integers(0, groups, rows - 2 * groups)])
+    score = np.clip(rng.beta(2.2, 2.8, rows) * (1 - 0.1 * np.sin(g)), 0, 1)
+    y = (rng.random(rows) < score).astype(int)
+    x = np.column_stack([rng.lognormal(0, 0.5, rows) * (1 + 0.3 * np.cos(g)), rng.lognormal(0, 0.5, rows)])
+    functions = {{"amount": lambda decision, x: decision * x[:, 0], "rate": lambda decision: decision * 1.0,
+                 "other": lambda decision, x: decision * x[:, 1]}}
+    some = dict(list(functions.items())[:components])
+    roles = dict(proba=score, y=y, sensitive_features=g, happiness=some)
+    few = {{name: value[:20_000] for name, value in roles.items() if name != "happiness"}} | {{
+        "happiness": some, "sensitive_features": g[:20_000] % 2}}
+    cells = felicific.moments(x[:20_000], **few).joined().signal
+    return x, roles, cells
+def best(ask, times):
+    found = []
+    for _ in range(times):
+        start = time.process_time()
+        answer = ask()
+        found.append(time.process_time() - start)
+    return min(found), answer
+groups, rows, components, times = {size}
+x, roles, cells = world(groups, rows, components)
+sums, moments = best(lambda: felicific.moments(x, **roles, policy=cells), times)
+free = felicific.solve(moments, gap={{}})
+gaps = {{name: 0.3 * gap for name, gap in free.gaps.items()}}
+solve, _ = best(lambda: felicific.solve(moments, gap=gaps), times)
+curve, n = best(lambda: len(felicific.frontier(moments)), times) if {curve} else (float("nan"), 0)
+print(f"{{sums:.4f}} {{solve:.4f}} {{curve:.4f}} {{n}}")
+"""
+
+FIT = """
+import time
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+import highspy, felicific
+rng = np.random.default_rng(0)
+n = 5_000
+group = rng.choice(["a", "b"], n, p=[0.35, 0.65])
+x = np.column_stack([rng.normal(size=n), rng.normal(size=n) + (group == "a")])
+y = (rng.random(n) < 1 / (1 + np.exp(-x.sum(axis=1)))).astype(int)
+model = LogisticRegression().fit(x, y)
+from sklearn.frozen import FrozenEstimator
+times = []
+for _ in range(7):
+    start = time.process_time()
+    felicific.FairClassifier(FrozenEstimator(model), happiness="statistical_parity").fit(x, y, sensitive_features=group)
+    times.append(time.process_time() - start)
+print(f"{min(times):.4f}")
+"""
+
 FAIRLEARN = """
 import warnings; warnings.simplefilter("ignore")
 from fairlearn.postprocessing import ThresholdOptimizer
@@ -102,6 +157,29 @@ def import_time(module: str) -> float:
     return min(float(run(code)) for _ in range(5))
 
 
+def solver(rows: int) -> None:
+    """Solve and the whole frontier, beside sums over rows of the same run; CPU seconds, the best of some."""
+    few = float(run(SOLVER.format(size=(2, 2 * rows, 1, 3), curve=False)).split()[0])
+    print(f"sums of {2 * rows:,} rows, two groups: {few:.3f} s")
+    for groups in (2, 10, 100, 1_000, 5_000):
+        size = (groups, 500_000 if groups > 1_000 else 200_000, 1, 3 if groups < 5_000 else 1)
+        _, solve, curve, n = (float(part) for part in run(SOLVER.format(size=size, curve=True)).split())
+        both = solve + curve
+        print(
+            f"{groups:,} groups, one component: solve {solve:.4f} s, frontier {curve:.4f} s of {n:,.0f} breakpoints; "
+            f"together {both / few:.3f} of the sums"
+        )
+    sums, solve, _, _ = (
+        float(part) for part in run(SOLVER.format(size=(60, 300_000, 3, 5), curve=False)).split()
+    )
+    print(
+        f"60 groups, three components: solve {solve:.4f} s, {solve / sums:.2f} of 300,000 rows' sums ({sums:.3f} s)"
+    )
+    found = run(SOLVER.format(size=(30, 200_000, 3, 1), curve=True)).split()
+    print(f"30 groups, three components: frontier {found[2]} s of {found[3]} breakpoints")
+    print(f"fit of 5,000 rows, two groups, statistical parity: {run(FIT).strip()} s")
+
+
 def main() -> None:
     rows = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     setup = SETUP.format(rows=rows)
@@ -117,6 +195,7 @@ def main() -> None:
             f"{'felicific ' + policy:32} {ours['seconds']:8.3f} s  {ours['extra_mb']:7.0f} MB extra"
             f"  {ratio:6.1f} times faster"
         )
+    solver(rows)
     for size in ((rows, 2, 2, 1), (rows // 10, 4, 4, 3)):
         measured = run(INDIVIDUAL.format(size=size)).strip()
         print("individual policy: {:,} rows, {} classes, {} groups, {} components:".format(*size), measured)

@@ -14,7 +14,7 @@ from felicific import Budget, Floor, Gap, Happiness, Moments, Policy, Ratio, Sco
 from felicific._problem.asked import requirements_of
 from felicific._problem.fractions import Fraction
 from felicific._problem.rows import Asked
-from felicific._problem.unions import unions_of
+from felicific._problem.unions import shares_of, unions_of
 from felicific._program.fractions import loss_spread
 from felicific._program.model import build
 from felicific._program.moments_file import read_moments
@@ -497,7 +497,7 @@ def test_gap_of_a_union_is_of_its_sums():
         replace(unions_of(sums.groups, ())[0], name="ab", members=(0, 1)),
         unions_of(sums.groups, ())[2],
     ]
-    shares = np.array([union.shares(sums.counted[:, 1]) for union in unions])
+    shares = shares_of(unions, sums.counted[:, 1])
     said = Asked("gap", 0, "gap", shares, ("ab", "c"), over=1)
     fraction = Fraction.of(sums, said)
     q = np.random.default_rng(0).dirichlet((1, 1), sums.mass.shape)

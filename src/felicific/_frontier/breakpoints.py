@@ -1,8 +1,8 @@
 """Breakpoints: what a frontier closes, and how its corners are found.
 
-With tau a column of the program, minimising loss plus a weight times tau gives a breakpoint for every weight. Starting
-from the two ends, the slope of the chord between two known breakpoints either finds one below the chord or proves that
-there is none.
+Where one gap moves they are sorted pieces (:mod:`felicific._program.one_gap`). Else, with tau a column of the program,
+minimising loss plus a weight times tau gives a breakpoint for every weight. Starting from the two ends, the slope of
+the chord between two known breakpoints either finds one below the chord or proves that there is none.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,9 @@ from felicific._problem.asked import check_constraints, requirements_of
 from felicific._problem.happiness import Component
 from felicific._problem.rows import Asked, Requirement, Row, rows_of
 from felicific._program.highs import Ray
-from felicific._program.model import Program, policy_of, rounding_of
+from felicific._program.model import Program, charged_losses, policy_of, rounding_of
 from felicific._program.moments import Moments, Outcome
+from felicific._program.one_gap import OneGap, one_gap
 from felicific._program.solution import solve_program
 from felicific._typing import Floats
 from felicific.exceptions import ConstraintError
@@ -119,8 +121,10 @@ class Closing:
     def rows(self, moments: Moments, *, see_group: bool, change_cost: float = 0.0) -> list[Row]:
         """Every requirement on these sums, those that move with their width at tau 1."""
         kept = [row.held() for row in rows_of(self.kept, moments)]
-        free = solve_program(moments, self.kept, see_group=see_group, change_cost=change_cost)
         rows = rows_of(self.moved, moments)
+        if len(rows) == 1 and not kept:
+            return [rows[0].moved(1.0)]
+        free = solve_program(moments, self.kept, see_group=see_group, change_cost=change_cost)
         if len(rows) == 1:
             return [rows[0].moved(1.0), *kept]
         if self.by_numbers and any(row.width for row in rows):
@@ -134,19 +138,39 @@ class Closing:
 
 @dataclass(frozen=True)
 class Point:
-    """One breakpoint: how far along the ray, what it does, the policy's probabilities, and what is minimised.
+    """One breakpoint: how far along the ray, what is minimised there, and how the policy is found.
 
-    That is the loss, with what changed decisions cost. Where they are known from its own program, ``prices`` and
-    ``asked`` are those of its requirements, and ``price`` is that of what moves, per unit of tau.
+    What is minimised is the loss, with what changed decisions cost. ``find`` gives what the policy does and its
+    probabilities: of thousands of breakpoints they are made when they are asked for. Where they are known from its own
+    program, ``prices`` and ``asked`` are those of its requirements, and ``price`` is that of what moves, per unit of
+    tau.
     """
 
     tau: float
-    outcome: Outcome
-    q: Floats = field(repr=False)
     value: float
+    find: Callable[[], tuple[Outcome, Floats]] = field(repr=False)
     prices: dict[str, float] = field(default_factory=dict)
     asked: tuple[Asked, ...] = ()
     price: float = 0.0
+
+    @property
+    def outcome(self) -> Outcome:
+        """What the policy does."""
+        return self.find()[0]
+
+    @property
+    def q(self) -> Floats:
+        """Its probabilities."""
+        return self.find()[1]
+
+
+def known(outcome: Outcome, q: Floats) -> Callable[[], tuple[Outcome, Floats]]:
+    """A policy that is known already, for a point."""
+    return partial(_both, outcome, q)
+
+
+def _both(outcome: Outcome, q: Floats) -> tuple[Outcome, Floats]:
+    return outcome, q
 
 
 def trace(
@@ -193,21 +217,72 @@ def _above(left: Point, middle: Point, right: Point, slack: float) -> bool:
     return middle.value >= chord - slack
 
 
+#: How many numbers of policies along a frontier are kept once they were asked for.
+KEPT = 10_000_000
+
+
+@dataclass(eq=False)
+class Places:
+    """The policies along the ray of a program, each found when it is asked for, and kept while there is room."""
+
+    program: Program
+    changes: Floats
+    kept: dict[float, tuple[Outcome, Floats]] = field(default_factory=dict)
+
+    @cached_property
+    def hulls(self) -> OneGap | None:
+        """What finds them without a linear program, where that is possible."""
+        found = one_gap(self.program, self.program.rows)
+        return None if found is None or found.gap is None else found
+
+    @cached_property
+    def ray(self) -> Ray:
+        """What finds them else."""
+        return Ray(self.program)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"program": self.program, "changes": self.changes, "kept": {}}
+
+    def at(self, tau: float) -> tuple[Outcome, Floats]:
+        """Of the policies that are equally good at a position, that which changes today's decisions least."""
+        if tau not in self.kept:
+            if self.hulls is None:
+                self.ray.begin()  # a policy does not depend on which others were looked at
+                columns = self.ray.within(tau, self.changes).columns
+            else:
+                columns = self.hulls.columns(self.hulls.place(self.hulls.width * tau), self.changes)
+            q = policy_of(self.program, columns)
+            if (len(self.kept) + 1) * q.size > KEPT:
+                self.kept.clear()
+            self.kept[tau] = (self.program.moments.evaluate(q), q)
+        return self.kept[tau]
+
+    def point(self, tau: float, value: float) -> Point:
+        """A breakpoint, which the ray is at if at all."""
+        return Point(tau, value, partial(self.at, tau))
+
+
 def breakpoints(program: Program, changes: Floats) -> list[Point]:
     """All breakpoints of a program whose rows that move give the ray's direction.
 
     Of the policies that are equally good at one, it is that which changes today's decisions least.
     """
-    model, place = Ray(program), _placed(program)
+    places = Places(program, changes)
+    if places.hulls is not None:
+        taus, values = places.hulls.frontier()
+        line = [places.point(*pair) for pair in zip(taus, values, strict=True)]
+        return _hull(line, EXACT * (values[0] - values[-1]))
+    model, place, unit = places.ray, _placed(program), program.cost_scale
+    charged = charged_losses(program.moments, program.change_cost) / program.moments.total
 
     def point(columns: Floats) -> Point:
-        return point_of(program, policy_of(program, columns), place)
+        q = policy_of(program, columns)
+        return places.point(
+            place(program.moments.relative_means(q)), float(np.einsum("zsd,zsd->", charged, q))
+        )
 
     first, last = point(model.least().columns), point(model.weighted(0.0).columns)
-    unit = program.cost_scale
-    found = trace(first, last, lambda weight: point(model.weighted(weight / unit).columns))
-    settled = [point(model.within(corner.tau, changes).columns) for corner in found]
-    return _hull(settled, EXACT * (first.value - last.value))
+    return trace(first, last, lambda weight: point(model.weighted(weight / unit).columns))
 
 
 @dataclass(frozen=True)
@@ -242,7 +317,7 @@ def point_of(program: Program, q: Floats, place: Callable[[Floats], float] | Non
         (place or _placed(program))(program.moments.relative_means(q)),
         program.moments.evaluate(q),
     )
-    return Point(found, outcome, q, program.value(outcome))
+    return Point(found, program.value(outcome), known(outcome, q))
 
 
 def today_at(program: Program) -> float:

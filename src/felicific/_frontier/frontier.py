@@ -175,13 +175,12 @@ class Frontier:
         return as_html(parts_of(self), MORE)
 
     def __str__(self) -> str:
-        ends = [self.points[0], self.points[-1]]
         gaps, losses = (
             " to ".join(
                 f"{number:.6g}"
                 for number in np.where(np.abs(found) > 1e-12 * np.abs(found).max(), found, 0.0)
             )
-            for found in np.array([[point.tau, point.outcome.loss] for point in ends]).T
+            for found in (self.tau[[0, -1]], self.loss[[0, -1]])
         )
         return f"{len(self)} policies from {self.course}: {gaps}, at a loss of {losses}."
 
@@ -203,6 +202,8 @@ class Frontier:
     @property
     def loss(self) -> Floats:
         """Loss at the breakpoints, without what changed decisions cost."""
+        if not self.change_cost:
+            return self.value
         return np.array([point.outcome.loss for point in self.points])
 
     @property
@@ -520,8 +521,23 @@ def _known(line: Line) -> Line:
     return line
 
 
-def _followed(joined: Moments, policy: CellPolicy, q: Floats, outcome: Outcome) -> Policy:
+class _Later:
+    """A policy that is made when it is first asked for, or stored."""
+
+    def __init__(self, make: Callable[[], CellPolicy]) -> None:
+        self.make = make
+
+    @cached_property
+    def policy(self) -> CellPolicy:
+        return self.make()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"policy": self.policy}
+
+
+def _followed(joined: Moments, one: _Later, q: Floats, outcome: Outcome) -> Policy:
     """The policy of these probabilities, given what they do."""
+    policy = one.policy
     if joined.least_loss is not None:
         policy = replace(policy, basis=replace(policy.basis, least_loss=joined.least_of(q)))
     return replace(policy, q=q, outcome=outcome)
@@ -610,10 +626,12 @@ def cell_frontier(
         if searched(closing, joined):
             solve = partial(solve_program, joined, **sight, tolerance=COARSE)
             steps = Steps.of(closing, joined, solve, build(joined, [], **sight).value)
-            return steps.line(partial(_followed, joined, first(steps.points[0], steps.asked)))
+            return steps.line(
+                partial(_followed, joined, _Later(partial(first, steps.points[0], steps.asked)))
+            )
         program = build(joined, closing.rows(joined, **sight), **sight)
         points = breakpoints(program, changes_of(program))
-        policy = partial(_followed, joined, first(points[0], asked_along(program.rows)))
+        policy = partial(_followed, joined, _Later(partial(first, points[0], asked_along(program.rows))))
         rounding = tau_rounding(program)
         return Line(moving_of(program), points, joined.today, joined, policy, rounding, today_at(program))
 

@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from felicific._frontier.breakpoints import Closing, Moving, Point, moving_as
+from felicific._frontier.breakpoints import Closing, Moving, Point, known, moving_as
 from felicific._frontier.curve import Line
 from felicific._policy.policy import Policy
 from felicific._problem.rows import Asked, Requirement, Row, asked_of, rows_of
@@ -193,7 +193,7 @@ class Steps:
         return self.solve((*moved, *self.closing.kept), start=start)
 
     def _point(self, found: Found, number: float | None = None) -> Point:
-        done = found.outcome, found.q, self.value(found.outcome), found.prices
+        done = self.value(found.outcome), known(found.outcome, found.q), found.prices
         moved = self.closing.by_points
         if moved is not None and number is not None:
             named = {row.name for row in moved.at(number).rows(self.moments)}

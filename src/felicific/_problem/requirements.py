@@ -18,7 +18,7 @@ from felicific._problem.bound import GapRow, MeanRow, OpenGapRow, RatioRow
 from felicific._problem.fractions import Fraction, FractionGap, FractionMean, FractionRatio, today_mean
 from felicific._problem.happiness import Component, Happiness
 from felicific._problem.rows import Asked, Comparison, Requirement, Row, Sums
-from felicific._problem.unions import Between, check_between, check_min_people, compared, words_of
+from felicific._problem.unions import Between, check_between, check_min_people, compared, shares_of, words_of
 from felicific._typing import Floats
 from felicific.exceptions import ConstraintError
 
@@ -484,7 +484,7 @@ def _compared(
     unions, left_out = compared(sums, between, min_people)
     over = over_of(sums, j)
     counted = sums.counted[:, j if over is None else over]
-    shares = np.array([union.shares(counted) for union in unions])
+    shares = shares_of(unions, counted)
     return Asked(
         words, j, measure, shares, tuple(union.name for union in unions), left_out, over, lower, upper
     )

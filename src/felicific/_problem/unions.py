@@ -34,11 +34,14 @@ class Union:
     name: Any
     members: tuple[int, ...]
 
-    def shares(self, counted: Floats) -> Floats:
-        """How much of each group's mean stands in the mean of all of them, for weights of shape (groups,)."""
-        inside = np.zeros(len(counted))
-        inside[list(self.members)] = counted[list(self.members)]
-        return np.asarray(inside / inside.sum())
+
+def shares_of(unions: Sequence[Union], counted: Floats) -> Floats:
+    """How much of each group's mean stands in the mean of every union, by weights of shape (groups,)."""
+    found = np.zeros((len(unions), len(counted)))
+    for row, union in zip(found, unions, strict=True):
+        inside = list(union.members)
+        row[inside] = counted[inside] / counted[inside].sum()
+    return found
 
 
 def unions_of(
@@ -148,15 +151,18 @@ def compared(sums: Grouped, between: Between, min_people: float) -> tuple[list[U
             else f"Everybody is of {unions[0].name!r}, so there is nobody to compare.",
             "Give a smaller min_people, name other attributes in between=, or pass more people of the others.",
         )
+    seen, people = sums.seen, sums.people
     for union in kept:
-        if sums.seen[list(union.members)].sum() == 1:
+        if sum(seen[z] for z in union.members) == 1:
             raise GroupError(
                 f"The group {union.name!r} is one person, whose decision would be the mean of a group.",
                 "Pass more people of it, merge it with another group, name them as of no known group "
                 "(missing_group='unknown'), or leave small groups out: Gap(..., min_people=2).",
             )
     left_out = {
-        union.name: float(sums.people[list(union.members)].sum()) for union in unions if union not in kept
+        union.name: float(people[list(union.members)].sum())
+        for union, enough in zip(unions, large, strict=True)
+        if not enough
     }
     return kept, left_out
 

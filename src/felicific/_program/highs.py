@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,12 +13,11 @@ import numpy as np
 from felicific._problem.fractions import FreeLevel
 from felicific._problem.rows import Row
 from felicific._program.fractions import exchanged
-from felicific._program.model import TOLERANCE, Model, Program, write_model
+from felicific._program.model import SMALL, TOLERANCE, Program
+from felicific._program.sifted import Sifted, settle
+from felicific._program.written import Model, write_model
 from felicific._typing import Floats
 from felicific.exceptions import SolverError
-
-#: A dual above this says that something binds; regrets are scaled to 1.
-TIE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -31,15 +31,24 @@ class Answer:
 
 
 def run_model(
-    program: Program, rows: Sequence[Row], *, elastic: bool = False, changes: Floats | None = None
+    program: Program,
+    rows: Sequence[Row],
+    *,
+    elastic: bool = False,
+    changes: Floats | None = None,
+    plain: bool = False,
 ) -> Answer:
     """Hand the program with these rows to HiGHS; if ``elastic``, minimise the excess over their sides instead.
 
+    ``plain``: cell by cell, whatever policies are mixed of.
     With ``changes``, what each column changes today's decisions, of all optimal policies the one that changes least.
     """
     import highspy
 
-    model = write_model(program, rows, elastic=elastic)
+    model = write_model(program, rows, elastic=elastic, plain=plain)
+    if model.corners is not None:
+        with suppress(SolverError):  # then the whole model, in other ways
+            return _sifted(model, changes)
     # A vertex by the simplex method, so that few people face a lottery; when it ends without an answer, again
     # without presolve, and then by an interior point with crossover.
     for method, presolve in (("simplex", "choose"), ("simplex", "off"), ("ipm", "off")):
@@ -49,8 +58,11 @@ def run_model(
         solution = solver.getSolution()
         if status == highspy.HighsModelStatus.kOptimal:
             duals = _duals(solution, model)
-            columns = np.array(solution.col_value) if changes is None else _settled(solver, changes)
-            return Answer(True, columns, duals, model)
+            found = np.array(solution.col_value)
+            if changes is not None:
+                rest = np.zeros(len(found) - model.n_mixed)
+                found = settle(solver, np.append(model.mixed(changes), rest))
+            return Answer(True, model.solved(found), duals, model)
         if status == highspy.HighsModelStatus.kInfeasible:
             return Answer(False, np.empty(0), np.empty(0), model)
     if not elastic and status == highspy.HighsModelStatus.kUnknown:
@@ -60,6 +72,17 @@ def run_model(
         f"HiGHS ended with the status {solver.modelStatusToString(status)!r}.",
         "Please report it, with the moments if you can share them.",
     )
+
+
+def _sifted(model: Model, changes: Floats | None) -> Answer:
+    """The answer by few of the model's corners."""
+    found = Sifted(model)
+    if not found.run():
+        return Answer(False, np.empty(0), np.empty(0), model)
+    solution = found.solver.getSolution()
+    duals = _duals(solution, model)
+    columns = found.columns(np.array(solution.col_value)) if changes is None else found.settled(changes)
+    return Answer(True, columns, duals, model)
 
 
 def _solver(model: Model, method: str, presolve: str) -> Any:
@@ -73,7 +96,7 @@ def _solver(model: Model, method: str, presolve: str) -> Any:
         "presolve": presolve,
         "primal_feasibility_tolerance": TOLERANCE,
         "dual_feasibility_tolerance": TOLERANCE,
-        "small_matrix_value": 1e-12,
+        "small_matrix_value": SMALL,
     }
     for option, value in options.items():
         solver.setOptionValue(option, value)
@@ -101,41 +124,6 @@ def _duals(solution: Any, model: Model) -> Floats:
     return np.array(solution.row_dual)[len(model.row_lower) - len(model.written) :]
 
 
-def _settled(solver: Any, cost: Floats) -> Floats:
-    """Of all optimal answers, the one that changes today's decisions least; the solver has just found one of them.
-
-    Whatever has a dual stays at its bound: that is the face of all optimal answers, and its vertices are vertices of
-    the whole program, so nobody faces a lottery on account of this choice.
-    """
-    import highspy
-
-    model, solution = solver.getLp(), solver.getSolution()
-    best = np.array(solution.col_value)
-    if not cost.any():
-        return best
-    column_dual, row_dual = np.array(solution.col_dual), np.array(solution.row_dual)
-    held = [
-        np.array(bounds)
-        for bounds in (model.col_lower_, model.col_upper_, model.row_lower_, model.row_upper_)
-    ]
-    lower, upper, row_lower, row_upper = (bounds.copy() for bounds in held)
-    at_bound, tight = np.abs(column_dual) > TIE, np.abs(row_dual) > TIE
-    lower[at_bound] = upper[at_bound] = np.where(column_dual > 0, lower, upper)[at_bound]
-    row_lower[tight] = row_upper[tight] = np.where(row_dual > 0, row_lower, row_upper)[tight]
-    columns, rows = np.arange(len(lower), dtype=np.int32), np.arange(len(row_lower), dtype=np.int32)
-    charged = np.array(model.col_cost_)
-    solver.changeColsBounds(len(columns), columns, lower, upper)
-    solver.changeRowsBounds(len(rows), rows, row_lower, row_upper)
-    solver.changeColsCost(len(columns), columns, np.concatenate([cost, np.zeros(len(columns) - len(cost))]))
-    solver.run()
-    if solver.getModelStatus() == highspy.HighsModelStatus.kOptimal:
-        best = np.array(solver.getSolution().col_value)
-    solver.changeColsBounds(len(columns), columns, held[0], held[1])
-    solver.changeRowsBounds(len(rows), rows, held[2], held[3])
-    solver.changeColsCost(len(columns), columns, charged)
-    return best
-
-
 class Ray:
     """The program in which every gap may grow together: a row that moves has ``t`` times its width.
 
@@ -150,35 +138,33 @@ class Ray:
         self.unit = 1.0 / steepest if steepest > 0 else 1.0
         rows = [row if row.width is None else row.moved(row.width * self.unit) for row in program.rows]
         self.model = write_model(program, rows, ray=True)
-        self.width = len(self.model.cost) - 1
-        self.solver = _solver(self.model, "simplex", "off")
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget what was found: what is asked next is answered alike whatever was asked before."""
+        self.sifted = Sifted(self.model)
+        self.solver, self.width = self.sifted.solver, self.sifted.first - 1
 
     def _run(self) -> Answer:
-        import highspy
-
-        self.solver.run()
-        if self.solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-            # A warm start can end without an answer: start cold, by an interior point with crossover.
-            self.solver.clearSolver()
-            self.solver.setOptionValue("solver", "ipm")
-            self.solver.run()
-            self.solver.setOptionValue("solver", "simplex")
-        if self.solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        if not self.sifted.run():
             raise SolverError(
-                f"HiGHS ended with the status {self.solver.modelStatusToString(self.solver.getModelStatus())!r}.",
+                "HiGHS ended with the status 'Infeasible'.",
                 "Please report it, with the moments if you can share them.",
             )
-        solution = self.solver.getSolution()
-        return Answer(True, np.array(solution.col_value), _duals(solution, self.model), self.model)
+        return self._answer(np.array(self.solver.getSolution().col_value))
+
+    def _answer(self, values: Floats) -> Answer:
+        return Answer(
+            True, self.sifted.columns(values), _duals(self.solver.getSolution(), self.model), self.model
+        )
 
     def least_width(self) -> Answer:
         """Columns of least t, whatever the loss."""
-        n = len(self.program.cost)
-        columns = np.arange(n, dtype=np.int32)
-        self.solver.changeColsCost(n, columns, np.zeros(n))
+        n = self.model.n_mixed
+        self.sifted.charge(np.zeros(n))
         self.solver.changeColCost(self.width, 1.0)
         answer = self._run()
-        self.solver.changeColsCost(n, columns, self.program.cost)
+        self.sifted.charge(self.model.cost[:n])
         self.solver.changeColCost(self.width, 0.0)
         return answer
 
@@ -191,13 +177,13 @@ class Ray:
         self.solver.changeColBounds(self.width, 0.0, 0.0 if width < 1e-12 else width * (1 + 1e-12))
         answer = self._run()
         if changes is not None:
-            answer = replace(answer, columns=_settled(self.solver, changes))
+            answer = replace(answer, columns=self.sifted.settled(changes))
         self.solver.changeColBounds(self.width, 0.0, math.inf)
         return answer
 
     def least(self) -> Answer:
         """Columns of least t, and of least loss among those."""
-        return self._within(float(self.least_width().columns[self.width]))
+        return self._within(float(self.least_width().columns[-1]))
 
     def weighted(self, weight: float) -> Answer:
         """Columns that minimise the (scaled) loss plus ``weight`` times t."""
@@ -211,13 +197,15 @@ class Ray:
         """
         program, solver = self.program, self.solver
         n, last = len(program.cost), len(self.model.row_lower)
+        self.sifted.take_all()
         least = float(program.cost @ self.weighted(0.0).columns[:n])
         most = (loss - program.least_loss) / (program.cost_scale or 1.0)
         if least > most + TOLERANCE:
             return None
-        columns = np.flatnonzero(program.cost).astype(np.int32)
-        solver.addRow(-math.inf, max(most, least), len(columns), columns, program.cost[columns])
-        width = float(self.least_width().columns[self.width])
+        cost = self.sifted.aligned(program.cost)
+        columns = np.flatnonzero(cost).astype(np.int32)
+        solver.addRow(-math.inf, max(most, least), len(columns), columns, cost[columns])
+        width = float(self.least_width().columns[-1])
         solver.deleteRows(1, np.array([last], dtype=np.int32))
         return self._within(width, changes)
 
@@ -237,7 +225,7 @@ class Levels:
         own = [before + i for i, owner in enumerate(self.model.owners) if owner == place]
         # Of every union: who is counted, the lower side, the upper side.
         self.sides = list(zip(own[1::3], own[2::3], strict=True))
-        self.first = self.model.levels[place]
+        self.first = self.model.levels[place] + self.model.n_mixed - self.model.n_policy
         self.before = before
 
     def at(self, row: FreeLevel) -> Answer:
@@ -259,6 +247,7 @@ class Levels:
             return Answer(False, np.empty(0), np.empty(0), self.model)
         if status == highspy.HighsModelStatus.kOptimal:
             solution = self.solver.getSolution()
-            return Answer(True, np.array(solution.col_value), _duals(solution, self.model), self.model)
+            columns = self.model.solved(np.array(solution.col_value))
+            return Answer(True, columns, _duals(solution, self.model), self.model)
         self.solver.clearSolver()  # a warm start can end without an answer
         return run_model(self.program, exchanged(self.rows, self.free, row))

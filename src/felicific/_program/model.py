@@ -19,17 +19,15 @@ group has one set of columns for all groups. :mod:`felicific._program.highs` sol
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from felicific._capacity import check_room
 from felicific._problem.explore import chances_in, refuse_chances
-from felicific._problem.rows import Chance, Excess, ModelRow, Row
+from felicific._problem.rows import Chance, ModelRow, Row
 from felicific._program.chances import cells_of, floors_in, lifted
 from felicific._program.moments import Moments, Outcome
 from felicific._typing import Codes, Floats, Truths
@@ -40,6 +38,12 @@ if TYPE_CHECKING:
 
 #: Primal and dual tolerance of the solver, and of the check of its answer, relative to the scaled rows.
 TOLERANCE = 1e-9
+
+#: A dual above this says that something binds; regrets are scaled to 1.
+TIE = 1e-9
+
+#: A coefficient below this is nothing but rounding.
+SMALL = 1e-12
 
 #: Numbers in memory for each that the program is made of, while it is written and solved; measured.
 SOLVED = 8.0
@@ -105,10 +109,23 @@ class Program:
         """Runs of signals along which the probability of a decision may not fall."""
         return self.moments.signal.chains(self.moments.loss.shape[2])
 
+    @property
+    def rises(self) -> bool:
+        """Whether the second of two decisions may not fall along all signals: a policy then mixes thresholds."""
+        _, n_signals, n_classes = self.moments.loss.shape
+        return n_classes == 2 and self.chains == [(range(n_signals), 1)]
+
     def mean(self, j: int, shares: Floats) -> tuple[Codes, Floats]:
         """Columns and scaled coefficients of a weighted mean, over groups, of component ``j``."""
+        groups = np.flatnonzero(shares)
+        if len(groups) == 1:  # it has its own cells, one after the other, or all groups share them
+            one = int(groups[0])
+            held = np.flatnonzero(self.cell[one] >= 0)
+            own = shares[one] * self.coefficients[one, held, :, j]
+            first, which = np.nonzero(own)
+            return self.cell[one][held][first] * own.shape[1] + which, own[first, which]
         per_cell = np.zeros((self.n_cells, self.moments.loss.shape[2]))
-        for z in np.flatnonzero(shares):
+        for z in groups:
             occupied = self.cell[z] >= 0
             per_cell[self.cell[z][occupied]] += shares[z] * self.coefficients[z, occupied, :, j]
         numbers = per_cell.ravel()
@@ -116,8 +133,21 @@ class Program:
         return columns, numbers[columns]
 
     def keeping(self, chance: Chance) -> Codes:
-        """Columns of the probabilities that a chance speaks of, where somebody is."""
-        cells = np.unique(self.cell[self._held(chance) & (self.cell >= 0)])
+        """Columns of the probabilities that a chance speaks of, where somebody is.
+
+        Of the second of two decisions that may not fall along all signals, the first cell of every table will do: no
+        other probability is smaller; of the first decision, the last one.
+        """
+        held = self._held(chance) & (self.cell >= 0)
+        if self.rises:
+            place = np.arange(held.shape[1])
+            ends = (
+                np.where(held, place, len(place)).min(axis=1)
+                if chance.decision
+                else np.where(held, place, -1).max(axis=1)
+            )
+            held = held & (place == ends[:, None])
+        cells = np.unique(self.cell[held])
         return np.asarray(cells * self.moments.loss.shape[2] + chance.decision)
 
     def _held(self, chance: Chance) -> Truths:
@@ -150,21 +180,23 @@ def build(
         "Use fewer cells (Score(cells=...)) or policy='label', merge classes or groups, or ask for a criterion of "
         "fewer parts, such as 'statistical_parity' instead of 'equalized_odds'.",
     )
-    block = np.arange(n_groups) if see_group else np.zeros(n_groups, dtype=np.intp)
-    n_blocks = int(block.max()) + 1
-    mass, loss = np.zeros((n_blocks, n_signals)), np.zeros((n_blocks, n_signals, n_classes))
-    np.add.at(mass, block, moments.mass)
-    np.add.at(loss, block, moments.loss + change_cost * changed_by(moments) if change_cost else moments.loss)
+    mass, loss = moments.mass, charged_losses(moments, change_cost)
+    if not see_group:
+        mass, loss = mass.sum(axis=0, keepdims=True), loss.sum(axis=0, keepdims=True)
     occupied = mass > 0
-    cell = np.where(occupied, occupied.cumsum().reshape(occupied.shape) - 1, -1)[block]
-    regret = loss - loss.min(axis=2, keepdims=True)
+    places = np.where(occupied, occupied.cumsum().reshape(occupied.shape) - 1, -1)
+    cell = np.broadcast_to(places, moments.mass.shape)
+    # Of few decisions, one after the other is faster than along the last axis.
+    least = reduce(np.minimum, np.moveaxis(loss, 2, 0))
+    regret = loss - least[:, :, None]
     cost_scale = float(regret.max())
-    reference = loss.argmin(axis=2)[block]
+    reference = np.broadcast_to(loss.argmin(axis=2), moments.mass.shape)
     base = np.take_along_axis(moments.value, reference[:, :, None, None], axis=2)
     counted = moments.divisor
     coefficients = (moments.value - base) / counted[:, None, None, :]
     if scales is None:
         scales = np.abs(coefficients).max(axis=(0, 1, 2), initial=0.0)
+    if not (scales > 0).all():
         # Where no decision matters, what is between the groups is all there is to measure by, or failing that its size.
         level, noise = base.sum(axis=(1, 2)) / counted, rounding_of(moments)
         apart = level.max(axis=0) - level.min(axis=0)
@@ -176,7 +208,7 @@ def build(
         cell=cell,
         cost=(regret / (cost_scale if cost_scale > 0 else 1.0))[occupied].ravel(),
         cost_scale=cost_scale / moments.total,
-        least_loss=float(loss.min(axis=2).sum()) / moments.total,
+        least_loss=float(least.sum()) / moments.total,
         coefficients=coefficients / scales,
         constants=base.sum(axis=(1, 2)) / counted / scales,
         scales=scales,
@@ -184,6 +216,11 @@ def build(
         alike=alike,
         change_cost=change_cost,
     )
+
+
+def charged_losses(moments: Moments, change_cost: float) -> Floats:
+    """The sums of losses, with what changed decisions cost."""
+    return moments.loss + change_cost * changed_by(moments) if change_cost else moments.loss
 
 
 def changed_by(moments: Moments) -> Floats:
@@ -235,87 +272,6 @@ def changes_of(program: Program) -> Floats:
     return np.asarray(per_cell.ravel() / (largest if largest > 0 else 1.0))
 
 
-@dataclass(frozen=True)
-class Model:
-    """The program as a solver takes it: a cost and bounds for every column, and rows with two sides.
-
-    ``written`` are the rows of the requirements, the last of all rows; ``owners`` says of each which requirement it
-    belongs to, and ``levels`` where the free columns of each requirement begin.
-    """
-
-    cost: Floats
-    lower: Floats
-    upper: Floats
-    row_lower: Floats
-    row_upper: Floats
-    starts: Codes
-    columns: Codes
-    numbers: Floats
-    written: list[ModelRow]
-    owners: list[int]
-    levels: list[int]
-
-
-def write_model(program: Program, rows: Sequence[Row], *, elastic: bool = False, ray: bool = False) -> Model:
-    """Write the program with these rows.
-
-    With ``elastic`` a last column relaxes the requirements, and is all that is minimised. With ``ray`` it multiplies
-    the widths of those that move, the others are kept, and the loss stays in the objective.
-    """
-    n_classes = program.moments.loss.shape[2]
-    n_cells = program.n_cells
-    n_policy = n_cells * n_classes
-    bounds = [pair for row in rows for pair in row.levels]
-    last = int(elastic or ray)
-    excess = Excess(n_policy + len(bounds), on_ray=ray) if last else None
-    written: list[ModelRow] = []
-    owners: list[int] = []
-    levels: list[int] = []
-    level = n_policy
-    for position, row in enumerate(rows):
-        own = row.written(program, level, excess)
-        written += own
-        owners += [position] * len(own)
-        levels.append(level)
-        level += len(row.levels)
-    # Before them, one row per cell: its probabilities sum to one; then one per pair of neighbours: they do not fall.
-    pairs = _monotone_pairs(program)
-    lengths = np.concatenate(
-        [np.full(n_cells, n_classes), np.full(len(pairs), 2), [len(row.columns) for row in written]]
-    )
-    sides = np.array([(row.lower, row.upper) for row in written]).reshape(-1, 2)
-    free = np.array(bounds).reshape(-1, 2)
-    cost = np.zeros(n_policy) if elastic and not ray else program.cost
-    return Model(
-        cost=np.concatenate([cost, np.zeros(len(free)), np.full(last, 0.0 if ray else 1.0)]),
-        lower=np.concatenate([np.zeros(n_policy), free[:, 0], np.zeros(last)]),
-        upper=np.concatenate([np.ones(n_policy), free[:, 1], np.full(last, math.inf)]),
-        row_lower=np.concatenate([np.ones(n_cells), np.zeros(len(pairs)), sides[:, 0]]),
-        row_upper=np.concatenate([np.ones(n_cells), np.full(len(pairs), math.inf), sides[:, 1]]),
-        starts=np.concatenate([[0], lengths.cumsum()]),
-        columns=np.concatenate([np.arange(n_policy), pairs.ravel(), *(row.columns for row in written)]),
-        numbers=np.concatenate(
-            [np.ones(n_policy), np.tile([1.0, -1.0], len(pairs)), *(row.numbers for row in written)]
-        ),
-        written=written,
-        owners=owners,
-        levels=levels,
-    )
-
-
-def _monotone_pairs(program: Program) -> Codes:
-    """Along each chain of occupied cells, the decision's probability does not fall: columns (after, before)."""
-    n_classes = program.moments.loss.shape[2]
-    chains = program.moments.signal.chains(n_classes)
-    pairs = [np.empty((0, 2), dtype=np.intp)]
-    for line in np.unique(program.cell, axis=0) if chains else ():
-        for chain, decision in chains:
-            cells = line[chain.start : chain.stop]
-            columns = cells[cells >= 0] * n_classes + decision
-            pairs.append(np.column_stack([columns[1:], columns[:-1]]))
-    return np.concatenate(pairs)
-
-
 def policy_of(program: Program, columns: Floats) -> Floats:
     """Map the columns back to q; an empty cell gets today's decision, never an arbitrary vertex.
 
@@ -330,22 +286,24 @@ def policy_of(program: Program, columns: Floats) -> Floats:
     solved[solved < 1e-12] = 0.0
     solved /= solved.sum(axis=1, keepdims=True)
     q = np.where((program.cell >= 0)[:, :, None], solved[program.cell], today)
-    for z, line in enumerate(program.cell):
-        for chain, decision in program.chains:
-            _keep_monotone(q[z, chain.start : chain.stop], line[chain.start : chain.stop] >= 0, decision)
+    lacking = np.flatnonzero((program.cell < 0).any(axis=1))
+    for chain, decision in program.chains if len(lacking) else ():
+        part = np.ix_(lacking, np.arange(chain.start, chain.stop))
+        q[part] = _kept_monotone(q[part], program.cell[part] >= 0, decision)
     q = q if program.alike is None else np.take_along_axis(q, program.alike[:, :, None], axis=1)
     return np.asarray(q if floors is None else lifted(q, floors))
 
 
-def _keep_monotone(q: Floats, occupied: Truths, decision: int) -> None:
-    """Where today's decision of an empty cell would break the rule, take over the occupied neighbour's, in place."""
-    held = np.flatnonzero(occupied)
-    for s in np.flatnonzero(~occupied) if len(held) else ():
-        place = int(np.searchsorted(held, s))
-        if place < len(held) and q[s, decision] > q[held[place], decision]:
-            q[s] = q[held[place]]
-        elif place > 0 and q[s, decision] < q[held[place - 1], decision]:
-            q[s] = q[held[place - 1]]
+def _kept_monotone(q: Floats, occupied: Truths, decision: int) -> Floats:
+    """Where today's decision of an empty cell would break the rule, take over the occupied neighbour's."""
+    n, place = occupied.shape[1], np.arange(occupied.shape[1])
+    above = np.minimum.accumulate(np.where(occupied, place, n)[:, ::-1], axis=1)[:, ::-1]
+    below = np.maximum.accumulate(np.where(occupied, place, -1), axis=1)
+    own, take = q[:, :, decision], np.broadcast_to(place, occupied.shape)
+    more, less = (np.take_along_axis(own, neighbour.clip(0, n - 1), axis=1) for neighbour in (above, below))
+    take = np.where((below >= 0) & (own < less), below, take)
+    take = np.where((above < n) & (own > more), above, take)
+    return np.take_along_axis(q, take[:, :, None], axis=1)
 
 
 def multipliers(program: Program, answer: Answer, unit: float) -> Floats:

@@ -385,16 +385,16 @@ class Moments(Displayed):
                 f"There is one group only: {known[0]!r}." if known else "There is no group.",
                 "A gap is between groups: pass rows of at least two.",
             )
-        for z in self.known:
+        lacking = (self.people <= 0) | (self.counted <= 0).any(axis=1)
+        for z in np.array(self.known)[lacking[self.known]].tolist():
             group = self.groups[z]
-            if self.mass[z].sum() <= 0:
+            if self.people[z] <= 0:
                 raise GroupError(f"The group {group!r} is empty.", "Leave it out, or add rows that hold it.")
-            for j, component in enumerate(self.components):
-                if self.counted[z, j] <= 0:
-                    raise HappinessError(
-                        f"Nobody of the group {group!r} is counted by {component.name!r}.",
-                        "Add such rows, widen `among`, or merge the group with another.",
-                    )
+            component = self.components[int((self.counted[z] <= 0).argmax())]
+            raise HappinessError(
+                f"Nobody of the group {group!r} is counted by {component.name!r}.",
+                "Add such rows, widen `among`, or merge the group with another.",
+            )
 
     def evaluate(self, q: Floats) -> Outcome:
         """What the policy ``q[z, s, d]`` does."""

@@ -25,6 +25,7 @@ from felicific._program.fractions import (
 from felicific._program.highs import Answer, Levels, run_model
 from felicific._program.model import TOLERANCE, Program, build, changes_of, policy_of, priced, prices_of
 from felicific._program.moments import Moments, Outcome
+from felicific._program.one_gap import one_gap
 from felicific._typing import Floats
 from felicific.exceptions import InfeasibleError, SolverError
 
@@ -89,14 +90,39 @@ def solve_program(
     level = _level(program, tolerance, start)
     if level is not None:
         program = replace(program, rows=at_level(program.rows, level.level))
-    answer = run_model(program, program.rows, changes=changes_of(program))
+
+    def checked(columns: Floats, objective: float, prices: dict[str, float]) -> Solution:
+        q = policy_of(program, columns)
+        outcome = moments.evaluate(q)
+        check_solution(program, outcome, q, objective)
+        return Solution(q, outcome, prices, asked_of(rows), level)
+
+    try:
+        return checked(*(_by_hulls(program) or _by_program(program, level)))
+    except SolverError:  # numbers that are hard to tell apart: cell by cell, with all the care there is
+        return checked(*_by_program(program, level, plain=True))
+
+
+def _by_hulls(program: Program) -> tuple[Floats, float, dict[str, float]] | None:
+    """Columns, their cost and prices of a program that no solver is needed for; None of any other."""
+    found = one_gap(program, program.rows)
+    if found is None:
+        return None
+    if not found.feasible:
+        raise _explain(program)
+    place = found.place(found.width)
+    return found.columns(place, changes_of(program)), found.objective(place), found.price(place)
+
+
+def _by_program(
+    program: Program, level: Level | None, *, plain: bool = False
+) -> tuple[Floats, float, dict[str, float]]:
+    """The same by a linear program."""
+    answer = run_model(program, program.rows, changes=changes_of(program), plain=plain)
     if not answer.feasible:
         answer = _within_rounding(program)
-    q = policy_of(program, answer.columns)
-    outcome = moments.evaluate(q)
-    check_solution(program, outcome, q, float(answer.columns[: len(program.cost)] @ program.cost))
     prices = prices_of(program, answer) if level is None else prices_at(program, answer, level.level)
-    return Solution(q, outcome, prices, asked_of(rows), level)
+    return answer.columns, float(answer.columns[: len(program.cost)] @ program.cost), prices
 
 
 def prices_at(program: Program, answer: Answer, level: float) -> dict[str, float]:
@@ -175,7 +201,8 @@ def can_meet(program: Program, rows: Sequence[Row]) -> bool:
     """Whether some policy meets these rows."""
     free = free_row(rows)
     if free is None:
-        return run_model(program, rows).feasible
+        found = one_gap(program, rows)
+        return run_model(program, rows).feasible if found is None else found.feasible
     return search_level(program, rows, free, math.inf) is not None
 
 
@@ -301,6 +328,9 @@ def _least_fraction(program: Program, row: FractionGap) -> InfeasibleError:
 def least_gap(program: Program, row: Row) -> float:
     """Least gap of one component that any policy reaches."""
     tight = replace(program, rows=[row.moved(0.0)])
+    found = one_gap(program, tight.rows)
+    if found is not None:
+        return found.least * found.scale
     answer = run_model(tight, tight.rows, elastic=True)
     if not answer.feasible:
         raise SolverError("The least gap has no answer.", "Please report it, with the moments if you can.")

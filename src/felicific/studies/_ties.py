@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from felicific._frontier.breakpoints import Point
+from felicific._frontier.breakpoints import Point, known
 from felicific._frontier.frontier import Frontier
 from felicific._problem.asked import requirements_of
 from felicific._problem.requirements import Budget
@@ -60,7 +60,7 @@ def settle(line: Frontier, moments: Moments, criterion: str, own: int = 0) -> Se
 
     def with_policies(policies: list[Floats]) -> Frontier:
         points = [
-            replace(point, q=q, outcome=moments.evaluate(q))
+            replace(point, find=known(moments.evaluate(q), q))
             for point, q in zip(solved.points, policies, strict=True)
         ]
         return replace(line, find=lambda: replace(solved, points=points))

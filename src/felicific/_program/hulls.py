@@ -1,0 +1,182 @@
+r"""Hulls: the least cost of every group at every mean, from the corner policies that it can mix.
+
+A group is made of *parts*, each with some deterministic policies, its corners: a point (mean, cost) each. Where a
+probability may not fall as the score rises, the group is one part, and its corners are thresholds; where every cell
+decides for itself, a cell is a part. What mixtures of a part's corners reach at the least cost is the lower convex
+hull of its points; for the group, these hulls are put end to end, the cheapest edges first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from felicific._typing import Codes, Floats, Truths
+
+
+class Mixed(NamedTuple):
+    """For every part two of its corners, and how much of the second."""
+
+    first: Codes
+    second: Codes
+    share: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Hulls:
+    """The hulls of some groups, vertex after vertex, group after group.
+
+    Attributes
+    ----------
+    first : array of shape (groups + 1,)
+        Where the vertices of every group begin.
+    m, slope : array of shape (vertices,)
+        The mean, and what the next unit of it costs; infinite at a group's last vertex.
+    bottom : array of shape (groups,)
+        The least cost of every group.
+    part, left, right : array of shape (vertices,)
+        Which part moves along the edge that begins here, and from which of its corners to which.
+    start : array of shape (parts,)
+        The corner of every part at the first vertex of its group.
+    """
+
+    first: Codes
+    m: Floats
+    slope: Floats
+    bottom: Floats
+    part: Codes
+    left: Codes
+    right: Codes
+    start: Codes
+
+    @classmethod
+    def of(cls, m: Floats, cost: Floats, owner: Codes, n_groups: int, allowed: Truths | None = None) -> Hulls:
+        """From points of shape (parts, corners), of which some are ``allowed``; parts in the order of their groups."""
+        part, corner = _vertices(m, cost, allowed)
+        x, y = m[part, corner], cost[part, corner]
+        last = np.append(part[1:] != part[:-1], True)
+        begins = np.append(0, np.flatnonzero(last)[:-1] + 1)
+        edge = np.flatnonzero(~last)
+        slope = (y[edge + 1] - y[edge]) / (x[edge + 1] - x[edge])
+        if not np.array_equal(owner, np.arange(n_groups)):
+            return cls._joined(part, corner, x, y, owner, n_groups, begins, edge, slope)
+        slopes = np.full(len(x), np.inf)
+        slopes[edge] = slope
+        least = np.minimum.reduceat(y, begins)
+        right = np.append(corner[1:], corner[-1:])
+        return cls(np.append(begins, len(x)), x, slopes, least, part, corner, right, corner[begins])
+
+    @classmethod
+    def _joined(
+        cls,
+        part: Codes,
+        corner: Codes,
+        x: Floats,
+        y: Floats,
+        owner: Codes,
+        n_groups: int,
+        begins: Codes,
+        edge: Codes,
+        slope: Floats,
+    ) -> Hulls:
+        """The hulls of several parts of a group, end to end."""
+        order = np.lexsort((slope, owner[part[edge]]))
+        edge, slope = edge[order], slope[order]
+        counts = np.bincount(owner[part[edge]], minlength=n_groups)
+        first = np.append(0, (counts + 1).cumsum())
+        # Every group has one vertex more than edges: the last, from which nothing goes on.
+        place = np.arange(len(edge)) + np.repeat(np.arange(n_groups), counts)
+        n = int(first[-1])
+        slopes, means, costs = np.full(n, np.inf), np.zeros(n), np.zeros(n)
+        means[first[:-1]] = np.bincount(owner, x[begins], n_groups)
+        costs[first[:-1]] = np.bincount(owner, y[begins], n_groups)
+        slopes[place] = slope
+        means[place + 1] = x[edge + 1] - x[edge]
+        costs[place + 1] = y[edge + 1] - y[edge]
+        least = np.empty(n_groups)
+        for z in range(n_groups):  # one running sum over all groups would lose the digits of the small ones
+            own = slice(first[z], first[z + 1])
+            means[own].cumsum(out=means[own])
+            least[z] = costs[own].cumsum().min()
+        moving, left, right = (np.zeros(n, dtype=np.intp) for _ in range(3))
+        moving[place], left[place], right[place] = part[edge], corner[edge], corner[edge + 1]
+        return cls(first, means, slopes, least, moving, left, right, corner[begins])
+
+    @property
+    def low(self) -> Floats:
+        """The least mean of every group."""
+        return np.asarray(self.m[self.first[:-1]])
+
+    @property
+    def high(self) -> Floats:
+        """The largest mean of every group."""
+        return np.asarray(self.m[self.first[1:] - 1])
+
+    @property
+    def group(self) -> Codes:
+        """The group of every vertex."""
+        return np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
+
+    def flat(self) -> tuple[Floats, Floats]:
+        """From which mean to which every group costs least."""
+        left, right = (
+            np.add.reduceat(below, self.first[:-1]) for below in (self.slope < 0.0, self.slope <= 0.0)
+        )
+        return self.m[self.first[:-1] + left], self.m[self.first[:-1] + right]
+
+    def at(self, means: Floats) -> Codes:
+        """The last vertex of every group that is not beyond a mean."""
+        passed = np.add.reduceat(self.m <= np.repeat(means, np.diff(self.first)), self.first[:-1])
+        return self.first[:-1] + np.maximum(passed, 1) - 1
+
+    def slopes(self, means: Floats) -> tuple[Floats, Floats]:
+        """What a unit less and a unit more of every group's mean is worth there."""
+        here = self.at(means)
+        right = self.slope[here]
+        before = np.where(here > self.first[:-1], self.slope[here - 1], -np.inf)
+        return np.where(self.m[here] < means, right, before), right
+
+    def mixed(self, means: Floats) -> Mixed:
+        """The corners that every part mixes where its group has a mean."""
+        here = self.at(means)
+        used = np.arange(len(self.m)) < np.repeat(here, np.diff(self.first))
+        first = self.start.copy()
+        # Edges of a part follow each other, so the last one that is used says where it is.
+        first[self.part[used]] = self.right[used]
+        second, share = first.copy(), np.zeros(len(first))
+        ends = here + 1 < self.first[1:]
+        on, z = here[ends], np.flatnonzero(ends)
+        length = self.m[on + 1] - self.m[on]
+        second[self.part[on]] = self.right[on]
+        share[self.part[on]] = np.clip((means[z] - self.m[on]) / np.where(length > 0, length, 1.0), 0.0, 1.0)
+        return Mixed(first, second, share)
+
+
+def _vertices(m: Floats, cost: Floats, allowed: Truths | None) -> tuple[Codes, Codes]:
+    """Part and corner of the vertices of every part's lower hull, from left to right.
+
+    All points that lie on or above the chord of their two neighbours go at once, until there is none: both neighbours
+    are points that can be mixed, so whatever goes is no vertex.
+    """
+    if m.shape[1] > 2 or (m[:, 0] >= m[:, -1]).any():
+        order = np.lexsort((cost, m), axis=-1)
+    else:
+        order = np.broadcast_to(np.arange(m.shape[1]), m.shape)
+    part = np.repeat(np.arange(len(m)), m.shape[1])
+    corner = np.asarray(order).ravel()
+    if allowed is not None:
+        kept = allowed[part, corner]
+        part, corner = part[kept], corner[kept]
+    x, y = m[part, corner], cost[part, corner]
+    # Of equal means the least cost comes first, and alone counts.
+    kept = np.append(True, (part[1:] != part[:-1]) | (x[1:] > x[:-1]))
+    while True:
+        part, corner, x, y = part[kept], corner[kept], x[kept], y[kept]
+        inside = (part[1:-1] == part[:-2]) & (part[1:-1] == part[2:])
+        above = (y[1:-1] - y[:-2]) * (x[2:] - x[:-2]) >= (y[2:] - y[:-2]) * (x[1:-1] - x[:-2])
+        kept = np.ones(len(x), dtype=bool)
+        kept[1:-1] = ~(inside & above)
+        if kept.all():
+            return part, corner

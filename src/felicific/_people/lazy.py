@@ -139,18 +139,18 @@ class Reader:
         missing_values(named, columns.weight, needed, table, place).refuse()
         weight = check_weights(columns.column(table, "weight"), count_rows(table), place.start)
         group = groups_of_present(table, columns.group, weight, True, columns.missing_group, fresh=True)
-        proba = None
+        proba, y = None, columns.entries(table, "y")
         if columns.proba is not None:
             proba = np.column_stack([take_column(table, name, "proba") for name in columns.proba])
         return People.of(
             table,
             self.problem,
             group=group,
-            y=columns.column(table, "y"),
+            y=y,
             proba=proba,
-            predicted=columns.column(table, "predicted"),
-            today=columns.column(table, "today"),
-            decided=columns.column(table, "decided"),
+            predicted=columns.entries(table, "predicted"),
+            today=columns.entries(table, "today"),
+            decided=columns.entries(table, "decided"),
             weight=weight,
             weight_kind=columns.weight_kind,
             attributes=columns.attributes,
@@ -160,7 +160,7 @@ class Reader:
             group_proba=columns.group_chances(table) if isinstance(columns.group_proba, tuple) else None,
             groups=self.groups,
             first_row=place.start,
-            **columns.read_missing(table),
+            **columns.read_missing(table, y),
             **columns.read_folds(table),
         )
 

@@ -82,6 +82,7 @@ from felicific._sklearn.inputs import (
 from felicific._sklearn.label_odds import fit_label_model, learns, refuse_ends
 from felicific._sklearn.model import fit_model, parts_of
 from felicific._statistics.intervals import check_confidence
+from felicific._tables.codes import Entries
 from felicific._tables.groups import encode_groups, find_groups, named_columns, refuse_identifiers
 from felicific._tables.memory import (
     column_names,
@@ -576,7 +577,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
     def _shown(self, rows: Rows) -> Shown:
         """Rows by which they are recognised later."""
-        told = (rows.x, rows.group, rows.y, rows.weight, rows.cluster)
+        told = (rows.x, np.asarray(rows.group), rows.y, rows.weight, rows.cluster)
         return Shown(*told, keys=rows.keys, key=self.key)
 
     def _judged_on(self, held_out: Tryout, confidence: float) -> Verdict:
@@ -1226,7 +1227,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
     def _sight(
         self, X: Table, sensitive_features: object
-    ) -> tuple[Array, Array | None, Table, Floats | None]:
+    ) -> tuple[Array, Entries | None, Table, Floats | None]:
         """What the policy sees of people: scores, groups, the table as it was checked, and how likely each group is."""
         intake, policy, whole = self._intake, self.policy_, X
         X = intake.check(self, X, reset=False)
@@ -1294,7 +1295,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         decisions = self.predict(X, sensitive_features=sensitive_features)
         return float(accuracy_score(y, decisions, sample_weight=weight))
 
-    def _people(self, X: Table, group: Array, **known: Any) -> People:
+    def _people(self, X: Table, group: Entries, **known: Any) -> People:
         """Other people, with what the model says about them."""
         intake, policy, problem = self._intake, self.policy_, self._fitted.problem
         missing, whole = known.get("missing"), X
@@ -1302,7 +1303,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         features = intake.features(X, self.estimator_, self._columns)
         asks = policy.asks
         proba = None if asks == "predict" else self._scores(features, asks)
-        chances = None if missing is None else self._labels_of(whole, group, proba)
+        chances = None if missing is None else self._labels_of(whole, np.asarray(group), proba)
         if chances is not None and known.get("label_odds") is None:
             known = known | {"label_odds": chances[1]}
         people = People.of(

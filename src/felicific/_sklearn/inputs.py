@@ -17,6 +17,7 @@ from felicific._people.folds import folds_by_content, folds_by_key
 from felicific._people.weights import WeightKind, are_sampling, number_clusters
 from felicific._policy.lottery import check_keys
 from felicific._problem.missing_labels import MissingLabels
+from felicific._tables.codes import Entries
 from felicific._tables.groups import (
     attributes_of,
     check_missing_group,
@@ -113,7 +114,7 @@ class Intake:
             ensure_all_finite=False,
         )
 
-    def groups(self, X: Table, given: Any, weight: Floats | None = None, *, fresh: bool = False) -> Array:
+    def groups(self, X: Table, given: Any, weight: Floats | None = None, *, fresh: bool = False) -> Entries:
         """One group per row, as given with the rows, else as named in the settings; a row of weight 0 has any."""
         if given is not None:
             return groups_of_present(X, given, weight, missing_group=self.missing_group, fresh=fresh)
@@ -190,7 +191,7 @@ class Rows:
 
     x: Table
     y: Array | None
-    group: Array
+    group: Entries
     weight: Floats | None
     today: Array | None
     numbers: Codes
@@ -278,7 +279,7 @@ def refuse_length(cluster: Array | None, n: int) -> None:
 
 
 def check_labels(
-    y: Array, numbers: Codes, group: Callable[[], Array], missing: MissingLabels | None = None
+    y: Array, numbers: Codes, group: Callable[[], Entries], missing: MissingLabels | None = None
 ) -> Array:
     """Insist on labels of at least two classes; ``numbers`` are those of the rows in the user's table.
 

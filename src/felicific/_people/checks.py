@@ -124,6 +124,8 @@ def check_group_proba(chances: Any, n_groups: int, rows: Codes) -> Floats:
 
 def _normalise(array: Floats, rows: Codes, normalised: Floats, of: str = "class") -> None:
     """Check probabilities and divide them by their sums into ``normalised``."""
+    if len(array) == 1 and _normalise_one(array[0].tolist(), normalised[0]):
+        return
     # Added up in the order of the classes, as every engine can: the fine bins are then the same everywhere.
     sums = array[:, 0].copy()
     with np.errstate(invalid="ignore"):
@@ -143,6 +145,17 @@ def _normalise(array: Floats, rows: Codes, normalised: Floats, of: str = "class"
             )
     for k in range(array.shape[1]):
         np.divide(array[:, k], sums, out=normalised[:, k])
+
+
+def _normalise_one(row: list[float], normalised: Floats) -> bool:
+    """The same for one person, in the same order, without the time that arrays take; False if anything is wrong."""
+    total = row[0]
+    for number in row[1:]:
+        total += number
+    if not (min(row) >= 0 and abs(total - 1.0) <= PROBABILITY_TOLERANCE):  # NaN makes the sum NaN
+        return False
+    normalised[:] = [number / total for number in row]
+    return True
 
 
 def check_label_odds(odds: Any, labelled: Truths, rows: Codes) -> Floats:

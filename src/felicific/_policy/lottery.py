@@ -72,6 +72,10 @@ def draw(proba: Floats, keys: Any, salt: str) -> NDArray[np.intp]:
     salt : str
         The policy's salt.
     """
+    if len(proba) == 1:
+        chances = proba[0].tolist()
+        if sum(chance > 0 for chance in chances) <= 1:
+            return np.array([chances.index(max(chances))], dtype=np.intp)
     decisions = np.empty(len(proba), dtype=np.intp)
     lots = []
     for start in range(0, len(proba), CHUNK):

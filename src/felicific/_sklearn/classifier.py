@@ -1221,7 +1221,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
     def _odds(self, X: Table, sensitive_features: Any) -> tuple[Floats, Table]:
         """Probability of every decision, and the table as it was checked."""
-        check_is_fitted(self, "policy_")
+        if not hasattr(self, "policy_"):
+            check_is_fitted(self, "policy_")
         scores, group, X, chances = self._sight(X, sensitive_features)
         return self.policy_.odds(scores, group, X, chances), X
 

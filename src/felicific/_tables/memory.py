@@ -68,6 +68,14 @@ def _eager(table: Table) -> Any:
         ) from error
 
 
+def is_quick(table: Table) -> bool:
+    """Whether this is a dataframe of pandas or Polars, whose own attributes do; to wrap it would take its time."""
+    library = type(table).__module__.split(".")[0]
+    if library == "pandas":  # which alone allows two columns of one name; those are refused elsewhere
+        return type(table).__name__ == "DataFrame" and bool(table.columns.is_unique)
+    return library == "polars" and type(table).__name__ == "DataFrame"
+
+
 def is_arrow(table: Table) -> bool:
     """Whether this is a PyArrow table."""
     return type(table).__module__.split(".")[0] == "pyarrow" and hasattr(table, "to_pandas")
@@ -125,7 +133,7 @@ def count_rows(table: Table) -> int:
             )
         return next(iter(lengths.values()), 0)
     if is_frame(table):
-        return int(_eager(table).shape[0])
+        return int((table if is_quick(table) else _eager(table)).shape[0])
     if not hasattr(table, "shape") and not hasattr(table, "__len__"):
         raise DataError(
             f"A {type(table).__name__} is no table.",
@@ -271,7 +279,7 @@ def column_names(table: Table) -> list[Any]:
     if is_mapping(table):
         return list(table)
     if is_frame(table):
-        return list(_eager(table).columns)
+        return list(table.columns if is_quick(table) else _eager(table).columns)
     return list(range(table.shape[1])) if getattr(table, "ndim", 1) == 2 else []
 
 
@@ -315,6 +323,8 @@ def take_column(table: Table, name: Hashable, purpose: str) -> Array:
     if is_mapping(table):
         return as_vector(table[name], purpose)
     if is_frame(table):
+        if is_quick(table) and isinstance(table[name].dtype, np.dtype):  # of pandas
+            return as_vector(table[name].to_numpy(), purpose)
         return as_vector(_exact_values(_eager(table).get_column(name)), purpose)
     column = table[:, [name]] if hasattr(table, "tocsr") else table[:, name]
     return as_vector(column.toarray() if hasattr(column, "tocsr") else column, purpose)
@@ -324,8 +334,8 @@ def take_entries(table: Table, name: Hashable, purpose: str) -> Entries:
     """One column, of text by its codes."""
     if is_frame(table):
         check_columns(table, [name], purpose)
-        native = table[name] if is_mapping(table) else _eager(table).get_column(name).to_native()
-        coded = code_text(native)
+        quick = is_mapping(table) or is_quick(table)
+        coded = code_text(table[name] if quick else _eager(table).get_column(name).to_native())
         if coded is not None:
             return coded
     return take_column(table, name, purpose)
@@ -367,6 +377,11 @@ def select_columns(table: Table, names: Sequence[Hashable], purpose: str) -> Tab
     if is_mapping(table):
         return {name: table[name] for name in names}
     if is_frame(table):
+        known = column_names(table)
+        if list(names) == known:
+            return table
+        if is_quick(table) and hasattr(table, "take"):  # of pandas, where it is the quickest way
+            return table.take([known.index(name) for name in names], axis=1)
         return table[list(names)] if hasattr(table, "iloc") else _eager(table).select(list(names)).to_native()
     return table[:, list(names)]
 
@@ -496,7 +511,8 @@ def encode(values: Entries, known: Sequence[Any]) -> NDArray[np.intp]:
     """Position of every value in ``known``; -1 where it is not known."""
     if isinstance(values, Coded):
         return values.places(known)
-    one_type = len({type(value) for value in known}) == 1
+    few = len(values) <= FEW and values.dtype.kind in "biufU"
+    one_type = not few and len({type(value) for value in known}) == 1
     if one_type and values.dtype.kind in "biufU" and values.dtype.kind == np.asarray(known).dtype.kind:
         table = np.asarray(known)
         if values.dtype.kind in "iu" and len(values):

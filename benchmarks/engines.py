@@ -260,7 +260,7 @@ def policies(file: Path, repeats: int) -> str:
     for engine, code in OPEN.items():
         text = f"file = {str(file)!r}\n" + POLICIES.format(open=code, repeats=repeats)
         done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
-        found = json.loads(done.stdout)
+        found = json.loads(done.stdout.splitlines()[-1])
         parts = [f"{found[name]:.2f} s" for name in ("moments", "audit", "bare write", "apply")]
         ratios = [f"{found[a] / found[b]:.2f}" for a, b in (("audit", "moments"), ("apply", "bare write"))]
         lines.append([engine, parts[0], parts[1], ratios[0], parts[2], parts[3], ratios[1]])

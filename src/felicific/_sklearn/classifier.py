@@ -1233,7 +1233,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
     def _odds(self, X: Table, sensitive_features: Any) -> tuple[Floats, Table]:
         """Probability of every decision, and the table as it was checked."""
-        if not hasattr(self, "policy_"):
+        if "policy_" not in vars(self):
             check_is_fitted(self, "policy_")
         scores, group, X, chances = self._sight(X, sensitive_features)
         return self.policy_.odds(scores, group, X, chances), X

@@ -144,10 +144,13 @@ def _by_blocks(x: Floats, tail: float) -> tuple[float, float]:
     )
 
 
+#: The block of every two leading bytes of a key: with 256 blocks they end at whole numbers of these.
+_ROOTS = np.array([math.isqrt(number) for number in range(BLOCKS**2)], dtype=np.intp)
+
+
 def block_of(keys: NDArray[np.uint64]) -> Codes:
     """The block of every key: b of B ends at ((b + 1) / B) ** 2 of them, so that the first ones are small."""
-    place = np.minimum(BLOCKS * np.sqrt(keys.astype(np.float64) * 2.0**-64), BLOCKS - 1)
-    return np.asarray(place.astype(np.intp))
+    return np.asarray(_ROOTS[(keys >> np.uint64(48)).astype(np.intp)])
 
 
 @dataclass(frozen=True, eq=False)

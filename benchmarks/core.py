@@ -1,6 +1,7 @@
 """Moments and solve against fairlearn's ThresholdOptimizer, individual policies, and import time.
 
-    pip install -e . pandas fairlearn && python benchmarks/core.py [rows]
+    pip install -e . pandas polars pyarrow fairlearn && python benchmarks/core.py [rows]
+    python benchmarks/core.py columns
 
 Every measurement runs in a process of its own; the best of five is kept, and ratios are what counts: machines
 differ and are noisy.
@@ -121,6 +122,83 @@ for _ in range(7):
 print(f"{min(times):.4f}")
 """
 
+COLUMNS = """
+import json, time, tracemalloc
+import numpy as np, pandas as pd, polars as pl, pyarrow as pa
+import felicific
+n = {rows}
+rng = np.random.default_rng(0)
+code = rng.integers(0, 5, n)
+text = np.array(["alpha", "beta", "gamma", "delta", "epsilon"], dtype=object)[code]
+score = rng.beta(2, 3, n)
+y = (rng.random(n) < score).astype(int)
+proba, X = np.column_stack([1 - score, score]), score[:, None]
+series, half = pd.Series(text), n // 2
+columns = {{
+    "whole numbers": code,
+    "pandas category": series.astype("category"), "Polars Categorical": pl.Series(text.tolist()).cast(pl.Categorical),
+    "Polars Enum": pl.Series(text.tolist()).cast(pl.Enum(sorted(set(text)))),
+    "Arrow dictionary": pa.chunked_array([pa.array(part).dictionary_encode() for part in (text[:half], text[half:])]),
+    "pandas str": series.astype("str"), "Polars String": pl.Series(text.tolist()), "Arrow string": pa.array(text),
+    "NumPy objects": text, "NumPy text": text.astype(str),
+}}
+place = np.ceil(4096 * score).astype(np.intp)
+def counted():
+    counts = np.zeros(5 * 4098 * 4)
+    for start in range(0, n, 524288):
+        part = slice(start, start + 524288)
+        index = ((code[part] * 4098 + place[part]) * 2 + (score[part] > 0.5)) * 2 + y[part]
+        counts += np.bincount(index, minlength=len(counts))
+def summed(column):
+    felicific.moments(X, proba=proba, y=y, sensitive_features=column, happiness="decision", policy="score")
+def spent(work):
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+ways = {{"bare bincount": counted}} | {{name: (lambda c=c: summed(c)) for name, c in columns.items()}}
+best = dict.fromkeys(ways, float("inf"))
+for _ in range(5):  # in turns, so that other work on the machine troubles all alike
+    for name, work in ways.items():
+        best[name] = min(best[name], spent(work))
+peaks = {{}}
+for name, work in ways.items():
+    tracemalloc.start()
+    work()
+    peaks[name] = tracemalloc.get_traced_memory()[1] / 2**20
+    tracemalloc.stop()
+print(json.dumps([best, peaks]))
+"""
+
+ONE_ROW = """
+import json, time
+import numpy as np, pandas as pd
+from sklearn.linear_model import LogisticRegression
+from felicific import FairClassifier, Policy
+rng = np.random.default_rng(0)
+n = 4000
+X = pd.DataFrame(rng.normal(size=(n, 5)), columns=list("abcde")).assign(sex=rng.integers(0, 2, n))
+y = (rng.random(n) < 1 / (1 + np.exp(-X.a - 0.3 * X.sex))).astype(int)
+told = dict(happiness="decision", gap=0.02, random_state=0)
+frame = FairClassifier(LogisticRegression(), sensitive_features="sex", **told).fit(X, y)
+array = FairClassifier(LogisticRegression(), **told).fit(X.to_numpy(), y, sensitive_features=X.sex.to_numpy())
+loaded = Policy.from_json(frame.policy_.to_json())
+row, numbers, group, scores = X.iloc[[3]], X.to_numpy()[3:4], X.sex.to_numpy()[3:4], np.array([[0.3, 0.7]])
+ways = {
+    "model, frame": lambda: frame.estimator_.predict_proba(row), "predict, frame": lambda: frame.predict(row),
+    "model, array": lambda: array.estimator_.predict_proba(numbers),
+    "predict, array": lambda: array.predict(numbers, sensitive_features=group),
+    "decide of a loaded policy": lambda: loaded.decide(scores, group, key=["17"]),
+}
+best = dict.fromkeys(ways, float("inf"))
+for _ in range(40):
+    for name, work in ways.items():
+        start = time.process_time()
+        for _ in range(30):
+            work()
+        best[name] = min(best[name], (time.process_time() - start) / 30)
+print(json.dumps(best))
+"""
+
 FAIRLEARN = """
 import warnings; warnings.simplefilter("ignore")
 from fairlearn.postprocessing import ThresholdOptimizer
@@ -180,7 +258,35 @@ def solver(rows: int) -> None:
     print(f"fit of 5,000 rows, two groups, statistical parity: {run(FIT).strip()} s")
 
 
+def columns(rows: int = 2_000_000) -> None:
+    """Sums with groups in columns of every library, as multiples of whole numbers."""
+    best, peaks = json.loads(run(COLUMNS.format(rows=rows)))
+    print(
+        f"moments of {rows:,} rows, five groups, one component; processor time, of whole numbers, most memory"
+    )
+    for name, seconds in best.items():
+        print(f"{name:32} {seconds:8.3f} s  {seconds / best['whole numbers']:6.2f}  {peaks[name]:6.0f} MB")
+    print(
+        f"whole numbers take {best['whole numbers'] / best['bare bincount']:.1f} times a bare bincount of their codes"
+    )
+
+
+def one_row() -> None:
+    """Deciding about one person beside the model itself."""
+    best = json.loads(run(ONE_ROW))
+    for kind in ("frame", "array"):
+        model, ours = best[f"model, {kind}"], best[f"predict, {kind}"]
+        print(
+            f"predict of one row, {kind}: {1e6 * ours:.0f} us, the model {1e6 * model:.0f}: {ours / model:.2f} times"
+        )
+    print(f"a loaded policy decides about one person in {1e6 * best['decide of a loaded policy']:.0f} us")
+
+
 def main() -> None:
+    if sys.argv[1:] == ["columns"]:
+        columns()
+        one_row()
+        return
     rows = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     setup = SETUP.format(rows=rows)
     fairlearn = json.loads(run(setup + FAIRLEARN))

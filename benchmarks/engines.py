@@ -223,6 +223,51 @@ def run(code: str, file: Path, rows: int) -> dict[str, Any]:
     return found
 
 
+#: Audit and decisions of a policy beside the sums and a bare write of the same rows, in turns; processor time.
+POLICIES = """
+import json, time, warnings
+from felicific import audit, moments, solve
+warnings.simplefilter("ignore")
+{open}
+ask = dict(proba={{0: "p0", 1: "p1", 2: "p2"}}, sensitive_features="group")
+asked = dict(y="y", happiness="decision > 0", **ask)
+policy = solve(moments(rows(), **asked), gap=0.01)
+out = file + ".out"
+ways = {{
+    "moments": lambda: moments(rows(), **asked), "audit": lambda: audit(policy, rows(), **asked),
+    "bare write": lambda: write(rows()), "apply": lambda: write(policy.apply(rows(), key="id", **ask)),
+}}
+best = dict.fromkeys(ways, float("inf"))
+for _ in range({repeats}):
+    for name, work in ways.items():
+        start = time.process_time()
+        work()
+        best[name] = min(best[name], time.process_time() - start)
+print(json.dumps(best))
+"""
+
+OPEN = {
+    "Polars": "import polars as pl\nrows = lambda: pl.scan_parquet(file).with_row_index('id')\n"
+    "write = lambda table: table.sink_parquet(out)",
+    "DuckDB": "import duckdb\nrows = lambda: duckdb.sql(f\"select *, row_number() over () as id from '{file}'\")\n"
+    "write = lambda table: table.write_parquet(out)",
+}
+
+
+def policies(file: Path, repeats: int) -> str:
+    """An audit as a multiple of the sums, and written decisions as one of a bare write."""
+    lines = []
+    for engine, code in OPEN.items():
+        text = f"file = {str(file)!r}\n" + POLICIES.format(open=code, repeats=repeats)
+        done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+        found = json.loads(done.stdout.splitlines()[-1])
+        parts = [f"{found[name]:.2f} s" for name in ("moments", "audit", "bare write", "apply")]
+        ratios = [f"{found[a] / found[b]:.2f}" for a, b in (("audit", "moments"), ("apply", "bare write"))]
+        lines.append([engine, parts[0], parts[1], ratios[0], parts[2], parts[3], ratios[1]])
+    head = ["", "moments", "audit", "of moments", "bare write", "apply", "of a bare write"]
+    return table(head, lines)
+
+
 def best(measured: list[dict[str, Any]]) -> dict[str, float]:
     """The least of every quantity; of memory the most."""
     found = {name: min(one[name] for one in measured) for name in ("seconds", "cpu")}
@@ -289,11 +334,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--only", choices=["engines", "growth"])
+    parser.add_argument("--only", choices=["engines", "growth", "policies"])
     parser.add_argument("--out", type=Path, default=ROOT / "docs")
     asked = parser.parse_args()
     page = asked.out / "benchmarks.md"
     with tempfile.TemporaryDirectory() as folder:
+        if asked.only in (None, "policies"):
+            file = make(Path(folder) / "policies.parquet", min(asked.rows, 2_000_000))
+            print(policies(file, asked.repeats), flush=True)
+            file.unlink()
+        if asked.only == "policies":
+            return
         if asked.only != "growth":
             file = make(Path(folder) / "people.parquet", asked.rows)
             text = f"{asked.rows:,} rows, {file.stat().st_size / 2**20:,.0f} MB of Parquet.\n\n"

@@ -40,6 +40,7 @@ _TYPES = {
     "felicific._program.unlabelled": ["Standing", "Unlabelled"],
     "felicific._program.values": ["ValueCells"],
     "felicific._sklearn.beliefs": ["Coding", "GroupModel"],
+    "felicific._sklearn.blindness": ["Blindness"],
     "felicific._sklearn.classifier": ["FairClassifier"],
     "felicific._sklearn.label_odds": ["LabelModel"],
     "felicific._statistics.labels": ["LabelCurve"],

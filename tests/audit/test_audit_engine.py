@@ -12,7 +12,7 @@ from functions import (
     people,
 )
 
-from felicific import Happiness, audit, compare, moments, solve
+from felicific import Happiness, Score, audit, compare, moments, solve
 from felicific.exceptions import BatchWarning, DataError, GroupError, HappinessError
 
 HAPPINESS = [
@@ -242,3 +242,38 @@ def test_a_page_does_not_claim_a_fingerprint(table, lay):
     pytest.importorskip("jinja2")
     page = audit("decided", lay(table), "y", sensitive_features="z", happiness=HAPPINESS[0]).to_html()
     assert "none (the rows are not in memory)" in page
+
+
+@pytest.mark.parametrize("labels", [("no", "yes"), (0, 1)])
+@pytest.mark.parametrize("today", [None, "now"])
+@pytest.mark.parametrize("policy", [Score(4), "score", "label", "soft-label"])
+@pytest.mark.filterwarnings("ignore::felicific.exceptions.FittedRowsWarning")
+def test_one_of_each_kind_stands_for_all(lay, policy, today, labels):
+    """Where nobody looks at x, an audit on an engine counts who is alike, and gives the numbers of one in memory."""
+    rng, n = np.random.default_rng(17), 2000
+    score, names = rng.random(n).round(2), np.array(labels, dtype=object)
+    table = {
+        "sex": np.array(["f", "m", "x"], dtype=object)[rng.integers(0, 3, n)],
+        "score": score,
+        "repaid": np.array(names[(rng.random(n) < score).astype(int)].tolist()),
+        "now": np.array(names[(rng.random(n) < 0.4).astype(int)].tolist()),
+    }
+    good = labels[1]
+    happiness = [
+        Happiness(lambda decision: 1.0 * (decision == good), name="share"),
+        Happiness(
+            lambda decision, y, group: (y == good) * (3.0 + (group == "m")) * (decision == good), name="paid"
+        ),
+        Happiness(lambda decision: 2.0 * (decision == good), among=lambda y: y == good, name="counted"),
+    ]
+    roles = {
+        "proba": "score",
+        "y": "repaid",
+        "sensitive_features": "sex",
+        "today": today,
+        "happiness": happiness,
+    }
+    frame = as_pandas(table)
+    decider = solve(moments(frame, policy=policy, **roles), gap={"share": 0.05})
+    asked = {"gap": 0.1, "method": "t"} | roles
+    assert_alike(audit(decider, lay(table), **asked), audit(decider, frame, **asked))

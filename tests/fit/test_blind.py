@@ -1,5 +1,7 @@
 """Policies that decide without knowing the group: what they may see, what they reach, what that costs."""
 
+import pickle
+
 import numpy as np
 import pytest
 from oracles_policies import (
@@ -16,6 +18,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
 
 from felicific import FairClassifier, Policy, Score
+from felicific._sklearn import classifier
 from felicific._sklearn.beliefs import fit_group_model
 from felicific.exceptions import DataError, GroupError, InfeasibleError
 
@@ -294,6 +297,24 @@ def test_rounded_blindness_costs_what_rounded_policies_cost(policy):
     seeing = fitted(table, y, policy, randomize=False, group_at_predict=True)
     assert blind.share_randomized_ == 0.0
     assert blind.cost_of_blindness_ == pytest.approx(blind.loss_ - seeing.loss_, abs=1e-12)
+
+
+def test_an_individual_policy_is_fitted_again_only_when_somebody_asks(monkeypatch):
+    """The cost of blindness takes a fit of its own at the first look alone, and is in a file though nobody looked."""
+    table, y = make_signs()
+    calls, whole = [], classifier.fit_policy
+
+    def counted(*args, **options):
+        calls.append(args[0].see_group)
+        return whole(*args, **options)
+
+    monkeypatch.setattr(classifier, "fit_policy", counted)
+    blind = fitted(table, y, "individual")
+    assert calls == [False]
+    stored = pickle.loads(pickle.dumps(blind))
+    assert calls == [False, True]
+    assert stored.cost_of_blindness_ == blind.cost_of_blindness_ == blind.cost_of_blindness_
+    assert calls == [False, True]
 
 
 def test_refitting_with_sight_forgets_the_cost():

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from felicific._statistics.betting import hashed_orders
 from felicific._statistics.gaps import (
     chance_gap,
     limits_p_values,
@@ -24,7 +25,6 @@ from felicific._statistics.intervals import (
     betting_limits,
     exact_limits,
     hall_limits,
-    hashed_orders,
     hoeffding_width,
     mean_limits,
     summarise,

@@ -455,7 +455,7 @@ def by_decisions(
         own, shares = without_policy(decisions, table, y, group, weight=weight, cluster=cluster)
         decider = settings.policy_
         known = Beside(None, *shares, decider.basis.out_of_fold, policy=decider)
-    classes = find_classes(array, without_missing(y, None), asked.classes)
+    classes = find_classes(array, _known_labels(y), asked.classes)
     problem = asked.problem(classes, labelled=y is not None, policy=known.policy)
     if asked.drops_labels(y, problem, columns):
         y, problem = None, asked.problem(classes, labelled=False, policy=known.policy)
@@ -493,6 +493,11 @@ def _beside_roles(table: Table, columns: Columns) -> Table:
     """The columns that play no role."""
     roles = columns.named_in(table)
     return select_columns(table, [name for name in column_names(table) if name not in roles], "odds")
+
+
+def _known_labels(y: Array | None) -> Array | None:
+    """The labels that are there."""
+    return None if y is None else np.asarray(without_missing(y, None))
 
 
 def by_policy(policy: Policy, X: Table, columns: Columns, asked: Asked) -> tuple[People, Problem, Scored]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from felicific._audit.missing import Scored
 from felicific._people.checks import check_proba
+from felicific._tables.codes import Entries
 from felicific._tables.memory import as_objects, as_vector, distinct, exact_array, null_rows, select_columns
 from felicific._typing import Array, Floats, Table
 from felicific.exceptions import DataError
@@ -76,7 +77,7 @@ def has_policy(estimator: Any) -> bool:
 
 
 def without_policy(
-    estimator: Any, X: Table, y: Array | None, group: Array, **known: Any
+    estimator: Any, X: Table, y: Array | None, group: Entries, **known: Any
 ) -> tuple[Array, tuple[float, float]]:
     """What the model of a FairClassifier decides by itself, and the shares of rows fitted on and recalibrated for.
 
@@ -85,7 +86,7 @@ def without_policy(
     fair = estimator
     if hasattr(estimator, "steps"):
         fair, X = estimator[-1], estimator[:-1].transform(X) if len(estimator.steps) > 1 else X
-    return fair._without_policy(X), fair._in_sample(X, y, group, **known)
+    return fair._without_policy(X), fair._in_sample(X, y, np.asarray(group), **known)
 
 
 def decided_by(estimator: Any, X: Table, sensitive_features: Any, *, by_odds: bool) -> Array:

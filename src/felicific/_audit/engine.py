@@ -190,7 +190,8 @@ def sum_persons(people: LazyPeople, policy: Policy | None = None) -> tuple[Summe
         )
         used = tuple(dict.fromkeys([*plan.used, *(seen or ())]))
         people = replace(people, plan=replace(plan, used=used, reason=reason))
-    parts: list[_Part] = people.fold(partial(_parts_of, problem, policy), _added)
+    x = problem.looks_at_x or (policy is not None and policy.sees_x) or callable(people.columns.group)
+    parts: list[_Part] = people.fold(partial(_parts_of, problem, policy, alike=not x), _added, x=x)
     sums = parts[0]
     if not sums.rows.sum():
         raise no_rows(people.columns.weight)
@@ -308,9 +309,15 @@ def _sample_of_unions(
 # Some rows
 
 
-def _parts_of(problem: Problem, policy: Policy | None, people: People) -> list[_Part]:
-    """Sum up some people, batch by batch: what is decided, and where it is known, what is without a policy or today."""
+def _parts_of(problem: Problem, policy: Policy | None, people: People, *, alike: bool = False) -> list[_Part]:
+    """Sum up some people, batch by batch: what is decided, and where it is known, what is without a policy or today.
+
+    Where nobody looks at x, many are ``alike``, and one of them stands for all.
+    """
     people = people if policy is None else policy.reading(people)
+    times = None
+    if alike and policy is not None and policy.sums_suffice and people.weight is None:
+        people, times = _one_of_each(problem, policy, people)
     ways = [people.odds if policy is None else policy.odds_of(people)]
     if policy is not None or people.today is not None:
         ways.append(np.asarray(np.eye(len(problem.decisions))[people.decisions_today()]))
@@ -326,8 +333,31 @@ def _parts_of(problem: Problem, policy: Policy | None, people: People) -> list[_
             assert odds is not None, "something is decided about these people"
             values = _values(worth, odds[part])
             values = [replace(value, power=power) for power in powers for value in values]
-            sums[i] += _summed(people.groups, people.codes[part], weight[part], values, cluster)
+            often = None if times is None else times[part]
+            sums[i] += _summed(people.groups, people.codes[part], weight[part], values, cluster, often)
     return sums
+
+
+def _one_of_each(problem: Problem, policy: Policy, people: People) -> tuple[People, Floats | None]:
+    """One person of each group, signal, label and decision of today, and how many there are; all where that is more."""
+    if people.cluster is not None or people.missing is not None:
+        return people, None
+    people = people.with_scores
+    _, [(cell, share)] = policy.look_at(people)
+    parts = [cell, people.decisions_today(), *([] if people.labels is None else [people.labels])]
+    key, size = people.codes, len(people.groups)
+    if people.predicted is not None or people.today is not None:
+        parts.append(people.predictions())
+    for part in parts:
+        width = int(part.max(initial=0)) + 1
+        key, size = key * width + part, size * width
+    if share is not None or size > len(people):
+        return people, None
+    first = np.zeros(size, dtype=np.intp)
+    first[key[::-1]] = np.arange(len(people))[::-1]
+    counts = np.bincount(key, minlength=size)
+    held = np.flatnonzero(counts)
+    return people.take(first[held]), counts[held].astype(np.float64)
 
 
 def _added(some: list[_Part], others: list[_Part]) -> list[_Part]:
@@ -392,12 +422,14 @@ def _summed(
     weight: Floats,
     values: list[_Value],
     cluster: Array | None,
+    times: Floats | None = None,
 ) -> _Part:
-    """Sums of one batch around the mean of each group."""
+    """Sums of one batch around the mean of each group; each person there so many ``times``."""
     part = _nobody(groups, len(values), None)
     g, (size, total) = len(groups), np.zeros((2, len(codes) if cluster is not None else 0, len(values)))
 
     def add(numbers: Floats) -> Floats:
+        numbers = numbers if times is None else numbers * times
         return np.bincount(codes, numbers, minlength=g).astype(np.float64)
 
     for j, value in enumerate(values):

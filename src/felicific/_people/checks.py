@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from felicific._problem.missing_labels import SAY
-from felicific._tables.memory import as_vector, distinct, encode, null_rows
+from felicific._tables.codes import Coded, Entries
+from felicific._tables.memory import as_entries, as_vector, distinct, encode, null_rows
 from felicific._typing import Array, Codes, Floats, Truths
 from felicific.exceptions import DataError
 
@@ -47,7 +48,7 @@ def _share(part: int, whole: int) -> str:
     return f"{share:.0f} %" if part in (0, whole) or 1.0 <= share <= 99.0 else f"{share:.2g} %"
 
 
-def refuse_missing_labels(labels: Array, group: Array, rows: Codes) -> None:
+def refuse_missing_labels(labels: Entries, group: Entries, rows: Codes) -> None:
     """Refuse labels of which some are missing; ``rows`` are their numbers in the user's table."""
     missing = null_rows(labels)
     if len(missing):
@@ -55,7 +56,7 @@ def refuse_missing_labels(labels: Array, group: Array, rows: Codes) -> None:
         raise no_label("The label", count_by_group(group, missing), len(labels), first)
 
 
-def count_by_group(group: Array, missing: Codes) -> dict[str, list[int]]:
+def count_by_group(group: Entries, missing: Codes) -> dict[str, list[int]]:
     """How many of which group are missing something, and how many there are of it."""
     everyone, gone = Counter(group.tolist()), Counter(group[missing].tolist())
     return {repr(name): [gone[name], n] for name, n in everyone.items()}
@@ -63,7 +64,8 @@ def count_by_group(group: Array, missing: Codes) -> dict[str, list[int]]:
 
 def encode_labels(values: Any, classes: Array, what: str, rows: Codes) -> Codes:
     """Position of every label in ``classes``; a missing or unknown one is an error."""
-    vector = values if isinstance(values, np.ndarray) and values.ndim == 1 else as_vector(values, what)
+    known = isinstance(values, np.ndarray | Coded) and values.ndim == 1
+    vector: Entries = values if known else as_entries(values, what)
     missing = null_rows(vector)
     if len(missing):
         raise DataError(
@@ -122,6 +124,8 @@ def check_group_proba(chances: Any, n_groups: int, rows: Codes) -> Floats:
 
 def _normalise(array: Floats, rows: Codes, normalised: Floats, of: str = "class") -> None:
     """Check probabilities and divide them by their sums into ``normalised``."""
+    if len(array) == 1 and _normalise_one(array[0].tolist(), normalised[0]):
+        return
     # Added up in the order of the classes, as every engine can: the fine bins are then the same everywhere.
     sums = array[:, 0].copy()
     with np.errstate(invalid="ignore"):
@@ -141,6 +145,17 @@ def _normalise(array: Floats, rows: Codes, normalised: Floats, of: str = "class"
             )
     for k in range(array.shape[1]):
         np.divide(array[:, k], sums, out=normalised[:, k])
+
+
+def _normalise_one(row: list[float], normalised: Floats) -> bool:
+    """The same for one person, in the same order, without the time that arrays take; False if anything is wrong."""
+    total = row[0]
+    for number in row[1:]:
+        total += number
+    if not (min(row) >= 0 and abs(total - 1.0) <= PROBABILITY_TOLERANCE):  # NaN makes the sum NaN
+        return False
+    normalised[:] = [number / total for number in row]
+    return True
 
 
 def check_label_odds(odds: Any, labelled: Truths, rows: Codes) -> Floats:

@@ -13,8 +13,10 @@ from felicific._people.folds import folds_by_content, folds_by_key
 from felicific._people.weights import WeightKind, check_weight_kind
 from felicific._problem.missing_labels import MissingLabels
 from felicific._problem.problem import as_classes
+from felicific._tables.codes import Entries
 from felicific._tables.groups import attributes_of, check_missing_group, groups_of_present
 from felicific._tables.memory import (
+    as_entries,
     as_objects,
     as_vector,
     column_names,
@@ -23,6 +25,7 @@ from felicific._tables.memory import (
     is_frame,
     null_rows,
     take_column,
+    take_entries,
 )
 from felicific._typing import Array, Floats, Table
 from felicific.exceptions import DataError, GroupError
@@ -157,6 +160,14 @@ class Columns:
     # -----------------------------------------------------------------------------------------------------
     # A table in memory
 
+    def entries(self, table: Table, role: str) -> Entries | None:
+        """What a role says in few words, such as labels, as :meth:`column`."""
+        value = getattr(self, role)
+        if value is None:
+            return None
+        purpose = PURPOSES[role]
+        return take_entries(table, value, purpose) if isinstance(value, str) else as_entries(value, purpose)
+
     def column(self, table: Table, role: str) -> Array | None:
         """The values of a role: a column by its name, or an array that was passed instead."""
         value = getattr(self, role)
@@ -169,13 +180,22 @@ class Columns:
         """The weights, checked; None where there are none."""
         return check_weights(self.column(table, "weight"), count_rows(table))
 
-    def classes_in(self, table: Table, classes: Sequence[Any] | None, weight: Floats | None) -> Array:
-        """The classes there are: as they are given, else those with probabilities, else the labels."""
-        labels = self.column(table, "y")
+    def classes_in(
+        self,
+        table: Table,
+        classes: Sequence[Any] | None,
+        weight: Floats | None,
+        labels: Entries | None = None,
+    ) -> Array:
+        """The classes there are: as they are given, else those with probabilities, else the labels y.
+
+        These were read before, or are read.
+        """
+        labels = self.entries(table, "y") if labels is None else labels
         classes = self.classes_named if classes is None else classes
         if labels is None:  # what is decided, or predicted, are classes too
             labels = (
-                self.column(table, "today") if self.predicted is None else self.column(table, "predicted")
+                self.entries(table, "today") if self.predicted is None else self.entries(table, "predicted")
             )
         labels = without_missing(labels, weight)
         if classes is None and labels is not None:
@@ -185,13 +205,16 @@ class Columns:
         as_objects = labels is None or labels.dtype.kind == "O"
         return as_classes(classes, text_as_objects=as_objects)
 
-    def read(self, table: Table, classes: Array, weight: Floats | None) -> dict[str, Any]:
-        """The values of all roles, with the checked weights, for :meth:`People.of`."""
+    def read(
+        self, table: Table, classes: Array, weight: Floats | None, labels: Entries | None = None
+    ) -> dict[str, Any]:
+        """The values of all roles, with the checked weights, for :meth:`People.of`; labels y may be read before."""
+        labels = self.entries(table, "y") if labels is None else labels
         return {
-            "y": self.column(table, "y"),
+            "y": labels,
             "proba": None if self.proba is None else probabilities_of(table, self.proba, classes),
-            "predicted": self.column(table, "predicted"),
-            "today": self.column(table, "today"),
+            "predicted": self.entries(table, "predicted"),
+            "today": self.entries(table, "today"),
             "weight": weight,
             "weight_kind": self.weight_kind,
             "cluster": self.column(table, "cluster"),
@@ -199,12 +222,12 @@ class Columns:
             "attributes": attributes_of(table, self.group, self.columns_only),
             "unknown": self.missing_group,
             "group_proba": self.group_chances(table),
-            **self.read_missing(table),
+            **self.read_missing(table, labels),
             **self.read_folds(table),
         }
 
-    def read_missing(self, table: Table) -> dict[str, Any]:
-        """What is known of missing labels, for :meth:`People.of`."""
+    def read_missing(self, table: Table, y: Entries | None) -> dict[str, Any]:
+        """What is known of missing labels y, for :meth:`People.of`."""
         if self.missing_labels is None or self.y is None:
             return {}
         if self.missing_labels.estimates:
@@ -212,7 +235,7 @@ class Columns:
                 "MissingLabels(odds=...) is a classifier, and here there are scores only.",
                 "Name the column of the chances that it gives, or use FairClassifier, which asks it.",
             )
-        y, known = self.column(table, "y"), column_names(table) if is_frame(table) else []
+        known = column_names(table) if is_frame(table) else []
         if (
             y is not None
             and not len(null_rows(y))
@@ -229,7 +252,7 @@ class Columns:
         ]
         return added_odds(parts)
 
-    def _groups(self, table: Table, weight: Floats | None) -> Array:
+    def _groups(self, table: Table, weight: Floats | None) -> Entries:
         return groups_of_present(table, self.group, weight, self.columns_only, self.missing_group, fresh=True)
 
     def read_folds(self, table: Table) -> dict[str, Any]:
@@ -306,7 +329,7 @@ class Columns:
         return self if self.proba is None else replace(self, proba=ordered_names(self.proba, classes))
 
 
-def without_missing(labels: Array | None, weight: Floats | None) -> Array | None:
+def without_missing(labels: Entries | None, weight: Floats | None) -> Entries | None:
     """Labels that are there, of people who are; whole again where only missing ones made floats of them."""
     if labels is None:
         return None
@@ -315,7 +338,7 @@ def without_missing(labels: Array | None, weight: Floats | None) -> Array | None
     lost = null_rows(labels)
     if not len(lost):
         return labels
-    held = np.delete(labels, lost)
+    held = np.delete(np.asarray(labels), lost)
     held = as_objects(held.tolist()) if held.dtype.kind == "O" else held
     whole = held.dtype.kind == "f" and bool((held == np.rint(held)).all())
     return held.astype(np.int64) if whole else held

@@ -52,10 +52,11 @@ def labelled_people(
         raise no_rows()
     with missing_first(table, columns):
         weight = columns.weights_in(table)
-        known = columns.classes_in(table, classes, weight)
+        labels = columns.entries(table, "y")
+        known = columns.classes_in(table, classes, weight, labels)
         problem = asked(known)
         _refuse_unlabelled(columns, problem)
-        yield People.of(table, problem, **columns.read(table, known, weight), groups=groups), problem
+        yield People.of(table, problem, **columns.read(table, known, weight, labels), groups=groups), problem
 
 
 def _refuse_unlabelled(columns: Columns, problem: Problem) -> None:

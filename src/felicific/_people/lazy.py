@@ -63,14 +63,16 @@ class LazyPeople:
         plan.notice()
         return cls(engine, columns, problem, known, plan)
 
-    def fold(self, step: Step, combine: Combine[Any]) -> Any:
+    def fold(self, step: Step, combine: Combine[Any], *, x: bool = True) -> Any:
         """Apply ``step`` to some people at a time and combine; what is missing is told for the whole table.
+
+        Without ``x`` nobody looks at more of them than the roles say, and their rows have no columns.
 
         Functions that could be expressions get arrays, so that they mean the same as on every engine; the others get
         the library's own rows, with every column.
         """
         plan, engine = self.plan, self.engine
-        reader = Reader(self.columns, self.problem, self.groups, plan.used, plan.reason is None)
+        reader = Reader(self.columns, self.problem, self.groups, plan.used, plan.reason is None, x)
         names = plan.used if plan.reason is None else engine.names
         try:
             result = engine.fold(partial(_on_rows, reader, step), combine, list(names))
@@ -127,11 +129,12 @@ class Reader:
     groups: tuple[Any, ...] | None
     used: tuple[str, ...]
     arrays: bool
+    x: bool = True
 
     def read(self, table: Table, place: Place) -> People:
         """Some rows as people."""
         columns, named = self.columns, self.columns.named
-        if self.arrays:
+        if self.arrays and self.x:
             table = {name: take_column(table, name, named.get(name, "the happiness")) for name in self.used}
             table |= {name: _floats(table[name]) for name in self.used if name not in named}
             table = {name: column.view(Values) for name, column in table.items()}
@@ -139,18 +142,18 @@ class Reader:
         missing_values(named, columns.weight, needed, table, place).refuse()
         weight = check_weights(columns.column(table, "weight"), count_rows(table), place.start)
         group = groups_of_present(table, columns.group, weight, True, columns.missing_group, fresh=True)
-        proba = None
+        proba, y = None, columns.entries(table, "y")
         if columns.proba is not None:
             proba = np.column_stack([take_column(table, name, "proba") for name in columns.proba])
         return People.of(
-            table,
+            table if self.x else np.empty((count_rows(table), 0)),
             self.problem,
             group=group,
-            y=columns.column(table, "y"),
+            y=y,
             proba=proba,
-            predicted=columns.column(table, "predicted"),
-            today=columns.column(table, "today"),
-            decided=columns.column(table, "decided"),
+            predicted=columns.entries(table, "predicted"),
+            today=columns.entries(table, "today"),
+            decided=columns.entries(table, "decided"),
             weight=weight,
             weight_kind=columns.weight_kind,
             attributes=columns.attributes,
@@ -160,7 +163,7 @@ class Reader:
             group_proba=columns.group_chances(table) if isinstance(columns.group_proba, tuple) else None,
             groups=self.groups,
             first_row=place.start,
-            **columns.read_missing(table),
+            **columns.read_missing(table, y),
             **columns.read_folds(table),
         )
 

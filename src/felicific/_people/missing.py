@@ -12,7 +12,7 @@ from felicific._people.columns import Columns
 from felicific._problem.missing_labels import SAY
 from felicific._tables.engine import Place
 from felicific._tables.groups import name_groups
-from felicific._tables.memory import as_vector, count_rows, null_rows, take_column
+from felicific._tables.memory import as_vector, count_rows, null_rows, take_column, take_entries
 from felicific._typing import Array, Table
 from felicific.exceptions import DataError, FelicificError
 
@@ -91,7 +91,7 @@ def missing_values(
         column = take_column(table, weight, what) if isinstance(weight, str) else as_vector(weight, what)
         absent = column == 0
     for name in used:
-        rows = null_rows(take_column(table, name, named.get(name, "the happiness")))
+        rows = null_rows(take_entries(table, name, named.get(name, "the happiness")))
         if absent is not None:
             rows = rows[~absent[rows]]
         if len(rows):
@@ -111,8 +111,8 @@ def _by_group(
     columns = [name for name, purpose in named.items() if purpose == "the groups"]
     if label is None or not columns:
         return {}
-    group = name_groups([take_column(table, name, "the groups") for name in columns])
-    labels = take_column(table, label, "y")
+    group = name_groups([take_entries(table, name, "the groups") for name in columns])
+    labels = take_entries(table, label, "y")
     if absent is not None:
         group, labels = group[~absent], labels[~absent]
     return count_by_group(group, null_rows(labels))

@@ -24,9 +24,10 @@ from felicific._people.worth import BATCH, Batch, differs, idle, worth_of
 from felicific._problem.missing_labels import MissingLabels
 from felicific._problem.problem import Problem
 from felicific._problem.unions import Attribute
+from felicific._tables.codes import Coded, Entries, code_text
 from felicific._tables.groups import encode_groups, find_groups, refuse_identifiers
 from felicific._tables.memory import (
-    as_vector,
+    as_entries,
     count_rows,
     null_rows,
     row_argmax,
@@ -48,8 +49,8 @@ class People:
         What a happiness function gets as ``x``.
     rows : array of shape (n,)
         Numbers of the rows in the user's table, for messages.
-    group, codes, groups : array of shape (n,), array of shape (n,), tuple
-        The group of each, its position among the groups, and the groups.
+    group_entries, codes, groups : entries of shape (n,), array of shape (n,), tuple
+        The group of each, as :attr:`group` but of text by its codes, its position among the groups, and the groups.
     y, labels : array of shape (n,), or None
         The label of each, and its position among the label classes; -1 where it is missing, and y then any of them.
     weight : array of shape (n,), or None
@@ -94,7 +95,7 @@ class People:
 
     x: Table
     rows: Codes
-    group: Array
+    group_entries: Entries
     codes: Codes
     groups: tuple[Any, ...]
     y: Array | None = None
@@ -176,13 +177,13 @@ class People:
             As in the class.
         """
         n = count_rows(x)
-        given = {
+        given: dict[str, Any] = {
             "labels y": None if y is None else _vector(y, "y"),
             "groups": _vector(group, "group"),
             "probabilities": None if proba is None else np.asarray(proba),
             "predictions": None if predicted is None else _vector(predicted, "predictions"),
             "decisions of today": None if today is None else _vector(today, "today"),
-            "decisions": None if decided is None else np.asarray(decided),
+            "decisions": None if decided is None else _decisions(decided),
             "clusters": None if cluster is None else _vector(cluster, "cluster"),
             "group probabilities": None if group_proba is None else _by_group(group_proba),
             "folds": fold,
@@ -199,7 +200,7 @@ class People:
             given = {
                 what: _present(column, present, "probabilities" in what) for what, column in given.items()
             }
-        labels, values = given["labels y"], np.asarray(given["groups"])
+        labels, values = given["labels y"], given["groups"]
         refuse_no_cluster(given["clusters"], rows)
         known = find_groups(values) if groups is None else _plain(groups)
         if groups is None and first_row is None:
@@ -214,12 +215,12 @@ class People:
         known_labels = _Labels.of(labels, problem, values, rows, missing, given["odds"])
         labels, missing = known_labels.y, known_labels.missing
         # As a happiness function sees them: arithmetic on narrow numbers would wrap.
-        seen = {"group": values} | ({} if labels is None else {"y": labels})
+        seen: dict[str, Any] = {"group": values} | ({} if labels is None else {"y": np.asarray(labels)})
         wide = widener(seen)(seen)
         return cls(
             x=x,
             rows=rows,
-            group=wide["group"],
+            group_entries=wide["group"],
             codes=encode_groups(values, known, rows),
             groups=known,
             y=wide.get("y"),
@@ -245,6 +246,11 @@ class People:
     def __len__(self) -> int:
         return len(self.codes)
 
+    @cached_property
+    def group(self) -> Array:
+        """The group of each."""
+        return np.asarray(self.group_entries)
+
     @property
     def weights(self) -> Floats:
         """One weight per row."""
@@ -259,7 +265,7 @@ class People:
         """Some of them."""
         names = (
             "rows",
-            "group",
+            "group_entries",
             "codes",
             "y",
             "labels",
@@ -378,7 +384,13 @@ class People:
             yield (
                 part,
                 Batch(
-                    table, y, labels, self.group[part], self.rows[part], self.today_of(part), self.supposed
+                    table,
+                    y,
+                    labels,
+                    np.asarray(self.group_entries[part]),
+                    self.rows[part],
+                    self.today_of(part),
+                    self.supposed,
                 ),
             )
 
@@ -413,7 +425,7 @@ def changes(problem: Problem, people: People) -> Codes:
 class _Labels:
     """The labels of some people, checked; nothing of them where they are missing and nobody looks at them."""
 
-    y: Array | None = None
+    y: Entries | None = None
     codes: Codes | None = None
     missing: MissingLabels | None = None
     odds: Floats | None = None
@@ -421,9 +433,9 @@ class _Labels:
     @classmethod
     def of(
         cls,
-        y: Array | None,
+        y: Entries | None,
         problem: Problem,
-        group: Array,
+        group: Entries,
         rows: Codes,
         missing: MissingLabels | None,
         odds: Array | None,
@@ -464,7 +476,7 @@ def joint_of(proba: Floats, group_proba: Floats) -> Floats:
     return np.asarray(proba[:, :, None] * group_proba[:, None, :])
 
 
-def _present(column: Array | None, rows: Codes, numbers: bool) -> Array | None:
+def _present(column: Entries | None, rows: Codes, numbers: bool) -> Entries | None:
     """Some rows of a column; numbers again, where only a missing one, in an absent row, made them objects."""
     if column is None:
         return None
@@ -472,7 +484,7 @@ def _present(column: Array | None, rows: Codes, numbers: bool) -> Array | None:
     return np.array(held.tolist()) if numbers and held.dtype.kind == "O" else held
 
 
-def _odds(decided: Array | None, decisions: Array, rows: Codes) -> tuple[Floats | None, bool]:
+def _odds(decided: Entries | None, decisions: Array, rows: Codes) -> tuple[Floats | None, bool]:
     """The probability of each decision, and whether each person's was one of them and not drawn."""
     if decided is None or decided.ndim == 1:
         return None if decided is None else one_hot(decided, decisions, rows), True
@@ -493,10 +505,16 @@ def _by_group(group_proba: Any) -> Array:
     return np.column_stack(list(group_proba.values())) if several else np.asarray(group_proba)
 
 
-def _vector(values: Any, what: str) -> Array:
+def _decisions(decided: Any) -> Entries:
+    """Decisions, or the probability of each."""
+    coded = decided if isinstance(decided, Coded) else code_text(decided)
+    return np.asarray(decided) if coded is None else coded
+
+
+def _vector(values: Any, what: str) -> Entries:
     """A one-dimensional array; what is one of numbers already stays as it is."""
     plain = isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "biufU"
-    return values if plain else as_vector(values, what)
+    return values if plain else as_entries(values, what)
 
 
 def _plain(groups: Sequence[Any]) -> tuple[Any, ...]:

@@ -133,6 +133,10 @@ class _PolicyDecisions(Decisions):
     def classes(self) -> Array:
         return self.policy.classes
 
+    @property
+    def sees_x(self) -> bool:
+        return self.policy.sees_x
+
     def decide(self, rows: Table) -> Array:
         return self.taken(self.odds(rows), rows)
 

@@ -34,6 +34,9 @@ from felicific._program.solution import solve_program
 from felicific._program.values import ValueCells, check_values, cut_values
 from felicific._typing import Array, Codes, Floats, Table, Truths
 
+#: The number of the only row.
+ONE = np.zeros(1, dtype=np.intp)
+
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class CellPolicy(Policy):
@@ -122,6 +125,11 @@ class CellPolicy(Policy):
         return float(self.q[:, :, chance.decision][cells_of(chance, self.signal, g, k)].min(initial=1.0))
 
     def _mixed(self, scores: Array, group: Codes | None, x: Table, group_proba: Array | None) -> Floats:
+        if len(scores) == 1 and scores.ndim == 2 and self.signal.needs_proba and not self.of_values:
+            proba = check_proba(scores, len(self.classes), ONE)
+            cell = self.signal.cell_of(proba[0].tolist())
+            if cell is not None:
+                return self.q[None, 0 if group is None else group[0], cell]
         spread = self._spreads(scores)
 
         def part_of(part: slice) -> tuple[Codes | None, Spread]:

@@ -54,9 +54,10 @@ def make_salt(random_state: Any = None) -> str:
 
 def uniforms(salt: str, keys: Iterable[str]) -> Floats:
     """One number in [0, 1) per key."""
-    sha256, prefix = hashlib.sha256, f"{salt}:"
-    digits = [sha256((prefix + key).encode("utf-8", "surrogatepass")).hexdigest()[:13] for key in keys]
-    return np.array([int(digit, 16) for digit in digits], dtype=np.float64) / 2.0**52
+    sha256, prefix = hashlib.sha256, f"{salt}:".encode("utf-8", "surrogatepass")
+    # The first 13 hexadecimal digits are the first 52 bits of eight bytes.
+    digests = b"".join([sha256(prefix + key.encode("utf-8", "surrogatepass")).digest()[:8] for key in keys])
+    return np.asarray((np.frombuffer(digests, dtype=">u8") >> np.uint64(12)).astype(np.float64) / 2.0**52)
 
 
 def draw(proba: Floats, keys: Any, salt: str) -> NDArray[np.intp]:
@@ -71,6 +72,10 @@ def draw(proba: Floats, keys: Any, salt: str) -> NDArray[np.intp]:
     salt : str
         The policy's salt.
     """
+    if len(proba) == 1:
+        chances = proba[0].tolist()
+        if sum(chance > 0 for chance in chances) <= 1:
+            return np.array([chances.index(max(chances))], dtype=np.intp)
     decisions = np.empty(len(proba), dtype=np.intp)
     lots = []
     for start in range(0, len(proba), CHUNK):

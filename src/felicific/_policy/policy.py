@@ -71,7 +71,7 @@ from felicific._shown.parts import Displayed, Lines, Part
 from felicific._tables.dialect import Dialect, SqlDialect, dialect_of
 from felicific._tables.engine import Engine, find_engine
 from felicific._tables.groups import UNDECIDED, encode_groups, without_null
-from felicific._tables.memory import as_vector
+from felicific._tables.memory import as_entries
 from felicific._tables.one_row import one_row
 from felicific._typing import Array, Codes, Floats, GapLike, ProbaColumns, Table, Truths
 from felicific.exceptions import ConstraintError, DataError, GroupError, LotteryWarning, PolicyFileError
@@ -306,7 +306,7 @@ class Policy(Displayed, ABC):
             return None
         if people.groups == self.groups:
             return people.codes
-        return encode_groups(people.group, self.groups, people.rows)
+        return encode_groups(people.group_entries, self.groups, people.rows)
 
     def odds_of(self, people: People) -> Floats:
         """Probability of every decision about people who were checked."""
@@ -501,7 +501,7 @@ class Policy(Displayed, ABC):
         if self.see_group:
             if group is None:
                 raise GroupError("This policy sees the group, and none was given.", "Pass group=.")
-            vector = as_vector(group, "group")
+            vector = as_entries(group, "group")
             if len(vector) != len(array):
                 raise DataError(
                     f"There are {len(vector)} groups for {len(array)} scores.",

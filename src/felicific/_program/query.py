@@ -370,7 +370,7 @@ class Query:
                 known, int(as_floats(result, "n").sum()), float(sums.get("m_0", np.zeros(1)).sum())
             )
         codes = encode_groups(group, known)
-        found = _Keys(self, known, codes, group, label, today, cell, as_floats(result, "n"), sums)
+        found = _Keys(self, known, codes, np.asarray(group), label, today, cell, as_floats(result, "n"), sums)
         return found.moments(origins)
 
 

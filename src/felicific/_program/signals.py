@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
@@ -136,6 +138,10 @@ class Signal(ABC):
     @abstractmethod
     def spread(self, proba: Floats | None, predicted: Codes | None) -> Spread:
         """Cells and weights W[i, s] of some rows."""
+
+    def cell_of(self, row: list[float]) -> int | None:
+        """The cell of one person with these probabilities; None where :meth:`spread` has to be asked."""
+        return None
 
     @abstractmethod
     def runs(self, n_classes: int) -> list[range]:
@@ -494,7 +500,13 @@ class ScoreCells(_Scored):
                 "The cuts of a score do not fit its classes.", "Use Score(...) and let it choose them."
             )
 
-    @property
+    def cell_of(self, row: list[float]) -> int | None:
+        """The cell of one person, of two classes; None of more, where arrays are as quick."""
+        if len(row) != 2:
+            return None
+        return bisect_right(self.cuts, math.ceil(FINE * row[1]) + (row[1] > self.boundary))
+
+    @cached_property
     def _starts(self) -> Codes:
         return np.array((0, *self.cuts), dtype=np.intp)
 
@@ -509,9 +521,12 @@ class ScoreCells(_Scored):
     def spread(self, proba: Floats | None, predicted: Codes | None) -> Spread:
         """Every row falls into its cell."""
         proba = required(proba, self.kind)
+        bins = fine_bins(proba, self.boundary)
+        if len(bins) < FINE:
+            return [(np.searchsorted(self._starts[1:], bins, side="right"), None)]
         every = np.arange(Score(2, boundary=self.boundary).size(proba.shape[1]))
         cells = np.searchsorted(self._starts[1:], every, side="right")
-        return [(cells[fine_bins(proba, self.boundary)], None)]
+        return [(cells[bins], None)]
 
     def runs(self, n_classes: int) -> list[range]:
         """Cells in the order of the score, class by class when there are more than two."""

@@ -67,6 +67,7 @@ from felicific._program.signal_names import choose_policy, resolve_policy
 from felicific._program.signals import Individual, Score, Signal
 from felicific._shown.parts import LINES, Lines, Part, as_html, as_text
 from felicific._sklearn.beliefs import believed_by, check_given, fit_group_model
+from felicific._sklearn.blindness import Blindness
 from felicific._sklearn.inputs import (
     Intake,
     Rows,
@@ -82,6 +83,7 @@ from felicific._sklearn.inputs import (
 from felicific._sklearn.label_odds import fit_label_model, learns, refuse_ends
 from felicific._sklearn.model import fit_model, parts_of
 from felicific._statistics.intervals import check_confidence
+from felicific._tables.codes import Entries
 from felicific._tables.groups import encode_groups, find_groups, named_columns, refuse_identifiers
 from felicific._tables.memory import (
     column_names,
@@ -349,7 +351,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         """
         # A fit that fails must leave the object as it was: everything happens to a copy.
         trial = copy(self)
-        learnt = ("_label_beliefs", "_label_model", "_verdict")
+        learnt = ("_blindness", "_label_beliefs", "_label_model", "_verdict")
         for name in [name for name in vars(trial) if name.endswith("_") or name in learnt]:
             delattr(trial, name)
         # A name says where to look later; of an array it is remembered that there was one.
@@ -532,10 +534,12 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         told["fitted_on"] = self._seen[0].sha256
         fitted = fit_policy(problem, people, kind, **told)
         if not problem.see_group:
-            seeing = fit_policy(
-                problem.seeing, people, kind, **told | {"change_cost": fitted.policy.change_cost}
+            told["change_cost"] = fitted.policy.change_cost
+            self._blindness = Blindness(
+                fitted.policy.loss, partial(fit_policy, problem.seeing, people, kind, **told)
             )
-            self.cost_of_blindness_ = fitted.policy.loss - seeing.policy.loss
+            if not kind.sees_x:  # sums are quick, and whoever asks later would have to keep the people
+                self._blindness = self._blindness.known()
         return fitted
 
     def _keep(self, fitted: Fitted) -> None:
@@ -576,7 +580,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
     def _shown(self, rows: Rows) -> Shown:
         """Rows by which they are recognised later."""
-        told = (rows.x, rows.group, rows.y, rows.weight, rows.cluster)
+        told = (rows.x, np.asarray(rows.group), rows.y, rows.weight, rows.cluster)
         return Shown(*told, keys=rows.keys, key=self.key)
 
     def _judged_on(self, held_out: Tryout, confidence: float) -> Verdict:
@@ -788,6 +792,15 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     # The frontier
 
     @property
+    def cost_of_blindness_(self) -> float:
+        """What it costs not to see the group; of an individual policy found when it is first asked for."""
+        if "_blindness" not in vars(self):
+            raise AttributeError(
+                "cost_of_blindness_ is known of policies that were fitted without the group."
+            )
+        return self._blindness.cost
+
+    @property
     def frontier_(self) -> Frontier:
         """The least loss for every gap, of policies of this kind, on the people this one was fitted on.
 
@@ -830,7 +843,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         several = np.isfinite(line.ray).sum() > 1
         fresh.gap = fitted.problem.gaps if gap is None or several or written else gap
         fresh.change_cost = self.policy_.change_cost  # a fit there might find another
-        fresh.__dict__.pop("cost_of_blindness_", None)
+        fresh.__dict__.pop("_blindness", None)
         fresh._keep(fitted)
         fresh._notes = tuple(fitted.policy.cautions())
         return fresh
@@ -842,7 +855,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         fitted = self._fitted.hiding(hidden)
         fresh.missing_labels = None if said is None else replace(said, hidden=hidden)
         fresh.change_cost = self.policy_.change_cost
-        fresh.__dict__.pop("cost_of_blindness_", None)
+        fresh.__dict__.pop("_blindness", None)
         fresh._keep(fitted)
         fresh._notes = tuple(fitted.policy.cautions())
         return fresh if gap is None and loss is None else fresh.at(gap=gap, loss=loss)
@@ -1064,7 +1077,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             "model": None if ours else kind.__name__,
             "certificate": none if new else self.certificate_,
             "chosen": self._chosen,
-            "blindness": vars(self).get("cost_of_blindness_"),
+            "blindness": getattr(self, "cost_of_blindness_", None),
         }
 
     def recalibrate(self, X_new: Table, *, sensitive_features: Any = None) -> Self:
@@ -1091,7 +1104,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         fitted, fresh.recalibration_ = self._fitted.recalibrated(people)
         fresh._notes = tuple(fitted.policy.cautions())
         if fitted is not self._fitted:
-            fresh.__dict__.pop("cost_of_blindness_", None)
+            fresh.__dict__.pop("_blindness", None)
             fresh._keep(fitted)
         return fresh
 
@@ -1220,13 +1233,14 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
 
     def _odds(self, X: Table, sensitive_features: Any) -> tuple[Floats, Table]:
         """Probability of every decision, and the table as it was checked."""
-        check_is_fitted(self, "policy_")
+        if "policy_" not in vars(self):
+            check_is_fitted(self, "policy_")
         scores, group, X, chances = self._sight(X, sensitive_features)
         return self.policy_.odds(scores, group, X, chances), X
 
     def _sight(
         self, X: Table, sensitive_features: object
-    ) -> tuple[Array, Array | None, Table, Floats | None]:
+    ) -> tuple[Array, Entries | None, Table, Floats | None]:
         """What the policy sees of people: scores, groups, the table as it was checked, and how likely each group is."""
         intake, policy, whole = self._intake, self.policy_, X
         X = intake.check(self, X, reset=False)
@@ -1294,7 +1308,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         decisions = self.predict(X, sensitive_features=sensitive_features)
         return float(accuracy_score(y, decisions, sample_weight=weight))
 
-    def _people(self, X: Table, group: Array, **known: Any) -> People:
+    def _people(self, X: Table, group: Entries, **known: Any) -> People:
         """Other people, with what the model says about them."""
         intake, policy, problem = self._intake, self.policy_, self._fitted.problem
         missing, whole = known.get("missing"), X
@@ -1302,7 +1316,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         features = intake.features(X, self.estimator_, self._columns)
         asks = policy.asks
         proba = None if asks == "predict" else self._scores(features, asks)
-        chances = None if missing is None else self._labels_of(whole, group, proba)
+        chances = None if missing is None else self._labels_of(whole, np.asarray(group), proba)
         if chances is not None and known.get("label_odds") is None:
             known = known | {"label_odds": chances[1]}
         people = People.of(

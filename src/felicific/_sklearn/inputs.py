@@ -17,6 +17,7 @@ from felicific._people.folds import folds_by_content, folds_by_key
 from felicific._people.weights import WeightKind, are_sampling, number_clusters
 from felicific._policy.lottery import check_keys
 from felicific._problem.missing_labels import MissingLabels
+from felicific._tables.codes import Entries
 from felicific._tables.groups import (
     attributes_of,
     check_missing_group,
@@ -103,6 +104,8 @@ class Intake:
             if fitted is not None:
                 held = set(column_names(X))
                 return select_columns(X, [name for name in fitted if name in held], "the policy")
+        elif not reset and _is_as_fitted(owner, X):
+            return X
         return validate_data(
             owner,
             X,
@@ -113,7 +116,7 @@ class Intake:
             ensure_all_finite=False,
         )
 
-    def groups(self, X: Table, given: Any, weight: Floats | None = None, *, fresh: bool = False) -> Array:
+    def groups(self, X: Table, given: Any, weight: Floats | None = None, *, fresh: bool = False) -> Entries:
         """One group per row, as given with the rows, else as named in the settings; a row of weight 0 has any."""
         if given is not None:
             return groups_of_present(X, given, weight, missing_group=self.missing_group, fresh=fresh)
@@ -163,6 +166,13 @@ class Intake:
         return keys
 
 
+def _is_as_fitted(owner: Any, X: Table) -> bool:
+    """Whether this is an array of numbers in which scikit-learn finds nothing to say or to change: that takes long."""
+    numbers = type(X) is np.ndarray and X.ndim == 2 and X.dtype.kind in "biuf" and min(X.shape) > 0
+    unnamed = getattr(owner, "feature_names_in_", None) is None
+    return numbers and unnamed and X.shape[1] == getattr(owner, "n_features_in_", None)
+
+
 def content_of(X: Table, fitted: Sequence[str] | None) -> Table:
     """The columns by which the lottery tells people apart without a key: those of the fit, if they are known."""
     missing = [] if fitted is None or not is_frame(X) else [n for n in fitted if n not in column_names(X)]
@@ -190,7 +200,7 @@ class Rows:
 
     x: Table
     y: Array | None
-    group: Array
+    group: Entries
     weight: Floats | None
     today: Array | None
     numbers: Codes
@@ -278,7 +288,7 @@ def refuse_length(cluster: Array | None, n: int) -> None:
 
 
 def check_labels(
-    y: Array, numbers: Codes, group: Callable[[], Array], missing: MissingLabels | None = None
+    y: Array, numbers: Codes, group: Callable[[], Entries], missing: MissingLabels | None = None
 ) -> Array:
     """Insist on labels of at least two classes; ``numbers`` are those of the rows in the user's table.
 

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from felicific._statistics.betting import betting_limits
 from felicific._typing import Codes, Floats
 from felicific.exceptions import DataError
 
@@ -299,83 +300,6 @@ def bernstein_limits(sample: Sample, tail: float, lower: Any, upper: Any) -> Lim
 def hoeffding_width(n: float, confidence: float, span: float = 1.0) -> float:
     """Width of Hoeffding's two-sided interval, to compare others with."""
     return 2.0 * span * math.sqrt(math.log(2.0 / (1.0 - confidence)) / (2.0 * n))
-
-
-#: Orders in which a betting interval looks at the values; its gamblers' fortunes are averaged.
-ORDERS = 4
-
-
-def betting_limits(values: Floats, tail: float, lower: float, upper: float) -> tuple[float, float]:
-    r"""Limits of a mean by betting (Waudby-Smith and Ramdas 2024, hedged capital with predictable plug-in bets).
-
-    A gambler who bets against the mean being m ends with :math:`K(m) = \prod_i (1 \pm \lambda_i (x_i - m))`, which is
-    1 on average if it is m, so 1/tail or more with probability at most ``tail`` (Markov). The same holds for the
-    average of several gamblers. The bets depend on earlier values alone, so the values need an order that has nothing
-    to do with them: see :func:`hashed_orders`. Fortunes on the way are not looked at: they would depend on the order
-    so much that one order, the same for all samples of equal values, covers 89 % instead of 95 for some rates.
-    """
-    x = (values - lower) / (upper - lower)
-    n = len(x)
-    if n == 0:
-        return lower, upper
-    x = np.clip(x[hashed_orders(x)], 0.0, 1.0)
-    count = np.arange(1, n + 1)
-    mean = (0.5 + np.cumsum(x, axis=1)) / (count + 1)
-    spread = (0.25 + np.cumsum((x - mean) ** 2, axis=1)) / (count + 1)
-    before = np.concatenate([np.full((ORDERS, 1), 0.25), spread[:, :-1]], axis=1)
-    bet = np.sqrt(2.0 * math.log(1.0 / tail) / (n * before))
-    below = _break_even(x, bet, tail)
-    above = 1.0 - _break_even(1.0 - x, bet, tail)
-    return lower + (upper - lower) * below, lower + (upper - lower) * above
-
-
-def _break_even(x: Floats, bet: Floats, tail: float) -> float:
-    """Largest m that gamblers on larger values win 1/tail against, on average; 0 if there is none.
-
-    The fortune falls as m rises, so the mean found by halving is on the safe side.
-    """
-    goal = math.log(1.0 / tail)
-
-    def wins(m: float) -> bool:
-        fortune = np.log1p(np.minimum(bet, 0.5 / m) * (x - m)).sum(axis=1)
-        largest = float(fortune.max())
-        return largest + math.log(float(np.exp(fortune - largest).mean())) >= goal
-
-    left, right = 0.0, float(x[0].mean())
-    if right <= 0 or not wins(1e-12):
-        return 0.0
-    for _ in range(40):
-        middle = (left + right) / 2.0
-        left, right = (middle, right) if wins(middle) else (left, middle)
-        if right - left <= 1e-9 + 1e-6 * (float(x[0].mean()) - left):
-            break
-    return left
-
-
-def hashed_orders(x: Floats) -> Codes:
-    """Orders of numbers that depend on which there are and not on their places; of shape (orders, n).
-
-    The key of a value is a mix of its leading 30 bits and of how many with the same bits come before it in sorted
-    order: equal values are told apart, and so each order is as good as drawn by lot.
-    """
-    sorted_rows = np.argsort(x, kind="stable")
-    bits = np.rint(x[sorted_rows] * 2.0**30).astype(np.int64).astype(np.uint64)
-    starts = np.flatnonzero(np.concatenate([[True], bits[1:] != bits[:-1]]))
-    runs = np.diff(np.append(starts, len(bits)))
-    place = np.arange(len(bits)) - np.repeat(starts, runs)
-    keys, orders = _mixed(bits) ^ place.astype(np.uint64), []
-    for _ in range(ORDERS):
-        keys = _mixed(keys)
-        orders.append(sorted_rows[np.argsort(keys, kind="stable")])
-    return np.array(orders)
-
-
-def _mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Steele, Lea and Flood's (2014) SplitMix64, a bijection of 64 bits."""
-    bits = bits + np.uint64(0x9E3779B97F4A7C15)
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))
 
 
 # ---------------------------------------------------------------------------------------------------------

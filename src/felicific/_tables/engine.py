@@ -75,6 +75,11 @@ class Decisions(ABC):
         """Columns that :meth:`decide` looks at, as arrays; None when it must see the library's own rows."""
 
     @property
+    def sees_x(self) -> bool:
+        """Whether functions of columns are a part of them, which want these as arrays."""
+        return True
+
+    @property
     def kind(self) -> str:
         """What the column holds: "bool", "whole", "unsigned" (whole numbers beyond 63 bits), "real" or "text"."""
         return kind_of(self.classes.tolist())

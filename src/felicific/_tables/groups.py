@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from functools import partial
+from dataclasses import replace
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from felicific._tables.codes import Coded, Entries
 from felicific._tables.memory import (
     Array,
     Table,
-    as_vector,
+    as_entries,
     column_names,
     count_rows,
     distinct,
     encode,
     is_frame,
     null_rows,
-    take_column,
+    take_entries,
 )
 from felicific.exceptions import GroupError
 
@@ -42,7 +45,7 @@ def resolve_groups(
     columns_only: bool = False,
     missing_group: str | None = None,
     remedy: str = UNNAMED,
-) -> Array:
+) -> Entries:
     """One group per row of ``table``, or per each of some ``rows`` of it.
 
     ``sensitive_features`` is a column of the table, a list of columns (their intersections are the groups),
@@ -50,7 +53,7 @@ def resolve_groups(
     ``columns_only`` a list names columns, whatever its length. What is missing is called ``missing_group``, or
     refused with a ``remedy``.
     """
-    columns = [column for _, column in _group_columns(table, sensitive_features, columns_only)]
+    columns = _group_columns(table, sensitive_features, columns_only)
     if not columns:
         raise GroupError("There are 0 groups columns.", "Pass at least one column.")
     n = count_rows(table)
@@ -68,11 +71,18 @@ def attributes_of(table: Table, sensitive_features: Any, columns_only: bool = Fa
     """What the groups are made of: names of columns, or positions where the values have none."""
     if isinstance(sensitive_features, str):
         return (sensitive_features,)
-    return tuple(name for name, _ in _group_columns(table, sensitive_features, columns_only))
+    return tuple(name for name, _ in _readers(table, sensitive_features, columns_only))
 
 
-def _group_columns(table: Table, sensitive_features: Any, columns_only: bool) -> list[tuple[Any, Array]]:
-    """The columns that the groups are made of, each with its name, or its position where it has none."""
+def _group_columns(table: Table, sensitive_features: Any, columns_only: bool) -> list[Entries]:
+    """The columns that the groups are made of."""
+    return [read() for _, read in _readers(table, sensitive_features, columns_only)]
+
+
+def _readers(
+    table: Table, sensitive_features: Any, columns_only: bool
+) -> list[tuple[Any, Callable[[], Entries]]]:
+    """How the columns that the groups are made of are read, each with its name, or position where it has none."""
     if sensitive_features is None:
         raise GroupError(
             "Nobody said which group a person belongs to.",
@@ -87,14 +97,21 @@ def _group_columns(table: Table, sensitive_features: Any, columns_only: bool) ->
     else:
         names = named_columns(table, sensitive_features)
     if names is not None:
-        return [(name, take_column(table, name, "the groups")) for name in names]
+        return [(name, partial(take_entries, table, name, "the groups")) for name in names]
     if is_frame(sensitive_features):
         named = column_names(sensitive_features)
-        return [(name, take_column(sensitive_features, name, "the groups")) for name in named]
+        return [(name, partial(take_entries, sensitive_features, name, "the groups")) for name in named]
     values = sensitive_features
     nested = isinstance(values, list | tuple) and len(values) > 0 and isinstance(values[0], list | tuple)
     values = np.asarray(values, dtype=object) if nested else values
-    return list(enumerate(values.T if np.ndim(values) == 2 else [as_vector(values, "sensitive_features")]))
+    columns = values.T if _dimensions(values) == 2 else [values]
+    return [(i, partial(as_entries, column, "sensitive_features")) for i, column in enumerate(columns)]
+
+
+def _dimensions(values: Any) -> int:
+    """How many dimensions values have, without making an array of a column of some library."""
+    known = getattr(values, "ndim", None)
+    return known if isinstance(known, int) else 1 if hasattr(values, "to_numpy") else int(np.ndim(values))
 
 
 def groups_of_present(
@@ -105,14 +122,13 @@ def groups_of_present(
     missing_group: str | None = None,
     *,
     fresh: bool = False,
-) -> Array:
+) -> Entries:
     """One group per row; a row of weight 0 is absent, so its group may even be missing.
 
     With ``fresh`` groups that nobody named before, no group may be called as those are whose group is missing.
     """
     if fresh and missing_group is not None:
-        parts = _group_columns(table, sensitive_features, columns_only)
-        refuse_taken((column for _, column in parts), missing_group)
+        refuse_taken(_group_columns(table, sensitive_features, columns_only), missing_group)
     resolve = partial(
         resolve_groups,
         table,
@@ -125,6 +141,10 @@ def groups_of_present(
         return resolve()
     present = np.flatnonzero(weight)
     found = resolve(rows=present)
+    if isinstance(found, Coded):
+        codes = np.zeros(len(weight), dtype=found.codes.dtype)
+        codes[present] = found.codes
+        return replace(found, codes=codes)
     group = np.empty(len(weight), dtype=found.dtype)
     if len(found):
         group[:] = found[0]
@@ -156,10 +176,10 @@ def check_missing_group(missing_group: Any) -> None:
         )
 
 
-def refuse_taken(columns: Iterable[Array], missing_group: str | None) -> None:
+def refuse_taken(columns: Iterable[Entries], missing_group: str | None) -> None:
     """Refuse a name of those whose group is missing that others have: nobody would be compared with these."""
     for column in columns if missing_group is not None else ():
-        taken = sum(1 for value in column.tolist() if isinstance(value, str) and value == missing_group)
+        taken = _count(column, str(missing_group))
         if taken:
             raise GroupError(
                 f"missing_group is {missing_group!r}, and that is the group of {taken:,} people who have one.",
@@ -167,7 +187,14 @@ def refuse_taken(columns: Iterable[Array], missing_group: str | None) -> None:
             )
 
 
-def without_null(column: Array, missing_group: str | None, remedy: str = UNNAMED) -> Array:
+def _count(column: Entries, text: str) -> int:
+    """How many rows say it."""
+    if isinstance(column, Coded):
+        return int((column.places([text]) == 0).sum())
+    return sum(1 for value in column.tolist() if isinstance(value, str) and value == text)
+
+
+def without_null(column: Entries, missing_group: str | None, remedy: str = UNNAMED) -> Entries:
     """A column whose missing values have a name."""
     missing = null_rows(column)
     if not len(missing):
@@ -177,17 +204,44 @@ def without_null(column: Array, missing_group: str | None, remedy: str = UNNAMED
             f"The group is missing in {len(missing)} of {len(column)} rows, first in row {missing[0]}.",
             remedy,
         )
+    if isinstance(column, Coded):
+        codes = np.where(column.codes < 0, len(column.names), column.codes)
+        return Coded(codes, (*column.names, missing_group))
     filled = column.astype(object)
     filled[missing] = missing_group
     return filled
 
 
-def name_groups(columns: list[Array]) -> Array:
+def name_groups(columns: Sequence[Entries]) -> Entries:
     """One column as it is; of several every combination, "Black & Female", with "&" and backslash escaped."""
     if len(columns) == 1:
         return columns[0]
+    coded = [_coded_texts(column) for column in columns]
+    known = [column for column in coded if column is not None]
+    if len(known) == len(columns) and math.prod(len(column.names) for column in known) <= COMBINED:
+        return reduce(_combined, known)
     parts = [[_text(value) for value in column.tolist()] for column in columns]
     return np.array([" & ".join(row) for row in zip(*parts, strict=True)], dtype=object)
+
+
+#: So many combinations of groups are listed, whether anybody is in them or not.
+COMBINED = 10_000
+
+
+def _coded_texts(column: Entries) -> Coded | None:
+    """The texts of a column that has few values, each of them once; None of objects, where 1 and True are alike."""
+    if not isinstance(column, Coded) and column.dtype.kind not in "biuU":
+        return None
+    values = distinct(column)
+    if len(values) > COMBINED:
+        return None
+    return Coded(encode(column, values), tuple(_text(value) for value in values))
+
+
+def _combined(left: Coded, right: Coded) -> Coded:
+    """Every combination of two columns."""
+    names = tuple(f"{one} & {other}" for one in left.names for other in right.names)
+    return Coded(left.codes * len(right.names) + right.codes, names)
 
 
 def _text(value: Any) -> str:
@@ -196,7 +250,7 @@ def _text(value: Any) -> str:
     return str(value).replace("\\", "\\\\").replace("&", "\\&")
 
 
-def find_groups(group: Array) -> tuple[Any, ...]:
+def find_groups(group: Entries) -> tuple[Any, ...]:
     """List the distinct groups, sorted, as Python scalars."""
     try:
         return tuple(distinct(group))
@@ -224,7 +278,7 @@ def refuse_identifiers(groups: Sequence[Any], rows: int, weight: float | None = 
 
 
 def encode_groups(
-    group: Array, known: Sequence[Any], rows: NDArray[np.intp] | None = None
+    group: Entries, known: Sequence[Any], rows: NDArray[np.intp] | None = None
 ) -> NDArray[np.intp]:
     """Position of every row's group in ``known``; a group that is not known is an error.
 

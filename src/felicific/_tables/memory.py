@@ -19,6 +19,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from felicific._tables.codes import Coded, Entries, code_text
 from felicific.exceptions import DataError
 
 Table: TypeAlias = Any
@@ -65,6 +66,14 @@ def _eager(table: Table) -> Any:
             "Pass a pandas, Polars or PyArrow table, a dict of arrays or a NumPy array; "
             "collect a lazy one first.",
         ) from error
+
+
+def is_quick(table: Table) -> bool:
+    """Whether this is a dataframe of pandas or Polars, whose own attributes do; to wrap it would take its time."""
+    library = type(table).__module__.split(".")[0]
+    if library == "pandas":  # which alone allows two columns of one name; those are refused elsewhere
+        return type(table).__name__ == "DataFrame" and bool(table.columns.is_unique)
+    return library == "polars" and type(table).__name__ == "DataFrame"
 
 
 def is_arrow(table: Table) -> bool:
@@ -124,7 +133,7 @@ def count_rows(table: Table) -> int:
             )
         return next(iter(lengths.values()), 0)
     if is_frame(table):
-        return int(_eager(table).shape[0])
+        return int((table if is_quick(table) else _eager(table)).shape[0])
     if not hasattr(table, "shape") and not hasattr(table, "__len__"):
         raise DataError(
             f"A {type(table).__name__} is no table.",
@@ -242,7 +251,7 @@ def _as_it_is(rows: Table) -> Table:
 
 def _wide(column: Any) -> type | None:
     """The 64-bit type of a narrow column, or one without negative numbers; None for any other."""
-    dtype = getattr(column, "dtype", None)
+    dtype = None if isinstance(column, Coded) else getattr(column, "dtype", None)
     if (
         getattr(dtype, "kind", "") == "O"
         and getattr(column, "ndim", 1) == 1
@@ -270,7 +279,7 @@ def column_names(table: Table) -> list[Any]:
     if is_mapping(table):
         return list(table)
     if is_frame(table):
-        return list(_eager(table).columns)
+        return list(table.columns if is_quick(table) else _eager(table).columns)
     return list(range(table.shape[1])) if getattr(table, "ndim", 1) == 2 else []
 
 
@@ -314,9 +323,22 @@ def take_column(table: Table, name: Hashable, purpose: str) -> Array:
     if is_mapping(table):
         return as_vector(table[name], purpose)
     if is_frame(table):
+        if is_quick(table) and isinstance(table[name].dtype, np.dtype):  # of pandas
+            return as_vector(table[name].to_numpy(), purpose)
         return as_vector(_exact_values(_eager(table).get_column(name)), purpose)
     column = table[:, [name]] if hasattr(table, "tocsr") else table[:, name]
     return as_vector(column.toarray() if hasattr(column, "tocsr") else column, purpose)
+
+
+def take_entries(table: Table, name: Hashable, purpose: str) -> Entries:
+    """One column, of text by its codes."""
+    if is_frame(table):
+        check_columns(table, [name], purpose)
+        quick = is_mapping(table) or is_quick(table)
+        coded = code_text(table[name] if quick else _eager(table).get_column(name).to_native())
+        if coded is not None:
+            return coded
+    return take_column(table, name, purpose)
 
 
 def all_columns(table: Table, purpose: str) -> list[tuple[Any, Array]]:
@@ -355,6 +377,11 @@ def select_columns(table: Table, names: Sequence[Hashable], purpose: str) -> Tab
     if is_mapping(table):
         return {name: table[name] for name in names}
     if is_frame(table):
+        known = column_names(table)
+        if list(names) == known:
+            return table
+        if is_quick(table) and hasattr(table, "take"):  # of pandas, where it is the quickest way
+            return table.take([known.index(name) for name in names], axis=1)
         return table[list(names)] if hasattr(table, "iloc") else _eager(table).select(list(names)).to_native()
     return table[:, list(names)]
 
@@ -416,6 +443,12 @@ def as_vector(values: Any, what: str) -> Array:
     return array
 
 
+def as_entries(values: Any, what: str) -> Entries:
+    """``values`` as a 1-D array, of text by its codes."""
+    coded = values if isinstance(values, Coded) else code_text(values)
+    return as_vector(values, what) if coded is None else coded
+
+
 def _plain_objects(values: Array) -> Array:
     """Decimal numbers as floats, or whole ones that floats do not tell apart; times of a zone as those of UTC."""
     if _holds_decimals(values):
@@ -450,8 +483,10 @@ def _holds_decimals(values: Array) -> bool:
     )
 
 
-def null_rows(values: Array) -> NDArray[np.intp]:
+def null_rows(values: Entries) -> NDArray[np.intp]:
     """Positions of missing values: None, NaN, NaT and pandas' NA."""
+    if isinstance(values, Coded):
+        return values.null_rows
     if values.dtype.kind in "fc":
         return np.flatnonzero(np.isnan(values))
     if values.dtype.kind in "mM":
@@ -472,9 +507,12 @@ def is_null(value: Any) -> bool:
     return bool(different) if isinstance(different, bool | np.bool_) else type(value).__name__ == "NAType"
 
 
-def encode(values: Array, known: Sequence[Any]) -> NDArray[np.intp]:
+def encode(values: Entries, known: Sequence[Any]) -> NDArray[np.intp]:
     """Position of every value in ``known``; -1 where it is not known."""
-    one_type = len({type(value) for value in known}) == 1
+    if isinstance(values, Coded):
+        return values.places(known)
+    few = len(values) <= FEW and values.dtype.kind in "biufU"
+    one_type = not few and len({type(value) for value in known}) == 1
     if one_type and values.dtype.kind in "biufU" and values.dtype.kind == np.asarray(known).dtype.kind:
         table = np.asarray(known)
         if values.dtype.kind in "iu" and len(values):
@@ -520,8 +558,10 @@ def row_argmax(array: NDArray[np.float64]) -> NDArray[np.intp]:
     return codes
 
 
-def distinct(values: Array) -> list[Any]:
+def distinct(values: Entries) -> list[Any]:
     """The distinct values as Python scalars, sorted (by type first where types do not compare)."""
+    if isinstance(values, Coded):
+        return _sorted(values.used())
     if values.dtype.kind in "iu" and len(values) and 0 <= int(values.max()) - int(values.min()) < len(values):
         # Counting beats sorting and hashing. A difference of small integers must not wrap around.
         least = values.min()
@@ -530,7 +570,10 @@ def distinct(values: Array) -> list[Any]:
             int(least) + found
             for found in np.flatnonzero(np.bincount(above.astype(np.intp, copy=False))).tolist()
         ]
-    found = set(values.tolist()) if values.dtype.kind == "O" else set(np.unique(values).tolist())
+    return _sorted(set(values.tolist()) if values.dtype.kind == "O" else set(np.unique(values).tolist()))
+
+
+def _sorted(found: set[Any]) -> list[Any]:
     try:
         return sorted(found)
     except TypeError:

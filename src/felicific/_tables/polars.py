@@ -69,7 +69,8 @@ class PolarsEngine(QueryEngine, BatchEngine):
         names = [name for name in self.names if name in chosen]
         fields = [pl.nth(self.names.index(name)).alias(f"c{i}") for i, name in enumerate(names)]
         dtype = _TYPES[decisions.kind]
-        decide = partial(_decide_struct, decisions, tuple(names), dtype, seen is not None)
+        arrays = seen is not None and decisions.sees_x
+        decide = partial(_decide_struct, decisions, tuple(names), dtype, arrays)
         decided = pl.struct(fields).map_batches(decide, return_dtype=getattr(pl, dtype), is_elementwise=True)
         return self.table.with_columns(decided.alias(column))
 
@@ -81,7 +82,9 @@ def _decide_struct(decisions: Decisions, names: tuple[str, ...], dtype: str, arr
     table: Table = rows.struct.unnest().rename(lambda name: names[int(name[1:])])
     if arrays:
         table = {name: take_column(table, name, "the policy").view(Values) for name in names}
-    return pl.Series(decisions.decide_batch(table).tolist(), dtype=getattr(pl, dtype))
+    decided = decisions.decide_batch(table)
+    plain = decided.dtype.kind in "biuf"
+    return pl.Series(decided if plain else decided.tolist(), dtype=getattr(pl, dtype))
 
 
 def open_parquet(files: list[str]) -> Engine:

@@ -13,6 +13,7 @@ from felicific._people.columns import ordered_groups, stacked
 from felicific._policy.solve import check_inference
 from felicific._problem.missing_labels import MissingLabels
 from felicific._program.signal_names import choose_policy
+from felicific._tables.codes import Entries
 from felicific._tables.groups import UNDECIDED, find_groups, resolve_groups
 from felicific._tables.memory import take_column
 from felicific._typing import Array, Table
@@ -247,7 +248,7 @@ class People:
         scores, group, believed = self.sight(rows)
         return self.policy.odds(scores, group, rows, believed)
 
-    def sight(self, rows: Table) -> tuple[Array, Array | None, Array | None]:
+    def sight(self, rows: Table) -> tuple[Array, Entries | None, Array | None]:
         """What the policy sees of some rows besides x: scores or labels, groups, and how likely each group is."""
         assert self.policy is not None, "only a policy sees"
         if self.policy.see_group and not self.group:

@@ -45,7 +45,7 @@ class People:
     @classmethod
     def of(cls, X: Any, y: Any, proba: Floats, happiness: Happiness, sensitive_features: str) -> People:
         """Evaluate the happiness of every decision for every person."""
-        group = resolve_groups(X, sensitive_features)
+        group = np.asarray(resolve_groups(X, sensitive_features))
         problem = Problem.of(CLASSES, happiness)
         batch = Batch(X, y, np.asarray(y), group, np.arange(len(y)))
         return cls(X, y, proba, group, happiness, worth_of(problem, batch).values(0)[0].T)

@@ -1,0 +1,83 @@
+"""How often betting by blocks holds the truth in large samples, and how long it takes beside t.
+
+    pip install -e . && python benchmarks/betting.py [--runs 10000] [--large 200]
+
+Every sample of a setting is of 20,000 values (``--runs`` of them) or of one million (``--large``): rates near 0
+and near 1, skewed and even values. Rows are printed as they are known, with how many samples they rest on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from collections.abc import Callable
+
+import numpy as np
+from shared import table
+
+import felicific
+from felicific._statistics.betting import betting_limits
+
+Draw = Callable[[np.random.Generator, int], np.ndarray]
+
+TAIL = 0.025
+
+SETTINGS: dict[str, tuple[Draw, float]] = {
+    "rate .001": (lambda rng, n: (rng.random(n) < 0.001).astype(float), 0.001),
+    "rate .999": (lambda rng, n: (rng.random(n) < 0.999).astype(float), 0.999),
+    "rate .00005": (lambda rng, n: (rng.random(n) < 0.00005).astype(float), 0.00005),
+    "rate .3": (lambda rng, n: (rng.random(n) < 0.3).astype(float), 0.3),
+    "skewed, u^20": (lambda rng, n: rng.random(n) ** 20.0, 1.0 / 21.0),
+    "even": (lambda rng, n: rng.random(n), 0.5),
+}
+
+
+def coverage(name: str, n: int, runs: int, seed: int) -> str:
+    """One row: how often each limit, and both, held the mean."""
+    draw, truth = SETTINGS[name]
+    rng, low, high, width = np.random.default_rng(seed), 0, 0, 0.0
+    for _ in range(runs):
+        limits = betting_limits(draw(rng, n), TAIL, 0.0, 1.0)
+        low, high = low + (limits[0] <= truth), high + (truth <= limits[1])
+        width += (limits[1] - limits[0]) / runs
+    both, error = (low + high - runs) / runs, math.sqrt(TAIL * 2 * (1 - 2 * TAIL) / runs)
+    shares = " | ".join(f"{share:.4f}" for share in (low / runs, high / runs, both, error))
+    return f"| {name} | {n:,} | {runs:,} | {shares} | {width:.2e} |"
+
+
+def speed(rows: int = 1_000_000) -> str:
+    """An audit of six groups and four components by t and by betting."""
+    rng = np.random.default_rng(0)
+    group, decided = rng.integers(0, 6, rows), rng.integers(0, 2, rows)
+    values = {f"v{j}": rng.random(rows) for j in range(4)}
+    functions = [
+        felicific.Happiness(lambda decision, x, j=j: decision * x[f"v{j}"], name=f"v{j}", bounds=(0.0, 1.0))
+        for j in range(4)
+    ]
+
+    def spent(method: str) -> float:
+        start = time.process_time()
+        felicific.audit(decided, values, sensitive_features=group, happiness=functions, method=method)
+        return time.process_time() - start
+
+    t, betting = (min(spent(method) for _ in range(3)) for method in ("t", "betting"))
+    return f"{rows:,} rows, 6 groups, 4 components: t {t:.2f} s, betting {betting:.2f} s, {betting / t:.1f} times t"
+
+
+def main() -> None:
+    """Print all rows."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=10_000)
+    parser.add_argument("--large", type=int, default=200)
+    asked = parser.parse_args()
+    print(speed(), flush=True)
+    head = ["values", "n", "samples", "low holds", "high holds", "both", "error of .95", "mean width"]
+    print(table(head, []), flush=True)
+    for i, name in enumerate(SETTINGS):
+        print(coverage(name, 20_000, asked.runs, 2024 + i), flush=True)
+        print(coverage(name, 1_000_000, asked.large, 4048 + i), flush=True)
+
+
+if __name__ == "__main__":
+    main()

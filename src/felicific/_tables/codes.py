@@ -1,0 +1,205 @@
+"""Text by codes: a column that says few things often is a list of what it says, and a number for every row.
+
+Libraries of tables know such columns (categories, dictionaries), and make them of text faster than Python can. Groups,
+labels and predictions are read so; every value is then looked at once, and not once for every row. Other columns, and
+objects that are not all text (1, 1.0 and True are one to most libraries), stay arrays. No library is imported for it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from felicific._typing import Array, Codes, Truths
+
+#: Rows that are looked at together: they stay in the processor's cache.
+CHUNK = 131_072
+
+#: Fewer rows than this are as quick one by one.
+FEW_ROWS = 1_000
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """A column of text; wherever an array is asked for it is one of objects.
+
+    Attributes
+    ----------
+    codes : array of shape (n,)
+        Where in ``names`` the text of each row is; -1 where it is missing.
+    names : tuple of str
+        The texts; some may be of no row, or there twice.
+    null : object
+        What stands for a missing one.
+    """
+
+    codes: Array
+    names: tuple[str, ...]
+    null: Any = None
+
+    #: What it is as an array.
+    dtype = np.dtype(object)
+    ndim = 1
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @property
+    def shape(self) -> tuple[int]:
+        """How many rows there are."""
+        return (len(self.codes),)
+
+    def __getitem__(self, rows: Any) -> Any:
+        codes = self.codes[rows]
+        return replace(self, codes=codes) if np.ndim(codes) else self._table[codes]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.tolist())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        found = self._table[self.codes]
+        return found if dtype is None else found.astype(dtype, copy=False)
+
+    def __eq__(self, other: object) -> Truths:  # type: ignore[override]  # row by row, as arrays do it
+        return np.asarray(self.places([other]) == 0 if isinstance(other, str) else np.asarray(self) == other)
+
+    __hash__ = None  # type: ignore[assignment]  # no more than an array has
+
+    def astype(self, dtype: Any) -> Array:
+        """The values as an array of this type."""
+        return np.asarray(self).astype(dtype, copy=False)
+
+    def tolist(self) -> list[Any]:
+        """The values."""
+        return list(map(self._table.tolist().__getitem__, self.codes.tolist()))
+
+    @property
+    def null_rows(self) -> Codes:
+        """Where it is missing."""
+        return np.flatnonzero(self.codes < 0)
+
+    def used(self) -> set[Any]:
+        """The values that some row has."""
+        held = np.zeros(len(self.names) + 1, dtype=bool)
+        for start in range(0, len(self), CHUNK):
+            held |= (
+                np.bincount(self.codes[start : start + CHUNK].astype(np.intp) + 1, minlength=len(held)) > 0
+            )
+        values = [self.null, *self.names]
+        return {values[i] for i in np.flatnonzero(held).tolist()}
+
+    def places(self, known: Sequence[Any]) -> Codes:
+        """Position of every value in ``known``; -1 where it is not known."""
+        index = {value: position for position, value in enumerate(known)}
+        place = np.array([*(index.get(name, -1) for name in self.names), -1], dtype=np.intp)
+        found = np.empty(len(self), dtype=np.intp)
+        for start in range(0, len(self), CHUNK):
+            part = slice(start, start + CHUNK)
+            place.take(self.codes[part], out=found[part], mode="wrap")
+        return found
+
+    @property
+    def _table(self) -> Array:
+        """The values by their codes; the last is that of -1."""
+        table = np.empty(len(self.names) + 1, dtype=object)
+        table[:-1], table[-1] = self.names, self.null
+        return table
+
+
+#: What a column holds: its values, or of text its codes.
+Entries: TypeAlias = Array | Coded
+
+
+def code_text(column: Any, least: int = FEW_ROWS) -> Coded | None:
+    """A column of text by its codes; None for any other, and of fewer than ``least`` rows."""
+    library = type(column).__module__.split(".")[0]
+    reader = READERS.get(library)
+    if reader is None or getattr(column, "ndim", 1) != 1 or len(column) < least:
+        return None
+    return reader(column)
+
+
+def _of_numpy(column: Any) -> Coded | None:
+    """Objects that are all text, if pandas is there anyway; NumPy's own types of text stay as they are."""
+    pandas = sys.modules.get("pandas")
+    if pandas is None or not isinstance(column, np.ndarray) or column.dtype.kind != "O" or not len(column):
+        return None
+    if not isinstance(column[0], str):
+        return None
+    try:
+        codes, names = pandas.factorize(column)
+    except TypeError:  # what cannot be told apart is no text, and is refused where it is looked at
+        return None
+    # What equals a text is one. Several things stand for a missing one, and are left as they are.
+    return _of_names(codes, names.tolist(), None) if codes.min() >= 0 else None
+
+
+def _of_pandas(column: Any) -> Coded | None:
+    dtype = getattr(column, "dtype", None)
+    if hasattr(column, "cat"):
+        names = column.cat.categories.tolist()
+        return _of_names(column.cat.codes.to_numpy(), names, None)
+    if not hasattr(column, "factorize") or dtype is None:
+        return None
+    if getattr(dtype, "kind", "") == "O" and isinstance(dtype, np.dtype):
+        return _of_numpy(column.to_numpy())
+    if getattr(dtype, "name", "") not in ("str", "string"):
+        return None
+    codes, values = column.factorize()
+    return _of_names(codes, values.tolist(), dtype.na_value)
+
+
+def _of_polars(column: Any) -> Coded | None:
+    import polars as pl
+
+    if not isinstance(column, pl.Series) or column.dtype not in (pl.String, pl.Categorical, pl.Enum):
+        return None
+    held = column.unique().drop_nulls()
+    if column.dtype == pl.String:
+        held = held.sort()
+        names, codes = held.to_list(), column.cast(pl.Enum(held)).to_physical()
+    else:
+        # The numbers of a category may be those of all columns of the process.
+        numbers, codes = held.to_physical().to_list(), column.to_physical()
+        names = [""] * (max(numbers, default=-1) + 1)
+        for number, name in zip(numbers, held.cast(pl.String).to_list(), strict=True):
+            names[number] = name
+    codes = codes.cast(pl.Int64).fill_null(-1) if codes.null_count() else codes
+    return Coded(codes.to_numpy(), tuple(names))
+
+
+def _of_arrow(column: Any) -> Coded | None:
+    import pyarrow as pa
+
+    if not isinstance(column, pa.ChunkedArray | pa.Array):
+        return None
+    chunked = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+    known = pa.types.is_dictionary(chunked.type)
+    kind = chunked.type.value_type if known else chunked.type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        return None
+    # Two chunks may have two dictionaries.
+    chunks = (chunked if known else chunked.dictionary_encode()).unify_dictionaries().chunks
+    if not chunks or any(chunk.dictionary.null_count for chunk in chunks):
+        return None
+    indices = [chunk.indices for chunk in chunks]
+    parts = [np.asarray(part.cast(pa.int64()).fill_null(-1) if part.null_count else part) for part in indices]
+    names = tuple(chunks[0].dictionary.to_pylist())
+    return Coded(parts[0] if len(parts) == 1 else np.concatenate(parts), names)
+
+
+def _of_names(codes: Array, names: list[Any], null: Any) -> Coded | None:
+    return Coded(codes, tuple(names), null) if all(type(name) is str for name in names) else None
+
+
+#: How a column of each library becomes codes.
+READERS: dict[str, Callable[[Any], Coded | None]] = {
+    "numpy": _of_numpy,
+    "pandas": _of_pandas,
+    "polars": _of_polars,
+    "pyarrow": _of_arrow,
+}

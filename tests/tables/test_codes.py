@@ -1,0 +1,209 @@
+"""Codes of text columns of every library, against looking at the values one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import felicific
+from felicific._tables.codes import Coded, code_text
+from felicific._tables.groups import name_groups, without_null
+from felicific._tables.memory import as_vector, distinct, encode, is_null, null_rows, take_column
+from felicific.exceptions import FelicificError
+
+WORDS = st.sampled_from(["a", "b", "", "B & C", "\\", "ü", "a\x00", "zz", "10", "9"])
+UNUSED = ["never", "said"]
+
+
+def chunks(values, kind):
+    """An Arrow column in two chunks, each with a dictionary of its own."""
+    half = len(values) // 2
+    parts = [pa.array(part, type=pa.string()) for part in (values[:half], values[half:])]
+    if kind == "dictionary":
+        parts = [part.dictionary_encode() for part in parts]
+    return pa.chunked_array(parts)
+
+
+def narrow(values):
+    """A dictionary of unsigned numbers, longer than it has to be, and with a text that is there twice."""
+    names = [*UNUSED, *sorted({value for value in values if value is not None}), *UNUSED]
+    place = [None if value is None else names.index(value) for value in values]
+    return pa.DictionaryArray.from_arrays(pa.array(place, type=pa.uint8()), pa.array(names, type=pa.string()))
+
+
+def known(values):
+    """Every text, and some more."""
+    return [*UNUSED, *sorted({value for value in values if value is not None})]
+
+
+LIBRARIES = {
+    "pandas str": lambda values: pd.Series(values, dtype="str"),
+    "pandas string": lambda values: pd.Series(values, dtype="string"),
+    "pandas category": lambda values: pd.Series(pd.Categorical(values, categories=known(values))),
+    "pandas object": lambda values: pd.Series(values, dtype=object),
+    "numpy object": lambda values: np.array([*values, None], dtype=object)[:-1],
+    "Polars String": lambda values: pl.Series(values, dtype=pl.String),
+    "Polars Categorical": lambda values: pl.Series(values, dtype=pl.Categorical),
+    "Polars Enum": lambda values: pl.Series(values, dtype=pl.Enum(known(values))),
+    "Arrow string": lambda values: chunks(values, "string"),
+    "Arrow dictionary": lambda values: chunks(values, "dictionary"),
+    "Arrow narrow dictionary": narrow,
+}
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@settings(max_examples=60, deadline=None)
+@given(values=st.lists(WORDS | st.none(), min_size=1, max_size=12), some=st.integers(0, 12))
+def test_codes_say_what_the_values_say(library, values, some):
+    """Of text of any library codes give the same values, missing rows, distinct values and positions as objects do."""
+    column = LIBRARIES[library](values)
+    coded = code_text(column, least=0)
+    if coded is None:  # of objects only those that are all text
+        assert library.endswith("object")
+        assert None in values
+        return
+    plain = [None if is_null(value) else value for value in coded.tolist()]
+    assert plain == values
+    assert [None if is_null(value) else value for value in np.asarray(coded)] == values
+    assert null_rows(coded).tolist() == [i for i, value in enumerate(values) if value is None]
+    there = coded[np.array([value is not None for value in values])]
+    assert distinct(there) == sorted({value for value in values if value is not None})
+    asked = known(values)[:-1]
+    naive = {value: i for i, value in enumerate(asked)}
+    assert encode(coded, asked).tolist() == [naive.get(value, -1) for value in values]
+    assert coded[some:].tolist() == coded.tolist()[some:]
+    assert (coded == "b").tolist() == [value == "b" for value in values]
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    values=st.lists(
+        st.one_of(
+            st.sampled_from([1, 1.0, True, 0, False, 0.0, "1", "True", float("nan"), None, 2**70]), WORDS
+        ),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_mixed_objects_are_left_alone(values):
+    """1, 1.0, True and "1" are coded only where all are text, so none becomes another."""
+    column = np.array([*values, None], dtype=object)[:-1]
+    coded = code_text(column, least=0)
+    assert (coded is None) == any(not isinstance(value, str) for value in values)
+    for made in (column, pd.Series(column, dtype=object)):
+        vector = as_vector(made, "group")
+        codes, index = encode(vector, known := distinct(vector)), {}
+        for i, value in enumerate(known):
+            index.setdefault(value, i)
+        assert [known[c] for c in codes] == [
+            known[index[value]] for value in vector.tolist()
+        ] or None in values
+
+
+@pytest.mark.parametrize("column", [[[1], [2]], [{1: 2}, "a"], ["a", ["b"]]])
+def test_what_cannot_be_told_apart_is_not_coded(column):
+    """Lists among objects are no text."""
+    assert code_text(np.array([*column, None], dtype=object)[:-1], least=0) is None
+
+
+def test_numbers_of_a_category_stay_numbers():
+    """Categories that are no text keep their values."""
+    column = pd.Series(pd.Categorical([2, 1, 2], categories=[3, 2, 1]))
+    assert code_text(column, least=0) is None
+    assert take_column({"a": column}, "a", "a").tolist() == [2, 1, 2]
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows=st.lists(st.tuples(WORDS, st.integers(-2, 2), st.booleans()), min_size=1, max_size=12))
+def test_combinations_by_codes_are_those_of_values(rows):
+    """Groups of several columns have the same names whether they are made of codes or of objects."""
+    texts, numbers, truths = (list(part) for part in zip(*rows, strict=True))
+    coded = code_text(pl.Series(texts, dtype=pl.String), least=0)
+    fast = name_groups([coded, np.array(numbers), np.array(truths)])
+    slow = name_groups([np.array([*column, None], dtype=object)[:-1] for column in (texts, numbers, truths)])
+    assert isinstance(fast, Coded)
+    assert not isinstance(slow, Coded)
+    assert fast.tolist() == slow.tolist()
+    assert distinct(fast) == distinct(slow)
+
+
+def test_a_missing_code_gets_the_name_that_was_given():
+    """Who has no group is named, and the others keep theirs."""
+    coded = code_text(pl.Series(["a", None, "b"]), least=0)
+    named = without_null(coded, "unknown")
+    assert named.tolist() == ["a", "unknown", "b"]
+    assert distinct(named) == ["a", "b", "unknown"]
+
+
+def people(n=3000):
+    """Enough people for codes to be used."""
+    rng = np.random.default_rng(3)
+    group = np.array(["f", "m", "x"], dtype=object)[rng.integers(0, 3, n)]
+    return {
+        "sex": group,
+        "score": rng.random(n),
+        "repaid": np.where(rng.random(n) < 0.5, "no", "yes").astype(object),
+        "loan": rng.random(n),
+    }
+
+
+TABLES = {
+    "pandas": lambda table, kind: pd.DataFrame(table).astype(dict.fromkeys(("sex", "repaid"), kind)),
+    "polars": lambda table, kind: pl.DataFrame(
+        {name: values.tolist() for name, values in table.items()}
+    ).with_columns(pl.col("sex", "repaid").cast(pl.Categorical if kind == "category" else pl.String)),
+    "arrow": lambda table, kind: pa.table(
+        {
+            name: pa.array(values).dictionary_encode()
+            if kind == "category" and name in ("sex", "repaid")
+            else pa.array(values)
+            for name, values in table.items()
+        }
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", ["str", "category"])
+@pytest.mark.parametrize("library", TABLES)
+def test_sums_are_the_same_from_every_library(library, kind):
+    """Text columns of every library, as groups and as labels, give the sums of object arrays, number by number."""
+    table = people()
+
+    def sums(rows):
+        return felicific.moments(
+            rows,
+            proba="score",
+            y="repaid",
+            sensitive_features="sex",
+            happiness={
+                "funding": lambda decision, x, group: (decision == "yes") * x["loan"] * (group != "m")
+            },
+        )
+
+    assert sums(TABLES[library](table, kind)).to_json() == sums(table).to_json()
+
+
+@pytest.mark.parametrize("library", TABLES)
+def test_a_category_without_a_value_names_the_row(library):
+    """A missing group of a category is refused in the same words as that of objects."""
+    table = people()
+    table["sex"][7] = None
+
+    def refused(rows):
+        with pytest.raises(FelicificError) as caught:
+            felicific.moments(
+                rows,
+                proba="score",
+                y="repaid",
+                sensitive_features="sex",
+                happiness=lambda decision: 1.0 * (decision == "yes"),
+            )
+        return str(caught.value)
+
+    assert "row 7" in refused(TABLES[library](table, "category"))
+    assert refused(TABLES[library](table, "category")) == refused(table)

@@ -42,20 +42,25 @@ def _expected(classifier, X: np.ndarray, chance: float) -> np.ndarray:
 
 
 def steps(rows: dict):
-    X, y, group = rows["score"][:, None], rows["y"], rows["group"]
+    X, y = rows["score"][:, None], rows["y"]
+
+    def groups():
+        """It takes numbers alone, so whoever has names turns them into numbers, at fit and at predict."""
+        named = rows["group"].dtype == object
+        return np.unique(rows["group"], return_inverse=True)[1] if named else rows["group"]
 
     def fitted(tolerance):
         optimizer = RelaxedThresholdOptimizer(
             predictor=lambda X: X[:, 0], constraint="demographic_parity", tolerance=tolerance
         )
-        return optimizer.fit(X, y, group=group)
+        return optimizer.fit(X, y, group=groups())
 
     kept = {}
     return {
         "fit": lambda: kept.update(fit=fitted(0.0)),
-        "predict": lambda: kept.update(decisions=kept["fit"](X, group=group)),
+        "predict": lambda: kept.update(decisions=kept["fit"](X, group=groups())),
         "intervals": lambda: evaluate_predictions_bootstrap(
-            y, kept["decisions"].astype(float), sensitive_attribute=group, k=100, threshold=0.5
+            y, kept["decisions"].astype(float), sensitive_attribute=groups(), k=100, threshold=0.5
         ),
         "curve": lambda: [fitted(tolerance) for tolerance in (0.02, 0.04, 0.06, 0.08, 0.1)],
     }

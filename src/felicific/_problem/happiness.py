@@ -62,6 +62,9 @@ _SIGNATURES: WeakKeyDictionary[Callable[..., Any], tuple[inspect.Parameter, ...]
 
 def _parameters(function: Callable[..., Any]) -> tuple[inspect.Parameter, ...]:
     if not isinstance(function, FunctionType):  # others may be equal without having the same arguments
+        called = type(function).__call__
+        if isinstance(called, FunctionType) and not hasattr(function, "__signature__"):
+            return _parameters(called)[1:]
         return tuple(inspect.signature(function).parameters.values())
     if function not in _SIGNATURES:
         _SIGNATURES[function] = tuple(inspect.signature(function).parameters.values())

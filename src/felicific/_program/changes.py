@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from numbers import Real
 from typing import Any, Literal, TypeAlias
 
@@ -77,12 +78,16 @@ def found_by_sums(moments: Moments, grid: Sequence[float] = GRID, *, see_group: 
         )
 
     folds, closed = range(moments.folds), Closed.of(moments, see_group=see_group)
+    others = [[fold for fold in folds if fold != f] for f in folds]
+    # Of all people but those of one fold: what every decision costs, and how many it changes.
+    fitted = [
+        (loss[:, :, fit].sum(axis=2), mass[:, :, fit].sum(axis=2)[:, :, None] - today[:, :, fit].sum(axis=2))
+        for fit in others
+    ]
 
     def left_out(f: int, cost: float) -> float:
-        fit = [fold for fold in folds if fold != f]
-        people = mass[:, :, fit].sum(axis=2)[:, :, None]
-        charged = loss[:, :, fit].sum(axis=2) + cost * (people - today[:, :, fit].sum(axis=2))
-        return float(np.einsum("zsd,zsd->", loss[:, :, f], closed.least(charged)))
+        costs, changed = fitted[f]
+        return float(np.einsum("zsd,zsd->", loss[:, :, f], closed.least(costs + cost * changed)))
 
     return largest_as_good(left_out, mass.sum(axis=(0, 1)), _reach(moments), grid)
 
@@ -146,13 +151,14 @@ class Closed:
             np.add.at(moved, (np.arange(len(cost))[:, None], alike), cost)
             cost = moved
         tables = cost if self.see_group else cost.sum(axis=0, keepdims=True)
-        # Of decisions that cost the same, today's.
-        chosen = _cheapest(tables, self.today)
+        whole = any(len(chain) == len(self.today) for chain, _ in self.chains)
+        # Of decisions that cost the same, today's; a chain of all signals says it for all.
+        chosen = np.empty(tables.shape[:2], dtype=np.intp) if whole else _cheapest(tables, self.today)
         for chain, decision in self.chains:
             part, here = tables[:, chain.start : chain.stop], self.today[chain.start : chain.stop]
             others = [d for d in range(self.n_classes) if d != decision]
-            other = np.array(others)[part[:, :, others].argmin(axis=2)]
-            extra = part[:, :, decision] - part[:, :, others].min(axis=2)
+            other = others[0] if len(others) == 1 else np.array(others)[part[:, :, others].argmin(axis=2)]
+            extra = part[:, :, decision] - reduce(np.minimum, (part[:, :, d] for d in others))
             # What it costs to begin at each signal, or nowhere, more than to begin at the first.
             begin = np.concatenate([np.zeros((len(part), 1)), -extra.cumsum(axis=1)], axis=1)
             size = 1e-12 * np.abs(extra).sum(axis=1, keepdims=True)
@@ -166,6 +172,6 @@ class Closed:
 
 def _cheapest(cost: Floats, today: Codes) -> Codes:
     """The cheapest decision of every signal, today's where that costs no more."""
-    now = np.broadcast_to(today, cost.shape[:2])
-    own = np.take_along_axis(cost, now[:, :, None], axis=2)[:, :, 0]
-    return np.where(own <= cost.min(axis=2), now, cost.argmin(axis=2))
+    own = cost[:, np.arange(len(today)), today]
+    least = reduce(np.minimum, np.moveaxis(cost, 2, 0))  # faster than along the last axis, of few decisions
+    return np.where(own <= least, today, cost.argmin(axis=2))

@@ -85,22 +85,38 @@ def one_gap(program: Program, rows: Sequence[Row]) -> OneGap | None:
     """What solves these rows without a linear program; None where they, or the signal, are of another kind."""
     gaps = [row for row in rows if type(row) is GapRow]
     floors = [row for row in rows if isinstance(row, MeanRow) and row.upper == math.inf]
-    if len(gaps) > 1 or len(gaps) + len(floors) < len(rows) or len({row.j for row in rows}) > 1:
+    if len(gaps) + len(floors) < len(rows) or (rows and not program.see_group):
         return None
-    one_group = all(((row.said.shares != 0.0).sum(axis=1) == 1).all() for row in (*gaps, *floors))
-    if not one_group or (rows and not program.see_group) or not Corners.listed(program):
+    held = min(gaps, key=lambda row: row.at_most / program.scales[row.j], default=None)
+    idle = [row for row in gaps if row is not held]
+    if not all(held is not None and _follows(program, row, held) for row in idle):
         return None
-    return OneGap(program, rows)
+    kept = [row for row in (held, *floors) if row is not None]
+    one_group = all(((row.said.shares != 0.0).sum(axis=1) == 1).all() for row in kept)
+    if not one_group or len({row.j for row in kept}) > 1 or not Corners.listed(program):
+        return None
+    return OneGap(program, kept, idle)
+
+
+def _follows(program: Program, row: GapRow, held: GapRow) -> bool:
+    """Whether a gap is that of another component, as of approvals and refusals: it is met when the other one is."""
+    if not np.array_equal(row.said.shares, held.said.shares):
+        return False
+    one, other = (program.coefficients[..., part.j] for part in (row, held))
+    sign = -1.0 if np.abs(one + other).max() <= SMALL else 1.0
+    apart = program.constants[:, row.j] - sign * program.constants[:, held.j]
+    return bool(np.abs(one - sign * other).max() <= SMALL and np.ptp(apart) <= SMALL)
 
 
 class OneGap:
     """The policies of a program whose rows are at most one gap between groups, and floors under the same means.
 
-    Means are scaled as in the program, and relative to the middle of what no decision changes.
+    Means are scaled as in the program, and relative to the middle of what no decision changes. Rows that are ``idle``
+    are met wherever these are.
     """
 
-    def __init__(self, program: Program, rows: Sequence[Row]) -> None:
-        self.program = program
+    def __init__(self, program: Program, rows: Sequence[Row], idle: Sequence[Row] = ()) -> None:
+        self.program, self.idle = program, idle
         self.gap = next((row for row in rows if isinstance(row, GapRow)), None)
         self.floors = [row for row in rows if isinstance(row, MeanRow)]
         self.j = rows[0].j if rows else 0
@@ -192,13 +208,16 @@ class OneGap:
     def frontier(self) -> tuple[list[float], list[float]]:
         """Gaps of all breakpoints as parts of the one that is asked for, the least first, and what is minimised."""
         program, course = self.program, self.course
+        if not self.width:  # nothing but rounding is between the groups: the gap stays closed
+            return [0.0], [program.least_loss + program.cost_scale * self.objective(self.place(0.0))]
         rise = self.objective(self.place(course.gap[0])) + course.rise
         values = program.least_loss + program.cost_scale * rise
         return (course.gap / self.width)[::-1].tolist(), values[::-1].tolist()
 
     def price(self, place: Place) -> dict[str, float]:
         """Loss per unit of each requirement."""
-        unit, prices = self.program.cost_scale / self.scale, {}
+        unit = self.program.cost_scale / self.scale
+        prices = dict.fromkeys((row.name for row in self.idle), 0.0)
         if self.gap is not None:
             prices[self.gap.name] = place.price * unit
         left = self.held(place).floored.copy()

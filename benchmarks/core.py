@@ -1,17 +1,20 @@
-"""Moments and solve against fairlearn's ThresholdOptimizer, individual policies, and import time.
+"""Many groups, columns of every library, single rows, and fits beside fairlearn's, in one run.
 
-    pip install -e . pandas polars pyarrow fairlearn && python benchmarks/core.py [rows]
-    python benchmarks/core.py columns
+    pip install -e . pandas polars pyarrow fairlearn && python benchmarks/core.py [--rows 1000000]
 
-Every measurement runs in a process of its own; the best of five is kept, and ratios are what counts: machines
-differ and are noisy.
+Every measurement runs in a process of its own, the best of some is kept, and ratios are what counts: machines differ
+and are noisy. Writes the tables between the markers of ``docs/benchmarks.md``.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import subprocess
 import sys
+from pathlib import Path
+
+from shared import ROOT, fill, machine, table
 
 SETUP = """
 import json, resource, sys, time
@@ -235,78 +238,102 @@ def import_time(module: str) -> float:
     return min(float(run(code)) for _ in range(5))
 
 
-def solver(rows: int) -> None:
-    """Solve and the whole frontier, beside sums over rows of the same run; CPU seconds, the best of some."""
-    few = float(run(SOLVER.format(size=(2, 2 * rows, 1, 3), curve=False)).split()[0])
-    print(f"sums of {2 * rows:,} rows, two groups: {few:.3f} s")
+def spent(size: tuple[int, int, int, int], *, curve: bool) -> tuple[float, ...]:
+    """Seconds of sums, of a policy and of a frontier, and how many breakpoints that has."""
+    return tuple(float(part) for part in run(SOLVER.format(size=size, curve=curve)).split())
+
+
+def many_groups(rows: int) -> str:
+    """Solve and the whole frontier, beside sums over rows of the same run."""
+    few = spent((2, 2 * rows, 1, 3), curve=False)[0]
+    lines = []
     for groups in (2, 10, 100, 1_000, 5_000):
         size = (groups, 500_000 if groups > 1_000 else 200_000, 1, 3 if groups < 5_000 else 1)
-        _, solve, curve, n = (float(part) for part in run(SOLVER.format(size=size, curve=True)).split())
-        both = solve + curve
-        print(
-            f"{groups:,} groups, one component: solve {solve:.4f} s, frontier {curve:.4f} s of {n:,.0f} breakpoints; "
-            f"together {both / few:.3f} of the sums"
-        )
-    sums, solve, _, _ = (
-        float(part) for part in run(SOLVER.format(size=(60, 300_000, 3, 5), curve=False)).split()
+        _, solve, curve, n = spent(size, curve=True)
+        times = [f"{solve:.4f} s", f"{curve:.4f} s", f"{(solve + curve) / few:.3f}"]
+        lines.append([f"{groups:,}", f"{n:,.0f}", *times])
+    sums, solve, _, _ = spent((60, 300_000, 3, 5), curve=False)
+    _, _, curve, n = spent((30, 200_000, 3, 1), curve=True)
+    head = ["groups", "breakpoints", "a policy", "the frontier", f"both, of {2 * rows:,} rows' sums"]
+    return (
+        f"{table(head, lines)}\n\nThose sums, of two groups: {few:.3f} s. Three components: a policy of 60 groups "
+        f"{solve:.3f} s, {solve / sums:.2f} of 300,000 rows' sums ({sums:.3f} s; the aim is 0.5); the frontier of 30 "
+        f"groups {curve:.2f} s, {n:,.0f} breakpoints (the aim is 2 s). `FairClassifier.fit` with 5,000 rows and two "
+        f"groups, statistical parity: {1000 * float(run(FIT)):.1f} ms."
     )
-    print(
-        f"60 groups, three components: solve {solve:.4f} s, {solve / sums:.2f} of 300,000 rows' sums ({sums:.3f} s)"
-    )
-    found = run(SOLVER.format(size=(30, 200_000, 3, 1), curve=True)).split()
-    print(f"30 groups, three components: frontier {found[2]} s of {found[3]} breakpoints")
-    print(f"fit of 5,000 rows, two groups, statistical parity: {run(FIT).strip()} s")
 
 
-def columns(rows: int = 2_000_000) -> None:
+def columns(rows: int) -> str:
     """Sums with groups in columns of every library, as multiples of whole numbers."""
     best, peaks = json.loads(run(COLUMNS.format(rows=rows)))
-    print(
-        f"moments of {rows:,} rows, five groups, one component; processor time, of whole numbers, most memory"
-    )
-    for name, seconds in best.items():
-        print(f"{name:32} {seconds:8.3f} s  {seconds / best['whole numbers']:6.2f}  {peaks[name]:6.0f} MB")
-    print(
-        f"whole numbers take {best['whole numbers'] / best['bare bincount']:.1f} times a bare bincount of their codes"
+    whole = best["whole numbers"]
+    lines = [
+        [name, f"{seconds:.3f} s", f"{seconds / whole:.2f}", f"{peaks[name]:.0f} MB"]
+        for name, seconds in best.items()
+    ]
+    head = [f"{rows:,} rows", "time", "of whole numbers", "most memory"]
+    return (
+        f"{table(head, lines)}\n\nWhole numbers take {whole / best['bare bincount']:.1f} times a bare, chunked "
+        f"`bincount` of the same codes (the aim is 8)."
     )
 
 
-def one_row() -> None:
+def single_rows() -> str:
     """Deciding about one person beside the model itself."""
     best = json.loads(run(ONE_ROW))
-    for kind in ("frame", "array"):
-        model, ours = best[f"model, {kind}"], best[f"predict, {kind}"]
-        print(
-            f"predict of one row, {kind}: {1e6 * ours:.0f} us, the model {1e6 * model:.0f}: {ours / model:.2f} times"
-        )
-    print(f"a loaded policy decides about one person in {1e6 * best['decide of a loaded policy']:.0f} us")
+    lines = [
+        [kind, f"{1e6 * model:.0f} us", f"{1e6 * ours:.0f} us", f"{ours / model:.2f}"]
+        for kind in ("frame", "array")
+        for model, ours in [(best[f"model, {kind}"], best[f"predict, {kind}"])]
+    ]
+    alone = 1e6 * best["decide of a loaded policy"]
+    head = ["one row", "the model's `predict_proba`", "`predict`", "of the model"]
+    told = f"A policy that was loaded decides about one person in {alone:.0f} us (the aim is 60)."
+    return f"{table(head, lines)}\n\n{told}"
+
+
+def fits(rows: int) -> str:
+    """Sums and a policy, through fairlearn's class and by ours; individual policies."""
+    setup = SETUP.format(rows=rows)
+    theirs = json.loads(run(setup + FAIRLEARN))
+    found = {"fairlearn, `ThresholdOptimizer`": theirs} | {
+        f"felicific, `{policy}`": json.loads(run(setup + FELICIFIC.format(policy=policy)))
+        for policy in ("soft-label", "label", "score")
+    }
+    lines = [
+        [
+            name,
+            f"{one['seconds']:.3f} s",
+            f"{one['extra_mb']:.0f} MB",
+            f"{theirs['seconds'] / one['seconds']:.1f}",
+        ]
+        for name, one in found.items()
+    ]
+    single = []
+    for size in ((rows, 2, 2, 1), (rows // 10, 4, 4, 3)):
+        what = "{:,} people, {} decisions, {} groups, {} components".format(*size)
+        single.append(f"{what}: {run(INDIVIDUAL.format(size=size)).strip()}")
+    imports = import_time("felicific"), import_time("sklearn")
+    head = [f"{rows:,} rows, groups as text", "time", "more memory", "times as fast as fairlearn"]
+    return (
+        f"{table(head, lines)}\n\nIndividual policies: {'; '.join(single)}. "
+        f"`import felicific` takes {imports[0]:.2f} s, `import sklearn` {imports[1]:.2f} s."
+    )
 
 
 def main() -> None:
-    if sys.argv[1:] == ["columns"]:
-        columns()
-        one_row()
-        return
-    rows = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
-    setup = SETUP.format(rows=rows)
-    fairlearn = json.loads(run(setup + FAIRLEARN))
-    print(f"{rows:,} rows, two classes, two groups, one component")
-    print(
-        f"{'fairlearn ThresholdOptimizer':32} {fairlearn['seconds']:8.3f} s  {fairlearn['extra_mb']:7.0f} MB extra"
-    )
-    for policy in ("soft-label", "label", "score"):
-        ours = json.loads(run(setup + FELICIFIC.format(policy=policy)))
-        ratio = fairlearn["seconds"] / ours["seconds"]
-        print(
-            f"{'felicific ' + policy:32} {ours['seconds']:8.3f} s  {ours['extra_mb']:7.0f} MB extra"
-            f"  {ratio:6.1f} times faster"
-        )
-    solver(rows)
-    for size in ((rows, 2, 2, 1), (rows // 10, 4, 4, 3)):
-        measured = run(INDIVIDUAL.format(size=size)).strip()
-        print("individual policy: {:,} rows, {} classes, {} groups, {} components:".format(*size), measured)
-    ours, theirs = import_time("felicific"), import_time("sklearn")
-    print(f"import felicific {ours:.3f} s, import sklearn {theirs:.3f} s: {theirs / ours:.1f} times faster")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--out", type=Path, default=ROOT / "docs")
+    asked = parser.parse_args()
+    blocks = {
+        "groups": lambda: many_groups(asked.rows),
+        "columns": lambda: columns(2 * asked.rows),
+        "single rows": single_rows,
+        "fits": lambda: fits(asked.rows),
+    }
+    for name, measure in blocks.items():
+        fill(asked.out / "benchmarks.md", name, f"{measure()}\n\n{machine()}")
 
 
 if __name__ == "__main__":

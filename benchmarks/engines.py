@@ -1,12 +1,13 @@
 """Moments of Parquet on DuckDB, Polars and Dask against each engine's own hand-written query, in one run.
 
     pip install -e ".[duckdb,polars,dask,pandas]"
-    python benchmarks/engines.py [--rows 20000000] [--repeats 3] [--only engines | growth]
+    python benchmarks/engines.py [--rows 20000000] [--repeats 3] [--only engines | growth | policies]
 
 Three classes, four groups, three components. The file is made in a temporary folder. Every measurement is a process of
 its own, measured with its children: seconds, processor seconds and peak memory. Hand-written queries and felicific take
-turns, and the least of the repeats counts. Also measured: the floor (reading the columns once), and the cost per row
-from 50,000 rows on. Writes the tables between the markers of ``docs/benchmarks.md``.
+turns, and the least of the repeats counts. Also measured: the floor (reading the columns once), the cost per row from
+50,000 rows on, and what audits and written decisions cost beside sums and a bare write. Writes the tables between the
+markers of ``docs/benchmarks.md``.
 """
 
 from __future__ import annotations
@@ -341,7 +342,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         if asked.only in (None, "policies"):
             file = make(Path(folder) / "policies.parquet", min(asked.rows, 2_000_000))
-            print(policies(file, asked.repeats), flush=True)
+            fill(page, "policies", f"{policies(file, asked.repeats)}\n\n{machine()}")
             file.unlink()
         if asked.only == "policies":
             return

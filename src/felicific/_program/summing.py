@@ -25,6 +25,9 @@ from felicific.exceptions import HappinessError
 KEY_BATCH = 8 * BATCH
 MOST_KEYS = 2**20
 
+#: From so many cells for each person of a batch on, only those that somebody is in are added to.
+SPARSE = 4
+
 
 def sum_people(people: People, problem: Problem, signal: Signal) -> Moments:
     """Sum over people in memory, batch by batch.
@@ -283,51 +286,69 @@ class _Sums:
     def _add(self, worth: Worth, group: Codes, spread: Spread, today: Codes, fold: Codes | None) -> None:
         g, s = self.mass.shape
         cells = [(group * s + cell, share) for cell, share in spread]
+        place: slice | Codes = slice(None)
+        size = g * s
+        if size > SPARSE * len(group):  # of few people, only the cells that somebody is in
+            place, inverse = np.unique(np.concatenate([index for index, _ in cells]), return_inverse=True)
+            parts = inverse.reshape(len(cells), len(group))
+            cells, size = [(part, share) for part, (_, share) in zip(parts, cells, strict=True)], len(place)
 
         def per_cell(numbers: Floats | None) -> Floats:
-            parts = [np.bincount(index, _product(share, numbers), minlength=g * s) for index, share in cells]
-            return np.asarray(sum(parts[1:], start=parts[0]), dtype=np.float64).reshape(g, s)
+            parts = [np.bincount(index, _product(share, numbers), minlength=size) for index, share in cells]
+            return np.asarray(sum(parts[1:], start=parts[0]), dtype=np.float64)
+
+        def grow(sums: Floats, numbers: Floats) -> None:
+            sums.reshape(-1)[place] += numbers
 
         everyone = np.arange(len(group))
         mass = per_cell(None)
-        self.mass += mass
+        grow(self.mass, mass)
         for d in range(len(self.today_mass)):
-            self.today_mass[d] += per_cell((today == d).astype(np.float64))
+            grow(self.today_mass[d], per_cell((today == d).astype(np.float64)))
         for f in range(self.folds):
-            self._add_fold(f, np.asarray(fold == f, dtype=np.float64), worth, today, per_cell)
+            inside = np.asarray(fold == f, dtype=np.float64)
+            grow(self.fold_mass[f], per_cell(inside))
+            for d in range(len(self.loss)):
+                grow(self.fold_today[f, d], per_cell(inside * (today == d)))
+                if worth.knows_cost:
+                    grow(self.fold_loss[f, d], per_cell(inside * worth.cost[d]))
         if worth.knows_cost:
             cost = worth.cost
             for d in range(len(cost)):
-                self.loss[d] += per_cell(cost[d])
-            self.today_loss += per_cell(cost[today, everyone])
+                grow(self.loss[d], per_cell(cost[d]))
+            grow(self.today_loss, per_cell(cost[today, everyone]))
         for j in range(len(self.problem.happiness)):
-            values, counted = worth.values(j)
-            inside = None if counted is None else counted.astype(np.float64)
-            now = values[today, everyone]
-            for d in range(len(values)):
-                self.gains[d, j] += per_cell(_product(inside, (values[d] > now).astype(np.float64)))
-                self.loses[d, j] += per_cell(_product(inside, (values[d] < now).astype(np.float64)))
-            if self.origin[j] is None:
-                self.origin[j] = typical(values, counted)
-            values -= self.origin[j] or 0.0
-            self.among[j] += mass if inside is None else per_cell(inside)
-            for d in range(len(values)):
-                counts = per_cell(_product(inside, values[d]))
-                self.value[d, j] += counts
-                # Of a rate, the origin is one of its two values: the others are all at the same side of it.
-                rate = self.problem.happiness[j].rate
-                self.square[d, j] += np.abs(counts) if rate else per_cell(_product(inside, values[d] ** 2))
-            self.today_value[j] += per_cell(_product(inside, values[today, everyone]))
+            self._add_values(j, worth, today, mass, per_cell, grow)
 
-    def _add_fold(
-        self, f: int, inside: Floats, worth: Worth, today: Codes, per_cell: Callable[[Floats], Floats]
+    def _add_values(
+        self,
+        j: int,
+        worth: Worth,
+        today: Codes,
+        mass: Floats,
+        per_cell: Callable[[Floats | None], Floats],
+        grow: Callable[[Floats, Floats], None],
     ) -> None:
-        """Add mass, loss and what is decided today of those who are ``inside`` one fold."""
-        self.fold_mass[f] += per_cell(inside)
-        for d in range(len(self.loss)):
-            self.fold_today[f, d] += per_cell(inside * (today == d))
-            if worth.knows_cost:
-                self.fold_loss[f, d] += per_cell(inside * worth.cost[d])
+        """Add what decisions are worth by one component."""
+        values, counted = worth.values(j)
+        inside = None if counted is None else counted.astype(np.float64)
+        everyone = np.arange(len(today))
+        now = values[today, everyone]
+        for d in range(len(values)):
+            grow(self.gains[d, j], per_cell(_product(inside, (values[d] > now).astype(np.float64))))
+            grow(self.loses[d, j], per_cell(_product(inside, (values[d] < now).astype(np.float64))))
+        if self.origin[j] is None:
+            self.origin[j] = typical(values, counted)
+        values -= self.origin[j] or 0.0
+        grow(self.among[j], mass if inside is None else per_cell(inside))
+        for d in range(len(values)):
+            counts = per_cell(_product(inside, values[d]))
+            grow(self.value[d, j], counts)
+            # Of a rate, the origin is one of its two values: the others are all at the same side of it.
+            rate = self.problem.happiness[j].rate
+            squares = np.abs(counts) if rate else per_cell(_product(inside, values[d] ** 2))
+            grow(self.square[d, j], squares)
+        grow(self.today_value[j], per_cell(_product(inside, values[today, everyone])))
 
     def moments(self) -> Moments:
         """Return the sums so far, if they are finite."""

@@ -88,10 +88,10 @@ class SqlTerms(Protocol):
         """The value of a decision function."""
 
     def labelled(self, s: int) -> str:
-        """Condition that the model's label is this class."""
+        """Condition that the model's label is this class, for people with none before it."""
 
     def top_is(self, k: int) -> str:
-        """Condition that the class is the first of the most probable ones."""
+        """Condition that the class is the most probable one, for people of whom none before it is; empty: it is."""
 
     def number(self, value: float) -> str:
         """A 64-bit float."""
@@ -219,9 +219,13 @@ class Signal(ABC):
         """Signals of people with these keys, one array for each signal that a person has."""
         return [key]
 
-    def sql_condition(self, first: int, last: int, n_classes: int, terms: SqlTerms) -> str:
-        """Condition of a stretch of signals; empty when everybody has one of them."""
-        return terms.labelled(first)
+    def sql_run(self, run: int, n_classes: int, terms: SqlTerms) -> str:
+        """Condition of one of the runs, for people of none before it; empty when they all are of it."""
+        return terms.labelled(run)
+
+    def sql_up_to(self, last: int, run: int, n_classes: int, terms: SqlTerms) -> str:
+        """Condition of the signals of a run up to one of them; empty when it is the last."""
+        return ""
 
 
 class _Unordered(Signal):
@@ -573,23 +577,19 @@ class ScoreCells(_Scored):
         """The cell of a fine bin."""
         return [np.searchsorted(np.array(self.cuts, dtype=np.intp), key, side="right")]
 
-    def sql_condition(self, first: int, last: int, n_classes: int, terms: SqlTerms) -> str:
-        """The score, or the probability of the model's label, lies between the edges of these cells."""
-        starts = (0, *self.cuts)
+    def sql_run(self, run: int, n_classes: int, terms: SqlTerms) -> str:
+        """The model's label, of more than two classes."""
+        return "" if n_classes == 2 else terms.top_is(run)
+
+    def sql_up_to(self, last: int, run: int, n_classes: int, terms: SqlTerms) -> str:
+        """The score, or the probability of the model's label, does not exceed the edge of these cells."""
+        if last + 1 == self.runs(n_classes)[run].stop:
+            return ""
+        stop = self.cuts[last]
         if n_classes == 2:
-            low, *above = lower_edges(starts[first : last + 2], 2, self.boundary)
-            high = above[-1] if last + 1 < len(starts) else None
-            score = terms.shares[1]
-            sides = [f"{score} > {terms.number(low)}"] if low >= 0 else []
-            return " AND ".join([*sides, *([] if high is None else [f"{score} <= {terms.number(high)}"])])
+            return f"{terms.shares[1]} <= {terms.number(lower_edges([stop], 2, self.boundary)[0])}"
         fine = fine_per_class(n_classes)
-        owner, bottom = divmod(starts[first], fine + 1)
-        best = f"({terms.number(float(fine))} * greatest({', '.join(terms.shares)}))"
-        stop = starts[last + 1] if last + 1 < len(starts) else n_classes * (fine + 1)
-        top = stop - owner * (fine + 1)
-        sides = [f"{best} > {terms.number(float(bottom - 1))}"] if bottom else []
-        sides += [f"{best} <= {terms.number(float(top - 1))}"] if top <= fine else []
-        return " AND ".join([terms.top_is(owner), *sides])
+        return f"({terms.number(float(fine))} * {terms.shares[run]}) <= {terms.number(float(stop - run * (fine + 1) - 1))}"
 
     def describe_all(
         self, stretches: Sequence[tuple[int, int]], classes: Sequence[str], digits: int = 12

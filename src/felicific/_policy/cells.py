@@ -17,6 +17,7 @@ from felicific._policy.basis import Basis
 from felicific._policy.controls_cells import RankControls
 from felicific._policy.explain_cells import grounds_of_cells
 from felicific._policy.grounds import Grounds, Person
+from felicific._policy.lookup import Lookup
 from felicific._policy.lottery import NEARLY, faces_lottery
 from felicific._policy.policy import Policy, Stretches, Wording
 from felicific._policy.sql import case_expression
@@ -201,6 +202,10 @@ class CellPolicy(Policy):
                 starts = _changes([(ranges[s][1], self.q[z, s].tolist()) for s in own])
                 rows += [(z, owner, low, high, q) for low, high, q in _between(starts)]
         return Stretches(rows, boundary, self.signal.cuts_at())
+
+    def lookup(self) -> Lookup | None:
+        """Of a score."""
+        return Lookup.of(self)
 
     def sql_writer(self) -> Callable[..., str]:
         """One ``CASE`` expression."""

@@ -77,6 +77,7 @@ from felicific._typing import Array, Codes, Floats, GapLike, ProbaColumns, Table
 from felicific.exceptions import ConstraintError, DataError, GroupError, LotteryWarning, PolicyFileError
 
 if TYPE_CHECKING:
+    from felicific._policy.lookup import Lookup
     from felicific._policy.steering import Steering
 
 #: How likely people are of each group: by group, or one column each.
@@ -270,6 +271,10 @@ class Policy(Displayed, ABC):
     def decided(self, people: People) -> People:
         """The people with what it decides about each."""
         return replace(people, odds=self.odds_of(people), drawn=self.draws_lots)
+
+    def lookup(self) -> Lookup | None:
+        """Its decisions by group and score, where that is all it looks at."""
+        return None
 
     def columns_seen(self, engine: Engine, group: Any) -> tuple[str, ...] | None:
         """Columns of x that it looks at; None when it must see the library's own rows."""

@@ -143,6 +143,10 @@ class Signal(ABC):
         """The cell of one person with these probabilities; None where :meth:`spread` has to be asked."""
         return None
 
+    def of_bins(self, n_classes: int) -> Codes | None:
+        """The signal of every fine bin of the score; None where it is made of something else."""
+        return None
+
     @abstractmethod
     def runs(self, n_classes: int) -> list[range]:
         """Signals that follow each other in order, and so may be described together."""
@@ -528,9 +532,12 @@ class ScoreCells(_Scored):
         bins = fine_bins(proba, self.boundary)
         if len(bins) < FINE:
             return [(np.searchsorted(self._starts[1:], bins, side="right"), None)]
-        every = np.arange(Score(2, boundary=self.boundary).size(proba.shape[1]))
-        cells = np.searchsorted(self._starts[1:], every, side="right")
-        return [(cells[bins], None)]
+        return [(self.of_bins(proba.shape[1])[bins], None)]
+
+    def of_bins(self, n_classes: int) -> Codes:
+        """The cell of every bin."""
+        every = np.arange(Score(2, boundary=self.boundary).size(n_classes))
+        return np.asarray(np.searchsorted(self._starts[1:], every, side="right"))
 
     def runs(self, n_classes: int) -> list[range]:
         """Cells in the order of the score, class by class when there are more than two."""
@@ -589,7 +596,8 @@ class ScoreCells(_Scored):
         if n_classes == 2:
             return f"{terms.shares[1]} <= {terms.number(lower_edges([stop], 2, self.boundary)[0])}"
         fine = fine_per_class(n_classes)
-        return f"({terms.number(float(fine))} * {terms.shares[run]}) <= {terms.number(float(stop - run * (fine + 1) - 1))}"
+        best, above = f"({terms.number(float(fine))} * {terms.shares[run]})", float(stop - run * (fine + 1))
+        return f"{best} <= {terms.number(above - 1.0)}"
 
     def describe_all(
         self, stretches: Sequence[tuple[int, int]], classes: Sequence[str], digits: int = 12

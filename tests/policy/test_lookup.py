@@ -1,5 +1,6 @@
 """Decisions by looking up: bit by bit those of the odds, and nothing where a number is wrong."""
 
+from dataclasses import replace
 from unittest.mock import patch
 
 import numpy as np
@@ -109,3 +110,25 @@ def test_what_is_wrong_is_said_in_the_same_words(form, wrong, monkeypatch):
             policy.apply(TABLES[form](table), **roles(2, "who")).collect()
         said.append(str(refused.value))
     assert said[0] == said[1]
+
+
+@pytest.mark.parametrize("randomize", [True, False])
+@pytest.mark.parametrize("see_group", [True, False])
+def test_one_person_is_decided_about_as_many_are(randomize, see_group):
+    """What is sure of one person is what the odds say; where lots decide, or something is wrong, nothing is sure."""
+    table = people(2000, classes=2)
+    policy = replace(solved(table, 2, see_group=see_group), randomize=randomize)
+    proba = np.column_stack([table["p0"], table["p1"]]) * (1.0 + 4e-7)
+    odds, drawn = policy.odds(proba, table["z"]), 0
+    for i in range(300):
+        found = policy.sure_of(proba[i : i + 1], np.array([table["z"][i]], dtype=object))
+        lot = int((odds[i] > 0).sum()) > 1
+        drawn += lot
+        assert found == (None if lot else int(odds[i].argmax()))
+    assert (drawn > 0) == (randomize and see_group)
+    one = proba[:1]
+    for wrong in (one * 1.1, -one, one * np.nan):
+        assert policy.sure_of(wrong, table["z"][:1]) is None
+    for group in ("nobody", None, np.nan):
+        found = policy.sure_of(one, np.array([group], dtype=object))
+        assert (found is None) == see_group

@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 
 from felicific._audit.methods import FEWEST
+from felicific._statistics.betting import betting_limits
 from felicific._statistics.gaps import range_interval, spread_of
 from felicific._statistics.intervals import (
     Sample,
     bernstein_limits,
-    betting_limits,
     exact_limits,
     hall_limits,
     hoeffding_width,

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from felicific._statistics import betting
-from felicific._statistics.betting import BLOCKS, MANY, Blocks, betting_limits, block_of
+from felicific._statistics.betting import BLOCKS, MANY, Betting, Blocks, Placed, Sums, betting_limits
 
 KINDS = {
     "uniform": lambda rng, n: rng.random(n),
@@ -56,6 +56,10 @@ def naive_fortune(orders, m, mirrored):
     ]
 
 
+def blocks_of(placed, tail):
+    return Blocks.of(Sums.of(placed), tail, lambda: placed)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=6, deadline=None)
 @given(
@@ -68,7 +72,7 @@ def naive_fortune(orders, m, mirrored):
 def test_fortunes_of_blocks_are_those_of_their_values(kind, seed, n, m, mirrored, tail):
     """A fortune is never more than that of betting on one value after the other, and less by next to nothing."""
     x = KINDS[kind](np.random.default_rng(seed), n)
-    blocks = Blocks.of(np.sort(x), [block_of(keys) for keys in betting._keys(np.sort(x))], tail)
+    blocks = blocks_of(Placed.of(x), tail)
     orders = naive_blocks(x, tail)
     np.testing.assert_allclose(blocks.bet, [bets for _, bets in orders], rtol=1e-6)
     naive = np.array(naive_fortune(orders, m, mirrored))
@@ -84,7 +88,7 @@ def test_limits_of_blocks_err_outward_and_hardly(kind):
     """Against the naive fortunes the limits are won, and a little further inside they are not."""
     x, tail = KINDS[kind](np.random.default_rng(5), 400), 0.025
     orders = naive_blocks(x, tail)
-    low, high = betting._by_blocks(x, tail)
+    low, high = blocks_of(Placed.of(x), tail).limits()
 
     def wins(m, mirrored):
         return np.mean(np.exp(naive_fortune(orders, m, mirrored))) >= 1.0 / tail
@@ -101,7 +105,7 @@ def test_limits_of_blocks_err_outward_and_hardly(kind):
 def test_blocks_are_about_as_wide_as_values_one_by_one(kind):
     """At the size where blocks begin, both ways give nearly the same limits."""
     x = KINDS[kind](np.random.default_rng(7), MANY)
-    blocks, values = betting._by_blocks(x, 0.025), betting._one_by_one(x, 0.025)
+    blocks, values = blocks_of(Placed.of(x), 0.025).limits(), betting._one_by_one(x, 0.025)
     width = values[1] - values[0]
     np.testing.assert_allclose(blocks, values, atol=0.02 * width, rtol=0.0)
 
@@ -119,11 +123,27 @@ def test_limits_do_not_depend_on_the_order_of_rows_or_on_units():
 def test_later_blocks_do_not_change_earlier_bets():
     """What is bet on a block depends on the blocks before it alone."""
     rng = np.random.default_rng(11)
-    x = np.sort(rng.random(500))
-    block = [block_of(keys) for keys in betting._keys(x)]
-    bet = Blocks.of(x, block, 0.025).bet
-    changed = x.copy()
-    changed[block[0] >= 200] = 0.5
-    again = Blocks.of(changed, block, 0.025).bet
+    placed = Placed.of(rng.random(500))
+    bet = blocks_of(placed, 0.025).bet
+    changed = placed.x.copy()
+    changed[placed.block[0] >= 200] = 0.5
+    again = blocks_of(Placed(changed, placed.block), 0.025).bet
     np.testing.assert_allclose(again[0, :201], bet[0, :201], rtol=1e-9)
     assert not np.allclose(again[0, 201:], bet[0, 201:], rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bets_that_are_asked_again_give_the_same_limits(kind):
+    """Sums are kept from one limit to the next, whatever the tail before was."""
+    x = KINDS[kind](np.random.default_rng(13), MANY)
+    bets = Betting(3.0 * x, 0.0, 3.0)
+    for tail in (0.025, 1e-6, 0.2, 0.025):
+        assert bets.limits(tail) == betting_limits(3.0 * x, tail, 0.0, 3.0)
+
+
+def test_blocks_end_at_squares():
+    """Block b of B holds the keys from (b / B) ** 2 to ((b + 1) / B) ** 2, the very first and last ones included."""
+    edges = np.arange(BLOCKS**2, dtype=np.uint64) << np.uint64(48)
+    for keys in (edges, edges + np.uint64(2**48 - 1)):
+        expected = [math.isqrt(number) for number in range(BLOCKS**2)]
+        assert betting.block_of(keys).tolist() == expected

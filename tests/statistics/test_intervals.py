@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from felicific._statistics.betting import hashed_orders
+from felicific._statistics.betting import betting_limits, hashed_orders
 from felicific._statistics.gaps import (
     chance_gap,
     limits_p_values,
@@ -22,7 +22,6 @@ from felicific._statistics.gaps import (
 from felicific._statistics.intervals import (
     Sample,
     bernstein_limits,
-    betting_limits,
     exact_limits,
     hall_limits,
     hoeffding_width,

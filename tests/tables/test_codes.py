@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import felicific
+from felicific._tables import codes
 from felicific._tables.codes import Coded, code_text
 from felicific._tables.groups import name_groups, without_null
 from felicific._tables.memory import as_vector, distinct, encode, is_null, null_rows, take_column
@@ -207,3 +208,53 @@ def test_a_category_without_a_value_names_the_row(library):
 
     assert "row 7" in refused(TABLES[library](table, "category"))
     assert refused(TABLES[library](table, "category")) == refused(table)
+
+
+LETTERS = st.text(st.characters(codec="utf-8") | st.sampled_from("\x00aé😀"), max_size=9)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    texts=st.lists(LETTERS, min_size=1, max_size=12),
+    places=st.lists(st.integers(0, 11), min_size=1, max_size=80),
+    width=st.integers(1, 12),
+    layout=st.sampled_from(["as it is", "backwards", "every other", "big-endian"]),
+    chunk=st.sampled_from([1, 7, 1000]),
+)
+def test_fixed_letters_by_codes_say_what_numpy_says(texts, places, width, layout, chunk):
+    """Text of NumPy's own type: padded or cut, of any width, order of bytes and stride, zero letters within."""
+    column = np.array([texts[i % len(texts)] for i in places], dtype=f"U{width}")
+    if layout == "big-endian":
+        column = column.astype(f">U{width}")
+    column = {"backwards": column[::-1], "every other": np.repeat(column, 2)[::2]}.get(layout, column)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(codes, "LETTERS_CHUNK", chunk)
+        coded = code_text(column, 1)
+    assert coded is not None
+    assert coded.tolist() == column.tolist()
+    assert distinct(coded) == distinct(column)
+    assert encode(coded, distinct(column)).tolist() == encode(column, distinct(column)).tolist()
+
+
+@pytest.mark.parametrize("limit", ["BITS", "TEXTS", "LETTERS"])
+def test_letters_that_codes_do_not_tell_apart_stay_letters(limit, monkeypatch):
+    """Two texts of one hash, too many texts, and too long ones: nothing is coded, and nothing mistaken."""
+    column = np.array([f"branch {i % 40}" for i in range(2000)])
+    assert code_text(column) is not None
+    monkeypatch.setattr(codes, limit, 4)
+    assert code_text(column) is None
+
+
+def test_sums_by_letters_are_those_by_objects():
+    """Groups, labels and decisions of today as text of NumPy's own type give the sums of objects."""
+    rng = np.random.default_rng(3)
+    n = 3000
+    group, score = np.array(["north", "south", "é"])[rng.integers(0, 3, n)], rng.random(n)
+    y = np.where(rng.random(n) < score, "yes", "no")
+    today = np.where(score > 0.4, "yes", "no")
+    ask = {"happiness": "statistical_parity", "proba": score}
+    found = [
+        felicific.moments(score[:, None], y=kind(y), sensitive_features=kind(group), today=kind(today), **ask)
+        for kind in (np.asarray, lambda column: column.astype(object))
+    ]
+    assert found[0].to_json() == found[1].to_json()

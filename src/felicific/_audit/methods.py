@@ -11,6 +11,7 @@ import numpy as np
 
 from felicific._audit.persons import EachPerson, Persons, bounds_of, not_one_by_one
 from felicific._audit.result import Interval, make_intervals
+from felicific._statistics.betting import Betting
 from felicific._statistics.gaps import range_p_values
 from felicific._statistics.intervals import METHODS, Limits, Sample, mean_limits, with_added
 from felicific._typing import Codes, Floats, Truths
@@ -72,7 +73,18 @@ class Measure:
         if self.ends is not None:
             least, most = self.ends
             return least.limits(tail)[0], most.limits(tail)[1]
-        return mean_limits(self.method, self.sample, tail, self.bounds, self.values)
+        return mean_limits(self.method, self.sample, tail, self.bounds, self._bets_on)
+
+    def _bets_on(self, z: int) -> Betting:
+        """Bets on the values of a group, which are put into order once."""
+        assert self.bounds is not None, "bets need bounds"
+        if z not in self._bets:
+            self._bets[z] = Betting(self.values(z), *self.bounds)
+        return self._bets[z]
+
+    @cached_property
+    def _bets(self) -> dict[int, Betting]:
+        return {}
 
     @property
     def open(self) -> Limits | None:

@@ -124,8 +124,11 @@ def check_group_proba(chances: Any, n_groups: int, rows: Codes) -> Floats:
 
 def _normalise(array: Floats, rows: Codes, normalised: Floats, of: str = "class") -> None:
     """Check probabilities and divide them by their sums into ``normalised``."""
-    if len(array) == 1 and _normalise_one(array[0].tolist(), normalised[0]):
-        return
+    if len(array) == 1:
+        shares = normalised_row(array[0].tolist())
+        if shares is not None:
+            normalised[0] = shares
+            return
     # Added up in the order of the classes, as every engine can: the fine bins are then the same everywhere.
     sums = array[:, 0].copy()
     with np.errstate(invalid="ignore"):
@@ -147,15 +150,14 @@ def _normalise(array: Floats, rows: Codes, normalised: Floats, of: str = "class"
         np.divide(array[:, k], sums, out=normalised[:, k])
 
 
-def _normalise_one(row: list[float], normalised: Floats) -> bool:
-    """The same for one person, in the same order, without the time that arrays take; False if anything is wrong."""
+def normalised_row(row: list[float]) -> list[float] | None:
+    """The same for one person, in the same order, without the time that arrays take; None if anything is wrong."""
     total = row[0]
     for number in row[1:]:
         total += number
     if not (min(row) >= 0 and abs(total - 1.0) <= PROBABILITY_TOLERANCE):  # NaN makes the sum NaN
-        return False
-    normalised[:] = [number / total for number in row]
-    return True
+        return None
+    return [number / total for number in row]
 
 
 def check_label_odds(odds: Any, labelled: Truths, rows: Codes) -> Floats:

@@ -4,18 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from felicific._people.columns import ordered_columns, ordered_groups, stacked
-from felicific._policy.lottery import check_keys, draw, keys_as_text
+from felicific._policy.lookup import LEAST, Lookup
+from felicific._policy.lottery import checked_keys, draw, uniforms
 from felicific._policy.sql import SEVERAL, Names
+from felicific._tables.codes import Entries
 from felicific._tables.dialect import Dialect, kinds_alike
 from felicific._tables.engine import Decisions, Engine, find_engine
-from felicific._tables.groups import UNDECIDED, resolve_groups
-from felicific._tables.memory import add_column, column_names, refuse_missing_columns, take_column
-from felicific._typing import Array, Floats, ProbaColumns, Table
+from felicific._tables.groups import UNDECIDED, encode_groups, resolve_groups
+from felicific._tables.memory import (
+    add_column,
+    column_names,
+    count_rows,
+    refuse_missing_columns,
+    take_column,
+)
+from felicific._typing import Array, Codes, Floats, ProbaColumns, Table
 from felicific.exceptions import DataError, GroupError
 
 if TYPE_CHECKING:
@@ -137,16 +146,42 @@ class _PolicyDecisions(Decisions):
     def sees_x(self) -> bool:
         return self.policy.sees_x
 
-    def decide(self, rows: Table) -> Array:
-        return self.taken(self.odds(rows), rows)
+    def decide(self, rows: Table, group: Codes | None = None) -> Array:
+        known = self._looked_up(rows, group)
+        return self.taken(self.odds(rows), rows) if known is None else known
 
     def taken(self, odds: Floats, rows: Table) -> Array:
         """The decisions about rows in memory that have these odds."""
         policy = self.policy
-        if not policy.randomize or self.roles.key is None:  # without a key there are no lots to draw
+        if not self._draws:
             return np.asarray(policy.classes[odds.argmax(axis=1)])
-        keys = check_keys(take_column(rows, str(self.roles.key), "key"))
-        return np.asarray(policy.classes[draw(odds, lambda some: keys_as_text(keys[some]), policy.salt)])
+        return np.asarray(policy.classes[draw(odds, checked_keys(rows, str(self.roles.key)), policy.salt)])
+
+    @property
+    def _draws(self) -> bool:
+        """Whether keys are looked at; without them there are no lots to draw."""
+        return self.policy.randomize and self.roles.key is not None
+
+    @cached_property
+    def _lookup(self) -> Lookup | None:
+        return self.policy.lookup()
+
+    def _looked_up(self, rows: Table, group: Codes | None) -> Array | None:
+        """The decisions by the table of the policy; None where there is none, or a number is wrong."""
+        policy, names = self.policy, self.roles.proba
+        if names is None or count_rows(rows) < LEAST or self._lookup is None:
+            return None
+        scores = [take_column(rows, name, "proba") for name in names]
+        if any(column.dtype.kind not in "biuf" for column in scores):
+            return None
+        if policy.see_group and group is None:
+            group = encode_groups(self._groups(rows), policy.groups)
+        return self._lookup.decide(scores, group, partial(self._lots, rows))
+
+    def _lots(self, rows: Table, some: Codes) -> Floats:
+        """The lots of some people; everybody's key is checked, also where nobody needs one."""
+        keys = checked_keys(rows, str(self.roles.key)) if self._draws else None
+        return np.empty(0) if keys is None or not len(some) else uniforms(self.policy.salt, keys(some))
 
     def odds(self, rows: Table) -> Floats:
         """Probability of every decision about rows in memory."""
@@ -157,12 +192,22 @@ class _PolicyDecisions(Decisions):
             scores = take_column(rows, roles.predicted, "predicted")
         group = None
         if policy.see_group:
-            named = list(roles.group)
-            group = resolve_groups(
-                rows, named, columns_only=True, missing_group=policy.unknown, remedy=UNDECIDED
-            )
+            group = self._groups(rows)
         chances = None if roles.group_proba is None else stacked(rows, roles.group_proba)
         return policy.odds(scores, group, rows, chances)
+
+    def _groups(self, rows: Table) -> Entries:
+        """The groups of rows in memory."""
+        named = list(self.roles.group)
+        return resolve_groups(
+            rows, named, columns_only=True, missing_group=self.policy.unknown, remedy=UNDECIDED
+        )
+
+    def groups_of(self, engine: Engine) -> tuple[str, tuple[str, ...]] | None:
+        named = self.roles.group
+        if len(named) != 1 or self._lookup is None or kinds_alike(self.policy.groups) != ("text",):
+            return None
+        return named[0], self.policy.groups
 
     def sql(self, engine: Engine, dialect: Dialect, place: Callable[[str], str]) -> str | None:
         return self.written(engine, dialect, place)
@@ -192,7 +237,7 @@ class _PolicyOdds(_PolicyDecisions):
     def classes(self) -> Array:
         return np.array([0.0, 1.0])  # the column holds numbers
 
-    def decide(self, rows: Table) -> Array:
+    def decide(self, rows: Table, group: Codes | None = None) -> Array:
         return np.ascontiguousarray(self.odds(rows)[:, self.position])
 
     def sql(self, engine: Engine, dialect: Dialect, place: Callable[[str], str]) -> str | None:
@@ -230,6 +275,8 @@ def decide_table(table: Table, policy: Policy, roles: Roles, column: str, *, odd
     for name in positions:
         refuse_taken([*names, column], name, "Rename it, or leave odds=True out.", ignores_case=ignores_case)
     decisions = _PolicyDecisions(policy, roles)
+    if engine is None and not positions:
+        return add_column(table, column, decisions.decide(table))
     if engine is None:
         chances = decisions.odds(table)
         table = add_column(table, column, decisions.taken(chances, table))

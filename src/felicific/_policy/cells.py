@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 
 from felicific._documents import check_shape, read_numbers, read_whole, refused
-from felicific._people.checks import CHUNK, check_proba, encode_labels
+from felicific._people.checks import CHUNK, check_proba, encode_labels, normalised_row
 from felicific._people.people import People
 from felicific._policy.basis import Basis
 from felicific._policy.controls_cells import RankControls
 from felicific._policy.explain_cells import grounds_of_cells
 from felicific._policy.grounds import Grounds, Person
+from felicific._policy.lookup import Lookup
 from felicific._policy.lottery import NEARLY, faces_lottery
 from felicific._policy.policy import Policy, Stretches, Wording
 from felicific._policy.sql import case_expression
@@ -32,7 +33,11 @@ from felicific._program.signal_names import SIGNALS, signal_from_json, signal_to
 from felicific._program.signals import Score, Signal, Spread
 from felicific._program.solution import solve_program
 from felicific._program.values import ValueCells, check_values, cut_values
+from felicific._tables.codes import Entries
 from felicific._typing import Array, Codes, Floats, Table, Truths
+
+#: Types of numbers that Python's own hold exactly.
+FLOATS = (np.float64, np.float32)
 
 #: The number of the only row.
 ONE = np.zeros(1, dtype=np.intp)
@@ -137,6 +142,38 @@ class CellPolicy(Policy):
 
         return np.asarray(_look_up([self], len(scores), part_of)[0])
 
+    def sure_of(self, scores: Array, group: Entries | None) -> int | None:
+        """By the table; probabilities that are none, and groups that are not known, are left to :meth:`odds`."""
+        if not self.signal.needs_proba or self.of_values or scores.ndim != 2 or scores.dtype not in FLOATS:
+            return None
+        z: int | None = 0
+        if self.see_group:
+            name = group.tolist() if isinstance(group, np.ndarray) else []
+            if len(name) != 1 or type(name[0]) not in (str, int, bool):
+                return None
+            z = self._places.get(name[0])
+        row = scores[0].tolist()
+        if z is None or len(row) != len(self.classes):
+            return None
+        shares = normalised_row(row)
+        cell = None if shares is None else self.signal.cell_of(shares)
+        return None if cell is None else self._sure[z][cell]
+
+    @cached_property
+    def _places(self) -> dict[Any, int]:
+        """Where each group is."""
+        return {name: z for z, name in enumerate(self.groups)}
+
+    @cached_property
+    def _sure(self) -> list[list[int | None]]:
+        """The position of the decision of every group and cell; None where lots decide."""
+        drawn = faces_lottery(self.q.reshape(-1, self.q.shape[2])).reshape(self.q.shape[:2])
+        best = self.q.argmax(axis=2).astype(object)
+        if self.randomize:
+            best[drawn] = None
+        found: list[list[int | None]] = best.tolist()
+        return found
+
     def _spreads(self, scores: Array) -> Callable[[slice], Spread]:
         """How some of these people fall into the signals."""
         rows = np.arange(len(scores))
@@ -201,6 +238,10 @@ class CellPolicy(Policy):
                 starts = _changes([(ranges[s][1], self.q[z, s].tolist()) for s in own])
                 rows += [(z, owner, low, high, q) for low, high, q in _between(starts)]
         return Stretches(rows, boundary, self.signal.cuts_at())
+
+    def lookup(self) -> Lookup | None:
+        """Of a score."""
+        return Lookup.of(self)
 
     def sql_writer(self) -> Callable[..., str]:
         """One ``CASE`` expression."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -26,8 +26,9 @@ from felicific._tables.memory import (
     is_null,
     row_argmax,
     take_column,
+    text_of_all,
 )
-from felicific._typing import Floats
+from felicific._typing import Codes, Floats
 from felicific.exceptions import DataError, LotteryWarning
 
 #: People who are looked at together: they stay in the processor's cache.
@@ -55,9 +56,10 @@ def make_salt(random_state: Any = None) -> str:
 def uniforms(salt: str, keys: Iterable[str]) -> Floats:
     """One number in [0, 1) per key."""
     sha256, prefix = hashlib.sha256, f"{salt}:".encode("utf-8", "surrogatepass")
-    # The first 13 hexadecimal digits are the first 52 bits of eight bytes.
-    digests = b"".join([sha256(prefix + key.encode("utf-8", "surrogatepass")).digest()[:8] for key in keys])
-    return np.asarray((np.frombuffer(digests, dtype=">u8") >> np.uint64(12)).astype(np.float64) / 2.0**52)
+    digests = b"".join([sha256(prefix + key.encode("utf-8", "surrogatepass")).digest() for key in keys])
+    # The first 13 hexadecimal digits are the first 52 bits of eight bytes, of 32.
+    first = np.frombuffer(digests, dtype=">u8")[::4] >> np.uint64(12)
+    return np.asarray(first.astype(np.float64) / 2.0**52)
 
 
 def draw(proba: Floats, keys: Any, salt: str) -> NDArray[np.intp]:
@@ -138,6 +140,15 @@ def check_keys(keys: Any) -> Array:
 def keys_as_text(keys: Array) -> list[str]:
     """Write string and integer keys as the text that is hashed."""
     return [str(key) for key in keys.tolist()]
+
+
+def checked_keys(rows: Table, name: str) -> Callable[[Codes], list[str]]:
+    """The keys of some people, as text, by their positions; all keys are checked, those of text without being read."""
+    texts = text_of_all(rows, name)
+    if texts is not None:
+        return lambda some: [str(key) for key in texts[some].to_list()]
+    keys = check_keys(take_column(rows, name, "key"))
+    return lambda some: keys_as_text(keys[some])
 
 
 def content_keys(table: Table, positions: NDArray[np.intp]) -> list[str]:

@@ -68,6 +68,7 @@ from felicific._problem.unions import Attribute, known_groups, read_attributes
 from felicific._program.known_labels import KnownLabels
 from felicific._program.moments import Outcome
 from felicific._shown.parts import Displayed, Lines, Part
+from felicific._tables.codes import Entries
 from felicific._tables.dialect import Dialect, SqlDialect, dialect_of
 from felicific._tables.engine import Engine, find_engine
 from felicific._tables.groups import UNDECIDED, encode_groups, without_null
@@ -77,6 +78,7 @@ from felicific._typing import Array, Codes, Floats, GapLike, ProbaColumns, Table
 from felicific.exceptions import ConstraintError, DataError, GroupError, LotteryWarning, PolicyFileError
 
 if TYPE_CHECKING:
+    from felicific._policy.lookup import Lookup
     from felicific._policy.steering import Steering
 
 #: How likely people are of each group: by group, or one column each.
@@ -270,6 +272,14 @@ class Policy(Displayed, ABC):
     def decided(self, people: People) -> People:
         """The people with what it decides about each."""
         return replace(people, odds=self.odds_of(people), drawn=self.draws_lots)
+
+    def sure_of(self, scores: Array, group: Entries | None) -> int | None:
+        """Position of the decision about the one person there is; None where lots decide, or it takes longer to say."""
+        return None
+
+    def lookup(self) -> Lookup | None:
+        """Its decisions by group and score, where that is all it looks at."""
+        return None
 
     def columns_seen(self, engine: Engine, group: Any) -> tuple[str, ...] | None:
         """Columns of x that it looks at; None when it must see the library's own rows."""

@@ -82,28 +82,19 @@ class _Case:
     # The whole
 
     def text(self) -> str:
-        branches = self._guards()
-        group = self._group()
-        for z in range(len(self.policy.groups) if self.policy.see_group else 1):
-            who = ""
-            if self.policy.see_group:
-                who = self._is(group, self.policy.groups[z])
-            branches += [(_all(who, condition), decision) for condition, decision in self._rules(z)]
-        lines = [f"WHEN {condition} THEN {decision}" for condition, decision in branches if condition]
-        rest = [decision for condition, decision in branches if not condition]
-        if rest:
-            last = rest[0]
-        else:
-            # A column, also where no row can come here: some databases compute constants before they read a row.
-            shown = group or self.names.predicted or (self.names.proba or ("''",))[0]
-            last = self._raise(
-                "The group or the prediction is none of those that were fitted: ",
-                shown,
-                "Fit on data that holds every group, or decide those people otherwise.",
-            )
-        if not lines:
-            return last
-        return "CASE\n  " + "\n  ".join(lines) + f"\n  ELSE {last}\nEND"
+        branches, group = self._guards(), self._group()
+        # A column, also where no row can come here: some databases compute constants before they read a row.
+        shown = group or self.names.predicted or (self.names.proba or ("''",))[0]
+        never = self._raise(
+            "The group or the prediction is none of those that were fitted: ",
+            shown,
+            "Fit on data that holds every group, or decide those people otherwise.",
+        )
+        if not self.policy.see_group:
+            return _case([*branches, *self._rules(0, never, "  ")], never)
+        for z, name in enumerate(self.policy.groups):
+            branches.append((self._is(group, name), _case(self._rules(z, never, "    "), never, "    ")))
+        return _case(branches, never)
 
     def _guards(self) -> list[tuple[str, str]]:
         """Rows about which nothing may be decided."""
@@ -130,8 +121,9 @@ class _Case:
         elif self._uses_proba():
             proba = self.names.proba or ()
             numbers = [self.dialect.as_real(p) for p in proba]
-            right = [f"{p} >= 0" for p in numbers] + ([f"{numbers[0]} <= 1"] if len(proba) == 1 else [])
-            right.append(f"abs({self._total()} - 1) <= {self.number(PROBABILITY_TOLERANCE)}")
+            right = [f"{p} >= 0" for p in numbers]
+            total = f"abs({self._total()} - 1) <= {self.number(PROBABILITY_TOLERANCE)}"
+            right.append(f"{numbers[0]} <= 1" if len(proba) == 1 else total)
             shown = proba[0] if len(proba) == 1 else proba[1]
             found.append(
                 (
@@ -241,27 +233,28 @@ class _Case:
     # -----------------------------------------------------------------------------------------------------
     # What is decided
 
-    def _rules(self, z: int) -> list[tuple[str, str]]:
-        """Conditions on the signal and decisions, for one group; the last condition may be empty."""
+    def _rules(self, z: int, never: str, indent: str) -> list[tuple[str, str]]:
+        """Conditions on the signal and decisions, for one group; each is for people whom none before it is about.
+
+        The last condition may be empty; a run of several stretches is an expression of its own.
+        """
         if self.signal.drawn:
             return [("", self._soft(z))]
-        found = []
-        for first, last in self._alike(z):
-            q = self.policy.q[z, first]
-            found.append((self.signal.sql_condition(first, last, self.k, self), self._drawn(q)))
+        runs, found = self.signal.runs(self.k), []
+        for r, run in enumerate(runs):
+            stretches = [
+                (self.signal.sql_up_to(last, r, self.k, self), self._drawn(self.policy.q[z, last]))
+                for last in self._ends(z, run)
+            ]
+            if len(runs) == 1:
+                return stretches
+            found.append((self.signal.sql_run(r, self.k, self), _case(stretches, never, f"{indent}  ")))
         return found
 
-    def _alike(self, z: int) -> list[tuple[int, int]]:
-        """First and last signal of every stretch with exactly the same probabilities."""
-        found: list[tuple[int, int]] = []
-        for run in self.signal.runs(self.k):
-            for s in run:
-                alike = s > run.start and np.array_equal(self.policy.q[z, s], self.policy.q[z, found[-1][0]])
-                if alike:
-                    found[-1] = (found[-1][0], s)
-                else:
-                    found.append((s, s))
-        return found
+    def _ends(self, z: int, run: range) -> list[int]:
+        """The last signal of every stretch with exactly the same probabilities."""
+        q = self.policy.q[z, run.start : run.stop]
+        return [*(run.start + np.flatnonzero((q[1:] != q[:-1]).any(axis=1))).tolist(), run.stop - 1]
 
     def _drawn(self, q: Floats) -> str:
         """The decision of a fixed distribution."""
@@ -340,22 +333,22 @@ class _Case:
 
     @property
     def shares(self) -> list[str]:
-        """Probabilities that sum to one."""
+        """Probabilities that sum to one; one column alone and what it leaves do so already, rounded as they are."""
+        if len(self.names.proba or ()) == 1:
+            return self._columns
         total = self._total()
         return [f"({p} / {total})" for p in self._columns]
 
     def labelled(self, s: int) -> str:
-        """Condition that the model's label is this class."""
+        """Condition that the model's label is this class, for people with none before it."""
         if self.names.predicted is not None:
             return self._is(self.names.predicted, self.classes[s])
         return self.top_is(s)
 
     def top_is(self, k: int) -> str:
-        """Condition that the class is the first of the most probable ones."""
+        """Condition that the class is the most probable one, for people of whom none before it is; empty: it is."""
         shares = self.shares
-        before = [f"{shares[k]} > {share}" for share in shares[:k]]
-        after = [f"{shares[k]} >= {share}" for share in shares[k + 1 :]]
-        return _all(*before, *after)
+        return " AND ".join(f"{shares[k]} >= {share}" for share in shares[k + 1 :])
 
 
 class _Odds(_Case):
@@ -379,5 +372,15 @@ class _Odds(_Case):
         return self.number(float(choice == self.odds_of))
 
 
-def _all(*conditions: str) -> str:
-    return " AND ".join(condition for condition in conditions if condition)
+def _case(branches: Sequence[tuple[str, str]], otherwise: str, indent: str = "") -> str:
+    """An expression of conditions and what follows on each; the first without a condition is for all others."""
+    lines = []
+    for condition, decision in branches:
+        if not condition:
+            otherwise = decision
+            break
+        lines.append(f"WHEN {condition} THEN {decision}")
+    if not lines:
+        return otherwise
+    between, end = " " if indent and len(lines) == 1 else f"\n{indent}  ", " " if indent else "\n"
+    return between.join(["CASE", *lines, f"ELSE {otherwise}"]) + f"{end}END"

@@ -88,10 +88,10 @@ class SqlTerms(Protocol):
         """The value of a decision function."""
 
     def labelled(self, s: int) -> str:
-        """Condition that the model's label is this class."""
+        """Condition that the model's label is this class, for people with none before it."""
 
     def top_is(self, k: int) -> str:
-        """Condition that the class is the first of the most probable ones."""
+        """Condition that the class is the most probable one, for people of whom none before it is; empty: it is."""
 
     def number(self, value: float) -> str:
         """A 64-bit float."""
@@ -141,6 +141,10 @@ class Signal(ABC):
 
     def cell_of(self, row: list[float]) -> int | None:
         """The cell of one person with these probabilities; None where :meth:`spread` has to be asked."""
+        return None
+
+    def of_bins(self, n_classes: int) -> Codes | None:
+        """The signal of every fine bin of the score; None where it is made of something else."""
         return None
 
     @abstractmethod
@@ -219,9 +223,13 @@ class Signal(ABC):
         """Signals of people with these keys, one array for each signal that a person has."""
         return [key]
 
-    def sql_condition(self, first: int, last: int, n_classes: int, terms: SqlTerms) -> str:
-        """Condition of a stretch of signals; empty when everybody has one of them."""
-        return terms.labelled(first)
+    def sql_run(self, run: int, n_classes: int, terms: SqlTerms) -> str:
+        """Condition of one of the runs, for people of none before it; empty when they all are of it."""
+        return terms.labelled(run)
+
+    def sql_up_to(self, last: int, run: int, n_classes: int, terms: SqlTerms) -> str:
+        """Condition of the signals of a run up to one of them; empty when it is the last."""
+        return ""
 
 
 class _Unordered(Signal):
@@ -524,9 +532,12 @@ class ScoreCells(_Scored):
         bins = fine_bins(proba, self.boundary)
         if len(bins) < FINE:
             return [(np.searchsorted(self._starts[1:], bins, side="right"), None)]
-        every = np.arange(Score(2, boundary=self.boundary).size(proba.shape[1]))
-        cells = np.searchsorted(self._starts[1:], every, side="right")
-        return [(cells[bins], None)]
+        return [(self.of_bins(proba.shape[1])[bins], None)]
+
+    def of_bins(self, n_classes: int) -> Codes:
+        """The cell of every bin."""
+        every = np.arange(Score(2, boundary=self.boundary).size(n_classes))
+        return np.asarray(np.searchsorted(self._starts[1:], every, side="right"))
 
     def runs(self, n_classes: int) -> list[range]:
         """Cells in the order of the score, class by class when there are more than two."""
@@ -573,23 +584,20 @@ class ScoreCells(_Scored):
         """The cell of a fine bin."""
         return [np.searchsorted(np.array(self.cuts, dtype=np.intp), key, side="right")]
 
-    def sql_condition(self, first: int, last: int, n_classes: int, terms: SqlTerms) -> str:
-        """The score, or the probability of the model's label, lies between the edges of these cells."""
-        starts = (0, *self.cuts)
+    def sql_run(self, run: int, n_classes: int, terms: SqlTerms) -> str:
+        """The model's label, of more than two classes."""
+        return "" if n_classes == 2 else terms.top_is(run)
+
+    def sql_up_to(self, last: int, run: int, n_classes: int, terms: SqlTerms) -> str:
+        """The score, or the probability of the model's label, does not exceed the edge of these cells."""
+        if last + 1 == self.runs(n_classes)[run].stop:
+            return ""
+        stop = self.cuts[last]
         if n_classes == 2:
-            low, *above = lower_edges(starts[first : last + 2], 2, self.boundary)
-            high = above[-1] if last + 1 < len(starts) else None
-            score = terms.shares[1]
-            sides = [f"{score} > {terms.number(low)}"] if low >= 0 else []
-            return " AND ".join([*sides, *([] if high is None else [f"{score} <= {terms.number(high)}"])])
+            return f"{terms.shares[1]} <= {terms.number(lower_edges([stop], 2, self.boundary)[0])}"
         fine = fine_per_class(n_classes)
-        owner, bottom = divmod(starts[first], fine + 1)
-        best = f"({terms.number(float(fine))} * greatest({', '.join(terms.shares)}))"
-        stop = starts[last + 1] if last + 1 < len(starts) else n_classes * (fine + 1)
-        top = stop - owner * (fine + 1)
-        sides = [f"{best} > {terms.number(float(bottom - 1))}"] if bottom else []
-        sides += [f"{best} <= {terms.number(float(top - 1))}"] if top <= fine else []
-        return " AND ".join([terms.top_is(owner), *sides])
+        best, above = f"({terms.number(float(fine))} * {terms.shares[run]})", float(stop - run * (fine + 1))
+        return f"{best} <= {terms.number(above - 1.0)}"
 
     def describe_all(
         self, stretches: Sequence[tuple[int, int]], classes: Sequence[str], digits: int = 12

@@ -128,11 +128,14 @@ class ValueCells(Signal):
         """The places between the cells, and the value at each."""
         return list(zip(self.places[1:-1].tolist(), self.values, strict=True))
 
-    def sql_condition(self, first: int, last: int, n_classes: int, terms: SqlTerms) -> str:
-        """The value lies between the cuts of these cells."""
-        low, high = self._between(first, last)
-        sides = [] if low is None else [f"{terms.value} > {terms.number(low)}"]
-        return " AND ".join([*sides, *([] if high is None else [f"{terms.value} <= {terms.number(high)}"])])
+    def sql_run(self, run: int, n_classes: int, terms: SqlTerms) -> str:
+        """There is one run."""
+        return ""
+
+    def sql_up_to(self, last: int, run: int, n_classes: int, terms: SqlTerms) -> str:
+        """The value does not exceed the cut of these cells."""
+        high = self._between(last, last)[1]
+        return "" if high is None else f"{terms.value} <= {terms.number(high)}"
 
     def describe_all(
         self, stretches: Sequence[tuple[int, int]], classes: Sequence[str], digits: int = 12

@@ -1128,7 +1128,15 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             Identifies a person, string or integer; by default the ``key`` of the constructor. Without either the row's
             content does, and a changed row is another person: a notice says so, once.
         """
-        odds, x = self._odds(X, sensitive_features)
+        if "policy_" not in vars(self):
+            check_is_fitted(self, "policy_")
+        policy = self.policy_
+        scores, group, x, chances = self._sight(X, sensitive_features)
+        if key is None and self.key is None and len(scores) == 1:
+            sure = policy.sure_of(scores, group)
+            if sure is not None:
+                return np.asarray(self.classes_[sure : sure + 1].copy())
+        odds = policy.odds(scores, group, x, chances)
         keys = self._intake.keys(X if is_frame(X) else x, key)
 
         def texts(rows: Codes) -> list[str]:
@@ -1139,7 +1147,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
                 warn_keyless(stacklevel=4)
             return content_keys(content_of(x, self._columns), rows)
 
-        return np.asarray(self.classes_[draw(odds, texts, self.policy_.salt)])
+        return np.asarray(self.classes_[draw(odds, texts, policy.salt)])
 
     def explain(
         self,

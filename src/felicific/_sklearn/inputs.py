@@ -34,6 +34,7 @@ from felicific._tables.memory import (
     distinct,
     is_frame,
     is_mapping,
+    is_quick,
     null_rows,
     select_columns,
     take_column,
@@ -118,6 +119,10 @@ class Intake:
 
     def groups(self, X: Table, given: Any, weight: Floats | None = None, *, fresh: bool = False) -> Entries:
         """One group per row, as given with the rows, else as named in the settings; a row of weight 0 has any."""
+        if weight is None and not fresh:
+            plain = _plain_groups(X, self.named if given is None else given)
+            if plain is not None:
+                return plain
         if given is not None:
             return groups_of_present(X, given, weight, missing_group=self.missing_group, fresh=fresh)
         return groups_of_present(X, self.named, weight, True, self.missing_group, fresh=fresh)
@@ -164,6 +169,19 @@ class Intake:
                 f"There are {len(keys)} keys for {count_rows(X)} rows.", "Pass one for every row."
             )
         return keys
+
+
+def _plain_groups(X: Table, named: Any) -> Array | None:
+    """Groups that are whole numbers or truth values, as an array or a column of pandas: there is nothing to do."""
+    if isinstance(named, str):
+        if not is_quick(X) or not hasattr(X, "iloc") or named not in X.columns:
+            return None
+        column = X[named]
+        named = column.to_numpy() if isinstance(column.dtype, np.dtype) else None
+    plain = (
+        type(named) is np.ndarray and named.dtype.kind in "biu" and named.shape == getattr(X, "shape", ())[:1]
+    )
+    return named if plain else None
 
 
 def _is_as_fitted(owner: Any, X: Table) -> bool:

@@ -15,7 +15,7 @@ values in every block, a fortune is then a series, whose rest is bounded and tak
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -43,13 +43,41 @@ ROUNDING = 1e-14
 Wins = Callable[[float], bool]
 
 
+class Betting:
+    """Bets on the mean of some values, which are put into order once, however often limits are asked for."""
+
+    def __init__(self, values: Floats, lower: float, upper: float) -> None:
+        self._values, self._lower, self._upper = values, lower, upper
+        self._sums: Sums | None = None
+
+    def limits(self, tail: float) -> tuple[float, float]:
+        """Limits of the mean, each of them wrong with a probability of at most ``tail``."""
+        if len(self._values) == 0:
+            return self._lower, self._upper
+        span = self._upper - self._lower
+        many = len(self._values) >= MANY
+        below, above = self._by_blocks(tail) if many else _one_by_one(self._shares, tail)
+        return self._lower + span * below, self._lower + span * above
+
+    @property
+    def _shares(self) -> Floats:
+        """The values as numbers from 0 to 1."""
+        return np.asarray((self._values - self._lower) / (self._upper - self._lower))
+
+    def _by_blocks(self, tail: float) -> tuple[float, float]:
+        """Limits by bets that change from block to block; of the blocks only their sums are kept."""
+        placed: Placed | None = None
+        if self._sums is None:
+            placed = Placed.of(self._shares)
+            self._sums = Sums.of(placed)
+        return Blocks.of(
+            self._sums, tail, lambda: Placed.of(self._shares) if placed is None else placed
+        ).limits()
+
+
 def betting_limits(values: Floats, tail: float, lower: float, upper: float) -> tuple[float, float]:
     """Limits of a mean, each of them wrong with a probability of at most ``tail``."""
-    x = (values - lower) / (upper - lower)
-    if len(x) == 0:
-        return lower, upper
-    below, above = (_by_blocks if len(x) >= MANY else _one_by_one)(x, tail)
-    return lower + (upper - lower) * below, lower + (upper - lower) * above
+    return Betting(values, lower, upper).limits(tail)
 
 
 def _one_by_one(x: Floats, tail: float) -> tuple[float, float]:
@@ -72,8 +100,10 @@ def _one_by_one(x: Floats, tail: float) -> tuple[float, float]:
 
 def _enough(fortune: Floats, tail: float) -> bool:
     """Whether gamblers of these logarithms win 1/tail on average."""
-    largest = float(fortune.max())
-    return largest + math.log(float(np.exp(fortune - largest).mean())) >= math.log(1.0 / tail)
+    logs = fortune.tolist()
+    largest = max(logs)
+    mean = sum(math.exp(one - largest) for one in logs) / len(logs)
+    return bool(largest + math.log(mean) >= math.log(1.0 / tail))
 
 
 def _break_even(wins: Wins, mean: float) -> float:
@@ -106,131 +136,66 @@ def hashed_orders(x: Floats) -> Codes:
     return np.array([sorted_rows[np.argsort(keys, kind="stable")] for keys in _keys(x[sorted_rows])])
 
 
-def _keys(x: Floats) -> list[NDArray[np.uint64]]:
-    """For every order, the key of each of some sorted numbers."""
-    bits = np.rint(x * 2.0**30).astype(np.int64).astype(np.uint64)
-    starts = np.flatnonzero(np.concatenate([[True], bits[1:] != bits[:-1]]))
-    runs = np.diff(np.append(starts, len(bits)))
-    place = np.arange(len(bits)) - np.repeat(starts, runs)
-    keys, every = _mixed(bits) ^ place.astype(np.uint64), []
+def _keys(x: Floats) -> Iterator[NDArray[np.uint64]]:
+    """For one order after the other, the key of each of some sorted numbers."""
+    bits = np.rint(x * 2.0**30).astype(np.int64).view(np.uint64)
+    new = np.concatenate([[True], bits[1:] != bits[:-1]])
+    starts = np.flatnonzero(new)
+    place = np.arange(len(bits)) - np.repeat(starts, np.diff(np.append(starts, len(bits))))
+    keys = _mixed(bits) ^ place.view(np.uint64)
     for _ in range(ORDERS):
         keys = _mixed(keys)
-        every.append(keys)
-    return every
+        yield keys
 
 
 def _mixed(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Steele, Lea and Flood's (2014) SplitMix64, a bijection of 64 bits."""
     bits = bits + np.uint64(0x9E3779B97F4A7C15)
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))
+    moved = bits >> np.uint64(30)
+    bits ^= moved
+    bits *= np.uint64(0xBF58476D1CE4E5B9)
+    bits ^= np.right_shift(bits, np.uint64(27), out=moved)
+    bits *= np.uint64(0x94D049BB133111EB)
+    bits ^= np.right_shift(bits, np.uint64(31), out=moved)
+    return bits
 
 
 # ---------------------------------------------------------------------------------------------------------
 # Blocks
 
 
-def _by_blocks(x: Floats, tail: float) -> tuple[float, float]:
-    """Limits by bets that change from block to block."""
-    x = np.sort(x)
-    keys = _keys(x)
-    x = np.clip(x, 0.0, 1.0)
-    blocks = Blocks.of(x, [block_of(one) for one in keys], tail)
-    mean = float(x.mean())
-    return (
-        _break_even(lambda m: _enough(blocks.fortune(m), tail), mean),
-        1.0 - _break_even(lambda m: _enough(blocks.fortune(m, mirrored=True), tail), 1.0 - mean),
-    )
-
-
-#: The block of every two leading bytes of a key: with 256 blocks they end at whole numbers of these.
-_ROOTS = np.array([math.isqrt(number) for number in range(BLOCKS**2)], dtype=np.intp)
-
-
 def block_of(keys: NDArray[np.uint64]) -> Codes:
     """The block of every key: b of B ends at ((b + 1) / B) ** 2 of them, so that the first ones are small."""
-    return np.asarray(_ROOTS[(keys >> np.uint64(48)).astype(np.intp)])
+    # Of 256 blocks the edges are whole numbers of the two leading bytes; no root of these is rounded up to a block.
+    leading = (keys >> np.uint64(48)).astype(np.float32)
+    return np.asarray(np.sqrt(leading, out=leading).astype(np.intp))
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks:
-    """Values in blocks, in several orders.
-
-    Attributes
-    ----------
-    x : array of shape (n,)
-        Numbers from 0 to 1, sorted.
-    block : list of arrays of shape (n,)
-        In every order, the block of each.
-    centre : float
-        Powers are of distances from it.
-    sums : array of shape (orders, blocks, powers + 1)
-        Of the powers, beginning with the number of values.
-    bet : array of shape (orders, blocks)
-        What is bet, by what earlier blocks show.
-    """
+class Placed:
+    """Numbers from 0 to 1, sorted; and in every order, the block of each."""
 
     x: Floats
     block: list[Codes]
-    centre: float
-    sums: Floats
-    bet: Floats
 
     @classmethod
-    def of(cls, x: Floats, block: list[Codes], tail: float) -> Blocks:
-        """Sum up the blocks and find the bets."""
-        centre, n = float(x.mean()), len(x)
-        away = x - centre
-        sums = _power_sums(away, block, range(FEW_POWERS + 1))
-        bet = cls._bets(sums, centre, n, tail)
-        if (
-            float(_rest(sums[:, :, FEW_POWERS], np.minimum(bet, LARGEST), FEW_POWERS).sum(axis=1).max())
-            > LEFT
-        ):
-            more = _power_sums(away, block, range(FEW_POWERS + 1, POWERS + 1))
-            sums = np.concatenate([sums, more], axis=2)
-        return cls(x, block, centre, sums, bet)
+    def of(cls, x: Floats) -> Placed:
+        """Put numbers into order."""
+        x = np.sort(x)
+        block = [block_of(keys) for keys in _keys(x)]
+        return cls(np.clip(x, 0.0, 1.0), block)
 
-    @staticmethod
-    def _bets(sums: Floats, centre: float, n: int, tail: float) -> Floats:
-        """What is bet on every block, by the sums over those before it."""
-        before = np.concatenate([np.zeros((len(sums), 1, 3)), sums[:, :-1, :3].cumsum(axis=1)], axis=1)
-        count, first, second = np.moveaxis(before, 2, 0)
-        mean = (0.5 - centre + first) / (count + 1.0)  # from the centre
-        spread = (0.25 + np.maximum(second - 2.0 * mean * first + count * mean**2, 0.0)) / (count + 1.0)
-        return np.asarray(np.sqrt(2.0 * math.log(1.0 / tail) / (n * spread)))
+    def power_sums(self, centre: float, powers: range) -> Floats:
+        """Sums of powers of distances over every block, in every order; of shape (orders, blocks, powers)."""
+        sums, away = np.empty((len(self.block), BLOCKS, len(powers))), self.x - centre
+        power = away**powers.start if powers.start else None
+        for p in range(len(powers)):
+            for o, places in enumerate(self.block):
+                sums[o, :, p] = np.bincount(places, power, minlength=BLOCKS)
+            power = away if power is None else power * away
+        return sums
 
-    def fortune(self, m: float, *, mirrored: bool = False) -> Floats:
-        """At least what gamblers on larger values win, as logarithms, one of each order; or ``mirrored``, 1 - x."""
-        bet = np.minimum(self.bet, 0.5 / m)
-        away = (1.0 - self.centre if mirrored else self.centre) - m
-        last = self.sums.shape[2] - 1
-        signs = (-1.0) ** np.arange(last + 1) if mirrored else np.ones(last + 1)
-        series = np.minimum(bet, LARGEST)
-        moved = (self.sums * signs) @ _binomials(away, last)
-        terms = [moved[:, :, p] * series**p * ((-1.0) ** (p + 1) / p) for p in range(1, last + 1)]
-        won = (
-            sum(terms[1:], start=terms[0])
-            - _rest(moved[:, :, last], series, last)
-            - ROUNDING * moved[:, :, 0]
-        )
-        for o in np.flatnonzero((bet > LARGEST).any(axis=1)).tolist():
-            won[o] = np.where(bet[o] > LARGEST, self._exactly(o, bet[o], m, mirrored), won[o])
-        return np.asarray(won.sum(axis=1))
-
-    def _exactly(self, order: int, bet: Floats, m: float, mirrored: bool) -> Floats:
-        """What is won in every block with a large bet, value by value."""
-        block, values, counts = self._values[order]
-        large = bet[block] > LARGEST
-        if not large.all():
-            block, values, counts = block[large], values[large], counts[large]
-        x = 1.0 - values if mirrored else values
-        won = np.bincount(block, counts * np.log1p(bet[block] * (x - m)), minlength=BLOCKS)
-        return won.astype(np.float64)
-
-    @cached_property
-    def _values(self) -> list[tuple[Codes, Floats, Floats]]:
+    def values(self) -> list[tuple[Codes, Floats, Floats]]:
         """In every order, blocks, their different values, and how often there is each."""
         new = np.concatenate([[True], self.x[1:] != self.x[:-1]])
         held, number = self.x[new], np.cumsum(new) - 1
@@ -242,25 +207,130 @@ class Blocks:
         return [(blocks, values, often.astype(np.float64)) for often in counts]
 
 
-def _power_sums(away: Floats, block: list[Codes], powers: range) -> Floats:
-    """Sums of powers over every block, in every order; of shape (orders, blocks, powers)."""
-    sums, power = np.empty((len(block), BLOCKS, len(powers))), away**powers.start
-    for p in range(len(powers)):
-        for o, places in enumerate(block):
-            sums[o, :, p] = np.bincount(places, power, minlength=BLOCKS)
-        power = power * away
-    return sums
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """What is kept of numbers in blocks: how many there are, their mean, and sums of powers of distances from it."""
+
+    n: int
+    centre: float
+    few: Floats
+
+    @classmethod
+    def of(cls, placed: Placed) -> Sums:
+        """Sum up the blocks."""
+        centre = float(placed.x.mean())
+        return cls(len(placed.x), centre, placed.power_sums(centre, range(FEW_POWERS + 1)))
+
+    def bets(self, tail: float) -> Floats:
+        """What is bet on every block, by the sums over those before it."""
+        before = np.concatenate(
+            [np.zeros((len(self.few), 1, 3)), self.few[:, :-1, :3].cumsum(axis=1)], axis=1
+        )
+        count, first, second = np.moveaxis(before, 2, 0)
+        mean = (0.5 - self.centre + first) / (count + 1.0)  # from the centre
+        spread = (0.25 + np.maximum(second - 2.0 * mean * first + count * mean**2, 0.0)) / (count + 1.0)
+        return np.asarray(np.sqrt(2.0 * math.log(1.0 / tail) / (self.n * spread)))
 
 
-def _rest(last: Floats, bet: Floats, power: int) -> Floats:
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """Bets on values in blocks, in several orders.
+
+    Attributes
+    ----------
+    tail : float
+        How likely a limit may be wrong.
+    centre : float
+        Powers are of distances from it.
+    sums : array of shape (orders, blocks, powers + 1)
+        Of the powers, beginning with the number of values.
+    bet : array of shape (orders, blocks)
+        What is bet, by what earlier blocks show.
+    placed : callable
+        The values themselves; only large bets look at them.
+    """
+
+    tail: float
+    centre: float
+    sums: Floats
+    bet: Floats
+    placed: Callable[[], Placed]
+
+    @classmethod
+    def of(cls, sums: Sums, tail: float, placed: Callable[[], Placed]) -> Blocks:
+        """Find the bets, and sum up more powers where few leave too much."""
+        bet, powers = sums.bets(tail), sums.few
+        rest = _rest(powers[:, :, FEW_POWERS], np.minimum(bet, LARGEST), FEW_POWERS)
+        if float(rest.sum(axis=1).max()) > LEFT:
+            more = placed().power_sums(sums.centre, range(FEW_POWERS + 1, POWERS + 1))
+            powers = np.concatenate([powers, more], axis=2)
+        return cls(tail, sums.centre, powers, bet, placed)
+
+    def limits(self) -> tuple[float, float]:
+        """Limits of the mean of numbers from 0 to 1."""
+        return (
+            _break_even(lambda m: _enough(self.fortune(m), self.tail), self.centre),
+            1.0
+            - _break_even(lambda m: _enough(self.fortune(m, mirrored=True), self.tail), 1.0 - self.centre),
+        )
+
+    def fortune(self, m: float, *, mirrored: bool = False) -> Floats:
+        """At least what gamblers on larger values win, as logarithms, one of each order; or ``mirrored``, 1 - x."""
+        away = (1.0 - self.centre if mirrored else self.centre) - m
+        moved = _binomials(away, self.sums.shape[2] - 1)
+        if mirrored:
+            moved[1::2] *= -1.0
+        won = (self._series * moved).sum(axis=(1, 2))
+        for o in self._large:
+            won[o] += self._exactly(o, np.minimum(self.bet[o], 0.5 / m), m, mirrored)
+        return np.asarray(won)
+
+    @cached_property
+    def _series(self) -> Floats:
+        """What sums of each power bring with each power of the series, all blocks with small bets together.
+
+        A fortune is a sum over blocks of powers of distances from m times powers of the bet, less the rest of the
+        series and rounding. Of shape (orders, powers + 1, powers + 1); no m is more than 1, so the bet does not depend
+        on it.
+        """
+        last = self.sums.shape[2] - 1
+        small = self.bet <= LARGEST
+        bet = np.where(small, self.bet, 0.0)
+        terms = [-ROUNDING * small, *(bet**p * ((-1.0) ** (p + 1) / p) for p in range(1, last + 1))]
+        terms[last] = terms[last] - _rest(1.0, bet, last)
+        return np.asarray(np.swapaxes(self.sums, 1, 2) @ np.stack(terms, axis=2))
+
+    @cached_property
+    def _large(self) -> list[int]:
+        """Orders in which some bets are too large for a series."""
+        return np.flatnonzero((self.bet > LARGEST).any(axis=1)).tolist()
+
+    @cached_property
+    def _values(self) -> list[tuple[Codes, Floats, Floats]]:
+        """In every order, the values of blocks with large bets, and how often there is each."""
+        found = []
+        for o, (block, values, counts) in enumerate(self.placed().values()):
+            large = (self.bet[o] > LARGEST)[block] & (counts > 0)
+            found.append((block[large], values[large], counts[large]))
+        return found
+
+    def _exactly(self, order: int, bet: Floats, m: float, mirrored: bool) -> float:
+        """What is won in all blocks with a large bet, value by value."""
+        block, values, counts = self._values[order]
+        x = 1.0 - values if mirrored else values
+        return float((counts * np.log1p(bet[block] * (x - m))).sum())
+
+
+def _rest(last: Floats | float, bet: Floats, power: int) -> Floats:
     """At most what a series lacks that ends with this even power: no distance is more than 1."""
     return np.asarray(last * bet ** (power + 1) / ((power + 1) * (1.0 - bet)))
 
 
 def _binomials(away: float, last: int) -> Floats:
-    """What makes of sums of powers of d those of powers of d + away, as a matrix to multiply by from the right."""
-    found = np.zeros((last + 1, last + 1))
-    for p in range(last + 1):
-        for k in range(p + 1):
-            found[k, p] = math.comb(p, k) * away ** (p - k)
-    return found
+    """What makes of sums of powers of d (first axis) those of powers of d + away."""
+    powers = away ** np.arange(last + 1)
+    return np.asarray(_CHOICES[: last + 1, : last + 1] * powers[_APART[: last + 1, : last + 1]])
+
+
+_APART = np.maximum(np.arange(POWERS + 1) - np.arange(POWERS + 1)[:, None], 0)
+_CHOICES = np.array([[float(math.comb(p, k)) for p in range(POWERS + 1)] for k in range(POWERS + 1)])

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from felicific._statistics.betting import betting_limits
+from felicific._statistics.betting import Betting
 from felicific._typing import Codes, Floats
 from felicific.exceptions import DataError
 
@@ -311,7 +311,7 @@ def mean_limits(
     sample: Sample,
     tail: float,
     bounds: tuple[float, float] | None = None,
-    values: Callable[[int], Floats] | None = None,
+    bets: Callable[[int], Betting] | None = None,
 ) -> Limits:
     """Limits of every group's mean of one component, by one of the ``METHODS``.
 
@@ -323,8 +323,8 @@ def mean_limits(
         Probability allowed on each side.
     bounds : (low, high), optional
         The range of the values; limits never leave it.
-    values : callable, optional
-        The values of a group, for betting.
+    bets : callable, optional
+        Bets on the values of a group.
     """
     if method == "exact":
         return exact_limits(sample.n, sample.mean, tail)
@@ -336,7 +336,7 @@ def mean_limits(
         return np.clip(low, lower, upper), np.clip(high, lower, upper)
     if method == "bernstein":
         return bernstein_limits(sample, tail, lower, upper)
-    assert values is not None, "betting needs the values themselves"
-    found = [betting_limits(values(z), tail, lower, upper) for z in range(len(sample.n))]
+    assert bets is not None, "betting needs the values themselves"
+    found = [bets(z).limits(tail) for z in range(len(sample.n))]
     low, high = np.array(found).T
     return low, high

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from felicific._typing import Array, Codes, Truths
 
@@ -124,9 +125,13 @@ def code_text(column: Any, least: int = FEW_ROWS) -> Coded | None:
 
 
 def _of_numpy(column: Any) -> Coded | None:
-    """Objects that are all text, if pandas is there anyway; NumPy's own types of text stay as they are."""
+    """NumPy's own text, where it says few things; objects that are all text, if pandas is there anyway."""
+    if not isinstance(column, np.ndarray) or not len(column):
+        return None
+    if column.dtype.kind == "U":
+        return _of_letters(column)
     pandas = sys.modules.get("pandas")
-    if pandas is None or not isinstance(column, np.ndarray) or column.dtype.kind != "O" or not len(column):
+    if pandas is None or column.dtype.kind != "O":
         return None
     if not isinstance(column[0], str):
         return None
@@ -136,6 +141,72 @@ def _of_numpy(column: Any) -> Coded | None:
         return None
     # What equals a text is one. Several things stand for a missing one, and are left as they are.
     return _of_names(codes, names.tolist(), None) if codes.min() >= 0 else None
+
+
+#: Texts of more letters, or of more different values, are told apart as NumPy does it.
+LETTERS, TEXTS = 64, 1_000
+
+#: The bits of a hash that say where to look.
+BITS = 16
+
+#: Rows whose letters are looked at together.
+LETTERS_CHUNK = 8_192
+
+
+def _of_letters(column: Array) -> Coded | None:
+    """Text of a fixed number of letters; None where there are too many, or two values have one hash.
+
+    All letters of a row are numbers beside each other, and what is left of them is filled with zeros, so equal texts
+    are equal numbers. A hash says which text it may be; that it is that one is looked up in all its numbers.
+    """
+    letters = column.dtype.itemsize // 4
+    if not 0 < letters <= LETTERS:
+        return None
+    width = (letters + 1) // 2
+    factors = _FACTORS[:width]
+    known = np.full(2**BITS, -1, dtype=np.int16)
+    codes, rows = np.empty(len(column), dtype=np.int16), []
+    held = np.empty((0, width), dtype=np.uint64)
+    padded = np.zeros((LETTERS_CHUNK, 2 * width), dtype=np.uint32)
+    for start in range(0, len(column), LETTERS_CHUNK):
+        part = np.ascontiguousarray(column[start : start + LETTERS_CHUNK])
+        if letters % 2:
+            padded[: len(part), :letters] = part.view(np.uint32).reshape(len(part), letters)
+            numbers = padded[: len(part)].view(np.uint64)
+        else:
+            numbers = part.view(np.uint64).reshape(len(part), width)
+        place = _hashed(numbers, factors)
+        found = known.take(place)
+        new = np.flatnonzero(found < 0)
+        if len(new):
+            places, firsts = np.unique(place[new], return_index=True)
+            if len(rows) + len(places) > TEXTS:
+                return None
+            known[places] = np.arange(len(rows), len(rows) + len(places))
+            rows += (start + new[firsts]).tolist()
+            held = np.concatenate([held, numbers[new[firsts]]])
+            found = known.take(place)
+        if any((held[:, j].take(found) != numbers[:, j]).any() for j in range(width)):
+            return None
+        codes[start : start + len(part)] = found
+    return Coded(codes, tuple(column[rows].tolist()))
+
+
+#: Odd numbers to multiply by, of many different bits.
+_FACTORS = np.array(
+    [(0x9E3779B97F4A7C15 * (2 * j + 1) ** 3 | 1) % 2**64 for j in range(LETTERS // 2)], dtype=np.uint64
+)
+
+
+def _hashed(numbers: NDArray[np.uint64], factors: NDArray[np.uint64]) -> NDArray[np.intp]:
+    """Some bits of a hash of every row of numbers."""
+    mixed = numbers[:, 0] * factors[0]
+    for j in range(1, numbers.shape[1]):
+        mixed ^= mixed >> np.uint64(29)
+        mixed += numbers[:, j] * factors[j]
+    mixed ^= mixed >> np.uint64(32)
+    mixed *= factors[0]
+    return np.asarray((mixed >> np.uint64(64 - BITS)).astype(np.intp))
 
 
 def _of_pandas(column: Any) -> Coded | None:

@@ -26,7 +26,7 @@ from felicific._tables.column import Column
 from felicific._tables.dialect import Dialect, kind_of
 from felicific._tables.memory import count_rows, in_utc, refuse_missing_columns, take_column
 from felicific._tables.progress import attend, shown
-from felicific._typing import Array, Floats, Table
+from felicific._typing import Array, Codes, Floats, Table
 from felicific.exceptions import DataError, EngineError, FelicificError
 
 T = TypeVar("T")
@@ -60,8 +60,12 @@ class Decisions(ABC):
         """The decisions that there are; their type is that of the column."""
 
     @abstractmethod
-    def decide(self, rows: Table) -> Array:
-        """Decide about rows in memory."""
+    def decide(self, rows: Table, group: Codes | None = None) -> Array:
+        """Decide about rows in memory; positions of their ``group`` may be known, see :meth:`groups_of`."""
+
+    def groups_of(self, engine: Engine) -> tuple[str, tuple[str, ...]] | None:
+        """The one column of text that holds the group, and all groups there are; None where it is not so simple."""
+        return None
 
     @abstractmethod
     def sql(self, engine: Engine, dialect: Dialect, place: Callable[[str], str]) -> str | None:
@@ -84,10 +88,10 @@ class Decisions(ABC):
         """What the column holds: "bool", "whole", "unsigned" (whole numbers beyond 63 bits), "real" or "text"."""
         return kind_of(self.classes.tolist())
 
-    def decide_batch(self, rows: Table) -> Array:
+    def decide_batch(self, rows: Table, group: Codes | None = None) -> Array:
         """Decide about some rows; engines make an exception of their own out of the text of what is raised."""
         try:
-            return self.decide(rows)
+            return self.decide(rows, group)
         except FelicificError as error:
             counted = f" (rows are counted within a batch of {count_rows(rows)})."
             raise ValueError(f"{error.problem.rstrip('.')}{counted} {error.remedy}") from error

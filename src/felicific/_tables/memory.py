@@ -317,6 +317,17 @@ def nearest(word: str, known: Iterable[str], cutoff: float = 0.5) -> list[str]:
     return list(dict.fromkeys([*sorted(holding, key=len), *close]))[:3]
 
 
+def text_of_all(table: Table, name: Hashable) -> Any | None:
+    """A column of a dataframe, as narwhals has it, if it is text and none is missing; else None."""
+    check_columns(table, [name], "key")
+    if is_mapping(table) or not is_frame(table):
+        return None
+    import narwhals as nw
+
+    column = _eager(table).get_column(name)
+    return column if column.dtype == nw.String and not column.null_count() else None
+
+
 def take_column(table: Table, name: Hashable, purpose: str) -> Array:
     """One column as a 1-D NumPy array."""
     check_columns(table, [name], purpose)

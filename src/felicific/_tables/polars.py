@@ -16,6 +16,10 @@ from felicific.exceptions import EngineError
 _TYPES = {"bool": "Boolean", "whole": "Int64", "unsigned": "UInt64", "real": "Float64", "text": "String"}
 
 
+#: Up to so many groups are compared one after the other.
+FEW = 16
+
+
 class PolarsEngine(QueryEngine, BatchEngine):
     """A Polars LazyFrame, by its streaming engine."""
 
@@ -70,19 +74,38 @@ class PolarsEngine(QueryEngine, BatchEngine):
         fields = [pl.nth(self.names.index(name)).alias(f"c{i}") for i, name in enumerate(names)]
         dtype = _TYPES[decisions.kind]
         arrays = seen is not None and decisions.sees_x
+        fields += self._codes(decisions)
         decide = partial(_decide_struct, decisions, tuple(names), dtype, arrays)
         decided = pl.struct(fields).map_batches(decide, return_dtype=getattr(pl, dtype), is_elementwise=True)
         return self.table.with_columns(decided.alias(column))
+
+    def _codes(self, decisions: Decisions) -> list[Any]:
+        """The position of the group as one more field, where Polars can tell; null where it is none of them."""
+        import polars as pl
+
+        known = decisions.groups_of(self)
+        if known is None or self.table.collect_schema()[known[0]] != pl.String:
+            return []
+        column, groups = pl.nth(self.names.index(known[0])), known[1]
+        if len(groups) > FEW:
+            return [column.cast(pl.Enum(groups), strict=False).to_physical().alias("group")]
+        codes: Any = pl
+        for position, name in enumerate(groups):
+            codes = codes.when(column == pl.lit(name)).then(pl.lit(position, dtype=pl.UInt8))
+        return [codes.alias("group")]
 
 
 def _decide_struct(decisions: Decisions, names: tuple[str, ...], dtype: str, arrays: bool, rows: Any) -> Any:
     """A series of decisions about a series of rows."""
     import polars as pl
 
-    table: Table = rows.struct.unnest().rename(lambda name: names[int(name[1:])])
+    table: Table = rows.struct.unnest()
+    codes = table.drop_in_place("group") if table.width > len(names) else None
+    group = None if codes is None or codes.null_count() else codes.to_numpy()
+    table.columns = list(names)
     if arrays:
         table = {name: take_column(table, name, "the policy").view(Values) for name in names}
-    decided = decisions.decide_batch(table)
+    decided = decisions.decide_batch(table, group)
     plain = decided.dtype.kind in "biuf"
     return pl.Series(decided if plain else decided.tolist(), dtype=getattr(pl, dtype))
 

@@ -1,0 +1,139 @@
+"""Decisions by looking up: what is decided in a group at a fine bin of the score is known before anybody comes.
+
+A policy that sees a score is a table; nobody's odds have to be written down to decide, and only those who face a
+lottery need a lot. The decisions are those of the odds, bit by bit; where anything is wrong with the numbers there are
+none, and whoever asked goes the long way, on which the row is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from felicific._people.checks import PROBABILITY_TOLERANCE
+from felicific._policy.lottery import cumulate, faces_lottery
+from felicific._program.bins import FINE, fine_per_class
+from felicific._tables.memory import row_argmax
+from felicific._typing import Array, Codes, Floats, Truths
+
+if TYPE_CHECKING:
+    from felicific._policy.cells import CellPolicy
+
+#: Rows that are looked up together: all that is made of them stays in the processor's cache, and in memory that is
+#: used again (arrays of 128 KB and more are asked of the system, and given back, each time).
+CHUNK = 16_000
+
+#: Fewer rows than this are as quick by their odds.
+LEAST = 4096
+
+NOBODY = np.empty(0, dtype=np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class Lookup:
+    """What a policy decides, by group and fine bin.
+
+    Attributes
+    ----------
+    cells : array of shape (bins,)
+        The signal of every fine bin.
+    likeliest : array of shape (groups * signals,)
+        The most probable decision.
+    drawn : array of shape (groups * signals,), or None
+        Whether lots decide; None where they decide about nobody.
+    edges : array of shape (groups * signals, K)
+        Where the stretch of each decision ends, for lots.
+    classes : array of shape (K,)
+        The decisions.
+    boundary : float
+        The model's own, of two classes.
+    """
+
+    cells: Codes
+    likeliest: Array
+    drawn: Truths | None
+    edges: Floats
+    classes: Array
+    boundary: float
+
+    @classmethod
+    def of(cls, policy: CellPolicy) -> Lookup | None:
+        """The table of a policy; None of one that does not see a score."""
+        k = len(policy.classes)
+        cells = policy.signal.of_bins(k)
+        if cells is None:
+            return None
+        q = policy.q.reshape(-1, k)
+        drawn = faces_lottery(q) if policy.draws_lots else None
+        classes = policy.classes
+        return cls(cells, classes[row_argmax(q)], drawn, cumulate(q), classes, policy.signal.line(k) or 0.0)
+
+    def decide(
+        self, scores: Sequence[Array], group: Codes | None, lots: Callable[[Codes], Floats]
+    ) -> Array | None:
+        """The decision about everybody; None where some probabilities are none.
+
+        Parameters
+        ----------
+        scores : sequence of arrays of shape (n,)
+            The probabilities of every class; of two that of the second alone will do.
+        group : array of shape (n,), or None
+            Positions of the groups.
+        lots : callable
+            The lots of those people, by their positions, who face a lottery; asked for once, also of nobody.
+        """
+        k, n, size = self.edges.shape[1], len(scores[0]), int(self.cells[-1]) + 1
+        decided, people, places = np.empty(n, dtype=self.classes.dtype), [NOBODY], [NOBODY]
+        for start in range(0, n, CHUNK):
+            part = slice(start, start + CHUNK)
+            bins = _bins([column[part].astype(np.float64, copy=False) for column in scores], self.boundary, k)
+            if bins is None:
+                return None
+            place = self.cells.take(bins)
+            if group is not None:
+                place += np.multiply(group[part], size, dtype=np.intp)
+            self.likeliest.take(place, out=decided[part], mode="clip")
+            if self.drawn is not None:
+                some = np.flatnonzero(self.drawn.take(place))
+                people.append(some + start)
+                places.append(place[some])
+        rows, edges = np.concatenate(people), self.edges[np.concatenate(places)]
+        decided[rows] = self.classes[(lots(rows)[:, None] >= edges[:, :-1]).sum(axis=1)]
+        return decided
+
+
+def _bins(scores: list[Floats], boundary: float, k: int) -> Codes | None:
+    """The fine bin of every row, by the very operations of checking, dividing by the sum and binning; None if wrong."""
+    with np.errstate(invalid="ignore"):
+        if len(scores) == 1:
+            # What it leaves of one, and it, add up to one exactly: they are divided by 1.
+            score = scores[0]
+            return _bins_of_two(score, boundary) if score.min() >= 0.0 and score.max() <= 1.0 else None
+        total = scores[0] + scores[1]
+        for column in scores[2:]:
+            total += column
+        off = max(abs(float(total.min()) - 1.0), abs(float(total.max()) - 1.0))
+        if not (off <= PROBABILITY_TOLERANCE and min(float(column.min()) for column in scores) >= 0.0):
+            return None
+    if k == 2:
+        return _bins_of_two(scores[1] / total, boundary)
+    best, top = scores[0] / total, np.zeros(len(total), dtype=np.intp)
+    for position, column in enumerate(scores[1:], 1):
+        share = column / total
+        np.putmask(top, share > best, position)
+        np.maximum(best, share, out=best)
+    fine = fine_per_class(k)
+    best *= fine
+    top *= fine + 1
+    top += np.ceil(best, out=best).astype(np.intp)
+    return top
+
+
+def _bins_of_two(score: Floats, boundary: float) -> Codes:
+    bins = np.multiply(score, float(FINE))
+    found: Codes = np.ceil(bins, out=bins).astype(np.intp)
+    found += score > boundary
+    return found

@@ -20,6 +20,7 @@ from felicific._program.crowd import Crowd, Ledgers, charged, choose, likeliest
 from felicific._program.generation import Generated, generate
 from felicific._program.known_labels import KnownLabels
 from felicific._program.signals import Individual, Score
+from felicific._program.sorted_people import by_price
 from felicific._program.summing import sum_people
 from felicific._typing import Array, Codes, Floats
 from felicific.exceptions import DataError, HappinessError
@@ -285,7 +286,7 @@ def _policy(
     salt: str,
     labels: KnownLabels | None = None,
 ) -> IndividualPolicy:
-    generated = generate(ground, problem.requirements)
+    generated = generate(by_price(ground), problem.requirements)
     return make_policy(problem, ground.crowd, generated, calibration, salt, labels)
 
 

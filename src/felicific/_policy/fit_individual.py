@@ -185,7 +185,7 @@ def ground_of(
     now = people.today_of(slice(None))
     plug_in = known = expected_ledger(problem, groups, people.x, belief, seen, origin, people.rows, now)
     if people.labels is not None:
-        known = real_ledger(problem, people, origin)
+        known = real_ledger(problem, people, origin, plug_in)
         if people.missing is not None and people.missing.hidden > 1 and problem.loss.looks_at_y:
             known.cost[~people.labelled] = worst_cost(problem, people, people.missing.hidden)
     else:

@@ -208,8 +208,15 @@ class Ledgers:
             own=held.own[rows],
             likely=None if held.likely is None else held.likely[rows],
         )
-        real = _part(self.real, rows) if self.has_real else None
-        return Ledgers(here, _part(self.plug_in, rows), real, labelled=self.labelled)
+        plug_in, real = _part(self.plug_in, rows), None
+        if self.has_real:
+            real = replace(plug_in, cost=self.real.cost[rows]) if self._alike else _part(self.real, rows)
+        return Ledgers(here, plug_in, real, labelled=self.labelled)
+
+    @property
+    def _alike(self) -> bool:
+        """Whether happiness is known to be what is expected."""
+        return self.real.value is self.plug_in.value and self.real.among is self.plug_in.among
 
     def each(self, crowd: Crowd) -> Iterator[tuple[slice, Ledgers]]:
         """These people, some at a time, with the weights and groups of a ``crowd`` of them all."""
@@ -302,26 +309,39 @@ class Ledgers:
         """Sums of some decisions."""
         crowd, found = self.crowd, {}
         for name, ledger in self._both:
-            cost, then = taken(ledger.cost, decisions), taken(ledger.value, decisions)
+            cost = taken(ledger.cost, decisions)
             if ledger is self.plug_in:
                 # How far a policy is from today's decisions, by group: squared differences of expected loss.
-                far = np.square(cost - taken(ledger.cost, crowd.own)) * crowd.weight
+                far = np.square(cost - self._now_cost) * crowd.weight
                 found["change"] = _by_group(crowd, far)
                 found["changed"] = _by_group(crowd, crowd.weight * (decisions != crowd.own))
             found[f"{name} loss"] = _by_group(crowd, crowd.weight * cost)
-            found[f"{name} value"] = _per_group(crowd, then)
+            if ledger is self.plug_in or not self._alike:
+                then = taken(ledger.value, decisions)
+                happy = _per_group(crowd, then)
+            found[f"{name} value"] = happy
         found[f"{name} square"] = _per_group(crowd, then**2)
         return found | self._moved(then)
 
     def _moved(self, then: Floats) -> Sums:
         """Who gets more and less than from today's decision; NaN of what looks at labels where there are none."""
-        crowd, among, now = self.crowd, self.real.among, taken(self.real.value, self.crowd.own)
+        crowd, among, now = self.crowd, self.real.among, self._now
         found = {
             "gains": _per_group(crowd, among * (then > now)),
             "loses": _per_group(crowd, among * (then < now)),
         }
         unknown = [c.looks_at_y and not self.labelled for c in crowd.components]
         return {name: np.where(unknown, np.nan, numbers) for name, numbers in found.items()}
+
+    @cached_property
+    def _now(self) -> Floats:
+        """Happiness with today's decisions."""
+        return taken(self.real.value, self.crowd.own)
+
+    @cached_property
+    def _now_cost(self) -> Floats:
+        """The expected loss of today's decisions."""
+        return taken(self.plug_in.cost, self.crowd.own)
 
     def _decide(self, alpha: float, kappa: Floats) -> Codes:
         if self.crowd.see_group:

@@ -125,19 +125,20 @@ class _Blocks(NamedTuple):
     @classmethod
     def of(cls, slope: Floats, group: Codes, n_groups: int) -> _Blocks:
         """From the slopes of edges, not a number where there is none, and their groups."""
-        edges = np.flatnonzero(~np.isnan(slope))
-        edges = edges[np.argsort(slope[edges])]
-        short = group[edges].astype(np.int16 if n_groups < 1 << 15 else np.intp)  # sorted by their digits
-        edges = edges[np.argsort(short, kind="stable")]
-        slope, group = slope[edges], group[edges]
-        fresh = np.append(True, (group[1:] != group[:-1]) | ((slope[1:] < 0) != (slope[:-1] < 0)))[
-            : len(edges)
-        ]
-        place = np.arange(len(edges))
-        inside = place - np.maximum.accumulate(np.where(fresh, place, 0))
-        first = np.flatnonzero(inside % max(SMALLEST, math.isqrt(len(edges) // n_groups)) == 0)
-        ends = np.append(first[1:], len(edges))[: len(first)]
-        return cls(edges, np.append(first, len(edges)), group[first], slope[first], slope[ends - 1])
+        short = np.where(np.isnan(slope), n_groups, group).astype(np.int16 if n_groups < 1 << 15 else np.intp)
+        edges = np.argsort(short, kind="stable")  # short numbers are sorted by their digits
+        ends = np.searchsorted(short[edges], np.arange(n_groups + 1))
+        size = max(SMALLEST, math.isqrt(int(ends[-1]) // n_groups))
+        first = []
+        for start, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
+            own = slope[edges[start:end]]
+            order = np.argsort(own)
+            edges[start:end] = edges[start:end][order]
+            above = start + int((own < 0).sum())
+            first += [*range(start, above, size), *range(above, end, size)]
+        edges, begin = edges[: ends[-1]], np.array([*first, ends[-1]])
+        low, high = slope[edges[begin[:-1]]], slope[edges[begin[1:] - 1]]
+        return cls(edges, begin, group[edges[begin[:-1]]], low, high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,13 +181,17 @@ class _Path:
             vertex[some], slope[some] = _hulls(*told)
             doubt[:, some] = _doubts(*told)
             start[some] = _started(vertex[some], slope[some], *told)
-        blocks = _Blocks.of(slope.ravel(), np.repeat(people.crowd.group, k - 1), len(people.crowd.groups))
+        group = people.crowd.group
+        blocks = _Blocks.of(
+            slope.ravel(), np.repeat(group, k - 1) if k > 2 else group, len(people.crowd.groups)
+        )
         sizes = np.diff(blocks.first)
         block = np.full(slope.size, len(sizes), dtype=np.intp)
         block[blocks.order] = np.repeat(np.arange(len(sizes), dtype=np.intp), sizes)
         block = block.reshape(slope.shape)
-        worst = doubt[:, blocks.order // (k - 1)]
-        worst = np.maximum.reduceat(worst, blocks.first[:-1], axis=1) if len(sizes) else worst
+        rows = blocks.order // (k - 1) if k > 2 else blocks.order
+        first = blocks.first[:-1]
+        worst = np.array([np.maximum.reduceat(one[rows], first) if len(first) else one[:0] for one in doubt])
         base = reduce(add_sums, (part.done(start[some]) for some, part in people.each(people.free)))
         added = _added(people, vertex, block, len(sizes))
         return cls(people, j, vertex, block, start, blocks, worst, base, added)
@@ -269,7 +274,9 @@ def _hulls(value: Floats, cost: Floats) -> tuple[Codes, Floats]:
         for d in decisions:
             more = value[:, d] - here
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                steep = np.where(more > 0, np.clip((cost[:, d] - costs) / more, before, STEEP), np.inf)
+                steep = np.where(
+                    more > 0, np.minimum(np.maximum((cost[:, d] - costs) / more, before), STEEP), np.inf
+                )
             less = steep < best
             best, to = np.where(less, steep, best), np.where(less, d, to)
         vertex[:, r], slope[:, r - 1] = to, np.where(best < np.inf, best, math.nan)

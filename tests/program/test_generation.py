@@ -483,7 +483,7 @@ def test_pricing_never_sees_the_label(seed):
                 assert np.isin(cost, expected.cost).all()
                 assert np.isin(value, expected.value).all()
                 assert np.isfinite(alpha)
-                assert kappa.shape == (1, 1)
+                assert kappa.shape[-2:] == (1, 1)
     # Phase 1 and 2 on expected values come first, and are the same whatever the labels are.
     without = []
     priced.append(without)

@@ -39,6 +39,7 @@ from felicific._program.highs import Answer, Ray
 from felicific._program.model import Program, multipliers, policy_of
 from felicific._program.moments import Moments, Outcome
 from felicific._program.solution import Solution
+from felicific._program.sorted_people import by_price
 from felicific._typing import Floats
 from felicific.exceptions import InfeasibleError
 
@@ -163,7 +164,7 @@ def individual_frontier(
     closing = replace(closing, kept=of_means(closing.kept))
 
     def find() -> Line:
-        generator = Generator(ground(), closing.kept)
+        generator = Generator(by_price(ground()), closing.kept)
         old = policy.mixture
         for fixed, alpha, kappa in zip(old.fixed.tolist(), old.alpha.tolist(), old.kappa, strict=True):
             generator.add(alpha, kappa, fixed)  # so that no point lies above the policy that was fitted

@@ -44,14 +44,16 @@ class Calibration:
 def fit_calibration(
     method: str, proba: Floats, labels: Codes, group: Codes, n_groups: int, weight: Floats
 ) -> Calibration:
-    """Fit one curve per group and class."""
-    knots = []
+    """Fit one curve per group and class; of two classes, what is not the second one is the first."""
+    knots, classes = [], range(proba.shape[1])
     for z in range(n_groups):
         rows = np.flatnonzero(group == z)
         curves = []
-        for k in range(proba.shape[1]):
+        for k in classes if len(classes) > 2 else classes[1:]:
             hit = (labels[rows] == k).astype(np.float64)
             curves.append(fit_curve(method, proba[rows, k], hit, weight[rows]))
+        if len(classes) == 2:
+            curves.insert(0, (1.0 - curves[0][0][::-1], 1.0 - curves[0][1][::-1]))
         knots.append(tuple(curves))
     return Calibration(tuple(knots))
 

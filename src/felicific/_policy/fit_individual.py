@@ -20,6 +20,7 @@ from felicific._program.crowd import Crowd, Ledgers, charged, choose, likeliest
 from felicific._program.generation import Generated, generate
 from felicific._program.known_labels import KnownLabels
 from felicific._program.signals import Individual, Score
+from felicific._program.sorted_people import by_price
 from felicific._program.summing import sum_people
 from felicific._typing import Array, Codes, Floats
 from felicific.exceptions import DataError, HappinessError
@@ -184,7 +185,7 @@ def ground_of(
     now = people.today_of(slice(None))
     plug_in = known = expected_ledger(problem, groups, people.x, belief, seen, origin, people.rows, now)
     if people.labels is not None:
-        known = real_ledger(problem, people, origin)
+        known = real_ledger(problem, people, origin, plug_in)
         if people.missing is not None and people.missing.hidden > 1 and problem.loss.looks_at_y:
             known.cost[~people.labelled] = worst_cost(problem, people, people.missing.hidden)
     else:
@@ -285,7 +286,7 @@ def _policy(
     salt: str,
     labels: KnownLabels | None = None,
 ) -> IndividualPolicy:
-    generated = generate(ground, problem.requirements)
+    generated = generate(by_price(ground), problem.requirements)
     return make_policy(problem, ground.crowd, generated, calibration, salt, labels)
 
 

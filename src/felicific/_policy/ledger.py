@@ -76,8 +76,10 @@ def expected_ledger(
     return _ledger(problem, slots, x, rows, cases, origin, today)
 
 
-def real_ledger(problem: Problem, people: People, origin: Floats) -> Ledger:
+def real_ledger(problem: Problem, people: People, origin: Floats, expected: Ledger | None = None) -> Ledger:
     """Values under the real labels, which something that looks at them needs, and groups.
+
+    Where the group is seen and no happiness looks at the label, it is worth what is ``expected``.
 
     Whoever has no label has each with its chance. What looks at the label and at x is corrected, of those who have one,
     by how far off the chances are, as often as they stand for others.
@@ -111,7 +113,11 @@ def real_ledger(problem: Problem, people: People, origin: Floats) -> Ledger:
                 yield _Case(*told, -stand * chance, slot, frozenset({"y"}), beside_x=True)
 
     slots = 1 if problem.see_group else len(people.groups)
-    ledger = _ledger(problem, slots, people.x, people.rows, cases, origin, people.today_of(slice(None)))
+    shares = problem.see_group and not any(part.looks_at_y for part in problem.happiness)
+    known = expected if shares else None
+    ledger = _ledger(
+        problem, slots, people.x, people.rows, cases, origin, people.today_of(slice(None)), known
+    )
     refuse_large(problem, people, ledger)
     return ledger
 
@@ -178,9 +184,19 @@ def _filled(n: int, value: Any, known: tuple[Any, ...]) -> Array:
 
 
 def _ledger(
-    problem: Problem, slots: int, x: Table, rows: Codes, cases: _Cases, origin: Floats, today: Array | None
+    problem: Problem,
+    slots: int,
+    x: Table,
+    rows: Codes,
+    cases: _Cases,
+    origin: Floats,
+    today: Array | None,
+    known: Ledger | None = None,
 ) -> Ledger:
-    """Add up the cases, batch by batch; sums are term by term, so they do not depend on the batch."""
+    """Add up the cases, batch by batch; sums are term by term, so they do not depend on the batch.
+
+    Happiness that is ``known`` is not asked for again.
+    """
     n, k, j = len(rows), len(problem.decisions), len(problem.happiness)
     check_room(
         3.0 * n * (k + 1) * slots * (j + 1),  # expected, real, and one more while they are weighed
@@ -189,14 +205,19 @@ def _ledger(
         "Fit it to fewer people, use policy='label', merge classes, or ask for a criterion of fewer parts, such as "
         "'statistical_parity' instead of 'equalized_odds'.",
     )
-    cost, value, among = np.zeros((n, k)), np.zeros((n, k, slots, j)), np.zeros((n, slots, j))
+    cost = np.zeros((n, k))
+    value, among = np.zeros((n, k, slots, j)), np.zeros((n, slots, j))
+    if known is not None:
+        value, among = known.value, known.among
     everyone, wide = np.arange(n), widener(x)
     for start in range(0, n, BATCH):
         part = slice(start, min(start + BATCH, n))
         places, table = everyone[part], wide(slice_rows(x, start, part.stop))
         now = None if today is None else today[part]
         for look_at_y in (True, False):
-            looking = [c for c, h in enumerate(problem.happiness) if h.looks_at_y == look_at_y]
+            looking = [
+                c for c, h in enumerate(problem.happiness) if known is None and h.looks_at_y == look_at_y
+            ]
             losing = problem.loss.looks_at_y == look_at_y
             if not looking and not losing:
                 continue

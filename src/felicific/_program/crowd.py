@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from felicific._typing import Array, Codes, Floats
 
 #: Values of ``Mixture.fixed`` that are no decision.
 CHOOSES, LIKELY = -1, -2
+
+#: People who are summed at a time: what is made of them on the way stays in the processor's cache.
+AT_ONCE = 65_536
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,7 @@ class Mixture:
 
 
 def choose(alpha: float, kappa: Floats, cost: Floats, value: Floats) -> Codes:
-    """Decision of one deterministic policy; ``kappa`` has the shape (Z, J) of ``value``'s last axes.
+    """Decision of one deterministic policy; ``kappa`` has the shape (Z, J) of ``value``'s last axes, or (n, Z, J).
 
     Multipliers make some people indifferent. Ties go to the least loss, then to the first class, and never to the last
     bit of a rounding. Sums are taken term by term and not by a matrix product, whose rounding depends on the batch.
@@ -103,9 +107,10 @@ def choose(alpha: float, kappa: Floats, cost: Floats, value: Floats) -> Codes:
     decisions = range(cost.shape[1])
     costs = [cost[:, d] for d in decisions]
     gains = [np.zeros(len(cost)) for _ in decisions]
-    for z, j in zip(*np.nonzero(kappa), strict=True):
+    weighs = kappa if kappa.ndim == 2 else kappa.any(axis=0)
+    for z, j in zip(*np.nonzero(weighs), strict=True):
         for d in decisions:
-            gains[d] += kappa[z, j] * value[:, d, z, j]
+            gains[d] += kappa[..., z, j] * value[:, d, z, j]
     totals = [alpha * costs[d] - gains[d] for d in decisions]
     size = reduce(np.maximum, [np.maximum(np.abs(alpha * costs[d]), np.abs(gains[d])) for d in decisions])
     edge = reduce(np.minimum, totals) + 1e-11 * size
@@ -183,15 +188,41 @@ class Ledgers:
     ) -> None:
         self.crowd, self.plug_in, self.chances = crowd, plug_in, chances
         self.real, self.labelled = plug_in if real is None else real, labelled
-        self.cost = plug_in.cost
-        if crowd.change_cost:
-            assert crowd.likely is not None, "what a change is, is known"
-            self.cost = charged(plug_in.cost, crowd.likely, crowd.change_cost)
-        # The rows of each group side by side, gathered once and not at every pass.
-        parts = (
-            [np.flatnonzero(crowd.group == z) for z in range(len(crowd.groups))] if crowd.see_group else []
+
+    @cached_property
+    def cost(self) -> Floats:
+        """What a policy weighs against happiness: the expected loss, with what a change costs."""
+        crowd = self.crowd
+        if not crowd.change_cost:
+            return self.plug_in.cost
+        assert crowd.likely is not None, "what a change is, is known"
+        return charged(self.plug_in.cost, crowd.likely, crowd.change_cost)
+
+    def some(self, rows: slice | Codes, crowd: Crowd | None = None) -> Ledgers:
+        """Some of these people, with the weights and groups of a ``crowd`` of them all; they keep no chances."""
+        held = self.crowd if crowd is None else crowd
+        here = replace(
+            held,
+            weight=held.weight[rows],
+            group=held.group[rows],
+            own=held.own[rows],
+            likely=None if held.likely is None else held.likely[rows],
         )
-        self.parts = [(rows, self.cost[rows], plug_in.value[rows]) for rows in parts]
+        plug_in, real = _part(self.plug_in, rows), None
+        if self.has_real:
+            real = replace(plug_in, cost=self.real.cost[rows]) if self._alike else _part(self.real, rows)
+        return Ledgers(here, plug_in, real, labelled=self.labelled)
+
+    @property
+    def _alike(self) -> bool:
+        """Whether happiness is known to be what is expected."""
+        return self.real.value is self.plug_in.value and self.real.among is self.plug_in.among
+
+    def each(self, crowd: Crowd) -> Iterator[tuple[slice, Ledgers]]:
+        """These people, some at a time, with the weights and groups of a ``crowd`` of them all."""
+        for start in range(0, max(len(crowd.own), 1), AT_ONCE):
+            rows = slice(start, start + AT_ONCE)
+            yield rows, self.some(rows, crowd)
 
     def keeping(self, chances: tuple[Chance, ...]) -> Ledgers:
         """The same people where these chances are kept."""
@@ -199,7 +230,7 @@ class Ledgers:
         return Ledgers(self.crowd, self.plug_in, real, labelled=self.labelled, chances=chances)
 
     @cached_property
-    def _free(self) -> Crowd:
+    def free(self) -> Crowd:
         """The people with the weight of what a policy decides."""
         return self.crowd if not self.chances else self._weighing(1.0 - self._floors.sum(axis=1))
 
@@ -211,15 +242,18 @@ class Ledgers:
         return replace(self.crowd, weight=self.crowd.weight * share)
 
     @cached_property
-    def _kept(self) -> Sums:
+    def kept(self) -> Sums:
         """Sums of what is kept."""
         everybody, floors = np.zeros(len(self.crowd.own), dtype=np.intp), self._floors
-        parts = [self._done(self._weighing(floors[:, d]), everybody + d) for d in range(floors.shape[1])]
+        parts = [
+            self.some(slice(None), self._weighing(floors[:, d])).done(everybody + d)
+            for d in range(floors.shape[1])
+        ]
         return reduce(add_sums, parts)
 
     def explored(self, mixture: Mixture) -> Sums:
         """By the words of every chance, the weight of those who have just that, group by group."""
-        crowd, decided = self.crowd, [self._decided(*choice) for choice in mixture.choices]
+        crowd, decided = self.crowd, [self.decided(*choice) for choice in mixture.choices]
         found = {}
         for chance in self.chances:
             follows = np.zeros(len(crowd.own), dtype=bool)
@@ -240,65 +274,88 @@ class Ledgers:
 
     def totals(self) -> Sums:
         """Mass, people, who is counted, today's decisions, and how far decisions can move every component."""
+        return reduce(add_sums, (part._totals() for _, part in self.each(self.crowd)))
+
+    def _totals(self) -> Sums:
         crowd, value = self.crowd, self.plug_in.value
         found = {
             "mass": _by_group(crowd, crowd.weight),
             "rows": _by_group(crowd, np.ones(len(crowd.weight))),
-            "spread": _per_group(crowd, value.max(axis=1) - value.min(axis=1)),
+            "spread": _per_group(
+                crowd, _over_decisions(np.maximum, value) - _over_decisions(np.minimum, value)
+            ),
             "size": _per_group(crowd, np.abs(value[:, 0])),
         }
         for name, ledger in self._both:
             found[f"{name} counted"] = _per_group(crowd, ledger.among)
-            found[f"{name} least"] = _per_group(crowd, ledger.value.min(axis=1))
+            found[f"{name} least"] = _per_group(crowd, _over_decisions(np.minimum, ledger.value))
             found[f"{name} today loss"], found[f"{name} today value"] = sums_of(crowd, ledger, crowd.own)
         return found
 
     def columns(self, choices: list[Choice]) -> list[Sums]:
         """What some deterministic policies do."""
-        return [self._column(*choice) for choice in choices]
+        if not choices:
+            return []
+        parts = ([part.done(part.decided(*choice)) for choice in choices] for _, part in self.each(self.free))
+        found: list[Sums] = reduce(add_sums, parts)
+        return [add_sums(sums, self.kept) for sums in found] if self.chances else found
 
-    def _column(self, alpha: float, kappa: Floats, fixed: int) -> Sums:
-        found = self._done(self._free, self._decided(alpha, kappa, fixed))
-        return cast(Sums, add_sums(found, self._kept)) if self.chances else found
-
-    def _decided(self, alpha: float, kappa: Floats, fixed: int) -> Codes:
+    def decided(self, alpha: float, kappa: Floats, fixed: int) -> Codes:
+        """Decisions of one deterministic policy."""
         likely = self.crowd.own if self.crowd.likely is None else self.crowd.likely
-        return self.decide(alpha, kappa) if fixed == CHOOSES else fixed_decisions(fixed, likely)
+        return self._decide(alpha, kappa) if fixed == CHOOSES else fixed_decisions(fixed, likely)
 
-    def _done(self, crowd: Crowd, decisions: Codes) -> Sums:
-        """Sums of some decisions about people of these weights."""
-        rows, cost = np.arange(len(decisions)), self.plug_in.cost
-        # How far a policy is from today's decisions, by group: squared differences of expected loss.
-        far = np.square(cost[rows, decisions] - cost[rows, crowd.own]) * crowd.weight
-        found = {
-            "change": _by_group(crowd, far),
-            "changed": _by_group(crowd, crowd.weight * (decisions != crowd.own)),
-            **self._moved(crowd, decisions),
-        }
+    def done(self, decisions: Codes) -> Sums:
+        """Sums of some decisions."""
+        crowd, found = self.crowd, {}
         for name, ledger in self._both:
-            found[f"{name} loss"], found[f"{name} value"] = sums_of(crowd, ledger, decisions)
-        found[f"{name} square"] = _per_group(crowd, ledger.value[rows, decisions] ** 2)
-        return found
+            cost = taken(ledger.cost, decisions)
+            if ledger is self.plug_in:
+                # How far a policy is from today's decisions, by group: squared differences of expected loss.
+                far = np.square(cost - self._now_cost) * crowd.weight
+                found["change"] = _by_group(crowd, far)
+                found["changed"] = _by_group(crowd, crowd.weight * (decisions != crowd.own))
+            found[f"{name} loss"] = _by_group(crowd, crowd.weight * cost)
+            if ledger is self.plug_in or not self._alike:
+                then = taken(ledger.value, decisions)
+                happy = _per_group(crowd, then)
+            found[f"{name} value"] = happy
+        found[f"{name} square"] = _per_group(crowd, then**2)
+        return found | self._moved(then)
 
-    def _moved(self, crowd: Crowd, decisions: Codes) -> Sums:
+    def _moved(self, then: Floats) -> Sums:
         """Who gets more and less than from today's decision; NaN of what looks at labels where there are none."""
-        value, rows = self.real.value, np.arange(len(decisions))
-        then, now = value[rows, decisions], value[rows, crowd.own]
+        crowd, among, now = self.crowd, self.real.among, self._now
         found = {
-            name: _per_group(crowd, self.real.among * truth)
-            for name, truth in (("gains", then > now), ("loses", then < now))
+            "gains": _per_group(crowd, among * (then > now)),
+            "loses": _per_group(crowd, among * (then < now)),
         }
         unknown = [c.looks_at_y and not self.labelled for c in crowd.components]
         return {name: np.where(unknown, np.nan, numbers) for name, numbers in found.items()}
 
-    def decide(self, alpha: float, kappa: Floats) -> Codes:
-        """Decisions of one deterministic policy about everybody."""
-        if not self.crowd.see_group:
-            return choose(alpha, kappa, self.cost, self.plug_in.value)
-        decisions = np.zeros(len(self.crowd.own), dtype=np.intp)
-        for z, (rows, cost, value) in enumerate(self.parts):
-            decisions[rows] = choose(alpha, kappa[z : z + 1], cost, value)
-        return decisions
+    @cached_property
+    def _now(self) -> Floats:
+        """Happiness with today's decisions."""
+        return taken(self.real.value, self.crowd.own)
+
+    @cached_property
+    def _now_cost(self) -> Floats:
+        """The expected loss of today's decisions."""
+        return taken(self.plug_in.cost, self.crowd.own)
+
+    def _decide(self, alpha: float, kappa: Floats) -> Codes:
+        if self.crowd.see_group:
+            kappa = kappa[self.crowd.group][:, None]
+        return choose(alpha, kappa, self.cost, self.plug_in.value)
+
+
+def _part(ledger: Ledger, rows: slice | Codes) -> Ledger:
+    return Ledger(ledger.cost[rows], ledger.value[rows], ledger.among[rows])
+
+
+def _over_decisions(least_or_most: np.ufunc, value: Floats) -> Floats:
+    """Over all decisions about a person, one after the other: far quicker than along so short an axis."""
+    return np.asarray(reduce(least_or_most, [value[:, d] for d in range(value.shape[1])]))
 
 
 def charged(cost: Floats, likely: Codes, change_cost: float) -> Floats:
@@ -312,10 +369,14 @@ def _by_group(crowd: Crowd, numbers: Floats) -> Floats:
 
 def sums_of(crowd: Crowd, ledger: Ledger, decisions: Codes) -> tuple[Floats, Floats]:
     """Loss of shape (groups,) and happiness of shape (groups, components) of decisions."""
-    rows = np.arange(len(decisions))
-    return _by_group(crowd, crowd.weight * ledger.cost[rows, decisions]), _per_group(
-        crowd, ledger.value[rows, decisions]
-    )
+    cost, value = taken(ledger.cost, decisions), taken(ledger.value, decisions)
+    return _by_group(crowd, crowd.weight * cost), _per_group(crowd, value)
+
+
+def taken(table: Floats, decisions: Codes) -> Floats:
+    """What a table of shape (n, K, ...) says of one decision about everybody."""
+    n, k, *rest = table.shape
+    return np.asarray(table.reshape(n * k, *rest).take(np.arange(0, n * k, k) + decisions, axis=0))
 
 
 def _per_group(crowd: Crowd, numbers: Floats) -> Floats:

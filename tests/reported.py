@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from felicific import FairClassifier, Happiness
+from felicific import FairClassifier, Happiness, Score, frontier
 
 HOSTILE = (
     "</script><script>alert(1)</script>",
@@ -42,3 +42,13 @@ def many(n_groups, n_classes, happiness="statistical_parity", names=None, **sett
     group = np.array([*names, None], dtype=object)[z]
     fair = FairClassifier(model, happiness=happiness, random_state=0, **({"gap": 0.1} | settings))
     return fair.fit(x, y, sensitive_features=group), x, y, group
+
+
+def long_line():
+    """A frontier of more than a thousand breakpoints."""
+    rng = np.random.default_rng(0)
+    group, score = np.arange(30_000) % 130, rng.random(30_000)
+    x = (rng.lognormal(0, 0.5, 30_000) * (1 + 3 * group / 130))[:, None]
+    told = {"proba": score, "y": rng.random(30_000) < score, "sensitive_features": group}
+    amount = {"amount": lambda decision, x: decision * x[:, 0]}
+    return frontier(x, happiness=amount, policy=Score(monotone=False), **told)

@@ -25,6 +25,7 @@ from felicific._audit.watched import Watch
 from felicific._files import write_whole
 from felicific._fit.judged import Alternatives
 from felicific._frontier.frontier import Frontier
+from felicific._frontier.picture import drawn
 from felicific._policy.policy import Policy
 from felicific._policy.steering import Steering
 from felicific._problem.happiness import Component
@@ -122,7 +123,8 @@ def frontier(
     Parameters
     ----------
     frontier : Frontier
-        Its breakpoints are dots (while they can be told apart); today's decisions are a diamond.
+        Its breakpoints are dots (while they can be told apart; of very many, some are drawn); today's decisions are
+        a diamond.
     component : str, optional
         The component in whose unit the gap is drawn. With several components the default is the position on the
         ray: the allowed gaps in per cent of those that the ray stands for.
@@ -145,8 +147,7 @@ def frontier(
         scale=alt.Scale(zero=False),
     )
     points = [
-        {"gap": tau * unit, "loss": _good(loss, accuracy)}
-        for tau, loss in zip(frontier.tau.tolist(), frontier.loss.tolist(), strict=True)
+        {"gap": tau * unit, "loss": _good(loss, accuracy)} for tau, loss in zip(*drawn(frontier), strict=True)
     ]
     now = {"gap": frontier.tau_today * unit, "loss": _good(frontier.today.loss, accuracy)}
     reach = max(now["gap"], points[-1]["gap"]) or 1.0

@@ -15,7 +15,8 @@ from sklearn.linear_model import LogisticRegression
 
 from felicific import FairClassifier, Happiness, Losers, Ratio, Score, audit
 from felicific._audit.methods import Measure
-from felicific._fit.safety import HELD_OUT, Trial, split
+from felicific._fit.safety import CANDIDATES, HELD_OUT, Trial, split
+from felicific._frontier.breakpoints import Places
 from felicific._policy.lottery import make_salt
 from felicific._problem.rows import Comparison
 from felicific._statistics.intervals import Sample
@@ -299,6 +300,46 @@ class Said(ClassifierMixin, BaseEstimator):
 
     def __sklearn_is_fitted__(self):
         return True
+
+
+class Scored(Said):
+    """What a model says is a score in the first column."""
+
+    def predict(self, X):
+        return (X[:, 0] > 0.5).astype(int)
+
+    def predict_proba(self, X):
+        return np.column_stack([1 - X[:, 0], X[:, 0]])
+
+
+def amount(decision, x):
+    return decision * x[:, 1]
+
+
+def test_a_long_frontier_is_tested_at_few_places(monkeypatch):
+    """Of a frontier of hundreds of breakpoints no more than 22 policies are tried, and no others are looked for."""
+    rng = np.random.default_rng(0)
+    group, score = np.arange(40_000) % 40, rng.random(40_000)
+    x = np.column_stack([score, rng.lognormal(0, 0.5, 40_000) * (1 + 3 * group / 40)])
+    y, asked, tried, find, shows = (rng.random(40_000) < score).astype(int), [], [], Places.at, Trial.shows
+    monkeypatch.setattr(Places, "at", lambda places, tau: asked.append(tau) or find(places, tau))
+    monkeypatch.setattr(
+        Trial, "shows", lambda trial, persons, salt: tried.append(salt) or shows(trial, persons, salt)
+    )
+    model = FrozenEstimator(Scored().fit(x, y))
+    fair = FairClassifier(
+        model,
+        happiness=amount,
+        gap=3.0,
+        confidence=0.9,
+        policy=Score(monotone=False),
+        change_cost=0,
+        random_state=0,
+    )
+    fair.fit(x, y, sensitive_features=group)
+    assert len(fair.frontier_) > 300
+    assert 1 < len(tried) <= CANDIDATES <= 50
+    assert len(set(asked)) <= 2 * CANDIDATES
 
 
 def safe_label(seed, happiness, rows=1000, **settings):

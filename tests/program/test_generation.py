@@ -21,9 +21,10 @@ from oracles_policies import (
     proba_of,
 )
 from sklearn.frozen import FrozenEstimator
+from sklearn.isotonic import isotonic_regression
 
 from felicific import Budget, FairClassifier, Floor, Happiness, Individual, Policy
-from felicific._policy.calibration import FEWEST_ROWS, Calibration, fit_calibration
+from felicific._policy.calibration import FEWEST_ROWS, Calibration, fit_calibration, fit_curve
 from felicific._problem.asked import requirements_of
 from felicific._problem.happiness import Component
 from felicific._program import crowd as crowd_module
@@ -723,6 +724,24 @@ def blocks_by_hand(score, hit, weight):
     return blocks
 
 
+@pytest.mark.parametrize("digits", [1, 2, 15])
+def test_isotonic_curves_pass_through_scikit_learns(digits):
+    """At the mean score of its block, every curve has the value of the usual isotonic regression, any weights given."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        score, weight = rng.random(200).round(digits), rng.random(200) + 0.01
+        hit = (rng.random(200) < (score if seed % 4 else seed % 8 > 0)).astype(float)
+        places, values = fit_curve("isotonic", score, hit, weight)
+        levels, place = np.unique(score, return_inverse=True)
+        mass = np.bincount(place, weight)
+        rate = np.bincount(place, weight * hit) / mass
+        fitted = isotonic_regression(rate, sample_weight=mass)
+        pooled = [np.isclose(fitted, value, rtol=0, atol=1e-12) for value in values]
+        assert np.array(pooled).sum() == len(fitted)
+        centres = [np.average(levels[held], weights=mass[held]) for held in pooled]
+        assert places == pytest.approx(centres, abs=1e-12)
+
+
 @examples(60)
 @given(scored())
 def test_isotonic_curves_hold_the_means_of_their_blocks(people):
@@ -742,6 +761,10 @@ def test_isotonic_curves_hold_the_means_of_their_blocks(people):
         assert (np.diff(values) > 0).all()
         assert values[0] >= 0
         assert values[-1] <= 1
+        # Of two classes, what is not the second one is the first.
+        others = blocks_by_hand(proba[rows, 0], y[rows] == 0, weight[rows])
+        assert found.knots[z][0][0] == pytest.approx([b[1] / b[0] for b in others], abs=1e-12)
+        assert found.knots[z][0][1] == pytest.approx([b[2] / b[0] for b in others], abs=1e-12)
     applied = found.apply(proba, group)
     assert (applied >= 0).all()
     assert np.abs(applied.sum(axis=1) - 1).max() <= 1e-12

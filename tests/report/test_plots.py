@@ -8,9 +8,12 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from reported import long_line
 
 from felicific import FairClassifier, Happiness, Score, alternatives, frontier, plots
 from felicific._audit.names import labels
+from felicific._frontier import picture
+from felicific._frontier.breakpoints import Places
 from felicific.exceptions import DataError
 
 HOSTILE = (
@@ -77,6 +80,38 @@ def test_the_frontier_is_drawn_as_it_is(people):
         assert {"gap": tau, "loss": 1 - loss} in drawn
     today = [row for row in drawn if row.get("text") == "today"]
     assert today == [{"gap": found.today.gaps[0], "loss": 1 - found.today.loss, "text": "today"}]
+
+
+def test_a_long_frontier_is_drawn_by_some_of_its_points(monkeypatch):
+    """Two hundred points at most, both ends among them, off the whole curve by less than a line is thick.
+
+    No policy is looked for, and a notebook looks for no more than it has rows.
+    """
+    asked, find = [], Places.at
+    monkeypatch.setattr(Places, "at", lambda places, tau: asked.append(tau) or find(places, tau))
+    line = long_line()
+    assert len(line) > 1_000
+    drawn = values(line.plot())
+    dots = sorted({(row["gap"], row["loss"]) for row in drawn if "text" not in row})
+    assert len(drawn) <= 210
+    assert len(line.plot().to_json()) < 50_000
+    tau, loss = line.tau, 1 - line.loss
+    assert {(tau[0], loss[0]), (tau[-1], loss[-1])} <= set(dots)
+    assert set(dots[:-1]) <= set(zip(tau, loss, strict=True))  # the last one is beyond the frontier
+    assert np.abs(np.interp(tau, *zip(*dots, strict=True)) - loss).max() <= 2e-4 * np.ptp(loss)
+    assert not asked
+    page = line._repr_html_()
+    assert len(page) < 20_000
+    assert "more" in page
+    assert 0 < len(set(asked)) <= 30
+
+
+def test_a_line_of_few_points_is_drawn_whole(people):
+    """Up to two hundred points all are drawn, and all rows of a table are there to be chosen from."""
+    found = frontier(fitted(people).moments_)
+    taus, losses = picture.drawn(found)
+    assert taus == found.tau.tolist()
+    assert losses == found.loss.tolist()
 
 
 def test_a_loss_that_is_no_error_rate_is_drawn_as_a_loss(people):

@@ -12,13 +12,16 @@ import numpy as np
 import pytest
 from conftest import make_people
 from helpers import name_of
-from reported import HOSTILE, fitted, loan, many
+from reported import HOSTILE, fitted, loan, long_line, many
 
 from felicific import FairClassifier, Floor, Happiness, audit
 from felicific._audit.names import labels
+from felicific._fit.assessment import Assessment
+from felicific._frontier.breakpoints import Places
 from felicific.exceptions import DataError
 from felicific.report import Report
 from felicific.report.page import embedded
+from felicific.report.stops import PLACES, find_places
 
 # Numbers are compared on the very rows that were fitted on, which is warned about.
 pytestmark = pytest.mark.filterwarnings("ignore::felicific.exceptions.FittedRowsWarning")
@@ -336,6 +339,22 @@ def test_hostile_names_stay_text():
         assert "{{ 7*7 }}" in seen.words
         assert "x" * 1000 not in page
         page.encode("utf-8")
+
+
+def test_a_frontier_of_a_thousand_breakpoints_has_few_places(monkeypatch):
+    """A page shows some places of it, and only their policies, and their neighbours', are looked for.
+
+    So is the policy of the least loss, which the proposed one is compared with.
+    """
+    asked, find = set(), Places.at
+    monkeypatch.setattr(Places, "at", lambda places, tau: asked.add(tau) or find(places, tau))
+    line = long_line()
+    assert len(line) > 1_000
+    policy = line.at(tau=line.tau[500])
+    assert len(find_places(line, policy, line.along)) <= PLACES + 1
+    best = Assessment.of(None, line, policy).best
+    assert best.loss == pytest.approx(line.loss[-1], abs=1e-9)
+    assert 0 < len(asked) <= 2 * PLACES + 2
 
 
 def test_many_groups_classes_and_components():

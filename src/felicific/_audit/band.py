@@ -187,7 +187,7 @@ def band(
     n = count_rows(table)
     if len(array) != n:
         raise DataError(f"There are {len(array)} scores for {n} rows.", "Pass one for every row.")
-    policy = line.policies[0]
+    policy = line.along(line.tau[:1])[0]
     problem = Problem.of(policy.classes, happiness, loss=loss, favourable=favourable)
     if LOSES in (component.name for component in line.components):
         problem = problem.with_losers
@@ -233,9 +233,10 @@ def band_of(line: Frontier, persons_of: Callable[[Policy], EachPerson], confiden
     alpha = 1.0 - check_confidence(confidence)
     refuse_fractions(line)
     tail = alpha / (2.0 * len(line.tau) * (len(line.groups) * len(line.components) + 1))
-    known = [cautious_limits([persons_of(policy)], tail) for policy in line.policies]
+    policies = line.policies
+    known = [cautious_limits([persons_of(policy)], tail) for policy in policies]
     means, low, high, loss, loss_low, loss_high = (np.concatenate(part) for part in zip(*known, strict=True))
-    one = line.policies[0]
+    one = policies[0]
     compared = known_groups(one.groups, one.attributes, one.unknown)
     limits = means, low, high, loss, loss_low, loss_high
     return Band(line.components, line.groups, line.tau, *limits, confidence, compared)

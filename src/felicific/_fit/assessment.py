@@ -110,7 +110,7 @@ class Assessment:
     def of(cls, tried: Tryout, line: Frontier, policy: Policy, **told: Any) -> Assessment:
         """Of a policy and the frontier that it lies on."""
         closed = tuple(np.flatnonzero(np.isfinite(line.ray)).tolist())
-        return cls(tried, policy, closed, best=line.policies[-1], **told)
+        return cls(tried, policy, closed, best=line.along(line.tau[-1:])[0], **told)
 
     # -----------------------------------------------------------------------------------------------------
     # Today, and what is proposed

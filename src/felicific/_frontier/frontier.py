@@ -433,7 +433,8 @@ class Frontier:
                 "Pass moments(table, policy=frontier.policies[0].signal, ...), or use fair.frontier_on(X, y).",
             )
         if isinstance(others, Moments):
-            outcomes = [_matching(self, others).evaluate(point.q) for point in self.points]
+            theirs = _matching(self, others)
+            outcomes = [theirs.evaluate(point.q) for point in self.points]
             return curve(
                 self.components,
                 self.groups,
@@ -545,7 +546,7 @@ def _followed(joined: Moments, one: _Later, q: Floats, outcome: Outcome) -> Poli
 
 def _matching(line: Frontier, others: Moments) -> Moments:
     """Other people's moments, when the frontier's policies can be told from them."""
-    policy = line.policies[0]
+    policy = line.along(line.tau[:1])[0]
     if policy.sees_x:
         raise MomentsError(
             "Sums over people do not say what individual policies do to them.", "Use fair.frontier_on(X, y)."

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from felicific._frontier.breakpoints import Point
 from felicific._problem.happiness import measured, written
 from felicific._problem.loss import is_accuracy, loss_text, loss_words
 from felicific._shown.drawing import plot
-from felicific._shown.parts import Lines, Part, Picture, Table, short, spread
+from felicific._shown.parts import LINES, Lines, Part, Picture, Table, short, spread
 
 if TYPE_CHECKING:
     from felicific._frontier.frontier import Frontier
@@ -18,6 +19,29 @@ if TYPE_CHECKING:
 COLUMNS = 3
 
 MORE = "to_frame() has all of them."
+
+#: Points of a drawing at most: more cannot be told apart.
+MOST = 200
+
+
+def drawn(line: Frontier) -> tuple[list[float], list[float]]:
+    """Where the points of a drawing lie on the ray, and their losses: both ends, and the others evenly along the curve.
+
+    No other policy has to be found.
+    """
+    tau, value = line.tau, line.value
+    kept = np.arange(len(tau))
+    if len(tau) > MOST:
+        steps = [np.diff(part) / (np.ptp(part) or 1.0) for part in (tau, value)]
+        length = np.append(0.0, np.hypot(*steps).cumsum())
+        kept = np.unique(np.searchsorted(length, np.linspace(0.0, length[-1], MOST)))
+    points = line.points
+    return tau[kept].tolist(), [loss_of(line, points[i]) for i in kept]
+
+
+def loss_of(line: Frontier, point: Point) -> float:
+    """The loss at a point, without what changed decisions cost; where they cost nothing its policy is not needed."""
+    return point.outcome.loss if line.change_cost else point.value
 
 
 def parts_of(line: Frontier) -> list[Part]:
@@ -28,10 +52,10 @@ def parts_of(line: Frontier) -> list[Part]:
 def _picture(line: Frontier) -> Picture:
     name, (unit, along) = line.loss_name, _along(line)
     j, accuracy = line.closed_alone, is_accuracy(name)
-    losses = np.append(line.loss, line.today.loss)
-    *found, today = (1.0 - losses if accuracy else losses).tolist()
-    drawn = plot(
-        (unit * line.tau).tolist(),
+    taus, losses = drawn(line)
+    *found, today = (1.0 - loss if accuracy else loss for loss in (*losses, line.today.loss))
+    drawing = plot(
+        [unit * tau for tau in taus],
         found,
         (unit * line.tau_today, today),
         write_x=lambda number: written(number, 4) if j is None else line.components[j].cell(number, 4),
@@ -39,7 +63,7 @@ def _picture(line: Frontier) -> Picture:
         steps=not line.mixes,
     )
     what = loss_words(name)
-    return Picture(f"{what[:1].upper()}{what[1:]} for every {along}", drawn, 9)
+    return Picture(f"{what[:1].upper()}{what[1:]} for every {along}", drawing, 9)
 
 
 def _along(line: Frontier) -> tuple[float, str]:
@@ -55,7 +79,10 @@ def _along(line: Frontier) -> tuple[float, str]:
 
 
 def _table(line: Frontier) -> Table:
-    tiny = 1e-12 * np.nanmax(np.abs(line.means), axis=(0, 1))
+    points = line.points
+    kept = spread(len(line), MOST if len(line) <= MOST else LINES)  # no more rows than are ever shown
+    outcomes = [points[i].outcome for i in kept]
+    tiny = 1e-12 * np.nanmax(np.abs([outcome.means for outcome in outcomes]), axis=(0, 1))
     own = measured(line.components)
     shown = own[:COLUMNS]
     names = tuple(f"gap of {short(line.components[j].title, 28)}" for j in shown)
@@ -67,7 +94,11 @@ def _table(line: Frontier) -> Table:
         told = (line.components[j].cell(number) for j, number in zip(shown, numbers, strict=True))
         return (name, loss_text(line.loss_name, loss), *told)
 
-    rows = [row(line.place(i), line.loss[i], line.gaps[i]) for i in range(len(line))]
+    rows = [
+        row(line.place(i), loss_of(line, points[i]), outcome.gaps)
+        for i, outcome in zip(kept, outcomes, strict=True)
+    ]
     others = [f"{len(own) - COLUMNS:,} more gaps: to_frame()."] if len(own) > COLUMNS else []
     today = row("today", line.today.loss, line.today.gaps)
-    return Table("", header, rows, MORE, foot=[today], keep=spread, remarks=others)
+    left_out = len(line) - len(rows)
+    return Table("", header, rows, MORE, foot=[today], keep=spread, remarks=others, left_out=left_out)

@@ -6,11 +6,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from felicific._typing import Codes, Floats
+from felicific._program.hulls import vertices
+from felicific._typing import Codes, Floats, Truths
 from felicific.exceptions import DataError
 
 #: A group with fewer rows keeps the model's own probabilities.
 FEWEST_ROWS = 30
+
+#: Rates that differ by less are one, but for rounding.
+ALIKE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -69,17 +73,26 @@ def _isotonic(score: Floats, hit: Floats, weight: Floats) -> tuple[Floats, Float
     """Centred isotonic regression: each pooled block is one knot, at its mean score.
 
     Between the knots the curve is linear. Unlike the usual staircase it has no flat steps, so two people with
-    different scores are not tied and fewer of them face a lottery.
+    different scores are not tied and fewer of them face a lottery. Blocks are the edges of the lower convex hull of
+    hits against weights, both summed along the score.
     """
-    from sklearn.isotonic import isotonic_regression
+    order = np.argsort(score)
+    score, weight = score[order], weight[order]
+    hits = weight * hit[order]
+    levels = np.flatnonzero(np.diff(score, prepend=-np.inf))
+    levels = levels[_rises(weight, hits, levels)]  # no block begins at the others
+    sums = [np.append(0.0, np.add.reduceat(part, levels).cumsum()) for part in (weight, hits)]
+    _, ends = vertices(sums[0][None], sums[1][None])
+    blocks = levels[ends[:-1]]
+    blocks = blocks[_rises(weight, hits, blocks)]
+    mass, right, total = (np.add.reduceat(part, blocks) for part in (weight, hits, weight * score))
+    return total / mass, np.minimum(right / mass, 1.0)
 
-    levels, place = np.unique(score, return_inverse=True)
-    mass = np.bincount(place, weight)
-    rate = np.bincount(place, weight * hit) / mass
-    fitted = isotonic_regression(rate, sample_weight=mass, y_min=0.0, y_max=1.0)
-    block = np.concatenate([[0], (np.diff(fitted) > 0).cumsum()])
-    centre = np.bincount(block, mass * levels) / np.bincount(block, mass)
-    return centre, fitted[np.unique(block, return_index=True)[1]]
+
+def _rises(weight: Floats, hits: Floats, blocks: Codes) -> Truths:
+    """Where more are right than in the block before; the first one counts."""
+    rate = np.add.reduceat(hits, blocks) / np.add.reduceat(weight, blocks)
+    return np.asarray(np.diff(rate, prepend=-np.inf) > ALIKE)
 
 
 def _sigmoid(score: Floats, hit: Floats, weight: Floats) -> tuple[Floats, Floats]:

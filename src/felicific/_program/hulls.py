@@ -54,7 +54,7 @@ class Hulls:
     @classmethod
     def of(cls, m: Floats, cost: Floats, owner: Codes, n_groups: int, allowed: Truths | None = None) -> Hulls:
         """From points of shape (parts, corners), of which some are ``allowed``; parts in the order of their groups."""
-        part, corner = _vertices(m, cost, allowed)
+        part, corner = vertices(m, cost, allowed)
         x, y = m[part, corner], cost[part, corner]
         last = np.append(part[1:] != part[:-1], True)
         begins = np.append(0, np.flatnonzero(last)[:-1] + 1)
@@ -154,13 +154,13 @@ class Hulls:
         return Mixed(first, second, share)
 
 
-def _vertices(m: Floats, cost: Floats, allowed: Truths | None) -> tuple[Codes, Codes]:
+def vertices(m: Floats, cost: Floats, allowed: Truths | None = None) -> tuple[Codes, Codes]:
     """Part and corner of the vertices of every part's lower hull, from left to right.
 
     All points that lie on or above the chord of their two neighbours go at once, until there is none: both neighbours
     are points that can be mixed, so whatever goes is no vertex.
     """
-    if m.shape[1] > 2 or (m[:, 0] >= m[:, -1]).any():
+    if (m[:, 1:] <= m[:, :-1]).any():
         order = np.lexsort((cost, m), axis=-1)
     else:
         order = np.broadcast_to(np.arange(m.shape[1]), m.shape)

@@ -160,18 +160,20 @@ def _lines(line: Frontier) -> list[str]:
     from felicific.cli.outputs import columns_within
 
     last = len(line) - 1
+    # Asked for once: each of them finds the policies of all places.
+    losses, all_gaps, all_means, changed = line.loss, line.gaps, line.means, line.changed
     shown = sorted({round(i) for i in np.linspace(0, last, min(last + 1, 10))})
-    tiny = 1e-12 * np.nanmax(np.abs(line.means), axis=(0, 1))
+    tiny = 1e-12 * np.nanmax(np.abs(all_means), axis=(0, 1))
     count = f"{last + 1} {line.places}" + (f", {len(shown)} of them shown" if len(shown) <= last else "")
     lines = [f"From {line.course}: {count}"]
     prices = _prices(line)
     # What belongs to a place, and to no component, stands in the first table.
     first: dict[str, list[str]] = {
         loss_words(line.loss_name): [
-            loss_text(line.loss_name, loss) for loss in (line.today.loss, *line.loss[shown])
+            loss_text(line.loss_name, loss) for loss in (line.today.loss, *losses[shown])
         ],
-        "changed": ["0.00%", *(f"{share:.2%}" for share in line.changed[shown])]
-        if line.changed is not None and line.loss_name != CHANGES
+        "changed": ["0.00%", *(f"{share:.2%}" for share in changed[shown])]
+        if changed is not None and line.loss_name != CHANGES
         else [],
         "price": ["", *(prices[i] for i in shown)],
     }
@@ -180,11 +182,11 @@ def _lines(line: Frontier) -> list[str]:
         if component.aside:
             continue
         # What is left of an exact zero after rounding is zero to a reader.
-        gaps = [gap if gap > tiny[j] else 0.0 for gap in (line.today.gaps[j], *line.gaps[shown, j])]
+        gaps = [gap if gap > tiny[j] else 0.0 for gap in (line.today.gaps[j], *all_gaps[shown, j])]
         columns = {name: values for name, values in first.items() if values}
         columns["gap"] = [component.cell(gap) for gap in gaps]
         for z, group in enumerate(_groups(line)):
-            means = (line.today.means[z, j], *line.means[shown, z, j])
+            means = (line.today.means[z, j], *all_means[shown, z, j])
             columns[short(group, 24)] = [component.cell(mean) for mean in means]
         rows = list(zip(places, *columns.values(), strict=True))
         lines += [

@@ -8,8 +8,10 @@ import pytest
 from functions import as_lazy, as_pandas, asked, people
 
 from felicific import Score, moments, solve
+from felicific._people.checks import check_proba
 from felicific._policy import apply, lookup
-from felicific._policy.lookup import Lookup
+from felicific._policy.lookup import Lookup, cells_and_labels
+from felicific._program.bins import fine_bins
 
 
 @pytest.fixture(autouse=True)
@@ -132,3 +134,18 @@ def test_one_person_is_decided_about_as_many_are(randomize, see_group):
     for group in ("nobody", None, np.nan):
         found = policy.sure_of(one, np.array([group], dtype=object))
         assert (found is None) == see_group
+
+
+@pytest.mark.parametrize("classes", [2, 3, 5, 11])
+def test_cells_and_labels_are_those_of_checked_probabilities(classes):
+    """At ties, at edges and with sums of nearly one: the cell of the fine bin, and the first most probable class."""
+    rng = np.random.default_rng(classes)
+    proba = rng.integers(0, 5, (3000, classes)) + 1e-9
+    proba = proba / proba.sum(axis=1, keepdims=True) * (1.0 + rng.uniform(-9e-7, 9e-7, (3000, 1)))
+    cells = rng.integers(0, 50, 5000)
+    checked = check_proba(proba, classes, np.arange(3000))
+    cell, label = cells_and_labels(proba, cells, 0.4)
+    assert np.array_equal(cell, cells[fine_bins(checked, 0.4)])
+    assert np.array_equal(label, checked.argmax(axis=1))
+    proba[2999, 0] = np.nan
+    assert cells_and_labels(proba, cells, 0.4) is None

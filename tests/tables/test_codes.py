@@ -14,7 +14,15 @@ import felicific
 from felicific._tables import codes
 from felicific._tables.codes import Coded, code_text
 from felicific._tables.groups import name_groups, without_null
-from felicific._tables.memory import as_vector, distinct, encode, is_null, null_rows, take_column
+from felicific._tables.memory import (
+    as_vector,
+    distinct,
+    encode,
+    is_null,
+    missing_rows,
+    null_rows,
+    take_column,
+)
 from felicific.exceptions import FelicificError
 
 WORDS = st.sampled_from(["a", "b", "", "B & C", "\\", "ü", "a\x00", "zz", "10", "9"])
@@ -258,3 +266,23 @@ def test_sums_by_letters_are_those_by_objects():
         for kind in (np.asarray, lambda column: column.astype(object))
     ]
     assert found[0].to_json() == found[1].to_json()
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_rows_that_say_nothing_are_found_without_reading(library):
+    """Missing texts of every library, as looking at each value finds them; and what is missing of numbers."""
+    values = ["a", None, "b", "a", None]
+    table = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
+    column = LIBRARIES[library](values)
+    made = table.get(type(column).__module__.split(".")[0], dict)({"z": column})
+    assert missing_rows(made, "z", "the groups").tolist() == [1, 4]
+    numbers = pl.DataFrame({"whole": [1, None, 3], "real": [0.5, None, float("nan")], "all": [1, 2, 3]})
+    assert [missing_rows(numbers, name, "x").tolist() for name in numbers.columns] == [[1], [1, 2], []]
+
+
+def test_polars_text_of_which_the_first_rows_do_not_say_all():
+    """A text that comes late, one that is missing, and more texts than are compared, are coded all the same."""
+    late = ["a", "b"] * 1000 + ["c"]
+    many = [f"branch {i % 40}" for i in range(2000)]
+    for values in (["a", "b"] * 1000, late, [*late, None], many):
+        assert code_text(pl.Series(values)).tolist() == values

@@ -342,12 +342,17 @@ def _one_of_each(problem: Problem, policy: Policy, people: People) -> tuple[Peop
     """One person of each group, signal, label and decision of today, and how many there are; all where that is more."""
     if people.cluster is not None or people.missing is not None:
         return people, None
-    people = people.with_scores
-    _, [(cell, share)] = policy.look_at(people)
-    parts = [cell, people.decisions_today(), *([] if people.labels is None else [people.labels])]
+    known, share = policy.places(people), None
+    if known is None:
+        people = people.with_scores
+        _, [(cell, share)] = policy.look_at(people)
+        own = people.predictions()
+    else:
+        cell, own = known
+        own = own if people.predicted is None else people.predicted
+    parts = [cell, own, *([] if people.labels is None else [people.labels])]
+    parts += [] if people.today is None else [people.today]
     key, size = people.codes, len(people.groups)
-    if people.predicted is not None or people.today is not None:
-        parts.append(people.predictions())
     for part in parts:
         width = int(part.max(initial=0)) + 1
         key, size = key * width + part, size * width

@@ -18,7 +18,7 @@ from felicific.exceptions import DataError
 PROBABILITY_TOLERANCE = 1e-6
 
 #: Rows that are checked at a time: they stay in the processor's cache.
-CHUNK = 131_072
+CHUNK = 16_384
 
 
 #: Groups whose missing labels are counted out in a message.

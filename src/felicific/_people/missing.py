@@ -12,7 +12,14 @@ from felicific._people.columns import Columns
 from felicific._problem.missing_labels import SAY
 from felicific._tables.engine import Place
 from felicific._tables.groups import name_groups
-from felicific._tables.memory import as_vector, count_rows, null_rows, take_column, take_entries
+from felicific._tables.memory import (
+    as_vector,
+    count_rows,
+    missing_rows,
+    null_rows,
+    take_column,
+    take_entries,
+)
 from felicific._typing import Array, Table
 from felicific.exceptions import DataError, FelicificError
 
@@ -91,7 +98,7 @@ def missing_values(
         column = take_column(table, weight, what) if isinstance(weight, str) else as_vector(weight, what)
         absent = column == 0
     for name in used:
-        rows = null_rows(take_entries(table, name, named.get(name, "the happiness")))
+        rows = missing_rows(table, name, named.get(name, "the happiness"))
         if absent is not None:
             rows = rows[~absent[rows]]
         if len(rows):

@@ -17,7 +17,7 @@ from felicific._policy.basis import Basis
 from felicific._policy.controls_cells import RankControls
 from felicific._policy.explain_cells import grounds_of_cells
 from felicific._policy.grounds import Grounds, Person
-from felicific._policy.lookup import Lookup
+from felicific._policy.lookup import Lookup, cells_and_labels
 from felicific._policy.lottery import NEARLY, faces_lottery
 from felicific._policy.policy import Policy, Stretches, Wording
 from felicific._policy.sql import case_expression
@@ -211,6 +211,20 @@ class CellPolicy(Policy):
             people.with_scores.scores() if needs else None, None if needs else people.predictions()
         )
         return self._groups_of(people), spread
+
+    def places(self, people: People) -> tuple[Codes, Codes] | None:
+        """Of a score; probabilities that are none are left to whoever checks them."""
+        k, proba = len(self.classes), people.proba
+        cells = self.signal.of_bins(k)
+        if (
+            cells is None
+            or proba is None
+            or proba.dtype != np.float64
+            or proba.shape[1] != k
+            or not len(proba)
+        ):
+            return None
+        return cells_and_labels(proba, cells, self.signal.line(k) or 0.0)
 
     @classmethod
     def follow(cls, policies: Sequence[Self], seen: tuple[Codes | None, Spread]) -> Floats:

@@ -15,16 +15,12 @@ import numpy as np
 
 from felicific._people.checks import PROBABILITY_TOLERANCE
 from felicific._policy.lottery import cumulate, faces_lottery
-from felicific._program.bins import FINE, fine_per_class
+from felicific._program.bins import CHUNK, bins_of_many, bins_of_two, fine_per_class
 from felicific._tables.memory import row_argmax
 from felicific._typing import Array, Codes, Floats, Truths
 
 if TYPE_CHECKING:
     from felicific._policy.cells import CellPolicy
-
-#: Rows that are looked up together: all that is made of them stays in the processor's cache, and in memory that is
-#: used again (arrays of 128 KB and more are asked of the system, and given back, each time).
-CHUNK = 16_000
 
 #: Fewer rows than this are as quick by their odds.
 LEAST = 4096
@@ -105,13 +101,32 @@ class Lookup:
         return decided
 
 
+def cells_and_labels(proba: Floats, cells: Codes, boundary: float) -> tuple[Codes, Codes] | None:
+    """The cell of every row, by that of its fine bin, and the model's label; None where some probabilities are none."""
+    k, fine = proba.shape[1], fine_per_class(proba.shape[1])
+    cell, label = np.empty(len(proba), dtype=np.intp), np.empty(len(proba), dtype=np.intp)
+    for start in range(0, len(proba), CHUNK):
+        part = slice(start, start + CHUNK)
+        scores = list(proba[part].T)
+        bins = _bins(scores, boundary, k)
+        if bins is None:
+            return None
+        cells.take(bins, out=cell[part], mode="clip")
+        if k == 2:
+            total = scores[0] + scores[1]
+            label[part] = scores[1] / total > scores[0] / total
+        else:
+            np.floor_divide(bins, fine + 1, out=label[part])
+    return cell, label
+
+
 def _bins(scores: list[Floats], boundary: float, k: int) -> Codes | None:
     """The fine bin of every row, by the very operations of checking, dividing by the sum and binning; None if wrong."""
     with np.errstate(invalid="ignore"):
         if len(scores) == 1:
             # What it leaves of one, and it, add up to one exactly: they are divided by 1.
             score = scores[0]
-            return _bins_of_two(score, boundary) if score.min() >= 0.0 and score.max() <= 1.0 else None
+            return bins_of_two(score, boundary) if score.min() >= 0.0 and score.max() <= 1.0 else None
         total = scores[0] + scores[1]
         for column in scores[2:]:
             total += column
@@ -119,21 +134,5 @@ def _bins(scores: list[Floats], boundary: float, k: int) -> Codes | None:
         if not (off <= PROBABILITY_TOLERANCE and min(float(column.min()) for column in scores) >= 0.0):
             return None
     if k == 2:
-        return _bins_of_two(scores[1] / total, boundary)
-    best, top = scores[0] / total, np.zeros(len(total), dtype=np.intp)
-    for position, column in enumerate(scores[1:], 1):
-        share = column / total
-        np.putmask(top, share > best, position)
-        np.maximum(best, share, out=best)
-    fine = fine_per_class(k)
-    best *= fine
-    top *= fine + 1
-    top += np.ceil(best, out=best).astype(np.intp)
-    return top
-
-
-def _bins_of_two(score: Floats, boundary: float) -> Codes:
-    bins = np.multiply(score, float(FINE))
-    found: Codes = np.ceil(bins, out=bins).astype(np.intp)
-    found += score > boundary
-    return found
+        return bins_of_two(scores[1] / total, boundary)
+    return bins_of_many(column / total for column in scores)

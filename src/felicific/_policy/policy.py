@@ -297,6 +297,10 @@ class Policy(Displayed, ABC):
     def look_at(self, people: People) -> Any:
         """What it sees of people who were checked, for :meth:`follow`."""
 
+    def places(self, people: People) -> tuple[Codes, Codes] | None:
+        """The cell of each of some people who were not checked, and the model's label; None where that is not quick."""
+        return None
+
     @classmethod
     @abstractmethod
     def follow(cls, policies: Sequence[Self], seen: Any) -> Floats:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from felicific._tables.memory import row_argmax
 from felicific._typing import Codes, Floats
+
+#: Rows that are looked at together: what is made of them stays in the processor's cache, and in memory that is used
+#: again (arrays of 128 KB and more are asked of the system, and given back, each time).
+CHUNK = 16_000
 
 #: Fine bins of a score: sums over them are additive and the same on every machine, before cells are chosen.
 FINE = 4096
@@ -54,14 +57,34 @@ def fine_per_class(n_classes: int) -> int:
 
 def fine_bins(proba: Floats, boundary: float) -> Codes:
     """Fine bin of every row; multiplying by a power of two is exact, so bins are the same on every machine."""
-    n_classes = proba.shape[1]
-    if n_classes == 2:
-        score = proba[:, 1]
-        return np.asarray(np.ceil(FINE * score).astype(np.intp) + (score > boundary))
-    top = row_argmax(proba)
-    fine = fine_per_class(n_classes)
-    bins = np.ceil(fine * proba[np.arange(len(proba)), top]).astype(np.intp)
-    return np.asarray(top * (fine + 1) + bins.clip(max=fine))
+    bins = np.empty(len(proba), dtype=np.intp)
+    for start in range(0, len(proba), CHUNK):
+        part = proba[start : start + CHUNK]
+        two = part.shape[1] == 2
+        bins[start : start + CHUNK] = bins_of_two(part[:, 1], boundary) if two else bins_of_many(part.T)
+    return bins
+
+
+def bins_of_two(score: Floats, boundary: float) -> Codes:
+    """Fine bin of every score of two classes."""
+    bins = np.multiply(score, float(FINE))
+    found: Codes = np.ceil(bins, out=bins).astype(np.intp)
+    found += score > boundary
+    return found
+
+
+def bins_of_many(shares: Iterable[Floats]) -> Codes:
+    """Fine bin of every row, from the probability of each of more than two classes."""
+    first, *others = shares
+    best, top = first.copy(), np.zeros(len(first), dtype=np.intp)
+    for position, share in enumerate(others, 1):
+        np.putmask(top, share > best, position)
+        np.maximum(best, share, out=best)
+    fine = fine_per_class(1 + len(others))
+    best *= float(fine)
+    top *= fine + 1
+    top += np.ceil(best, out=best).astype(np.intp)
+    return top
 
 
 def lower_edges(starts: Sequence[int], n_classes: int, boundary: float) -> list[float]:

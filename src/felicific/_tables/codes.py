@@ -124,6 +124,23 @@ def code_text(column: Any, least: int = FEW_ROWS) -> Coded | None:
     return reader(column)
 
 
+def missing_text(column: Any) -> Codes | None:
+    """Rows in which a column of text of pandas or Polars says nothing, without reading it; None for any other."""
+    library = type(column).__module__.split(".")[0]
+    if library == "polars":
+        import polars as pl
+
+        if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
+            return None
+        return np.flatnonzero(column.is_null().to_numpy()) if column.null_count() else NO_ROWS
+    if library == "pandas" and getattr(column.dtype, "name", "") in ("str", "string", "category"):
+        return np.flatnonzero(column.isna().to_numpy())
+    return None
+
+
+NO_ROWS = np.empty(0, dtype=np.intp)
+
+
 def _of_numpy(column: Any) -> Coded | None:
     """NumPy's own text, where it says few things; objects that are all text, if pandas is there anyway."""
     if not isinstance(column, np.ndarray) or not len(column):
@@ -165,7 +182,8 @@ def _of_letters(column: Array) -> Coded | None:
     width = (letters + 1) // 2
     factors = _FACTORS[:width]
     known = np.full(2**BITS, -1, dtype=np.int16)
-    codes, rows = np.empty(len(column), dtype=np.int16), []
+    codes = np.empty(len(column), dtype=np.int16)
+    rows: list[int] = []
     held = np.empty((0, width), dtype=np.uint64)
     padded = np.zeros((LETTERS_CHUNK, 2 * width), dtype=np.uint32)
     for start in range(0, len(column), LETTERS_CHUNK):
@@ -229,6 +247,9 @@ def _of_polars(column: Any) -> Coded | None:
 
     if not isinstance(column, pl.Series) or column.dtype not in (pl.String, pl.Categorical, pl.Enum):
         return None
+    few = _of_few(column) if column.dtype == pl.String else None
+    if few is not None:
+        return few
     held = column.unique().drop_nulls()
     if column.dtype == pl.String:
         held = held.sort()
@@ -241,6 +262,24 @@ def _of_polars(column: Any) -> Coded | None:
             names[number] = name
     codes = codes.cast(pl.Int64).fill_null(-1) if codes.null_count() else codes
     return Coded(codes.to_numpy(), tuple(names))
+
+
+#: Up to so many texts are compared one after the other, which is faster than hashing.
+COMPARED = 12
+
+
+def _of_few(column: Any) -> Coded | None:
+    """Text of Polars of which the first rows say all there is; None where others say more, or one is missing."""
+    import polars as pl
+
+    names = column.head(FEW_ROWS).unique().to_list()
+    if len(names) > COMPARED or column.null_count():
+        return None
+    codes: Any = pl
+    for position, name in enumerate(names):
+        codes = codes.when(pl.nth(0) == pl.lit(name)).then(pl.lit(position, dtype=pl.Int8))
+    found = column.to_frame().select(codes).to_series()
+    return None if found.null_count() else Coded(found.to_numpy(), tuple(names))
 
 
 def _of_arrow(column: Any) -> Coded | None:

@@ -19,7 +19,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from felicific._tables.codes import Coded, Entries, code_text
+from felicific._tables.codes import Coded, Entries, code_text, missing_text
+from felicific._typing import Codes
 from felicific.exceptions import DataError
 
 Table: TypeAlias = Any
@@ -334,11 +335,19 @@ def take_column(table: Table, name: Hashable, purpose: str) -> Array:
     if is_mapping(table):
         return as_vector(table[name], purpose)
     if is_frame(table):
-        if is_quick(table) and isinstance(table[name].dtype, np.dtype):  # of pandas
+        if is_quick(table) and _is_plain(table[name]):
             return as_vector(table[name].to_numpy(), purpose)
         return as_vector(_exact_values(_eager(table).get_column(name)), purpose)
     column = table[:, [name]] if hasattr(table, "tocsr") else table[:, name]
     return as_vector(column.toarray() if hasattr(column, "tocsr") else column, purpose)
+
+
+def _is_plain(column: Any) -> bool:
+    """Whether a column of pandas or Polars is as NumPy would hold it: of Polars, numbers of which none is missing."""
+    if isinstance(column.dtype, np.dtype):
+        return True
+    numbers = hasattr(column, "null_count") and (column.dtype.is_integer() or column.dtype.is_float())
+    return bool(numbers and not column.null_count())
 
 
 def take_entries(table: Table, name: Hashable, purpose: str) -> Entries:
@@ -350,6 +359,17 @@ def take_entries(table: Table, name: Hashable, purpose: str) -> Entries:
         if coded is not None:
             return coded
     return take_column(table, name, purpose)
+
+
+def missing_rows(table: Table, name: Hashable, purpose: str) -> Codes:
+    """Rows in which a column is missing."""
+    if is_frame(table) and not is_mapping(table) and is_quick(table):
+        check_columns(table, [name], purpose)
+        column = table[name]
+        missing = null_rows(column.to_numpy()) if _is_plain(column) else missing_text(column)
+        if missing is not None:
+            return missing
+    return null_rows(take_entries(table, name, purpose))
 
 
 def all_columns(table: Table, purpose: str) -> list[tuple[Any, Array]]:

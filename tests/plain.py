@@ -20,6 +20,7 @@ def plain(ask):
 
     with (
         patch.object(solution, "one_gap", lambda *_: None),
+        patch.object(solution, "unasked", lambda *_: None),
         patch.object(breakpoints, "one_gap", lambda *_: None),
         patch.object(highs, "write_model", cells),
     ):

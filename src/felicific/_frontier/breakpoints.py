@@ -19,7 +19,7 @@ from felicific._problem.asked import check_constraints, requirements_of
 from felicific._problem.happiness import Component
 from felicific._problem.rows import Asked, Requirement, Row, rows_of
 from felicific._program.highs import Ray
-from felicific._program.model import Program, charged_losses, policy_of, rounding_of
+from felicific._program.model import Program, changes_of, charged_losses, policy_of, rounding_of
 from felicific._program.moments import Moments, Outcome
 from felicific._program.one_gap import OneGap, one_gap
 from felicific._program.solution import solve_program
@@ -140,7 +140,7 @@ class Closing:
 class Point:
     """One breakpoint: how far along the ray, what is minimised there, and how the policy is found.
 
-    What is minimised is the loss, with what changed decisions cost. ``find`` gives what the policy does and its
+    What is minimised is the loss, with what changed decisions cost. ``find(tau)`` gives what the policy does and its
     probabilities: of thousands of breakpoints they are made when they are asked for. Where they are known from its own
     program, ``prices`` and ``asked`` are those of its requirements, and ``price`` is that of what moves, per unit of
     tau.
@@ -148,7 +148,7 @@ class Point:
 
     tau: float
     value: float
-    find: Callable[[], tuple[Outcome, Floats]] = field(repr=False)
+    find: Callable[[float], tuple[Outcome, Floats]] = field(repr=False)
     prices: dict[str, float] = field(default_factory=dict)
     asked: tuple[Asked, ...] = ()
     price: float = 0.0
@@ -156,20 +156,20 @@ class Point:
     @property
     def outcome(self) -> Outcome:
         """What the policy does."""
-        return self.find()[0]
+        return self.find(self.tau)[0]
 
     @property
     def q(self) -> Floats:
         """Its probabilities."""
-        return self.find()[1]
+        return self.find(self.tau)[1]
 
 
-def known(outcome: Outcome, q: Floats) -> Callable[[], tuple[Outcome, Floats]]:
+def known(outcome: Outcome, q: Floats) -> Callable[[float], tuple[Outcome, Floats]]:
     """A policy that is known already, for a point."""
     return partial(_both, outcome, q)
 
 
-def _both(outcome: Outcome, q: Floats) -> tuple[Outcome, Floats]:
+def _both(outcome: Outcome, q: Floats, tau: float) -> tuple[Outcome, Floats]:
     return outcome, q
 
 
@@ -226,7 +226,6 @@ class Places:
     """The policies along the ray of a program, each found when it is asked for, and kept while there is room."""
 
     program: Program
-    changes: Floats
     kept: dict[float, tuple[Outcome, Floats]] = field(default_factory=dict)
 
     @cached_property
@@ -241,17 +240,16 @@ class Places:
         return Ray(self.program)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"program": self.program, "changes": self.changes, "kept": {}}
+        return {"program": self.program, "kept": {}}
 
     def at(self, tau: float) -> tuple[Outcome, Floats]:
         """Of the policies that are equally good at a position, that which changes today's decisions least."""
         if tau not in self.kept:
             if self.hulls is None:
                 self.ray.begin()  # a policy does not depend on which others were looked at
-                columns = self.ray.within(tau, self.changes).columns
+                q = policy_of(self.program, self.ray.within(tau, changes_of(self.program)).columns)
             else:
-                columns = self.hulls.columns(self.hulls.place(self.hulls.width * tau), self.changes)
-            q = policy_of(self.program, columns)
+                q = self.hulls.policy(self.hulls.place(self.hulls.width * tau))
             if (len(self.kept) + 1) * q.size > KEPT:
                 self.kept.clear()
             self.kept[tau] = (self.program.moments.evaluate(q), q)
@@ -259,15 +257,15 @@ class Places:
 
     def point(self, tau: float, value: float) -> Point:
         """A breakpoint, which the ray is at if at all."""
-        return Point(tau, value, partial(self.at, tau))
+        return Point(tau, value, self.at)
 
 
-def breakpoints(program: Program, changes: Floats) -> list[Point]:
+def breakpoints(program: Program) -> list[Point]:
     """All breakpoints of a program whose rows that move give the ray's direction.
 
     Of the policies that are equally good at one, it is that which changes today's decisions least.
     """
-    places = Places(program, changes)
+    places = Places(program)
     if places.hulls is not None:
         taus, values = places.hulls.frontier()
         line = [places.point(*pair) for pair in zip(taus, values, strict=True)]

@@ -44,7 +44,7 @@ from felicific._problem.rows import Asked, asked_along, chances_of
 from felicific._program.chances import explored_in
 from felicific._program.evidence import Evidence
 from felicific._program.fractions import COARSE
-from felicific._program.model import build, changed_by, changes_of
+from felicific._program.model import build, changed_by
 from felicific._program.moments import Moments, Outcome
 from felicific._program.solution import rounded_up, solve_program
 from felicific._shown.parts import as_html, clipped
@@ -631,7 +631,7 @@ def cell_frontier(
                 partial(_followed, joined, _Later(partial(first, steps.points[0], steps.asked)))
             )
         program = build(joined, closing.rows(joined, **sight), **sight)
-        points = breakpoints(program, changes_of(program))
+        points = breakpoints(program)
         policy = partial(_followed, joined, _Later(partial(first, points[0], asked_along(program.rows))))
         rounding = tau_rounding(program)
         return Line(moving_of(program), points, joined.today, joined, policy, rounding, today_at(program))

@@ -80,10 +80,10 @@ def fill(search: Generator, closing: Closing) -> Pool:
     if search.real is not search.expected:
         # Pricing never sees a label, so on the real ledger the sweep is a search and no proof.
         _sweep(search, search.real, closing)
-        points = breakpoints(_program(search, search.real, closing), search.changes)
+        points = breakpoints(_program(search, search.real, closing))
         search.approach(np.flatnonzero(np.max([point.q for point in points], axis=(0, 1, 2)) > 0).tolist())
     program = _program(search, search.real, closing)
-    return Pool(search, program, breakpoints(program, search.changes), excess)
+    return Pool(search, program, breakpoints(program), excess)
 
 
 def _rows(search: Generator, columns: Columns, closing: Closing) -> list[Row]:
@@ -94,7 +94,8 @@ def _rows(search: Generator, columns: Columns, closing: Closing) -> list[Row]:
 
 
 def _program(search: Generator, columns: Columns, closing: Closing) -> Program:
-    return search.master(columns, _rows(search, columns, closing))
+    found = search.master(columns, _rows(search, columns, closing))
+    return replace(found, changes=search.changes)
 
 
 def _sweep(search: Generator, columns: Columns, closing: Closing) -> float:

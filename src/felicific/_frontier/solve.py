@@ -23,7 +23,7 @@ from felicific._problem.problem import Problem
 from felicific._problem.rows import Requirement, rows_of
 from felicific._program.changes import ChangeCost, check_change_cost, cost_by_sums
 from felicific._program.crowd import Ledgers
-from felicific._program.model import build
+from felicific._program.model import check_asked
 from felicific._program.moments import Moments
 from felicific._program.signals import Individual, Label, Signal
 from felicific._program.sums import compute_moments
@@ -153,7 +153,7 @@ def _cells(
     """The frontier of policies that see a signal."""
     found = cost_by_sums(joined, cost, closing.requirements, see_group=see_group)
     # What is wrong with the requirements is said at once.
-    build(joined, rows_of(closing.requirements, joined), see_group=see_group)
+    check_asked(joined, rows_of(closing.requirements, joined), see_group=see_group)
     return cell_frontier(joined, closing, see_group=see_group, salt=salt, change_cost=found, **about)
 
 

@@ -31,7 +31,7 @@ from felicific._program.evidence import Evidence
 from felicific._program.moments import Moments
 from felicific._program.signal_names import SIGNALS, signal_from_json, signal_to_json
 from felicific._program.signals import Score, Signal, Spread
-from felicific._program.solution import solve_program
+from felicific._program.solution import solve_beside_free, solve_program
 from felicific._program.values import ValueCells, check_values, cut_values
 from felicific._tables.codes import Entries
 from felicific._typing import Array, Codes, Floats, Table, Truths
@@ -429,8 +429,7 @@ def solve_cells(
 ) -> CellPolicy:
     """The policy of least loss that sees the cells of some moments."""
     cost = cost_by_sums(joined, change_cost, requirements, see_group=see_group)
-    solution = solve_program(joined, requirements, see_group=see_group, change_cost=cost)
-    free = solve_program(joined, (), see_group=see_group, change_cost=cost) if requirements else solution
+    solution, free = solve_beside_free(joined, requirements, see_group=see_group, change_cost=cost)
     decisions, chances = (
         joined.classes.tolist(),
         chances_of(requirements, joined.classes.tolist(), joined.groups),

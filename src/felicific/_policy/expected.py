@@ -174,7 +174,7 @@ def _short(policy: Policy, evidence: Evidence, asked: Asked) -> tuple[float, str
     means = policy.outcome.means
     chance = evidence.expected(asked, means, np.ones(len(policy.groups)), alike=True)
     chance = _two_digits(chance, up=False) if ratio else min(_two_digits(chance), component.widest)
-    inside = asked.shares > 0
+    inside = np.asarray(asked.shares) > 0
     counted = inside @ evidence.number[:, asked.j]
     u = int(counted.argmin())
     apart, allowed = (1.0 - chance, 1.0 - number) if ratio else (chance, number)

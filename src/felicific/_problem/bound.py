@@ -249,7 +249,7 @@ class MeanRow(Bound):
 
     def reached(self, means: Floats) -> float:
         """The mean."""
-        return float(self.said.shares[0] @ means)
+        return float((self.said.shares @ means)[0])
 
     def written(self, means: ScaledMeans, level: int, excess: Excess | None) -> list[ModelRow]:
         """One row; one for each side where they give way."""

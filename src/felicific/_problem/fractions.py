@@ -69,10 +69,11 @@ class Fraction:
     def of(cls, sums: Sums, said: Asked) -> Fraction:
         """What is said of a fraction, as it reads on these sums."""
         assert said.over is not None, "a fraction has a denominator"
-        people, held = sums.counted[:, said.over], said.shares > 0
+        shares = np.asarray(said.shares)
+        people, held = sums.counted[:, said.over], shares > 0
         least = [sums.one_person[inside].max() / people[inside].sum() for inside in held]
         origin = float(sums.origin[said.j]), float(sums.origin[said.over])
-        return cls(said.j, said.over, origin, said.shares, np.array(least))
+        return cls(said.j, said.over, origin, shares, np.array(least))
 
     def parts(self, means: Floats) -> tuple[Floats, Floats]:
         """Numerator and denominator of every union, from group means side by side, relative to their origins."""

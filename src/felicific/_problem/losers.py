@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-
 from felicific._problem.bound import MeanRow
 from felicific._problem.criteria import CRITERIA
 from felicific._problem.happiness import LOSES, Component, Happiness, Loses, resolve_happiness, written
 from felicific._problem.requirements import Gap, constraint_name, ends_at
 from felicific._problem.rows import Asked, Requirement, Row, Share, Sums
+from felicific._problem.unions import Shares
+from felicific._typing import Floats
 from felicific.exceptions import ConstraintError
 
 
@@ -127,11 +127,11 @@ class Losers(Requirement):
         rows: list[Row] = []
         for one in self.shares(sums.components, sums.groups):
             whose, counted = ("all people together",), sums.counted[:, one.j]
-            weights = (counted / counted.sum())[None, :]
+            weights: Floats | Shares = (counted / counted.sum())[None, :]
             if one.z is not None and counted[one.z] <= 0:
                 continue  # nobody is of unknown group; any other group has somebody
             if one.z is not None:
-                whose, weights = (sums.groups[one.z],), np.eye(len(sums.groups))[[one.z]]
+                whose, weights = (sums.groups[one.z],), Shares.alone([one.z], len(sums.groups))
             j = ends_at(sums, one.j)[1] if sums.components[one.j].ends else one.j  # even at its most
             said = Asked(one.words, j, "mean", weights, whose, upper=one.at_most)
             rows.append(MeanRow(said, -math.inf, one.at_most - float(sums.origin[j])))

@@ -18,7 +18,15 @@ from felicific._problem.bound import GapRow, MeanRow, OpenGapRow, RatioRow
 from felicific._problem.fractions import Fraction, FractionGap, FractionMean, FractionRatio, today_mean
 from felicific._problem.happiness import Component, Happiness
 from felicific._problem.rows import Asked, Comparison, Requirement, Row, Sums
-from felicific._problem.unions import Between, check_between, check_min_people, compared, shares_of, words_of
+from felicific._problem.unions import (
+    Between,
+    Shares,
+    check_between,
+    check_min_people,
+    compared,
+    shares_of,
+    words_of,
+)
 from felicific._typing import Floats
 from felicific.exceptions import ConstraintError
 
@@ -317,7 +325,7 @@ class Floor(Requirement):
                 words,
                 j,
                 "mean",
-                np.eye(len(sums.groups))[[z]],
+                Shares.alone([z], len(sums.groups)),
                 (group,),
                 over=over_of(sums, j),
                 lower=level + origin,

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 
 from felicific._problem.happiness import Component, Happiness
-from felicific._problem.unions import Attribute, Between
+from felicific._problem.unions import Attribute, Between, Shares
 from felicific._typing import Array, Codes, Floats
 
 
@@ -198,7 +198,7 @@ class Asked:
     words: str
     j: int
     measure: str
-    shares: Floats = field(repr=False)
+    shares: Floats | Shares = field(repr=False)
     names: tuple[Any, ...]
     left_out: dict[Any, float] = field(default_factory=dict)
     over: int | None = None
@@ -227,14 +227,16 @@ class Asked:
     def weights(self, means: Floats) -> Floats:
         """How much of each group's mean really stands in each: of a fraction, by who is counted; 0 if nobody is."""
         if self.over is None:
-            return self.shares
-        counted = self.shares * np.nan_to_num(means[:, self.over])
+            return np.asarray(self.shares)
+        counted = np.asarray(self.shares) * np.nan_to_num(means[:, self.over])
         held = counted.sum(axis=1, keepdims=True)
         return np.asarray(np.where(held > 0, counted / np.where(held > 0, held, 1.0), 0.0))
 
     def means(self, means: Floats) -> Floats:
         """The means that it speaks of, from those of shape (groups, components); no number where nobody is counted."""
         if self.over is None:
+            if isinstance(self.shares, Shares):
+                return self.shares @ means[:, self.j]
             held = self.shares.any(axis=0)  # of others there may be nobody, and no mean
             return np.asarray(self.shares[:, held] @ means[held, self.j])
         weights = self.weights(means)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
-from felicific._typing import Floats, Truths
+from felicific._typing import Codes, Floats, Truths
 from felicific.exceptions import ConstraintError, GroupError
 
 #: An attribute of people that groups are made of: a column's name, or its position where there is none.
@@ -35,13 +36,82 @@ class Union:
     members: tuple[int, ...]
 
 
-def shares_of(unions: Sequence[Union], counted: Floats) -> Floats:
+@dataclass(frozen=True, eq=False)
+class Shares:
+    """How much of each group's mean stands in each of some means: a matrix of shape (means, groups), zeros left out.
+
+    ``number`` of ``group`` stands in the mean ``row``; of thousands of groups that each stand alone, the whole matrix
+    would be millions of zeros.
+    """
+
+    row: Codes
+    group: Codes
+    number: Floats
+    shape: tuple[int, int]
+
+    @classmethod
+    def alone(cls, groups: Sequence[int] | Codes, n_groups: int) -> Shares:
+        """Means of one group each."""
+        place = np.asarray(groups, dtype=np.intp)
+        return cls(np.arange(len(place)), place, np.ones(len(place)), (len(place), n_groups))
+
+    @cached_property
+    def single(self) -> Codes | None:
+        """The group of every mean; None where one is of several."""
+        return self.group if np.array_equal(self.row, np.arange(self.shape[0])) else None
+
+    def __matmul__(self, means: Floats) -> Floats:
+        terms = means[self.group] * (self.number if means.ndim == 1 else self.number[:, None])
+        if self.single is not None:
+            return np.asarray(terms)
+        found = np.zeros((self.shape[0], *means.shape[1:]))
+        np.add.at(found, self.row, terms)
+        return found
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, mean: int) -> Floats:
+        found = np.zeros(self.shape[1])
+        own = self.row == mean
+        found[self.group[own]] = self.number[own]
+        return found
+
+    def __iter__(self) -> Iterator[Floats]:
+        return (self[mean] for mean in range(len(self)))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:
+        found = np.zeros(self.shape)
+        found[self.row, self.group] = self.number
+        return found
+
+    def tolist(self) -> list[list[float]]:
+        """The whole matrix."""
+        found: list[list[float]] = np.asarray(self).tolist()
+        return found
+
+
+def single_groups(shares: Shares | Floats) -> Codes | None:
+    """The group of every mean that is made of these shares; None where one is of several, or of none."""
+    if isinstance(shares, Shares):
+        return shares.single
+    held = shares != 0.0
+    return held.argmax(axis=1) if (held.sum(axis=1) == 1).all() else None
+
+
+def shares_of(unions: Sequence[Union], counted: Floats) -> Shares:
     """How much of each group's mean stands in the mean of every union, by weights of shape (groups,)."""
-    found = np.zeros((len(unions), len(counted)))
-    for row, union in zip(found, unions, strict=True):
-        inside = list(union.members)
-        row[inside] = counted[inside] / counted[inside].sum()
-    return found
+    group, starts = _members(unions)
+    row = np.repeat(np.arange(len(unions)), np.diff(np.append(starts, len(group))))
+    total = np.add.reduceat(counted[group], starts)
+    return Shares(row, group, counted[group] / total[row], (len(unions), len(counted)))
+
+
+def _members(unions: Sequence[Union]) -> tuple[Codes, Codes]:
+    """The groups of all unions, one union after the other, and where each begins."""
+    group = np.array([z for union in unions for z in union.members], dtype=np.intp)
+    sizes = np.array([len(union.members) for union in unions], dtype=np.intp)
+    return group, sizes.cumsum() - sizes
 
 
 def unions_of(
@@ -140,7 +210,7 @@ def compared(sums: Grouped, between: Between, min_people: float) -> tuple[list[U
     """
     grouping = Grouping(sums.attributes, sums.unknown)
     unions = grouping.unions(sums.groups, between)
-    large = np.array(large_enough(unions, sums.people, min_people)) & ~grouping.unknown(unions, between)
+    large = large_enough(unions, sums.people, min_people) & ~grouping.unknown(unions, between)
     kept = [union for union, enough in zip(unions, large, strict=True) if enough]
     if len(kept) < 2:
         only = f"only {kept[0].name!r} is left" if kept else "nobody is left"
@@ -151,16 +221,16 @@ def compared(sums: Grouped, between: Between, min_people: float) -> tuple[list[U
             else f"Everybody is of {unions[0].name!r}, so there is nobody to compare.",
             "Give a smaller min_people, name other attributes in between=, or pass more people of the others.",
         )
-    seen, people = sums.seen, sums.people
-    for union in kept:
-        if sum(seen[z] for z in union.members) == 1:
-            raise GroupError(
-                f"The group {union.name!r} is one person, whose decision would be the mean of a group.",
-                "Pass more people of it, merge it with another group, name them as of no known group "
-                "(missing_group='unknown'), or leave small groups out: Gap(..., min_people=2).",
-            )
+    group, starts = _members(kept)
+    alone = np.flatnonzero(np.add.reduceat(sums.seen[group], starts) == 1)
+    if len(alone):
+        raise GroupError(
+            f"The group {kept[alone[0]].name!r} is one person, whose decision would be the mean of a group.",
+            "Pass more people of it, merge it with another group, name them as of no known group "
+            "(missing_group='unknown'), or leave small groups out: Gap(..., min_people=2).",
+        )
     left_out = {
-        union.name: float(people[list(union.members)].sum())
+        union.name: float(sums.people[list(union.members)].sum())
         for union, enough in zip(unions, large, strict=True)
         if not enough
     }
@@ -194,13 +264,14 @@ def words_of(between: Between, min_people: float) -> tuple[str, str]:
     return " and ".join(parts), f" of {least} or more" if min_people else ""
 
 
-def large_enough(unions: Sequence[Union], people: Floats, min_people: float) -> tuple[bool, ...]:
+def large_enough(unions: Sequence[Union], people: Floats, min_people: float) -> Truths:
     """Which of them are compared: those of at least so many people, or of such a share of all, below 1.
 
     ``people`` is the weight of every group, of shape (groups,).
     """
     least = min_people * float(people.sum()) if min_people < 1 else min_people
-    return tuple(float(people[list(union.members)].sum()) >= least * (1 - 1e-12) for union in unions)
+    group, starts = _members(unions)
+    return np.asarray(np.add.reduceat(people[group], starts) >= least * (1 - 1e-12))
 
 
 def check_min_people(min_people: Any) -> float:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from felicific._program.hulls import Mixed
-from felicific._program.model import Program
-from felicific._typing import Codes, Floats
+from felicific._typing import Codes, Floats, Truths
+
+#: How many tables of thresholds are looked at together.
+BLOCK = 128
+
+#: A share of a corner that is none.
+NONE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,90 +28,116 @@ class Corners:
 
     Attributes
     ----------
-    cell : array of shape (tables, signals)
-        Positions of the occupied cells, or -1: one table for each group, or for all where the group is not seen.
+    occupied : array of shape (tables, signals)
+        Where somebody is: one table for each group, or for all where the group is not seen.
     n_classes : int
         How many decisions there are.
     thresholds : bool
         Of which kind the corners are.
     """
 
-    cell: Codes
+    occupied: Truths
     n_classes: int
     thresholds: bool
 
-    @classmethod
-    def of(cls, program: Program) -> Corners:
-        """Of a program whose corners can be listed."""
-        return cls(
-            program.cell if program.see_group else program.cell[:1],
-            program.moments.loss.shape[2],
-            bool(program.chains),
-        )
-
-    @staticmethod
-    def listed(program: Program) -> bool:
-        """Whether they can be: not where several decisions each have a run along which they may not fall."""
-        return not program.chains or program.rises
-
-    @property
+    @cached_property
     def owner(self) -> Codes:
         """The table of every part."""
-        return np.arange(len(self.cell)) if self.thresholds else np.nonzero(self.cell >= 0)[0]
+        return np.arange(len(self.occupied)) if self.thresholds else self._places[0]
 
-    def each(self, columns: Floats) -> Floats:
-        """What every corner adds up to, of shape (parts, corners), from numbers for the program's columns."""
-        tables = np.zeros((*self.cell.shape, self.n_classes))
-        tables[self.cell >= 0] = columns.reshape(-1, self.n_classes)
-        return self.of_tables(tables)
-
-    def of_tables(self, tables: Floats) -> Floats:
-        """The same from tables of shape (tables, signals, decisions)."""
+    def each(self, tables: Floats) -> Floats:
+        """What every corner adds up to, of shape (parts, corners), from tables of every decision."""
         if not self.thresholds:
-            return np.asarray(tables[self.cell >= 0])
-        none, steps = tables[:, :, 0].sum(axis=1), tables[:, ::-1, 1] - tables[:, ::-1, 0]
-        found = np.empty((len(tables), steps.shape[1] + 1))
-        found[:, -1], found[:, :-1] = 0.0, steps.cumsum(axis=1)[:, ::-1]
-        return np.asarray(found + none[:, None])
+            return np.asarray(tables[self.occupied])
+        found = np.zeros((len(tables), tables.shape[1] + 1))
+        for first in range(0, len(tables), BLOCK):
+            part = tables[first : first + BLOCK]
+            own = found[first : first + BLOCK]
+            np.cumsum(part[:, ::-1, 1] - part[:, ::-1, 0], axis=1, out=own[:, -2::-1])
+            own += part[:, :, 0].sum(axis=1)[:, None]
+        return found
 
-    def columns(self, mixed: Mixed) -> Floats:
-        """The program's columns where every part mixes two of its corners."""
-        first, second, share = (part[:, None] for part in mixed)
+    @property
+    def blocks(self) -> list[slice]:
+        """Tables whose parts are looked at together, so few that they stay in the processor's cache.
+
+        Where a table has many parts, all of them.
+        """
+        if not self.thresholds:
+            return [slice(None)]
+        return [slice(first, first + BLOCK) for first in range(0, len(self.occupied), BLOCK)]
+
+    def of_columns(self, columns: Floats) -> Floats:
+        """The same from numbers for the program's columns."""
+        tables = np.zeros((*self.occupied.shape, self.n_classes))
+        tables[self.occupied] = columns.reshape(-1, self.n_classes)
+        return self.each(tables)
+
+    def tables(self, mixed: Mixed) -> Floats:
+        """The policy of occupied cells where every part mixes two of its corners; of next to none of one, the other."""
+        first, second = mixed.first[:, None], mixed.second[:, None]
+        share = np.where(mixed.share < NONE, 0.0, np.where(mixed.share > 1.0 - NONE, 1.0, mixed.share))[
+            :, None
+        ]
+        found = np.zeros((*self.occupied.shape, self.n_classes))
         if not self.thresholds:
             decision = np.arange(self.n_classes)
-            found = (1.0 - share) * (first == decision) + share * (second == decision)
-            return np.asarray(found.ravel())
-        signal = np.arange(self.cell.shape[1])
-        rising = (1.0 - share) * (signal >= first) + share * (signal >= second)
-        chosen = rising[self.cell >= 0]
-        return np.column_stack([1.0 - chosen, chosen]).ravel()
+            found[self.occupied] = (1.0 - share) * (first == decision) + share * (second == decision)
+            return found
+        signal = np.arange(self.occupied.shape[1])
+        for part in self.blocks:
+            rising = (1.0 - share[part]) * (signal >= first[part]) + share[part] * (signal >= second[part])
+            found[part, :, 1] = rising
+            np.subtract(1.0, rising, out=found[part, :, 0])
+        return found
+
+    @property
+    def n_corners(self) -> int:
+        """How many every part has."""
+        return self.n_thresholds if self.thresholds else self.n_classes
 
     # All thresholds as columns of a linear program
 
     @property
     def n_thresholds(self) -> int:
         """How many there are of every table."""
-        return int(self.cell.shape[1]) + 1
+        return int(self.occupied.shape[1]) + 1
 
     @cached_property
     def _places(self) -> tuple[Codes, Codes]:
         """The table and the signal of every cell."""
-        table, signal = np.nonzero(self.cell >= 0)
+        table, signal = np.nonzero(self.occupied)
         return table, signal
 
-    def row(self, columns: Codes, numbers: Floats, n_policy: int) -> tuple[Codes, Floats]:
-        """A row over the program's columns, ``n_policy`` of them cells', as one over all thresholds of all tables."""
-        own = columns < n_policy
-        cell, decision = np.divmod(columns[own], 2)
-        tables, place = np.unique(self._places[0][cell], return_inverse=True)
-        dense = np.zeros((len(tables), self.cell.shape[1], 2))
-        dense[place, self._places[1][cell], decision] = numbers[own]
-        each = self.of_tables(dense).ravel()
-        listed = (tables[:, None] * self.n_thresholds + np.arange(self.n_thresholds)).ravel()
-        held, shift = np.flatnonzero(each), len(self.cell) * self.n_thresholds - n_policy
-        return np.append(listed[held], columns[~own] + shift), np.append(each[held], numbers[~own])
+    def rows(
+        self, rows: Sequence[tuple[Codes, Floats]], n_policy: int
+    ) -> Iterator[tuple[Codes, Codes, Floats]]:
+        """Rows over the program's columns, ``n_policy`` of them cells', as rows over all thresholds of all tables.
+
+        Some at a time: how many numbers each of them has, then the columns and the numbers of all.
+        """
+        n_tables, size = len(self.occupied), self.n_thresholds
+        for first in range(0, len(rows), BLOCK):
+            part = rows[first : first + BLOCK]
+            row = np.repeat(np.arange(len(part)), [len(columns) for columns, _ in part])
+            columns, numbers = (np.concatenate([pair[i] for pair in part]) for i in (0, 1))
+            own, rest = np.flatnonzero(columns < n_policy), np.flatnonzero(columns >= n_policy)
+            cell, decision = np.divmod(columns[own], 2)
+            # Each table that a row speaks of is cumulated once.
+            key, place = np.unique(row[own] * n_tables + self._places[0][cell], return_inverse=True)
+            tables = np.zeros((len(key), size - 1, 2))
+            tables[place, self._places[1][cell], decision] = numbers[own]
+            each = self.each(tables)
+            held, threshold = np.nonzero(each)
+            found = np.append(
+                key[held] % n_tables * size + threshold, columns[rest] + n_tables * size - n_policy
+            )
+            whose = np.append(key[held] // n_tables, row[rest])
+            order = np.argsort(whose, kind="stable")
+            values = np.append(each[held, threshold], numbers[rest])
+            yield np.bincount(whose, minlength=len(part)), found[order], values[order]
 
     def followed(self, values: Floats) -> Floats:
         """The program's columns where all thresholds are mixed."""
-        chosen = values.reshape(len(self.cell), -1)[:, :-1].cumsum(axis=1)[self.cell >= 0]
+        chosen = values.reshape(len(self.occupied), -1)[:, :-1].cumsum(axis=1)[self.occupied]
         return np.column_stack([1.0 - chosen, chosen]).ravel()

@@ -196,9 +196,9 @@ class Ray:
         Of these, columns of least loss, and among those that change today's decisions least.
         """
         program, solver = self.program, self.solver
-        n, last = len(program.cost), len(self.model.row_lower)
+        last = len(self.model.row_lower)
         self.sifted.take_all()
-        least = float(program.cost @ self.weighted(0.0).columns[:n])
+        least = program.charged(self.weighted(0.0).columns)
         most = (loss - program.least_loss) / (program.cost_scale or 1.0)
         if least > most + TOLERANCE:
             return None

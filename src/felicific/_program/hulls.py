@@ -15,6 +15,9 @@ import numpy as np
 
 from felicific._typing import Codes, Floats, Truths
 
+#: How many parts with many corners are looked at together.
+BLOCK = 128
+
 
 class Mixed(NamedTuple):
     """For every part two of its corners, and how much of the second."""
@@ -54,7 +57,13 @@ class Hulls:
     @classmethod
     def of(cls, m: Floats, cost: Floats, owner: Codes, n_groups: int, allowed: Truths | None = None) -> Hulls:
         """From points of shape (parts, corners), of which some are ``allowed``; parts in the order of their groups."""
-        part, corner = vertices(m, cost, allowed)
+        if allowed is None:  # few parts at a time, which stay in the processor's cache
+            firsts = range(0, len(m), BLOCK)
+            each = [vertices(m[one : one + BLOCK], cost[one : one + BLOCK], None) for one in firsts]
+            part = np.concatenate([one + found[0] for one, found in zip(firsts, each, strict=True)])
+            corner = np.concatenate([found[1] for found in each])
+        else:
+            part, corner = vertices(m, cost, allowed)
         x, y = m[part, corner], cost[part, corner]
         last = np.append(part[1:] != part[:-1], True)
         begins = np.append(0, np.flatnonzero(last)[:-1] + 1)
@@ -154,29 +163,57 @@ class Hulls:
         return Mixed(first, second, share)
 
 
+def rising(m: Floats) -> Truths:
+    """Which rows never fall."""
+    return np.asarray((m[:, 1:] >= m[:, :-1]).all(axis=1))
+
+
+def _in_order(m: Floats, cost: Floats) -> Codes:
+    """Positions of all points, part by part, by their means and where these are equal mostly by their costs."""
+    n = m.shape[1]
+    rises, falls = rising(m), rising(m[:, ::-1])
+    if rises.all():
+        return np.arange(m.size)
+    place = np.arange(m.size).reshape(m.shape)
+    if falls.all():
+        return place[:, ::-1].ravel()
+    place[falls & ~rises] = place[falls & ~rises, ::-1]
+    mixed = np.flatnonzero(~(rises | falls))
+    place[mixed] = mixed[:, None] * n + np.lexsort((cost[mixed], m[mixed]), axis=-1)
+    return place.ravel()
+
+
 def vertices(m: Floats, cost: Floats, allowed: Truths | None = None) -> tuple[Codes, Codes]:
     """Part and corner of the vertices of every part's lower hull, from left to right.
 
     All points that lie on or above the chord of their two neighbours go at once, until there is none: both neighbours
     are points that can be mixed, so whatever goes is no vertex.
     """
-    if (m[:, 1:] <= m[:, :-1]).any():
-        order = np.lexsort((cost, m), axis=-1)
+    n, xs, ys = m.shape[1], m.ravel(), cost.ravel()
+    if allowed is None:
+        place, part = _in_order(m, cost), np.repeat(np.arange(len(m)), n)
     else:
-        order = np.broadcast_to(np.arange(m.shape[1]), m.shape)
-    part = np.repeat(np.arange(len(m)), m.shape[1])
-    corner = np.asarray(order).ravel()
-    if allowed is not None:
-        kept = allowed[part, corner]
-        part, corner = part[kept], corner[kept]
-    x, y = m[part, corner], cost[part, corner]
-    # Of equal means the least cost comes first, and alone counts.
-    kept = np.append(True, (part[1:] != part[:-1]) | (x[1:] > x[:-1]))
+        place = np.flatnonzero(allowed)
+        place = place[np.lexsort((ys[place], xs[place], place // n))]
+        part = place // n
+    x, y = xs[place], ys[place]
+    while True:  # of equal means the least cost alone counts
+        same = (x[1:] == x[:-1]) & (part[1:] == part[:-1])
+        if not same.any():
+            break
+        after = y[1:] >= y[:-1]
+        kept = np.append(~same | after, True)
+        kept[1:] &= ~(same & after)
+        held = np.flatnonzero(kept)  # by position is faster than by truth
+        place, part, x, y = place.take(held), part.take(held), x.take(held), y.take(held)
+    ends = np.append(part[1:] != part[:-1], True)
     while True:
-        part, corner, x, y = part[kept], corner[kept], x[kept], y[kept]
-        inside = (part[1:-1] == part[:-2]) & (part[1:-1] == part[2:])
-        above = (y[1:-1] - y[:-2]) * (x[2:] - x[:-2]) >= (y[2:] - y[:-2]) * (x[1:-1] - x[:-2])
-        kept = np.ones(len(x), dtype=bool)
-        kept[1:-1] = ~(inside & above)
+        right, up = np.diff(x), np.diff(y)
+        kept = ends.copy()
+        kept[0] = True
+        kept[1:] |= ends[:-1]
+        kept[1:-1] |= up[:-1] * right[1:] < up[1:] * right[:-1]
         if kept.all():
-            return part, corner
+            return place // n, place % n
+        held = np.flatnonzero(kept)
+        place, x, y, ends = place.take(held), x.take(held), y.take(held), ends.take(held)

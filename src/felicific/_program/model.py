@@ -19,7 +19,8 @@ group has one set of columns for all groups. :mod:`felicific._program.highs` sol
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,7 @@ from felicific._capacity import check_room
 from felicific._problem.explore import chances_in, refuse_chances
 from felicific._problem.rows import Chance, ModelRow, Row
 from felicific._program.chances import cells_of, floors_in, lifted
+from felicific._program.corners import Corners
 from felicific._program.moments import Moments, Outcome
 from felicific._typing import Codes, Floats, Truths
 from felicific.exceptions import MomentsError
@@ -57,15 +59,17 @@ class Program:
     """The scaled program, together with what undoes the scaling.
 
     Columns are ``q`` of the occupied cells (cell by cell, decision by decision), then the free levels that the
-    requirements need, then the excess that the elastic program minimises. ``cell[z, s]`` is the position of a
-    group's cell among the occupied ones, or -1; groups share cells when the policy does not see the group. Where
-    signals of few people are treated ``alike``, the moments hold their sums at the one that stands for them.
+    requirements need, then the excess that the elastic program minimises. There is a table of cells for every group,
+    or one for all when the policy does not see the group: ``occupied`` says where somebody is, and ``regret`` is what
+    is minimised, of shape (tables, signals, decisions). Where signals of few people are treated ``alike``, the moments
+    hold their sums at the one that stands for them. ``changes`` is how far each column is from today's decisions, where
+    the signals do not tell.
     """
 
     moments: Moments
     rows: list[Row]
-    cell: Codes
-    cost: Floats
+    occupied: Truths
+    regret: Floats
     cost_scale: float
     least_loss: float
     coefficients: Floats
@@ -74,6 +78,7 @@ class Program:
     see_group: bool
     alike: Codes | None = None
     change_cost: float = 0.0
+    changes: Floats | None = None
 
     def value(self, outcome: Outcome) -> float:
         """What is minimised: the loss, with what changed decisions cost."""
@@ -82,10 +87,60 @@ class Program:
         changed = np.nan_to_num(outcome.changed) @ self.moments.people  # of nobody, no share is known
         return outcome.loss + self.change_cost * float(changed) / self.moments.total
 
-    @property
+    @cached_property
+    def cell(self) -> Codes:
+        """The position of a group's cell among the occupied ones, or -1, of shape (groups, signals)."""
+        places = np.where(self.occupied, self.occupied.cumsum().reshape(self.occupied.shape) - 1, -1)
+        return np.broadcast_to(places, self.moments.mass.shape)
+
+    @cached_property
     def n_cells(self) -> int:
         """Number of occupied cells."""
-        return int(self.cell.max()) + 1
+        return int(np.count_nonzero(self.occupied))
+
+    def columns(self, tables: Floats) -> Floats:
+        """Numbers for the columns of occupied cells, from tables of them."""
+        return np.asarray(tables[self.occupied].ravel())
+
+    @cached_property
+    def cost(self) -> Floats:
+        """What every column costs."""
+        return self.columns(self.regret)
+
+    def charged(self, columns: Floats) -> float:
+        """What the policy of some columns costs."""
+        # Not by a product of vectors, which would wake threads that take longer than it.
+        return float(np.einsum("i,i->", columns[: len(self.cost)], self.cost))
+
+    @cached_property
+    def corners(self) -> Corners | None:
+        """What policies are mixtures of, if that can be listed.
+
+        It cannot where several decisions each have a run along which they may not fall.
+        """
+        if self.chains and not self.rises:
+            return None
+        return Corners(self.occupied, self.regret.shape[2], bool(self.chains))
+
+    @cached_property
+    def corner_costs(self) -> Floats:
+        """What each corner costs."""
+        assert self.corners is not None, "they can be listed"
+        return self.corners.each(self.regret)
+
+    @cached_property
+    def corner_changes(self) -> Floats:
+        """How far each corner is from today's decisions."""
+        assert self.corners is not None, "they can be listed"
+        if self.changes is not None:
+            return self.corners.of_columns(self.changes)
+        return self.corners.each(_changed_tables(self))
+
+    def asking(self, rows: Sequence[Row]) -> Program:
+        """The same with other rows, which nothing that was worked out already depends on."""
+        found = replace(self, rows=list(rows))
+        found.__dict__.update({name: part for name, part in vars(self).items() if name != "rows"})
+        return found
 
     @cached_property
     def counted(self) -> Floats:
@@ -96,6 +151,47 @@ class Program:
     def rounding(self) -> Floats:
         """Differences between group means that may be nothing but rounding, by component."""
         return rounding_of(self.moments)
+
+    @cached_property
+    def swing(self) -> Floats:
+        """The most by which decisions can move the mean of a group, by component, not scaled."""
+        return np.asarray(_largest(self.coefficients).sum(axis=1).max(axis=0) * self.scales)
+
+    @cached_property
+    def largest_loss(self) -> float:
+        """The largest size of a cell's loss."""
+        loss = self.moments.loss
+        return max(float(loss.max()), -float(loss.min())) / self.moments.total
+
+    @cached_property
+    def empty(self) -> list[tuple[Codes, Codes, Codes]]:
+        """Of every chain its empty cells, and their occupied neighbours below and above, or -1; by position."""
+        found, n_signals = [], self.occupied.shape[1]
+        for chain, _ in self.chains:
+            held = np.zeros_like(self.occupied)
+            held[:, chain.start : chain.stop] = self.occupied[:, chain.start : chain.stop]
+            lacking, signal = self.lacking
+            if len(chain) < n_signals:
+                inside = (signal >= chain.start) & (signal < chain.stop)
+                lacking, signal = lacking[inside], signal[inside]
+            start, places = lacking - signal, np.append(np.flatnonzero(held), -1)
+            after = held.ravel().cumsum().take(lacking)
+            below, above = places[after - 1], places[after]
+            below[below < start] = -1
+            above[above >= start + n_signals] = -1
+            found.append((lacking, below, above))
+        return found
+
+    @cached_property
+    def held(self) -> Codes:
+        """Positions of the occupied cells."""
+        return np.flatnonzero(self.occupied)
+
+    @cached_property
+    def lacking(self) -> tuple[Codes, Codes]:
+        """Positions and signals of the empty cells."""
+        place = np.flatnonzero(~self.occupied)
+        return place, place % self.occupied.shape[1]
 
     @cached_property
     def today(self) -> Floats:
@@ -120,10 +216,9 @@ class Program:
         groups = np.flatnonzero(shares)
         if len(groups) == 1:  # it has its own cells, one after the other, or all groups share them
             one = int(groups[0])
-            held = np.flatnonzero(self.cell[one] >= 0)
-            own = shares[one] * self.coefficients[one, held, :, j]
-            first, which = np.nonzero(own)
-            return self.cell[one][held][first] * own.shape[1] + which, own[first, which]
+            own = shares[one] * self.coefficients[one, :, :, j]  # nothing where nobody is
+            signal, which = np.nonzero(own)
+            return self.cell[one][signal] * own.shape[1] + which, own[signal, which]
         per_cell = np.zeros((self.n_cells, self.moments.loss.shape[2]))
         for z in groups:
             occupied = self.cell[z] >= 0
@@ -170,6 +265,56 @@ def build(
     """Scale the moments into the coefficients of the program; a changed decision costs ``change_cost``."""
     alike = moments.alike(see_group)
     moments = moments if alike is None else moments.moved(alike)
+    n_classes = moments.loss.shape[2]
+    check_asked(moments, rows, see_group=see_group)
+    mass, loss = moments.mass, charged_losses(moments, change_cost)
+    if not see_group:
+        mass, loss = mass.sum(axis=0, keepdims=True), loss.sum(axis=0, keepdims=True)
+    # Of few decisions, one after the other is faster than along the last axis.
+    each = np.moveaxis(loss, 2, 0)
+    least = reduce(np.minimum, each)
+    regret = np.empty(loss.shape)
+    for d in range(n_classes):
+        np.subtract(each[d], least, out=regret[:, :, d])
+    cost_scale = float(regret.max())
+    regret /= cost_scale if cost_scale > 0 else 1.0
+    base = moments.value[:, :, -1]
+    for d in range(n_classes - 2, -1, -1):  # the value at the first of the best decisions
+        base = np.where((each[d] == least)[:, :, None], moments.value[:, :, d], base)
+    counted = moments.divisor
+    coefficients = np.empty(moments.value.shape)
+    for d in range(n_classes):
+        np.subtract(moments.value[:, :, d], base, out=coefficients[:, :, d])
+    coefficients /= counted[:, None, None, :]
+    level = base.sum(axis=1) / counted
+    if scales is None:
+        # Negative ones apart, so that nothing is copied.
+        high, low = (found(axis=(0, 1, 2), initial=0.0) for found in (coefficients.max, coefficients.min))
+        scales = np.maximum(high, -low)
+    if not (scales > 0).all():
+        # Where no decision matters, what is between the groups is all there is to measure by, or failing that its size.
+        apart, noise = level.max(axis=0) - level.min(axis=0), rounding_of(moments)
+        scales = np.where(scales > 0, scales, np.where(apart > noise, apart, noise / ROUNDING))
+        scales[scales == 0.0] = 1.0
+    coefficients /= scales
+    return Program(
+        moments=moments,
+        rows=rows,
+        occupied=mass > 0,
+        regret=regret,
+        cost_scale=cost_scale / moments.total,
+        least_loss=float(least.sum()) / moments.total,
+        coefficients=coefficients,
+        constants=level / scales,
+        scales=scales,
+        see_group=see_group,
+        alike=alike,
+        change_cost=change_cost,
+    )
+
+
+def check_asked(moments: Moments, rows: Sequence[Row], *, see_group: bool) -> None:
+    """Refuse what no program can be written of."""
     n_groups, n_signals, n_classes = moments.loss.shape
     if any(row.chance is not None for row in rows):
         refuse_chances(chances_in(rows), n_groups, see_group=see_group)
@@ -179,42 +324,6 @@ def build(
         f"{n_groups} groups x {n_signals:,} signals x {n_classes} decisions x {moments.value.shape[3]:,} components",
         "Use fewer cells (Score(cells=...)) or policy='label', merge classes or groups, or ask for a criterion of "
         "fewer parts, such as 'statistical_parity' instead of 'equalized_odds'.",
-    )
-    mass, loss = moments.mass, charged_losses(moments, change_cost)
-    if not see_group:
-        mass, loss = mass.sum(axis=0, keepdims=True), loss.sum(axis=0, keepdims=True)
-    occupied = mass > 0
-    places = np.where(occupied, occupied.cumsum().reshape(occupied.shape) - 1, -1)
-    cell = np.broadcast_to(places, moments.mass.shape)
-    # Of few decisions, one after the other is faster than along the last axis.
-    least = reduce(np.minimum, np.moveaxis(loss, 2, 0))
-    regret = loss - least[:, :, None]
-    cost_scale = float(regret.max())
-    reference = np.broadcast_to(loss.argmin(axis=2), moments.mass.shape)
-    base = np.take_along_axis(moments.value, reference[:, :, None, None], axis=2)
-    counted = moments.divisor
-    coefficients = (moments.value - base) / counted[:, None, None, :]
-    if scales is None:
-        scales = np.abs(coefficients).max(axis=(0, 1, 2), initial=0.0)
-    if not (scales > 0).all():
-        # Where no decision matters, what is between the groups is all there is to measure by, or failing that its size.
-        level, noise = base.sum(axis=(1, 2)) / counted, rounding_of(moments)
-        apart = level.max(axis=0) - level.min(axis=0)
-        scales = np.where(scales > 0, scales, np.where(apart > noise, apart, noise / ROUNDING))
-        scales[scales == 0.0] = 1.0
-    return Program(
-        moments=moments,
-        rows=rows,
-        cell=cell,
-        cost=(regret / (cost_scale if cost_scale > 0 else 1.0))[occupied].ravel(),
-        cost_scale=cost_scale / moments.total,
-        least_loss=float(least.sum()) / moments.total,
-        coefficients=coefficients / scales,
-        constants=base.sum(axis=(1, 2)) / counted / scales,
-        scales=scales,
-        see_group=see_group,
-        alike=alike,
-        change_cost=change_cost,
     )
 
 
@@ -235,75 +344,86 @@ def changed_by(moments: Moments) -> Floats:
 
 def rounding_of(moments: Moments) -> Floats:
     """Differences between group means that may be nothing but rounding, by component."""
-    size = np.abs(moments.value).max(axis=2).sum(axis=1) / moments.divisor
+    size = _largest(moments.value).sum(axis=1) / moments.divisor
     return np.asarray(ROUNDING * size.max(axis=0))
 
 
+def _largest(tables: Floats) -> Floats:
+    """The size of the largest number of every cell, over all decisions, one after the other."""
+    return reduce(np.maximum, (np.abs(tables[:, :, d]) for d in range(tables.shape[2])))
+
+
 def changes_of(program: Program) -> Floats:
-    """How far every decision is from today's, cell by cell, decision by decision; at most 1.
+    """How far every column is from today's decisions; at most 1.
 
     A change counts for as many people as it concerns, and the more, the further they are from where today's decision
     turns into another: by the share of the group that lies between, where signals have an order.
     """
+    return program.columns(_changed_tables(program)) if program.changes is None else program.changes
+
+
+def _changed_tables(program: Program) -> Floats:
     moments = program.moments
-    n_groups, n_signals, n_classes = moments.loss.shape
+    n_classes = moments.loss.shape[2]
     today = moments.signal.today(n_classes)
-    mass = (
-        moments.mass if program.see_group else np.broadcast_to(moments.mass.sum(axis=0), moments.mass.shape)
-    )
-    far = np.ones((n_groups, n_signals))
+    mass = moments.mass if program.see_group else moments.mass.sum(axis=0, keepdims=True)
+    far = np.ones(mass.shape)
     for run in moments.signal.runs(n_classes):
         if len(run) < 2:
             continue
         here, part = today[run.start : run.stop], mass[:, run.start : run.stop]
         middle = part.cumsum(axis=1) - part / 2
         turns = np.flatnonzero(np.diff(here)) + 1
-        edges = [part[:, :turn].sum(axis=1) for turn in turns] or [np.zeros(n_groups)]
-        away = np.min([np.abs(middle - edge[:, None]) for edge in edges], axis=0)
+        edges = [part[:, :turn].sum(axis=1) for turn in turns] or [np.zeros(len(mass))]
+        away = reduce(np.minimum, (np.abs(middle - edge[:, None]) for edge in edges))
         far[:, run.start : run.stop] = away / part.sum(axis=1, keepdims=True).clip(min=1e-300)
-    cost = (mass * far)[:, :, None] * (np.arange(n_classes) != today[:, None])
-    per_cell = np.zeros((program.n_cells, n_classes))
-    held = program.cell >= 0
-    if program.see_group:
-        per_cell[program.cell[held]] = cost[held]
-    else:
-        per_cell[program.cell[0][held[0]]] = cost[0][held[0]]
-    largest = per_cell.max(initial=0.0)
-    return np.asarray(per_cell.ravel() / (largest if largest > 0 else 1.0))
+    far *= mass
+    largest = float(far.max(initial=0.0)) if n_classes > 1 else 0.0
+    far /= largest if largest > 0 else 1.0
+    tables = np.zeros((*mass.shape, n_classes))
+    for d in range(n_classes):
+        np.multiply(far, today != d, out=tables[:, :, d])
+    return tables
 
 
 def policy_of(program: Program, columns: Floats) -> Floats:
-    """Map the columns back to q; an empty cell gets today's decision, never an arbitrary vertex.
-
-    Where people keep a chance, so does whoever will be in an empty cell.
-    """
-    n_groups, _, n_classes = program.moments.loss.shape
-    floors, today = None, program.today
-    if any(row.chance is not None for row in program.rows):
-        floors = floors_in(program.rows, program.moments.signal, n_groups, n_classes)
-        today = floors + (1.0 - floors.sum(axis=2, keepdims=True)) * today
+    """The policy that columns of a program say; see :func:`policy_in`."""
+    n_classes, tables = program.regret.shape[2], np.zeros_like(program.regret)
     solved = columns[: program.n_cells * n_classes].reshape(-1, n_classes).clip(min=0.0)
     solved[solved < 1e-12] = 0.0
-    solved /= solved.sum(axis=1, keepdims=True)
-    q = np.where((program.cell >= 0)[:, :, None], solved[program.cell], today)
-    lacking = np.flatnonzero((program.cell < 0).any(axis=1))
-    for chain, decision in program.chains if len(lacking) else ():
-        part = np.ix_(lacking, np.arange(chain.start, chain.stop))
-        q[part] = _kept_monotone(q[part], program.cell[part] >= 0, decision)
+    tables.reshape(-1, n_classes)[program.held] = solved / reduce(np.add, solved.T)[:, None]
+    return policy_in(program, tables)
+
+
+def policy_in(program: Program, q: Floats) -> Floats:
+    """The policy of tables that are known where somebody is, and are filled here.
+
+    An empty cell gets today's decision, never an arbitrary vertex. Where people keep a chance, so does whoever will be
+    in an empty cell.
+    """
+    n_groups, n_classes = len(program.moments.loss), q.shape[2]
+    floors, (place, signal) = None, program.lacking
+    today, flat = program.today, q.reshape(-1)
+    if any(row.chance is not None for row in program.rows):
+        floors = floors_in(program.rows, program.moments.signal, n_groups, n_classes)
+        today = (floors + (1.0 - floors.sum(axis=2, keepdims=True)) * today).reshape(-1, n_classes)
+        signal = place
+    for d in range(n_classes):
+        flat[place * n_classes + d] = today[:, d].take(signal)
+    for (_, decision), around in zip(program.chains, program.empty, strict=True):
+        _keep_monotone(q, decision, *around)
+    q = np.repeat(q, n_groups, axis=0) if len(q) < n_groups else q
     q = q if program.alike is None else np.take_along_axis(q, program.alike[:, :, None], axis=1)
     return np.asarray(q if floors is None else lifted(q, floors))
 
 
-def _kept_monotone(q: Floats, occupied: Truths, decision: int) -> Floats:
+def _keep_monotone(q: Floats, decision: int, empty: Codes, below: Codes, above: Codes) -> None:
     """Where today's decision of an empty cell would break the rule, take over the occupied neighbour's."""
-    n, place = occupied.shape[1], np.arange(occupied.shape[1])
-    above = np.minimum.accumulate(np.where(occupied, place, n)[:, ::-1], axis=1)[:, ::-1]
-    below = np.maximum.accumulate(np.where(occupied, place, -1), axis=1)
-    own, take = q[:, :, decision], np.broadcast_to(place, occupied.shape)
-    more, less = (np.take_along_axis(own, neighbour.clip(0, n - 1), axis=1) for neighbour in (above, below))
-    take = np.where((below >= 0) & (own < less), below, take)
-    take = np.where((above < n) & (own > more), above, take)
-    return np.take_along_axis(q, take[:, :, None], axis=1)
+    flat = q.reshape(-1, q.shape[2])
+    own = flat[:, decision]
+    here, less, more = (own[place] for place in (empty, below, above))
+    for broken, near in (((below >= 0) & (here < less), below), ((above >= 0) & (here > more), above)):
+        flat[empty[broken]] = flat[near[broken]]
 
 
 def multipliers(program: Program, answer: Answer, unit: float) -> Floats:

@@ -419,8 +419,8 @@ class Moments(Displayed):
         for name in ("gains", "loses"):
             sums = getattr(self, name)
             if sums is not None:
-                found[name] = np.einsum("zsdj,zsd->zj", sums, np.zeros_like(self.loss) if q is None else q)
-                found[name] = found[name] / people[:, None]
+                moved = np.zeros_like(self.counted) if q is None else np.einsum("zsdj,zsd->zj", sums, q)
+                found[name] = moved / people[:, None]
                 # Who is not counted has no value of a fraction that could be compared.
                 found[name][:, [j for j, _ in self._fractions]] = np.nan
         return found

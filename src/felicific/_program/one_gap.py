@@ -24,9 +24,10 @@ import numpy as np
 
 from felicific._problem.bound import GapRow, MeanRow
 from felicific._problem.rows import Row
+from felicific._problem.unions import single_groups
 from felicific._program.corners import Corners
-from felicific._program.hulls import Hulls, Mixed
-from felicific._program.model import SMALL, TIE, TOLERANCE, Program
+from felicific._program.hulls import Hulls, Mixed, rising
+from felicific._program.model import SMALL, TIE, TOLERANCE, Program, policy_in
 from felicific._typing import Floats, Truths
 
 
@@ -85,64 +86,92 @@ def one_gap(program: Program, rows: Sequence[Row]) -> OneGap | None:
     """What solves these rows without a linear program; None where they, or the signal, are of another kind."""
     gaps = [row for row in rows if type(row) is GapRow]
     floors = [row for row in rows if isinstance(row, MeanRow) and row.upper == math.inf]
-    if len(gaps) + len(floors) < len(rows) or (rows and not program.see_group):
+    if len(gaps) + len(floors) < len(rows) or program.corners is None:
         return None
-    held = min(gaps, key=lambda row: row.at_most / program.scales[row.j], default=None)
-    idle = [row for row in gaps if row is not held]
-    if not all(held is not None and _follows(program, row, held) for row in idle):
+    several = any(single_groups(row.said.shares) is None for row in (*gaps, *floors))
+    if several or (rows and not program.see_group):
         return None
-    kept = [row for row in (held, *floors) if row is not None]
-    one_group = all(((row.said.shares != 0.0).sum(axis=1) == 1).all() for row in kept)
-    if not one_group or len({row.j for row in kept}) > 1 or not Corners.listed(program):
+    # The tightest of gaps that are one is kept.
+    one = min(gaps, key=lambda row: row.at_most / program.scales[row.j], default=None)
+    if not all(row is one or (one is not None and _mirrored(program, one, row)) for row in gaps):
         return None
-    return OneGap(program, kept, idle)
+    kept: list[Row] = [*([one] if one else []), *floors]
+    return OneGap(program, kept, program.corners) if len({row.j for row in kept}) <= 1 else None
 
 
-def _follows(program: Program, row: GapRow, held: GapRow) -> bool:
-    """Whether a gap is that of another component, as of approvals and refusals: it is met when the other one is."""
-    if not np.array_equal(row.said.shares, held.said.shares):
+def _mirrored(program: Program, one: GapRow, other: GapRow) -> bool:
+    """Whether two gaps are one: of two decisions, who gets the first is who does not get the second."""
+    j, k = one.j, other.j
+    if one.moves != other.moves or not math.isclose(program.scales[j], program.scales[k], rel_tol=SMALL):
         return False
-    one, other = (program.coefficients[..., part.j] for part in (row, held))
-    sign = -1.0 if np.abs(one + other).max() <= SMALL else 1.0
-    apart = program.constants[:, row.j] - sign * program.constants[:, held.j]
-    return bool(np.abs(one - sign * other).max() <= SMALL and np.ptp(apart) <= SMALL)
+    if one.said.names != other.said.names:
+        return False
+    constants, moves = program.constants, program.coefficients
+    for sign in (-1.0, 1.0):
+        apart = constants[:, j] - sign * constants[:, k]
+        alike = np.ptp(apart) <= SMALL and np.allclose(
+            moves[:1, ..., j], sign * moves[:1, ..., k], 0.0, SMALL
+        )
+        if alike and np.allclose(moves[..., j], sign * moves[..., k], 0.0, SMALL):
+            return True
+    return False
+
+
+def unasked(program: Program) -> tuple[Floats, float] | None:
+    """Where nothing is asked: of the policies of least cost the one nearest to today's decisions, and its cost.
+
+    None where corners cannot be listed.
+    """
+    corners = program.corners
+    if corners is None:
+        return None
+    cost, n, chosen = program.corner_costs, corners.n_corners, []
+    for part in corners.blocks:
+        here = cost[part]
+        ties = np.flatnonzero(here <= here.min(axis=1, keepdims=True) + TIE)
+        order = np.lexsort((program.corner_changes[part].take(ties), ties // n))
+        chosen.append(ties[order[np.flatnonzero(np.diff(ties // n, prepend=-1))]] % n)
+    best = np.concatenate(chosen)
+    mixed = Mixed(best, best, np.zeros(len(best)))
+    return policy_in(program, corners.tables(mixed)), float(cost[np.arange(len(best)), best].sum())
 
 
 class OneGap:
     """The policies of a program whose rows are at most one gap between groups, and floors under the same means.
 
-    Means are scaled as in the program, and relative to the middle of what no decision changes. Rows that are ``idle``
-    are met wherever these are.
+    Means are scaled as in the program, and relative to the middle of what no decision changes.
     """
 
-    def __init__(self, program: Program, rows: Sequence[Row], idle: Sequence[Row] = ()) -> None:
-        self.program, self.idle = program, idle
+    def __init__(self, program: Program, rows: Sequence[Row], corners: Corners) -> None:
+        self.program, self.corners = program, corners
         self.gap = next((row for row in rows if isinstance(row, GapRow)), None)
         self.floors = [row for row in rows if isinstance(row, MeanRow)]
         self.j = rows[0].j if rows else 0
-        self.corners = Corners.of(program)
-        n_groups = len(self.corners.cell)
+        n_groups = len(corners.occupied)
         self.compared = np.zeros(n_groups, dtype=bool)
         if self.gap is not None:
-            self.compared |= self.gap.said.shares.any(axis=0)
+            self.compared[single_groups(self.gap.said.shares)] = True
         constants = program.constants[:n_groups, self.j] if rows else np.zeros(n_groups)
         self.centre = float(constants[self.compared].mean()) if self.gap is not None else 0.0
         self.scale = float(program.scales[self.j]) if rows else 1.0
-        self.owner, self.cost = self.corners.owner, self.corners.each(program.cost)
+        self.owner, self.cost = corners.owner, program.corner_costs
         self.m, self.unit = np.zeros_like(self.cost), np.ones(n_groups)
-        if rows:
-            moves = program.coefficients[..., self.j]
-            # Groups that are compared have one unit; else a floor binds at the stakes of its own group.
-            self.unit = np.abs(moves).max(axis=(1, 2)) if self.gap is None else np.ones(n_groups)
+        begins = np.where(np.diff(self.owner, prepend=-1) > 0, (constants - self.centre)[self.owner], 0.0)
+        for part in corners.blocks if rows else ():
+            moves = program.coefficients[part, ..., self.j]
+            size = np.abs(moves)
+            if (
+                self.gap is None
+            ):  # groups that are compared have one unit; else a floor binds at the stakes of its own
+                self.unit[part] = size.max(axis=(1, 2))
             small = SMALL * self.unit
-            moves = np.where(np.abs(moves) > small[:, None, None], moves, 0.0)
-            self.m = _told_apart(self.corners.of_tables(moves), small[self.owner, None])
-        begins = np.flatnonzero(np.diff(self.owner, prepend=-1))
-        self.m[begins] += (constants - self.centre)[self.owner[begins], None]
+            moves = np.where(size > small[part, None, None], moves, 0.0)
+            self.m[part] = _told_apart(corners.each(moves), small[self.owner[part], None])
+            self.m[part] += begins[part, None]
         self.hulls = Hulls.of(self.m, self.cost, self.owner, n_groups)
         self.floor = np.full(n_groups, -math.inf)
         for row in self.floors:
-            z = int(row.said.shares[0].argmax())
+            z = _group_of(row)
             self.floor[z] = max(self.floor[z], row.lower / self.scale - self.centre)
 
     @property
@@ -160,8 +189,10 @@ class OneGap:
     @property
     def feasible(self) -> bool:
         """Whether some policy meets the rows."""
-        if (self.floor > self.hulls.high + self.slack * self.unit).any():
-            return False
+        if self.floors:
+            noise = float(self.program.rounding[self.j]) / self.scale
+            if (self.floor > self.hulls.high + np.maximum(self.slack * self.unit, noise)).any():
+                return False
         return self.gap is None or self.width >= self.least - self.slack
 
     @property
@@ -216,13 +247,12 @@ class OneGap:
 
     def price(self, place: Place) -> dict[str, float]:
         """Loss per unit of each requirement."""
-        unit = self.program.cost_scale / self.scale
-        prices = dict.fromkeys((row.name for row in self.idle), 0.0)
+        unit, prices = self.program.cost_scale / self.scale, {row.name: 0.0 for row in self.program.rows}
         if self.gap is not None:
             prices[self.gap.name] = place.price * unit
         left = self.held(place).floored.copy()
         for row in sorted(self.floors, key=lambda row: -row.lower):
-            z = int(row.said.shares[0].argmax())
+            z = _group_of(row)
             prices[row.name] = prices.get(row.name, 0.0) + float(left[z]) * unit
             left[z] = 0.0  # of two floors of a group the higher one holds
         return prices
@@ -269,27 +299,31 @@ class OneGap:
         rows = np.arange(len(first))
         return float(((1.0 - share) * self.cost[rows, first] + share * self.cost[rows, second]).sum())
 
-    def columns(self, place: Place, changes: Floats) -> Floats:
-        """Of the policies that cost least there, the one nearest to today's decisions; as the program's columns."""
+    def policy(self, place: Place) -> Floats:
+        """Of the policies that cost least there, the one nearest to today's decisions."""
         mixed = self.hulls.mixed(self.means(place))
-        if changes.any():
-            mixed = self._settled(place, mixed, self.corners.each(changes))
-        return self.corners.columns(mixed)
+        if self.program.corner_changes.any():
+            mixed = self._settled(place, mixed)
+        return policy_in(self.program, self.corners.tables(mixed))
 
-    def _settled(self, place: Place, best: Mixed, change: Floats) -> Mixed:
+    def _settled(self, place: Place, best: Mixed) -> Mixed:
         """A second stage like the first, with changes for costs, among the corners that cost no more."""
         held = self.held(place)
         lifted, lowered, floored = (part > TIE for part in held)
         # Relative to a corner that costs least: a steep price times a mean far away would leave no digit.
-        cost, m = (table - np.take_along_axis(table, best.first[:, None], 1) for table in (self.cost, self.m))
-        reduced = cost - held.worth[self.owner, None] * m
-        allowed = reduced <= reduced.min(axis=1, keepdims=True) + TIE
+        at_best, worth = (np.arange(len(self.m)), best.first), held.worth[self.owner]
+        base, middle = self.cost[at_best], self.m[at_best]
+        allowed = np.empty(self.m.shape, dtype=bool)
+        for part in self.corners.blocks:
+            reduced = self.cost[part] - base[part, None]
+            reduced -= worth[part, None] * (self.m[part] - middle[part, None])
+            allowed[part] = reduced <= reduced.min(axis=1, keepdims=True) + TIE
         # Who is held stays on its edge, whatever rounding says of a steep one.
         stays = (lifted | lowered | floored)[self.owner]
         for corner, share in ((best.first, 1.0 - best.share), (best.second, best.share)):
             edge = np.flatnonzero(stays & (share > SMALL))
             allowed[edge, corner[edge]] = True
-        hulls = Hulls.of(self.m, change, self.owner, len(self.floor), allowed)
+        hulls = Hulls.of(self.m, self.program.corner_changes, self.owner, len(self.floor), allowed)
         pins = _Pins(self.compared, lifted, lowered, floored, self.floor, place.u - place.t)
         return hulls.mixed(pins.means(hulls, place))
 
@@ -348,13 +382,26 @@ class _Pins:
         return float(np.where(self.compared & ~self.floored, found, 0.0).sum())
 
 
+def _group_of(row: MeanRow) -> int:
+    """The one that a floor is under."""
+    (z,) = single_groups(row.said.shares)  # type: ignore[misc]  # it is one
+    return int(z)
+
+
 def _told_apart(m: Floats, small: Floats) -> Floats:
     """Means that differ by rounding alone are the same."""
-    order = m.argsort(axis=1)
-    found = np.take_along_axis(m, order, axis=1)
+    step = np.diff(m, axis=1)
+    near = (np.abs(step) <= small) & (step != 0.0)
+    some = np.flatnonzero(near.any(axis=1) | ~(rising(m) | rising(m[:, ::-1])))
+    if not len(some):
+        return m
+    part, small = m[some], np.broadcast_to(small, (len(m), 1))[some]
+    order = part.argsort(axis=1)
+    found = np.take_along_axis(part, order, axis=1)
     apart = np.diff(found, axis=1, prepend=-math.inf) > small
     head = np.maximum.accumulate(np.where(apart, np.arange(m.shape[1]), 0), axis=1)
-    np.put_along_axis(m, order, np.take_along_axis(found, head, axis=1), axis=1)
+    np.put_along_axis(part, order, np.take_along_axis(found, head, axis=1), axis=1)
+    m[some] = part
     return m
 
 

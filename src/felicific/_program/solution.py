@@ -25,7 +25,7 @@ from felicific._program.fractions import (
 from felicific._program.highs import Answer, Levels, run_model
 from felicific._program.model import TOLERANCE, Program, build, changes_of, policy_of, priced, prices_of
 from felicific._program.moments import Moments, Outcome
-from felicific._program.one_gap import one_gap
+from felicific._program.one_gap import one_gap, unasked
 from felicific._typing import Floats
 from felicific.exceptions import InfeasibleError, SolverError
 
@@ -84,18 +84,40 @@ def solve_program(
     SolverError
         When the answer fails its own check.
     """
+    return _solved(_asked(moments, requirements, see_group, change_cost), tolerance, start)
+
+
+def solve_beside_free(
+    moments: Moments,
+    requirements: Sequence[Requirement],
+    *,
+    see_group: bool = True,
+    change_cost: float = 0.0,
+) -> tuple[Solution, Solution]:
+    """The same, and what is best where nothing is required."""
+    program = _asked(moments, requirements, see_group, change_cost)
+    found = _solved(program, LEVEL, None)
+    return found, _solved(program.asking([]), LEVEL, None) if requirements else found
+
+
+def _asked(
+    moments: Moments, requirements: Sequence[Requirement], see_group: bool, change_cost: float
+) -> Program:
     moments.check_complete()
     rows = rows_of(requirements, moments)
-    program = build(moments, rows, see_group=see_group, change_cost=change_cost)
-    level = _level(program, tolerance, start)
-    if level is not None:
-        program = replace(program, rows=at_level(program.rows, level.level))
+    return build(moments, rows, see_group=see_group, change_cost=change_cost)
 
-    def checked(columns: Floats, objective: float, prices: dict[str, float]) -> Solution:
-        q = policy_of(program, columns)
-        outcome = moments.evaluate(q)
+
+def _solved(asked: Program, tolerance: float, start: float | None) -> Solution:
+    """The checked solution of a program."""
+    level, program = _level(asked, tolerance, start), asked
+    if level is not None:
+        program = asked.asking(at_level(asked.rows, level.level))
+
+    def checked(q: Floats, objective: float, prices: dict[str, float]) -> Solution:
+        outcome = asked.moments.evaluate(q)
         check_solution(program, outcome, q, objective)
-        return Solution(q, outcome, prices, asked_of(rows), level)
+        return Solution(q, outcome, prices, asked_of(asked.rows), level)
 
     try:
         return checked(*(_by_hulls(program) or _by_program(program, level)))
@@ -104,14 +126,17 @@ def solve_program(
 
 
 def _by_hulls(program: Program) -> tuple[Floats, float, dict[str, float]] | None:
-    """Columns, their cost and prices of a program that no solver is needed for; None of any other."""
+    """The policy, its cost and prices of a program that no solver is needed for; None of any other."""
+    if not program.rows:
+        free = unasked(program)
+        return None if free is None else (*free, {})
     found = one_gap(program, program.rows)
     if found is None:
         return None
     if not found.feasible:
         raise _explain(program)
     place = found.place(found.width)
-    return found.columns(place, changes_of(program)), found.objective(place), found.price(place)
+    return found.policy(place), found.objective(place), found.price(place)
 
 
 def _by_program(
@@ -122,7 +147,8 @@ def _by_program(
     if not answer.feasible:
         answer = _within_rounding(program)
     prices = prices_of(program, answer) if level is None else prices_at(program, answer, level.level)
-    return answer.columns, float(answer.columns[: len(program.cost)] @ program.cost), prices
+    objective = program.charged(answer.columns)
+    return policy_of(program, answer.columns), objective, prices
 
 
 def prices_at(program: Program, answer: Answer, level: float) -> dict[str, float]:
@@ -138,13 +164,13 @@ def prices_at(program: Program, answer: Answer, level: float) -> dict[str, float
     if not found[free.name]:
         return found
     eased = free.eased(BESIDE[1])
-    program, free = replace(program, rows=exchanged(program.rows, free, eased)), eased
+    program, free = program.asking(exchanged(program.rows, free, eased)), eased
     model = Levels(program, program.rows, free)
     for step in BESIDE:
         beside = []
         for side in (-1.0, 1.0):
             t = level + side * step * (abs(level) or 1.0)
-            there = replace(program, rows=exchanged(program.rows, free, free.between(t, t)))
+            there = program.asking(exchanged(program.rows, free, free.between(t, t)))
             other = model.at(cast(FreeLevel, there.rows[place]))
             if not other.feasible:
                 return found
@@ -193,7 +219,7 @@ def answered(program: Program, answer: Answer, free: FreeLevel) -> Answered:
     """Loss and fractions of an answer."""
     means = program.moments.linear_means(policy_of(program, answer.columns))
     top, bottom = free.fraction.parts(means[:, [free.fraction.j, free.fraction.over]])
-    objective = float(answer.columns[: len(program.cost)] @ program.cost)
+    objective = program.charged(answer.columns)
     return Answered(program.least_loss + objective * program.cost_scale, top / np.maximum(bottom, 1e-300))
 
 
@@ -233,13 +259,13 @@ def check_solution(program: Program, outcome: Outcome, q: Floats, objective: flo
     moments = program.moments
     claimed = program.least_loss + objective * program.cost_scale
     faults = []
-    largest = max(np.abs(moments.loss).max() / moments.total, program.change_cost)
+    largest = max(program.largest_loss, program.change_cost)
     allowed = TOLERANCE * max(program.cost_scale, abs(program.least_loss), largest)
     found = program.value(outcome)
     if not abs(found - claimed) <= allowed:  # so written, a NaN fails too
         faults.append(f"the loss is {found!r}, not {claimed!r}")
     # The largest swing of a group's mean that decisions can cause is the natural unit of its errors.
-    swing = np.abs(program.coefficients).max(axis=2).sum(axis=1).max(axis=0) * program.scales
+    swing = program.swing
     means = moments.linear_means(q)
     for row in program.rows:
         unit = 1.0 if row.chance is not None else max(float(swing[row.j]), float(program.scales[row.j]))
@@ -332,7 +358,7 @@ def _least_fraction(program: Program, row: FractionGap) -> InfeasibleError:
 
 def least_gap(program: Program, row: Row) -> float:
     """Least gap of one component that any policy reaches."""
-    tight = replace(program, rows=[row.moved(0.0)])
+    tight = program.asking([row.moved(0.0)])
     found = one_gap(program, tight.rows)
     if found is not None:
         return found.least * found.scale

@@ -54,11 +54,13 @@ class Model:
     @property
     def n_mixed(self) -> int:
         """How many columns say what is decided."""
-        return self.n_policy if self.corners is None else len(self.corners.cell) * self.corners.n_thresholds
+        return (
+            self.n_policy if self.corners is None else len(self.corners.occupied) * self.corners.n_thresholds
+        )
 
     def mixed(self, numbers: Floats) -> Floats:
         """Numbers for the program's columns as numbers for the columns here that say what is decided."""
-        return numbers if self.corners is None else self.corners.each(numbers).ravel()
+        return numbers if self.corners is None else self.corners.of_columns(numbers).ravel()
 
     def solved(self, values: Floats) -> Floats:
         """The program's columns, from those of the solver."""
@@ -94,19 +96,20 @@ def write_model(
         level += len(row.levels)
     # Before them, one row per cell or table: its probabilities sum to one; then one per pair of neighbours that do not
     # fall. The corners that are mixed do not fall anyway.
-    corners = Corners.of(program) if program.rises and not plain else None
+    corners = program.corners if program.rises and not plain else None
     pairs = np.empty((0, 2), dtype=np.intp) if corners else _monotone_pairs(program)
     size = corners.n_thresholds if corners else n_classes
-    n_mixed = len(corners.cell) * size if corners else n_policy
-    own = [(row.columns, row.numbers) for row in written]
+    n_mixed = len(corners.occupied) * size if corners else n_policy
+    pairs_of = [(row.columns, row.numbers) for row in written]
+    own = [(np.array([len(columns)]), columns, numbers) for columns, numbers in pairs_of]
     if corners:
-        own = [corners.row(*pair, n_policy) for pair in own]
+        own = list(corners.rows(pairs_of, n_policy))
     n_sums = n_mixed // size
     lengths = np.concatenate(
         [
             np.full(n_sums, size),
             np.full(len(pairs), 2),
-            np.array([len(pair[0]) for pair in own], dtype=np.intp),
+            *(part[0] for part in own),
         ]
     )
     sides = np.array([(row.lower, row.upper) for row in written]).reshape(-1, 2)
@@ -114,7 +117,7 @@ def write_model(
     cost = (
         np.zeros(n_mixed)
         if elastic and not ray
-        else corners.each(program.cost).ravel()
+        else program.corner_costs.ravel()
         if corners
         else program.cost
     )
@@ -125,9 +128,9 @@ def write_model(
         row_lower=np.concatenate([np.ones(n_sums), np.zeros(len(pairs)), sides[:, 0]]),
         row_upper=np.concatenate([np.ones(n_sums), np.full(len(pairs), math.inf), sides[:, 1]]),
         starts=np.concatenate([[0], lengths.cumsum()]),
-        columns=np.concatenate([np.arange(n_mixed), pairs.ravel(), *(pair[0] for pair in own)]),
+        columns=np.concatenate([np.arange(n_mixed), pairs.ravel(), *(part[1] for part in own)]),
         numbers=np.concatenate(
-            [np.ones(n_mixed), np.tile([1.0, -1.0], len(pairs)), *(pair[1] for pair in own)]
+            [np.ones(n_mixed), np.tile([1.0, -1.0], len(pairs)), *(part[2] for part in own)]
         ),
         written=written,
         owners=owners,

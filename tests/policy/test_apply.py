@@ -497,3 +497,14 @@ def test_text_that_is_compared_by_other_rules_is_refused(collation):
     folded = connection.sql(f"SELECT * REPLACE (z COLLATE {collation} AS z) FROM plain")
     with pytest.raises(duckdb.Error, match=r"felicific: .*another type"):
         collected(policy.apply(folded, **ROLES))
+
+
+def test_columns_that_are_computed_ahead_are_nobody_elses():
+    """A relation may have columns of any name: what DuckDB computes for itself neither shows nor takes one of them."""
+    table = people(600) | {f"share {k}": np.arange(600) + k for k in range(3)} | {"SHARE 4": np.arange(600)}
+    policy = solved(people(600))
+    proba = np.column_stack([table[f"p{k}"] for k in range(3)])
+    found = collected(policy.apply(as_duckdb(table), **ROLES, odds=True))
+    assert set(found) == {*table, "decision", "odds_0", "odds_1", "odds_2"}
+    assert found["share 1"] == table["share 1"].tolist()
+    assert found["decision"] == policy.decide(proba, table["z"], table["id"]).tolist()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -209,18 +209,30 @@ class _PolicyDecisions(Decisions):
             return None
         return named[0], self.policy.groups
 
-    def sql(self, engine: Engine, dialect: Dialect, place: Callable[[str], str]) -> str | None:
-        return self.written(engine, dialect, place)
+    def ahead(self, dialect: Dialect, place: Callable[[str], str]) -> tuple[str, ...]:
+        proba = [dialect.as_real(place(name)) for name in self.roles.proba or ()]
+        total = " + ".join(proba)
+        return tuple(f"{one} / ({total})" for one in proba) if len(proba) > 2 else ()
+
+    def sql(
+        self, engine: Engine, dialect: Dialect, place: Callable[[str], str], ahead: tuple[str, ...] = ()
+    ) -> str | None:
+        return self.written(engine, dialect, place, ahead)
 
     def written(
-        self, engine: Engine, dialect: Dialect, place: Callable[[str], str], odds_of: int | None = None
+        self,
+        engine: Engine,
+        dialect: Dialect,
+        place: Callable[[str], str],
+        ahead: tuple[str, ...],
+        odds_of: int | None = None,
     ) -> str | None:
         """As an expression: the decision, or the odds of one."""
         write = self.policy.sql_writer()
         wanted = self.roles.kinds(self.policy)
         if write is None or not all(engine.kind(name, "the policy") in wanted[name] for name in wanted):
             return None
-        return write(dialect, self.roles.placed(place), odds_of)
+        return write(dialect, replace(self.roles.placed(place), shares=ahead), odds_of)
 
     def columns(self, engine: Engine) -> tuple[str, ...] | None:
         seen = self.policy.columns_seen(engine, self.roles.group)
@@ -240,8 +252,10 @@ class _PolicyOdds(_PolicyDecisions):
     def decide(self, rows: Table, group: Codes | None = None) -> Array:
         return np.ascontiguousarray(self.odds(rows)[:, self.position])
 
-    def sql(self, engine: Engine, dialect: Dialect, place: Callable[[str], str]) -> str | None:
-        return self.written(engine, dialect, place, self.position)
+    def sql(
+        self, engine: Engine, dialect: Dialect, place: Callable[[str], str], ahead: tuple[str, ...] = ()
+    ) -> str | None:
+        return self.written(engine, dialect, place, ahead, self.position)
 
 
 def odds_columns(policy: Policy) -> dict[str, int]:

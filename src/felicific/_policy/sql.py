@@ -44,12 +44,15 @@ class Names:
         Columns of the group; none for a policy that does not see it.
     key : str or None
         What identifies a person in the lottery.
+    shares : tuple of str
+        Columns of the probabilities divided by their sum, where these were computed ahead.
     """
 
     proba: tuple[str, ...] | None
     predicted: str | None
     group: tuple[str, ...]
     key: str | None
+    shares: tuple[str, ...] = ()
 
 
 def case_expression(policy: CellPolicy, dialect: Dialect, names: Names, odds_of: int | None = None) -> str:
@@ -334,6 +337,8 @@ class _Case:
     @property
     def shares(self) -> list[str]:
         """Probabilities that sum to one; one column alone and what it leaves do so already, rounded as they are."""
+        if self.names.shares:
+            return list(self.names.shares)
         if len(self.names.proba or ()) == 1:
             return self._columns
         total = self._total()

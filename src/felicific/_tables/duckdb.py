@@ -99,15 +99,32 @@ class DuckEngine(QueryEngine, BatchEngine):
         """By an expression where there is one; else the rows flow through Python, as often as they are read."""
         import duckdb
 
-        text = decisions.sql(self, self.dialect, self._place)
+        # Columns beside those of the table, which DuckDB would compute again in every branch of the expression.
+        ahead = decisions.ahead(self.dialect, self._place)
+        first = len(self.names) + 1
+        text = decisions.sql(
+            self, self.dialect, self._place, tuple(f"#{first + i}" for i in range(len(ahead)))
+        )
         if text is None:
             # Python code cannot be a part of somebody else's relation.
             return duckdb.connect().from_arrow(_DecidedStream(self, decisions, column))
         decided = duckdb.SQLExpression(f"CAST({text} AS {_TYPES[decisions.kind]})").alias(column)
-        return self.table.select(duckdb.StarExpression(), decided)
+        if not ahead:
+            return self.table.select(duckdb.StarExpression(), decided)
+        names = _further(self.names, len(ahead))
+        shares = ", ".join(f'{part} AS "{name}"' for part, name in zip(ahead, names, strict=True))
+        return self.table.project(f"*, {shares}").select(duckdb.StarExpression(exclude=names), decided)
 
     def _place(self, name: str) -> str:
         return f"#{self.names.index(name) + 1}"
+
+
+def _further(names: Sequence[str], count: int) -> list[str]:
+    """Names of further columns, none of them one of these."""
+    known, start = {name.lower() for name in names}, 0
+    while any(f"share {start + i}" in known for i in range(count)):
+        start += count
+    return [f"share {start + i}" for i in range(count)]
 
 
 def _arrow_table(relation: Any) -> Any:

@@ -68,11 +68,18 @@ class Decisions(ABC):
         return None
 
     @abstractmethod
-    def sql(self, engine: Engine, dialect: Dialect, place: Callable[[str], str]) -> str | None:
+    def sql(
+        self, engine: Engine, dialect: Dialect, place: Callable[[str], str], ahead: tuple[str, ...] = ()
+    ) -> str | None:
         """The decision as an expression, ``place`` saying how a column is written; None when there is none.
 
+        What was computed :meth:`ahead` may be written in its place.
         There is none either where a column is of a type that SQL compares otherwise than Python.
         """
+
+    def ahead(self, dialect: Dialect, place: Callable[[str], str]) -> tuple[str, ...]:
+        """Expressions that the decision looks at more than once."""
+        return ()
 
     @abstractmethod
     def columns(self, engine: Engine) -> tuple[str, ...] | None:

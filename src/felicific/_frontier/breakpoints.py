@@ -232,7 +232,8 @@ class Places:
     def hulls(self) -> OneGap | None:
         """What finds them without a linear program, where that is possible."""
         found = one_gap(self.program, self.program.rows)
-        return None if found is None or found.gap is None else found
+        # A gap that is nothing but rounding has no width to be a part of.
+        return found if found is not None and found.gap is not None and found.gap.at_most > 0.0 else None
 
     @cached_property
     def ray(self) -> Ray:

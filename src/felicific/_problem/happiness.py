@@ -62,9 +62,12 @@ _SIGNATURES: WeakKeyDictionary[Callable[..., Any], tuple[inspect.Parameter, ...]
 
 def _parameters(function: Callable[..., Any]) -> tuple[inspect.Parameter, ...]:
     if not isinstance(function, FunctionType):  # others may be equal without having the same arguments
-        called = type(function).__call__
-        if isinstance(called, FunctionType) and not hasattr(function, "__signature__"):
-            return _parameters(called)[1:]
+        call = getattr(type(function), "__call__", None)  # noqa: B004  # what the class says, if it says it all
+        told = any(hasattr(function, name) for name in ("__signature__", "__wrapped__"))
+        if isinstance(call, FunctionType) and not told and not isinstance(function, type):
+            own, *others = _parameters(call) or (None,)
+            if own is not None and own.kind is own.POSITIONAL_OR_KEYWORD:
+                return tuple(others)
         return tuple(inspect.signature(function).parameters.values())
     if function not in _SIGNATURES:
         _SIGNATURES[function] = tuple(inspect.signature(function).parameters.values())

@@ -80,7 +80,7 @@ class Shares:
     def __iter__(self) -> Iterator[Floats]:
         return (self[mean] for mean in range(len(self)))
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> Floats:
         found = np.zeros(self.shape)
         found[self.row, self.group] = self.number
         return found

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, reduce
 from numbers import Real
 from typing import Any, Literal, TypeAlias
 
@@ -78,16 +78,21 @@ def found_by_sums(moments: Moments, grid: Sequence[float] = GRID, *, see_group: 
         )
 
     folds, closed = range(moments.folds), Closed.of(moments, see_group=see_group)
-    others = [[fold for fold in folds if fold != f] for f in folds]
-    # Of all people but those of one fold: what every decision costs, and how many it changes.
-    fitted = [
-        (loss[:, :, fit].sum(axis=2), mass[:, :, fit].sum(axis=2)[:, :, None] - today[:, :, fit].sum(axis=2))
-        for fit in others
-    ]
+
+    def others(sums: Floats) -> Floats:
+        """Sums over all folds but each, fold by fold, group by group."""
+        return np.concatenate([sums[:, :, [g for g in folds if g != f]].sum(axis=2) for f in folds])
+
+    losses, moved = others(loss), others(mass)[:, :, None] - others(today)
+    own = np.moveaxis(loss, 2, 0)
+
+    @cache
+    def by_fold(cost: float) -> Floats:
+        chosen = closed.least(losses + cost * moved).reshape(own.shape)
+        return np.asarray(np.einsum("fzsd,fzsd->f", own, chosen))
 
     def left_out(f: int, cost: float) -> float:
-        costs, changed = fitted[f]
-        return float(np.einsum("zsd,zsd->", loss[:, :, f], closed.least(costs + cost * changed)))
+        return float(by_fold(cost)[f])
 
     return largest_as_good(left_out, mass.sum(axis=(0, 1)), _reach(moments), grid)
 
@@ -132,25 +137,28 @@ class Closed:
     chains: list[tuple[range, int]]
     alike: Codes | None
     see_group: bool
+    n_groups: int
 
     @classmethod
     def of(cls, moments: Moments, *, see_group: bool) -> Closed:
         """Of the signal of some sums."""
         n, signal = len(moments.classes), moments.signal
-        return cls(n, signal.today(n), signal.chains(n), moments.alike(see_group), see_group)
+        groups = len(moments.groups)
+        return cls(n, signal.today(n), signal.chains(n), moments.alike(see_group), see_group, groups)
 
     def least(self, cost: Floats) -> Floats:
-        """The policy of least ``cost[z, s, d]``; ties stay nearest to today's.
+        """The policy of least ``cost[z, s, d]``; ties stay nearest to today's. Of several costs, one after the other.
 
         Where the probability of a decision may not fall along a chain of signals, it is taken from some signal on:
         from where the sum of what it costs more than the best other one is least.
         """
-        alike = self.alike
+        times = len(cost) // self.n_groups
+        alike = None if self.alike is None else np.tile(self.alike, (times, 1))
         if alike is not None:
             moved = np.zeros_like(cost)
             np.add.at(moved, (np.arange(len(cost))[:, None], alike), cost)
             cost = moved
-        tables = cost if self.see_group else cost.sum(axis=0, keepdims=True)
+        tables = cost if self.see_group else cost.reshape(times, self.n_groups, *cost.shape[1:]).sum(axis=1)
         whole = any(len(chain) == len(self.today) for chain, _ in self.chains)
         # Of decisions that cost the same, today's; a chain of all signals says it for all.
         chosen = np.empty(tables.shape[:2], dtype=np.intp) if whole else _cheapest(tables, self.today)
@@ -166,7 +174,7 @@ class Closed:
             near = np.where(begin <= begin.min(axis=1, keepdims=True) + size, away, len(here) + 1)
             taken = np.arange(len(here)) >= near.argmin(axis=1)[:, None]
             chosen[:, chain.start : chain.stop] = np.where(taken, decision, other)
-        q = np.broadcast_to(np.eye(self.n_classes)[chosen], cost.shape)
+        q = np.repeat(np.eye(self.n_classes)[chosen], len(cost) // len(tables), axis=0)
         return np.asarray(q if alike is None else np.take_along_axis(q, alike[:, :, None], axis=1))
 
 

@@ -8,11 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
-from felicific._program.hulls import Mixed
+from felicific._program.hulls import BLOCK, Mixed
 from felicific._typing import Codes, Floats, Truths
-
-#: How many tables of thresholds are looked at together.
-BLOCK = 128
 
 #: A share of a corner that is none.
 NONE = 1e-12
@@ -75,10 +72,8 @@ class Corners:
 
     def tables(self, mixed: Mixed) -> Floats:
         """The policy of occupied cells where every part mixes two of its corners; of next to none of one, the other."""
-        first, second = mixed.first[:, None], mixed.second[:, None]
-        share = np.where(mixed.share < NONE, 0.0, np.where(mixed.share > 1.0 - NONE, 1.0, mixed.share))[
-            :, None
-        ]
+        first, second, share = (part[:, None] for part in mixed)
+        share = np.where(share < NONE, 0.0, np.where(share > 1.0 - NONE, 1.0, share))
         found = np.zeros((*self.occupied.shape, self.n_classes))
         if not self.thresholds:
             decision = np.arange(self.n_classes)

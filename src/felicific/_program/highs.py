@@ -13,8 +13,8 @@ import numpy as np
 from felicific._problem.fractions import FreeLevel
 from felicific._problem.rows import Row
 from felicific._program.fractions import exchanged
-from felicific._program.model import SMALL, TOLERANCE, Program
-from felicific._program.sifted import Sifted, settle
+from felicific._program.model import TOLERANCE, Program
+from felicific._program.sifted import Sifted, new_solver, settle
 from felicific._program.written import Model, write_model
 from felicific._typing import Floats
 from felicific.exceptions import SolverError
@@ -89,25 +89,6 @@ def _solver(model: Model, method: str, presolve: str) -> Any:
     """A HiGHS solver that holds the model."""
     import highspy
 
-    solver = highspy.Highs()  # type: ignore[no-untyped-call]  # highspy is typed in part
-    options: dict[str, Any] = {
-        "output_flag": False,
-        "solver": method,
-        "presolve": presolve,
-        "primal_feasibility_tolerance": TOLERANCE,
-        "dual_feasibility_tolerance": TOLERANCE,
-        "small_matrix_value": SMALL,
-    }
-    for option, value in options.items():
-        solver.setOptionValue(option, value)
-    solver.passModel(_lp(model))
-    return solver
-
-
-def _lp(model: Model) -> Any:
-    """The model in HiGHS's own words."""
-    import highspy
-
     lp = highspy.HighsLp()
     lp.num_col_, lp.num_row_ = len(model.cost), len(model.row_lower)
     lp.col_cost_, lp.col_lower_, lp.col_upper_ = model.cost, model.lower, model.upper
@@ -116,7 +97,9 @@ def _lp(model: Model) -> Any:
     lp.a_matrix_.start_ = model.starts.astype(np.int32)
     lp.a_matrix_.index_ = model.columns.astype(np.int32)
     lp.a_matrix_.value_ = model.numbers
-    return lp
+    solver = new_solver(method, presolve)
+    solver.passModel(lp)
+    return solver
 
 
 def _duals(solution: Any, model: Model) -> Floats:

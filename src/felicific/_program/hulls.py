@@ -15,7 +15,7 @@ import numpy as np
 
 from felicific._typing import Codes, Floats, Truths
 
-#: How many parts with many corners are looked at together.
+#: How many parts of 256 corners are looked at together.
 BLOCK = 128
 
 
@@ -37,10 +37,8 @@ class Hulls:
         Where the vertices of every group begin.
     m, slope : array of shape (vertices,)
         The mean, and what the next unit of it costs; infinite at a group's last vertex.
-    bottom : array of shape (groups,)
-        The least cost of every group.
-    part, left, right : array of shape (vertices,)
-        Which part moves along the edge that begins here, and from which of its corners to which.
+    part, right : array of shape (vertices,)
+        Which part moves along the edge that begins here, and to which of its corners.
     start : array of shape (parts,)
         The corner of every part at the first vertex of its group.
     """
@@ -48,9 +46,7 @@ class Hulls:
     first: Codes
     m: Floats
     slope: Floats
-    bottom: Floats
     part: Codes
-    left: Codes
     right: Codes
     start: Codes
 
@@ -58,8 +54,9 @@ class Hulls:
     def of(cls, m: Floats, cost: Floats, owner: Codes, n_groups: int, allowed: Truths | None = None) -> Hulls:
         """From points of shape (parts, corners), of which some are ``allowed``; parts in the order of their groups."""
         if allowed is None:  # few parts at a time, which stay in the processor's cache
-            firsts = range(0, len(m), BLOCK)
-            each = [vertices(m[one : one + BLOCK], cost[one : one + BLOCK], None) for one in firsts]
+            size = max(BLOCK * 256 // m.shape[1], 1)
+            firsts = range(0, len(m), size)
+            each = [vertices(m[one : one + size], cost[one : one + size], None) for one in firsts]
             part = np.concatenate([one + found[0] for one, found in zip(firsts, each, strict=True)])
             corner = np.concatenate([found[1] for found in each])
         else:
@@ -70,12 +67,11 @@ class Hulls:
         edge = np.flatnonzero(~last)
         slope = (y[edge + 1] - y[edge]) / (x[edge + 1] - x[edge])
         if not np.array_equal(owner, np.arange(n_groups)):
-            return cls._joined(part, corner, x, y, owner, n_groups, begins, edge, slope)
+            return cls._joined(part, corner, x, owner, n_groups, begins, edge, slope)
         slopes = np.full(len(x), np.inf)
         slopes[edge] = slope
-        least = np.minimum.reduceat(y, begins)
         right = np.append(corner[1:], corner[-1:])
-        return cls(np.append(begins, len(x)), x, slopes, least, part, corner, right, corner[begins])
+        return cls(np.append(begins, len(x)), x, slopes, part, right, corner[begins])
 
     @classmethod
     def _joined(
@@ -83,7 +79,6 @@ class Hulls:
         part: Codes,
         corner: Codes,
         x: Floats,
-        y: Floats,
         owner: Codes,
         n_groups: int,
         begins: Codes,
@@ -98,20 +93,16 @@ class Hulls:
         # Every group has one vertex more than edges: the last, from which nothing goes on.
         place = np.arange(len(edge)) + np.repeat(np.arange(n_groups), counts)
         n = int(first[-1])
-        slopes, means, costs = np.full(n, np.inf), np.zeros(n), np.zeros(n)
+        slopes, means = np.full(n, np.inf), np.zeros(n)
         means[first[:-1]] = np.bincount(owner, x[begins], n_groups)
-        costs[first[:-1]] = np.bincount(owner, y[begins], n_groups)
         slopes[place] = slope
         means[place + 1] = x[edge + 1] - x[edge]
-        costs[place + 1] = y[edge + 1] - y[edge]
-        least = np.empty(n_groups)
         for z in range(n_groups):  # one running sum over all groups would lose the digits of the small ones
             own = slice(first[z], first[z + 1])
             means[own].cumsum(out=means[own])
-            least[z] = costs[own].cumsum().min()
-        moving, left, right = (np.zeros(n, dtype=np.intp) for _ in range(3))
-        moving[place], left[place], right[place] = part[edge], corner[edge], corner[edge + 1]
-        return cls(first, means, slopes, least, moving, left, right, corner[begins])
+        moving, right = (np.zeros(n, dtype=np.intp) for _ in range(2))
+        moving[place], right[place] = part[edge], corner[edge + 1]
+        return cls(first, means, slopes, moving, right, corner[begins])
 
     @property
     def low(self) -> Floats:

@@ -160,9 +160,8 @@ class OneGap:
         for part in corners.blocks if rows else ():
             moves = program.coefficients[part, ..., self.j]
             size = np.abs(moves)
-            if (
-                self.gap is None
-            ):  # groups that are compared have one unit; else a floor binds at the stakes of its own
+            # Groups that are compared have one unit; else a floor binds at the stakes of its own group.
+            if self.gap is None:
                 self.unit[part] = size.max(axis=(1, 2))
             small = SMALL * self.unit
             moves = np.where(size > small[part, None, None], moves, 0.0)

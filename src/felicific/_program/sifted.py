@@ -15,6 +15,24 @@ from felicific.exceptions import SolverError
 SPREAD = 17
 
 
+def new_solver(method: str, presolve: str) -> Any:
+    """A HiGHS solver that is as exact as programs here are scaled for."""
+    import highspy
+
+    solver = highspy.Highs()  # type: ignore[no-untyped-call]  # highspy is typed in part
+    options: dict[str, Any] = {
+        "output_flag": False,
+        "solver": method,
+        "presolve": presolve,
+        "primal_feasibility_tolerance": TOLERANCE,
+        "dual_feasibility_tolerance": TOLERANCE,
+        "small_matrix_value": SMALL,
+    }
+    for option, value in options.items():
+        solver.setOptionValue(option, value)
+    return solver
+
+
 class Sifted:
     """HiGHS with the free columns of a model first, then those of its corners that are needed.
 
@@ -31,17 +49,7 @@ class Sifted:
         self.cost = model.cost.copy()
         self.held = np.zeros(len(model.cost), dtype=bool)
         self.order = np.empty(0, dtype=np.intp)
-        self.solver: Any = highspy.Highs()  # type: ignore[no-untyped-call]  # highspy is typed in part
-        options: dict[str, Any] = {
-            "output_flag": False,
-            "solver": "simplex",
-            "presolve": "off",
-            "primal_feasibility_tolerance": TOLERANCE,
-            "dual_feasibility_tolerance": TOLERANCE,
-            "small_matrix_value": SMALL,
-        }
-        for option, value in options.items():
-            self.solver.setOptionValue(option, value)
+        self.solver = new_solver("simplex", "off")
         lp = highspy.HighsLp()
         lp.num_row_, lp.row_lower_, lp.row_upper_ = len(model.row_lower), model.row_lower, model.row_upper
         self.solver.passModel(lp)

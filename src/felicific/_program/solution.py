@@ -84,7 +84,8 @@ def solve_program(
     SolverError
         When the answer fails its own check.
     """
-    return _solved(_asked(moments, requirements, see_group, change_cost), tolerance, start)
+    program = _asked(moments, requirements, see_group, change_cost)
+    return _solved(moments, program, tolerance, start)
 
 
 def solve_beside_free(
@@ -96,8 +97,8 @@ def solve_beside_free(
 ) -> tuple[Solution, Solution]:
     """The same, and what is best where nothing is required."""
     program = _asked(moments, requirements, see_group, change_cost)
-    found = _solved(program, LEVEL, None)
-    return found, _solved(program.asking([]), LEVEL, None) if requirements else found
+    found = _solved(moments, program)
+    return found, _solved(moments, program.asking([])) if requirements else found
 
 
 def _asked(
@@ -108,14 +109,16 @@ def _asked(
     return build(moments, rows, see_group=see_group, change_cost=change_cost)
 
 
-def _solved(asked: Program, tolerance: float, start: float | None) -> Solution:
-    """The checked solution of a program."""
+def _solved(
+    moments: Moments, asked: Program, tolerance: float = LEVEL, start: float | None = None
+) -> Solution:
+    """The checked solution of a program of some moments."""
     level, program = _level(asked, tolerance, start), asked
     if level is not None:
         program = asked.asking(at_level(asked.rows, level.level))
 
     def checked(q: Floats, objective: float, prices: dict[str, float]) -> Solution:
-        outcome = asked.moments.evaluate(q)
+        outcome = moments.evaluate(q)
         check_solution(program, outcome, q, objective)
         return Solution(q, outcome, prices, asked_of(asked.rows), level)
 

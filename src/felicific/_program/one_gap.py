@@ -238,8 +238,6 @@ class OneGap:
     def frontier(self) -> tuple[list[float], list[float]]:
         """Gaps of all breakpoints as parts of the one that is asked for, the least first, and what is minimised."""
         program, course = self.program, self.course
-        if not self.width:  # nothing but rounding is between the groups: the gap stays closed
-            return [0.0], [program.least_loss + program.cost_scale * self.objective(self.place(0.0))]
         rise = self.objective(self.place(course.gap[0])) + course.rise
         values = program.least_loss + program.cost_scale * rise
         return (course.gap / self.width)[::-1].tolist(), values[::-1].tolist()

@@ -1,9 +1,9 @@
 """Many groups, columns of every library, single rows, and fits beside fairlearn's, in one run.
 
-    pip install -e . pandas polars pyarrow fairlearn && python benchmarks/core.py [--rows 1000000]
+    pip install -e . pandas polars pyarrow && python benchmarks/core.py [--rows 1000000]
 
-Every measurement runs in a process of its own, the best of some is kept, and ratios are what counts: machines differ
-and are noisy. Writes the tables between the markers of ``docs/benchmarks.md``.
+Every measurement runs in a process of its own (fairlearn's in an environment of its own), the best of some is kept, and
+ratios are what counts: machines differ and are noisy. Writes the tables between the markers of ``docs/benchmarks.md``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from shared import ROOT, fill, machine, table
+from shared import ROOT, environment, fill, machine, table
 
 SETUP = """
 import json, resource, sys, time
@@ -227,8 +227,8 @@ report(min(times), before)
 """
 
 
-def run(code: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+def run(code: str, python: Path | str = sys.executable) -> str:
+    done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(done.stderr)
     return done.stdout
@@ -294,10 +294,10 @@ def single_rows() -> str:
     return f"{table(head, lines)}\n\n{told}"
 
 
-def fits(rows: int) -> str:
+def fits(rows: int, envs: Path) -> str:
     """Sums and a policy, through fairlearn's class and by ours; individual policies."""
     setup = SETUP.format(rows=rows)
-    theirs = json.loads(run(setup + FAIRLEARN))
+    theirs = json.loads(run(setup + FAIRLEARN, environment(envs / "shared", ("fairlearn", "oxonfair"))))
     found = {"fairlearn, `ThresholdOptimizer`": theirs} | {
         f"felicific, `{policy}`": json.loads(run(setup + FELICIFIC.format(policy=policy)))
         for policy in ("soft-label", "label", "score")
@@ -327,12 +327,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--out", type=Path, default=ROOT / "docs")
+    parser.add_argument("--envs", type=Path, default=ROOT / ".venv-peers")
     asked = parser.parse_args()
     blocks = {
         "groups": lambda: many_groups(asked.rows),
         "columns": lambda: columns(2 * asked.rows),
         "single rows": single_rows,
-        "fits": lambda: fits(asked.rows),
+        "fits": lambda: fits(asked.rows, asked.envs.resolve()),
     }
     for name, measure in blocks.items():
         fill(asked.out / "benchmarks.md", name, f"{measure()}\n\n{machine()}")

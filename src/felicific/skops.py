@@ -31,6 +31,7 @@ _TYPES = {
     "felicific._problem.problem": ["Problem"],
     "felicific._problem.requirements": ["Budget", "Floor", "Gap", "Ratio"],
     "felicific._problem.rows": ["Asked", "Chance"],
+    "felicific._problem.unions": ["Shares"],
     "felicific._program.crowd": ["Mixture"],
     "felicific._program.evidence": ["Evidence"],
     "felicific._program.known_labels": ["KnownLabels"],

@@ -112,6 +112,27 @@ def test_the_price_is_that_of_tightening():
         assert solve(sums, gap=gap).prices[name] == pytest.approx(line.prices[i, 1], rel=1e-6)
 
 
+@pytest.mark.parametrize("n", [5, 9, 12])
+def test_a_gap_of_rounding_alone_has_no_price(n):
+    """Where everybody can be decided about as they like, nothing is to be closed: one point, and it costs nothing."""
+    people = {
+        "score": (np.arange(n) + 0.5) / n,
+        "y": np.arange(n) % 3 % 2,
+        "g": (np.arange(n) * 7 % 5 > 1) * 1,
+    }
+
+    def right(decision, y):
+        return 1.0 * (decision == y)
+
+    sums = moments(
+        people, proba="score", y="y", sensitive_features="g", happiness=right, policy=Score(monotone=False)
+    )
+    line = frontier(sums)
+    assert len(line) == 1
+    assert line.loss.tolist() == pytest.approx([0.0])
+    assert solve(sums, gap=0.0).prices == {"right": 0.0}
+
+
 def test_a_group_that_is_not_compared_decides_as_if_alone():
     """A gap of large groups leaves a small one at its own least loss, nearest to today's decisions."""
     sums = world(6, monotone=True)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import felicific
 from felicific._tables import codes
 from felicific._tables.codes import Coded, code_text
-from felicific._tables.groups import name_groups, without_null
+from felicific._tables.groups import name_groups, resolve_groups, without_null
 from felicific._tables.memory import (
     as_vector,
     distinct,
@@ -286,3 +286,13 @@ def test_polars_text_of_which_the_first_rows_do_not_say_all():
     many = [f"branch {i % 40}" for i in range(2000)]
     for values in (["a", "b"] * 1000, late, [*late, None], many):
         assert code_text(pl.Series(values)).tolist() == values
+
+
+@pytest.mark.parametrize("values", [["a", None, "b", "b"], [1, None, 2, 2], [True, None, False, True]])
+def test_nobody_whose_value_is_missing_gets_that_of_another(values):
+    """Few rows of an Arrow dictionary in chunks miss what they miss, whatever the dictionary is of."""
+    half = [pa.array(part).dictionary_encode() for part in (values[:2], values[2:])]
+    for column in (pa.chunked_array(half), pa.chunked_array([pa.array(values).dictionary_encode()])):
+        assert null_rows(as_vector(column, "group")).tolist() == [1]
+        with pytest.raises(FelicificError, match="missing in 1 of 4 rows, first in row 1"):
+            resolve_groups(np.zeros((4, 1)), column)

@@ -217,7 +217,9 @@ class OneGap:
             slopes.append(steeper[order].cumsum())
             tos.append(np.append(at[order][1:], end)[: len(order)])
             ups.append(np.full(len(order), sign > 0))
-        return _merged(*starts, *(np.concatenate(part) for part in (tos, slopes, ups)))
+        # A gap that is nothing but rounding is none: closing it has no price.
+        noise = float(self.program.rounding[self.j]) / self.scale
+        return _merged(*starts, *(np.concatenate(part) for part in (tos, slopes, ups)), noise=noise)
 
     def _kinks(self, sign: float, floor: Floats) -> tuple[Floats, Floats]:
         """Where U (``sign`` 1) or V (-1) becomes steeper, and by how much."""
@@ -411,9 +413,9 @@ def _filled(least: Floats, most: Floats, total: float) -> Floats:
     return np.asarray(least + np.clip(left - (room.cumsum() - room), 0.0, room))
 
 
-def _merged(t: float, u: float, to: Floats, slope: Floats, up: Truths) -> Course:
+def _merged(t: float, u: float, to: Floats, slope: Floats, up: Truths, *, noise: float) -> Course:
     """All pieces by slope, until no gap is left; ``to`` is the level that each leads to."""
-    if u <= t:
+    if u <= t + noise:
         return Course(np.empty(0), np.zeros(1), np.zeros(1), np.array([t]), np.array([t]))
     order = np.lexsort((~up, slope))
     to, slope, up = to[order], slope[order], up[order]

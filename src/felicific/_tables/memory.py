@@ -445,11 +445,19 @@ def as_objects(values: Sequence[Any]) -> Array:
 
 def exact_array(values: Any) -> Array:
     """As NumPy makes an array of it; but whole numbers too large for one type, of which it makes floats, stay whole."""
-    array = np.asarray(values)
+    array = np.asarray(_without_dictionary(values))
     rounded = array.dtype.kind == "f" and isinstance(values, list | tuple) and array.ndim == 1
     if rounded and all(isinstance(value, int | np.integer) for value in values):
         return np.array([*map(int, values), None], dtype=object)[:-1]
     return array
+
+
+def _without_dictionary(values: Any) -> Any:
+    """A dictionary of PyArrow in chunks as its values: NumPy gives those that are missing the value of others."""
+    if type(values).__name__ != "ChunkedArray":
+        return values
+    kind = getattr(values.type, "value_type", None)
+    return values if kind is None or not hasattr(values.type, "index_type") else values.cast(kind)
 
 
 def as_vector(values: Any, what: str) -> Array:

@@ -75,3 +75,17 @@ def test_the_sketch_is_small():
     seen = SeenRows.of(table)
     assert len(pickle.dumps(seen)) < 40_000
     assert seen.share(table[5:]) == pytest.approx(1.0, abs=0.01)
+
+
+def test_many_rows_are_known_by_those_with_small_hashes(monkeypatch):
+    """The same hashes are kept as of all rows, and nearly the same is said of how often rows occur."""
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 1000, (200_000, 2))
+    some = SeenRows.of(rows)
+    monkeypatch.setattr("felicific._tables.seen.ENOUGH", 10**9)
+    whole = SeenRows.of(rows)
+    assert some.kept.tolist() == whole.kept.tolist()
+    assert (some.limit, some.ordered, some.rows) == (whole.limit, whole.ordered, whole.rows)
+    assert some.once == pytest.approx(whole.once, abs=0.01)
+    assert some.again == pytest.approx(whole.again, rel=0.1)
+    assert some.again < some.once

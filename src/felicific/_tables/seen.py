@@ -27,6 +27,9 @@ Hashes = NDArray[np.uint64]
 #: Hashes that are kept, and columns that are looked at: enough to tell rows apart at any size.
 KEPT, COLUMNS = 4096, 32
 
+#: Rows that tell how many occur once or twice; of more, about so many with the smallest hashes.
+ENOUGH = 65_536
+
 #: Letters of a text that are hashed one by one.
 WIDEST = 64
 
@@ -68,15 +71,22 @@ class SeenRows:
 
     @classmethod
     def of_hashes(cls, names: list[Any], hashes: Hashes) -> SeenRows:
-        """Remember rows by the hashes of these columns, and of whatever else is known of them."""
-        values, counts = np.unique(hashes, return_counts=True)
+        """Remember rows by the hashes of these columns, and of whatever else is known of them.
+
+        Of many rows those with small hashes are enough: rows that are alike are all among them, or none is.
+        """
+        limit = 2**64 - 1
+        if len(hashes) > ENOUGH:
+            limit = limit * ENOUGH // len(hashes)
+        some = hashes if len(hashes) <= ENOUGH else hashes[hashes <= np.uint64(limit)]
+        values, counts = np.unique(some, return_counts=True)
         single = values[counts == 1]
-        limit = int(single[KEPT - 1]) if len(single) > KEPT else 2**64 - 1
-        n, twice = max(len(hashes), 1), int((counts == 2).sum())
+        limit = int(single[KEPT - 1]) if len(single) > KEPT else limit
+        n, twice = max(len(some), 1), int((counts == 2).sum())
         return cls(
             names,
             len(hashes),
-            _ordered(hashes) if len(values) > 1 else -1,
+            _ordered(hashes) if len(hashes) and hashes.min() < hashes.max() else -1,
             single[:KEPT],
             limit,
             len(single) / n,

@@ -211,3 +211,17 @@ def test_a_thousand_groups_take_little_memory():
     tracemalloc.stop()
     assert peak < 12 * held  # 1,000 x 1,000 shares alone would be 5 times that, and all policies 1,000 times
     assert held < 8 * n_groups**2 / 2
+
+
+@pytest.mark.parametrize("seeds", SEEDS[:3], ids=str)
+def test_a_gap_that_is_wide_enough_changes_nothing(seeds):
+    """However large a number is asked for, it costs nothing, moves nobody, and nobody faces a lottery for it."""
+    for seed in seeds:
+        sums = world(seed)
+        free = solve_program(sums, ())
+        for wide in (1.0, 1e3, 1e9, 1e15):
+            gap = wide * float(2.0 * np.abs(free.outcome.means).max() + 1.0)
+            found = solve_program(sums, requirements_of({sums.components[0].name: gap}, (), sums.components))
+            assert not ((found.q > 0.0) & (found.q < 1.0)).any(), (seed, wide)
+            assert distances(sums, found) == pytest.approx(distances(sums, free), rel=1e-12), (seed, wide)
+            assert found.prices[sums.components[0].name] == 0.0

@@ -340,11 +340,16 @@ class _Pins:
 
     def means(self, hulls: Hulls, place: Place) -> Floats:
         """Means of least cost; the levels are those of the place, or wherever else they cost less."""
+        first, last = hulls.flat()
+        own = np.maximum(first, self.floor)
+        near = not self.compared.any() or np.ptp(own[self.compared]) <= self.width
+        if near and not (self.lifted | self.lowered).any():
+            # Nobody is in anybody's way, however wide the gap: all are at a corner, and no lot is drawn.
+            return np.clip(np.where(self.floored, self.floor, own), hulls.low, hulls.high)
         t = self._level(hulls, place.t) if self.compared.any() else place.t
         u = place.u if t == place.t else t + self.width
         low = np.maximum(np.where(self.compared, t, -math.inf), self.floor)
         high = np.where(self.compared, np.maximum(u, low), math.inf)
-        first, last = hulls.flat()
         free = np.where((first >= low) | (last < low) | (last > high), first, last)
         means = np.clip(free, low, high)
         means = np.where(self.lifted, t, np.where(self.lowered, u, means))

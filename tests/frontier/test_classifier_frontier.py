@@ -247,7 +247,7 @@ def test_stored_classifiers_keep_no_people(policy):
     fair, table, _ = fitted(policy)
     expected = fair.at(gap=0.1)
     stored = pickle.dumps(fair)
-    assert len(stored) < len(pickle.dumps(table)) + 170_000
+    assert len(stored) < len(pickle.dumps(table)) + 175_000
     for name in table.select_dtypes("number"):  # the sums alone are larger than so few people
         assert table[name].to_numpy().tobytes() not in stored, name
     again = pickle.loads(stored)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -241,7 +241,7 @@ class Places:
         return Ray(self.program)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"program": self.program, "kept": {}}
+        return {"program": replace(self.program), "kept": {}}  # without what was worked out on the way
 
     def at(self, tau: float) -> tuple[Outcome, Floats]:
         """Of the policies that are equally good at a position, that which changes today's decisions least."""

@@ -68,6 +68,12 @@ if isinstance(pd.Series([], dtype="str").dtype, np.dtype):
     del LIBRARIES["pandas str"]
 
 
+def cut_short(values):
+    """Whether this pandas takes one of the texts for what stands before its NUL, so that it may not look at them."""
+    old = len(pd.factorize(np.array(["a", "a\0"], dtype=object))[1]) == 1
+    return old and any("\0" in value for value in values if isinstance(value, str))
+
+
 @pytest.mark.parametrize("library", LIBRARIES)
 @settings(max_examples=60, deadline=None)
 @given(values=st.lists(WORDS | st.none(), min_size=1, max_size=12), some=st.integers(0, 12))
@@ -76,8 +82,8 @@ def test_codes_say_what_the_values_say(library, values, some):
     column = LIBRARIES[library](values)
     coded = code_text(column, least=0)
     if coded is None:  # of objects only those that are all text
-        assert library.endswith("object")
-        assert None in values
+        assert library.endswith("object") or cut_short(values)
+        assert None in values or cut_short(values)
         return
     plain = [None if is_null(value) else value for value in coded.tolist()]
     assert plain == values
@@ -106,7 +112,7 @@ def test_mixed_objects_are_left_alone(values):
     """1, 1.0, True and "1" are coded only where all are text, so none becomes another."""
     column = np.array([*values, None], dtype=object)[:-1]
     coded = code_text(column, least=0)
-    assert (coded is None) == any(not isinstance(value, str) for value in values)
+    assert (coded is None) == (any(not isinstance(value, str) for value in values) or cut_short(values))
     for made in (column, pd.Series(column, dtype=object)):
         vector = as_vector(made, "group")
         codes, index = encode(vector, known := distinct(vector)), {}

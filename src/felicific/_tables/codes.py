@@ -153,7 +153,7 @@ def _of_numpy(column: Any) -> Coded | None:
     if not isinstance(column[0], str):
         return None
     try:
-        if _ends_at_nul(pandas, column.tolist()):
+        if _ends_at_nul(column.tolist()):
             return None
         codes, names = pandas.factorize(column)
     except TypeError:  # what cannot be told apart is no text, and is refused where it is looked at
@@ -162,9 +162,9 @@ def _of_numpy(column: Any) -> Coded | None:
     return _of_names(codes, names.tolist(), None) if codes.min() >= 0 else None
 
 
-def _ends_at_nul(pandas: Any, texts: list[str]) -> bool:
-    """Whether this pandas would take a text for what stands before a NUL in it, as it did before version 3."""
-    return int(pandas.__version__.split(".")[0]) < 3 and "\0" in "".join(texts)
+def _ends_at_nul(texts: list[str]) -> bool:
+    """Whether pandas would take a text for what stands before a NUL in it, as it did before version 3."""
+    return int(sys.modules["pandas"].__version__.split(".")[0]) < 3 and "\0" in "".join(texts)
 
 
 #: Texts of more letters, or of more different values, are told apart as NumPy does it.
@@ -245,7 +245,7 @@ def _of_pandas(column: Any) -> Coded | None:
         return _of_numpy(column.to_numpy())
     if getattr(dtype, "name", "") not in ("str", "string"):
         return None
-    if _ends_at_nul(sys.modules["pandas"], column.dropna().tolist()):
+    if _ends_at_nul(column.dropna().tolist()):
         return None
     codes, values = column.factorize()
     return _of_names(codes, values.tolist(), dtype.na_value)

@@ -558,6 +558,7 @@ def _matching(line: Frontier, others: Moments) -> Moments:
         ("groups", line.groups, theirs.groups),
         ("components", line.components, theirs.components),
         ("classes", policy.classes.tolist(), theirs.classes.tolist()),
+        ("decisions", policy.decisions.tolist(), theirs.decisions.tolist()),
         ("loss", line.loss_name, theirs.loss_name),
     ):
         if mine != other:
@@ -593,6 +594,8 @@ def cell_frontier(
         free = solve_program(joined, (), **sight)
         return CellPolicy(
             classes=joined.classes,
+            decisions=joined.decisions,
+            listed=joined.listed,
             groups=joined.groups,
             components=joined.components,
             outcome=point.outcome,
@@ -608,12 +611,12 @@ def cell_frontier(
             unknown=joined.unknown,
             favourable=favourable,
             labels=joined.labels,
-            explore=explored_in(chances_of(closing.kept, joined.classes.tolist(), joined.groups))
+            explore=explored_in(chances_of(closing.kept, joined.decisions.tolist(), joined.groups))
             if closing.kept
             else (),
             basis=Basis(
                 joined.loss_name,
-                joined.today,
+                joined.today if joined.knows_today else None,
                 out_of_fold=out_of_fold,
                 requirements=asked,
                 unconstrained=free.outcome,

@@ -73,6 +73,8 @@ class People:
         Whether all of ``proba`` is checked.
     decisions : array of shape (D,), or None
         What may be decided, where some function asks for what is decided today.
+    decided_as : array of shape (L,), or None
+        Position of every label among the decisions, -1 where it is none; None where the decisions are the labels.
     fold, n_folds : array of shape (n,), or None, and int
         Which of so many parts each belongs to when a choice is tried on people it was not made for; see
         :mod:`felicific._people.folds`.
@@ -111,6 +113,7 @@ class People:
     group_proba: Floats | None = None
     checked: bool = False
     decisions: Array | None = None
+    decided_as: Codes | None = None
     fold: Codes | None = None
     n_folds: int = 0
     attributes: tuple[Attribute, ...] = ()
@@ -206,9 +209,9 @@ class People:
         if groups is None and first_row is None:
             refuse_identifiers(known, len(values), None if checked is None else float(checked.sum()))
 
-        def coded(what: str, classes: Array, name: str) -> Codes | None:
+        def coded(what: str, classes: Array, name: str, among: str = "classes") -> Codes | None:
             column = given[what]
-            return None if column is None else encode_labels(column, classes, name, rows)
+            return None if column is None else encode_labels(column, classes, name, rows, among)
 
         decisions, truths = problem.decisions, problem.labels
         odds, flat = _odds(given["decisions"], decisions, rows)
@@ -230,11 +233,12 @@ class People:
             cluster=given["clusters"],
             proba=None if given["probabilities"] is None else as_columns(given["probabilities"], len(truths)),
             predicted=coded("predictions", truths, "prediction"),
-            today=coded("decisions of today", decisions, "decision of today"),
+            today=coded("decisions of today", decisions, "decision of today", "decisions"),
             odds=odds,
             drawn=not flat,
             group_proba=_chances(given["group probabilities"], group_proba, known, rows),
             decisions=decisions if problem.looks_at_today else None,
+            decided_as=problem.decided_as,
             fold=given["folds"],
             n_folds=n_folds,
             attributes=tuple(name if type(name) in (str, int) else str(name) for name in attributes),
@@ -366,9 +370,20 @@ class People:
             raise DataError("There are neither probabilities nor predictions.", "Pass proba= or predicted=.")
         return row_argmax(scores)
 
+    @property
+    def knows_today(self) -> bool:
+        """Whether it is known what is decided today: it was said, or what the model predicts may be decided."""
+        if self.today is not None:
+            return True
+        says = self.predicted is not None or self.proba is not None
+        return says and (self.decided_as is None or bool((self.decided_as >= 0).all()))
+
     def decisions_today(self, part: slice = slice(None), scores: Floats | None = None) -> Codes:
-        """What is decided today, by default what the model predicts."""
-        return self.predictions(part, scores) if self.today is None else self.today[part]
+        """What is decided today, by default what the model predicts; only where that is known."""
+        if self.today is not None:
+            return self.today[part]
+        own = self.predictions(part, scores)
+        return own if self.decided_as is None else self.decided_as[own]
 
     # -----------------------------------------------------------------------------------------------------
     # Batches
@@ -396,8 +411,7 @@ class People:
 
     def today_of(self, part: slice) -> Array | None:
         """What is decided today about some of them, where somebody asks and it is known."""
-        unknown = self.today is None and self.predicted is None and self.proba is None
-        if self.decisions is None or unknown:
+        if self.decisions is None or not self.knows_today:
             return None
         return np.asarray(self.decisions[self.decisions_today(part)])
 

@@ -103,7 +103,7 @@ class Worth:
     @cached_property
     def knows_cost(self) -> bool:
         """Whether the loss can be known: it does not look at labels, or there are some."""
-        return self.batch.labels is not None or not self.problem.loss.looks_at_y
+        return self.batch.y is not None or not self.problem.loss.looks_at_y
 
     @cached_property
     def cost(self) -> Floats:

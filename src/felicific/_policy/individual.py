@@ -245,7 +245,7 @@ class IndividualPolicy(Policy):
                     what = (
                         "the class that the model finds likeliest"
                         if likeliest
-                        else f"{names.classes[fixed]} for everybody"
+                        else f"{names.decisions[fixed]} for everybody"
                     )
                     sentences.append(f"{who}, {often} the decision is {what}.")
                     continue

@@ -168,6 +168,10 @@ class Signal(ABC):
         """Runs of signals along which the probability of a decision may not fall."""
         return []
 
+    def climbs(self, n_classes: int) -> bool:
+        """Whether listed decisions may only get better along all signals, or only worse."""
+        return False
+
     def weighs_changes(self, n_classes: int) -> bool:
         """Whether ``change_cost="auto"`` looks for a cost; else it is 0, as measured in docs/policies.md."""
         return False
@@ -320,6 +324,10 @@ class _Scored(Signal):
         if not self.monotone:
             return []
         return [(run, 1 if n_classes == 2 else k) for k, run in enumerate(self.runs(n_classes))]
+
+    def climbs(self, n_classes: int) -> bool:
+        """Along the score of two classes."""
+        return self.monotone and n_classes == 2
 
     def weighs_changes(self, n_classes: int) -> bool:
         """Of two classes."""

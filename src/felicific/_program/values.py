@@ -100,6 +100,10 @@ class ValueCells(Signal):
         """The probability of the second class may not fall."""
         return [(range(self.size(n_classes)), 1)] if self.monotone else []
 
+    def climbs(self, n_classes: int) -> bool:
+        """Along the values."""
+        return self.monotone
+
     def weighs_changes(self, n_classes: int) -> bool:
         """As a score of two classes does."""
         return True

@@ -1,8 +1,8 @@
 """Aligned: calling a function of the user's with a number for every person, where it may be written for one decision.
 
-A happiness is written for one decision at a time, ``100 if decision > 3 else 0``; of amounts there are as many as people.
-It is called once, with the amounts as an array; some rows of what it returns are then compared with what it returns for
-that one person. Where that fails or differs, it is called once for every different amount.
+A happiness is written for one decision at a time, ``100 if decision > 3 else 0``; amounts are as many as people. It is
+called once, with the amounts as an array; some rows of what it returns are then compared with what it returns for that
+one person. Where that fails or differs, it is called once for every different amount.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ def _one_by_one(call: Call, amounts: Floats, case: str, problem: str) -> Floats:
         raise HappinessError(
             f"{case} cannot be called with the amounts as an array ({problem.rstrip('.')}), and there are "
             f"{len(distinct):,} different amounts, more than {DISTINCT:,}.",
-            "Write it for an array: np.where(decision > 3, 100, 0) in place of `100 if decision > 3 else 0`, np.maximum "
-            "in place of max; or round the amounts.",
+            "Write it for an array: np.where(decision > 3, 100, 0) in place of `100 if decision > 3 else 0`, and "
+            "np.maximum in place of max; or round the amounts.",
         )
     order = np.argsort(place, kind="stable")
     numbers = np.empty(len(amounts))

@@ -101,12 +101,10 @@ class Batch:
     def take(self, positions: Codes) -> Batch:
         """Those at some positions."""
         x = None if self.x is None else take_rows(self.x, positions)
-        y, labels, today, amounts = (
-            None if part is None else part[positions]
-            for part in (self.y, self.labels, self.today, self.amounts)
-        )
-        group, rows = self.group[positions], self.rows[positions]
-        return Batch(x, y, labels, group, rows, today, self.supposed, amounts)
+        names = ("y", "labels", "group", "rows", "today", "amounts")
+        parts: dict[str, Any] = {name: getattr(self, name) for name in names}
+        kept = {name: None if part is None else part[positions] for name, part in parts.items()}
+        return Batch(x, supposed=self.supposed, **kept)
 
 
 @dataclass(frozen=True)
@@ -148,7 +146,9 @@ class Worth:
     def values(self, j: int) -> tuple[Floats, Truths | None]:
         """Happiness of every decision, of shape (D, n), and who is counted; 0 for those who are not.
 
-        Of amounts it is that of everybody's own, of shape (1, n). Of a fraction it is what each decision adds to the numerator, and everybody is counted.
+        Of amounts it is that of everybody's own, of shape (1, n).
+
+        Of a fraction it is what each decision adds to the numerator, and everybody is counted.
         """
         return self._valued(self.problem.happiness[j])
 

@@ -1,8 +1,8 @@
 """Amounts: what is asked where the decision is any number, such as hours of care, a limit or a rate.
 
 There is no list of decisions then: everybody has an amount of their own, and what is measured is a function of it.
-Criteria count decisions, so none of them can be asked for but distributional parity, which compares the distributions of
-the amounts as they are.
+Criteria count decisions, so none of them can be asked for but distributional parity, which compares the distributions
+of the amounts as they are.
 """
 
 from __future__ import annotations
@@ -97,10 +97,10 @@ def parity_component(name: str = PARITY) -> Component:
 
 
 def amount_loss(loss: Any = None) -> Loss:
-    """What an amount costs, as a function: "squared" (by default), "absolute", "quantile:0.9", "changes", or the user's.
+    r"""What an amount costs: "squared" (by default), "absolute", "quantile:0.9", "changes", or a function of the user's.
 
-    That of a quantile q, :math:`\\max(q (y - a), (1 - q)(a - y))`, is least in expectation where a share q of the labels
-    is below the amount.
+    That of a quantile q, :math:`\max(q (y - a), (1 - q)(a - y))`, is least in expectation where a share q of the
+    labels is below the amount.
     """
     loss = "squared" if loss is None else loss
     if isinstance(loss, Loss):

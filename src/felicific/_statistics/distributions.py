@@ -5,9 +5,12 @@ With :math:`S_z(t) = P(A > t)` in group z, the distance is
 .. math:: \mathrm{KS} = \max_{z, z'} \sup_t \, S_z(t) - S_{z'}(t).
 
 By the inequality of Dvoretzky, Kiefer and Wolfowitz (1956) with Massart's constant (1990), with probability of at least
-:math:`1 - \gamma` every group's share of n independent people is within :math:`\varepsilon_z = \sqrt{\log(2 G / \gamma) /
-(2 n_z)}` of the true one, for every t and all G groups at once, whatever the distributions, ties included. So with the
-distances :math:`D_{zz'}` that are seen,
+:math:`1 - \gamma` every group's share of :math:`n_z` independent people is within
+
+.. math:: \varepsilon_z = \sqrt{\log(2 G / \gamma) / (2 n_z)}
+
+of the true one, for every t and all G groups at once, whatever the distributions, ties included. So with the distances
+:math:`D_{zz'}` that are seen,
 
 .. math:: \max_{z \ne z'} D_{zz'} - \varepsilon_z - \varepsilon_{z'} \;\le\; \mathrm{KS} \;\le\;
           \max_{z \ne z'} D_{zz'} + \varepsilon_z + \varepsilon_{z'}.
@@ -83,14 +86,15 @@ class Distributions:
         """Count the amounts of people one by one."""
         held = np.ones(len(amounts)) if weight is None else weight
         distinct, place = np.unique(amounts, return_inverse=True)
-        mass = np.bincount(codes * len(distinct) + place, held, minlength=n_groups * len(distinct))
-        squares = None
+        counts = np.bincount(codes * len(distinct) + place, held, minlength=n_groups * len(distinct))
+        squares: Floats | None = None
         if cluster is not None:
             pairs, entry = np.unique(cluster * n_groups + codes, return_inverse=True)
-            squares = np.bincount(pairs % n_groups, np.bincount(entry, held) ** 2, minlength=n_groups)
+            sizes = np.bincount(entry, held).astype(np.float64)
+            squares = np.bincount(pairs % n_groups, sizes**2, minlength=n_groups).astype(np.float64)
         elif sampling and weight is not None:
-            squares = np.bincount(codes, held**2, minlength=n_groups)
-        mass = mass.reshape(n_groups, len(distinct)).astype(np.float64)
+            squares = np.bincount(codes, held**2, minlength=n_groups).astype(np.float64)
+        mass = counts.reshape(n_groups, len(distinct)).astype(np.float64)
         return cls(distinct, mass, effective(mass.sum(axis=1), squares))
 
     def only(self, groups: Codes) -> Distributions:

@@ -85,6 +85,35 @@ def encode_labels(values: Any, classes: Array, what: str, rows: Codes, among: st
     return codes
 
 
+def check_amounts(values: Any, what: str, rows: Codes) -> Floats:
+    """Numbers, one for each of some rows; anything else, and what is not finite, is an error that names a row."""
+    vector = np.asarray(values) if isinstance(values, Coded) else as_vector(values, what)
+    missing = null_rows(vector)
+    if len(missing):
+        raise DataError(
+            f"The {what} is missing in {len(missing)} rows, first in row {rows[missing[0]]}.",
+            "Fill it in, or leave those people out.",
+        )
+    if vector.dtype.kind == "O":
+        for i, value in enumerate(vector.tolist()):
+            if isinstance(value, str | bool) or not hasattr(value, "__float__"):
+                raise DataError(
+                    f"The {what} of row {rows[i]} is {value!r}, and the others are amounts.",
+                    "Amounts are finite numbers.",
+                )
+        vector = vector.astype(np.float64)
+    if vector.dtype.kind not in "iuf":
+        first = f", such as {vector[0]!r} in row {rows[0]}" if len(vector) else ""
+        raise DataError(f"The {what}s are {vector.dtype}, not numbers{first}.", "Amounts are finite numbers.")
+    numbers = vector.astype(np.float64)
+    wrong = np.flatnonzero(~np.isfinite(numbers))
+    if len(wrong):
+        raise DataError(
+            f"The {what} of row {rows[wrong[0]]} is {numbers[wrong[0]]}.", "Amounts are finite numbers."
+        )
+    return numbers
+
+
 def as_columns(proba: Any, n_classes: int) -> Array:
     """Probabilities with one column for every class; of two classes that of the second alone will do."""
     array = np.asarray(proba)

@@ -11,6 +11,7 @@ import numpy as np
 
 from felicific._people.checks import (
     as_columns,
+    check_amounts,
     check_group_proba,
     check_label_odds,
     check_proba,
@@ -67,6 +68,9 @@ class People:
         Probability of each decision, where the decisions themselves are measured.
     drawn : bool
         Whether some of these may be drawn by lot, of these people or of others.
+    amounts, amounts_today : array of shape (n,), or None
+        What is decided about each, and what is today, where decisions are amounts; ``odds`` are then ones, and labels
+        are numbers that have no position.
     group_proba : array of shape (n, groups), or None
         p(group given x), checked, for individual policies that do not see the group.
     checked : bool
@@ -110,6 +114,8 @@ class People:
     today: Codes | None = None
     odds: Floats | None = None
     drawn: bool = False
+    amounts: Floats | None = None
+    amounts_today: Floats | None = None
     group_proba: Floats | None = None
     checked: bool = False
     decisions: Array | None = None
@@ -213,6 +219,9 @@ class People:
             column = given[what]
             return None if column is None else encode_labels(column, classes, name, rows, among)
 
+        amounts = _Amounts.of(given, rows) if problem.of_amounts else _Amounts()
+        if problem.of_amounts:
+            labels, given = None, given | {"decisions": None, "decisions of today": None}
         decisions, truths = problem.decisions, problem.labels
         odds, flat = _odds(given["decisions"], decisions, rows)
         known_labels = _Labels.of(labels, problem, values, rows, missing, given["odds"])
@@ -226,7 +235,7 @@ class People:
             group_entries=wide["group"],
             codes=encode_groups(values, known, rows),
             groups=known,
-            y=wide.get("y"),
+            y=wide.get("y") if amounts.y is None else amounts.y,
             labels=known_labels.codes,
             weight=checked,
             weight_kind=weight_kind,
@@ -234,8 +243,10 @@ class People:
             proba=None if given["probabilities"] is None else as_columns(given["probabilities"], len(truths)),
             predicted=coded("predictions", truths, "prediction"),
             today=coded("decisions of today", decisions, "decision of today", "decisions"),
-            odds=odds,
+            odds=odds if amounts.decided is None else np.ones((len(rows), 1)),
             drawn=not flat,
+            amounts=amounts.decided,
+            amounts_today=amounts.today,
             group_proba=_chances(given["group probabilities"], group_proba, known, rows),
             decisions=decisions if problem.looks_at_today else None,
             decided_as=problem.decided_as,
@@ -279,6 +290,8 @@ class People:
             "predicted",
             "today",
             "odds",
+            "amounts",
+            "amounts_today",
             "group_proba",
             "fold",
             "label_odds",
@@ -301,6 +314,17 @@ class People:
     def cluster_codes(self) -> Codes | None:
         """The cluster of each as a number."""
         return None if self.cluster is None else number_clusters(self.cluster)
+
+    @property
+    def knows_labels(self) -> bool:
+        """Whether there are labels: classes, or numbers where decisions are amounts."""
+        return self.labels is not None or (self.amounts is not None and self.y is not None)
+
+    @property
+    def as_today(self) -> People:
+        """The same with the amounts that are decided today in the place of the others."""
+        assert self.amounts_today is not None, "it is known what is decided today"
+        return replace(self, amounts=self.amounts_today)
 
     # -----------------------------------------------------------------------------------------------------
     # Labels that are missing
@@ -406,11 +430,14 @@ class People:
                     self.rows[part],
                     self.today_of(part),
                     self.supposed,
+                    None if self.amounts is None else self.amounts[part],
                 ),
             )
 
     def today_of(self, part: slice) -> Array | None:
         """What is decided today about some of them, where somebody asks and it is known."""
+        if self.amounts_today is not None:
+            return self.amounts_today[part]
         if self.decisions is None or not self.knows_today:
             return None
         return np.asarray(self.decisions[self.decisions_today(part)])
@@ -433,6 +460,26 @@ def changes(problem: Problem, people: People) -> Codes:
         if (found == CHANGED).all():
             break
     return found
+
+
+@dataclass(frozen=True)
+class _Amounts:
+    """What is decided about some people, what is today, and what is true, where all of these are numbers."""
+
+    decided: Floats | None = None
+    today: Floats | None = None
+    y: Floats | None = None
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any], rows: Codes) -> _Amounts:
+        """Insist on finite numbers."""
+        named = {"decisions": "decision", "decisions of today": "decision of today", "labels y": "label"}
+        return cls(
+            *(
+                None if given[what] is None else check_amounts(given[what], one, rows)
+                for what, one in named.items()
+            )
+        )
 
 
 @dataclass(frozen=True)

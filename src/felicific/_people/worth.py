@@ -18,11 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from felicific._people.aligned import called_with
 from felicific._people.wrapping import SMALL, may_wrap, unwrapped
 from felicific._problem.expressions import Expression
 from felicific._problem.happiness import ARGUMENTS, Happiness, Loses, arguments_of
+from felicific._problem.loss import Loss
 from felicific._problem.problem import Problem
-from felicific._tables.memory import ArrayRows, slice_rows
+from felicific._tables.memory import ArrayRows, slice_rows, take_rows
 from felicific._typing import Array, Codes, Floats, Table, Truths
 from felicific.exceptions import DataError, FelicificError, HappinessError
 
@@ -62,6 +64,8 @@ class Batch:
         What is decided today, where somebody asks for it.
     supposed : set of str
         Which of ``y`` and ``group`` are supposed, and not known: bounds speak of real people.
+    amounts : array of shape (n,), or None
+        What is decided about each, where it is an amount: then there is one decision, everybody's own.
     """
 
     x: Table
@@ -71,6 +75,7 @@ class Batch:
     rows: Codes
     today: Array | None = None
     supposed: frozenset[str] = frozenset()
+    amounts: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.group)
@@ -90,7 +95,16 @@ class Batch:
         y = None if self.y is None else self.y[some]
         labels = None if self.labels is None else self.labels[some]
         today = None if self.today is None else self.today[some]
-        return Batch(x, y, labels, self.group[some], self.rows[some], today, self.supposed)
+        amounts = None if self.amounts is None else self.amounts[some]
+        return Batch(x, y, labels, self.group[some], self.rows[some], today, self.supposed, amounts)
+
+    def take(self, positions: Codes) -> Batch:
+        """Those at some positions."""
+        x = None if self.x is None else take_rows(self.x, positions)
+        names = ("y", "labels", "group", "rows", "today", "amounts")
+        parts: dict[str, Any] = {name: getattr(self, name) for name in names}
+        kept = {name: None if part is None else part[positions] for name, part in parts.items()}
+        return Batch(x, supposed=self.supposed, **kept)
 
 
 @dataclass(frozen=True)
@@ -107,8 +121,10 @@ class Worth:
 
     @cached_property
     def cost(self) -> Floats:
-        """Loss of every decision, of shape (D, n)."""
+        """Loss of every decision, of shape (D, n); of amounts that of everybody's own, of shape (1, n)."""
         loss, batch = self.problem.loss, self.batch
+        if batch.amounts is not None:
+            return loss_of_amounts(loss, batch, batch.amounts)[None]
         if loss.matrix is not None:
             assert batch.labels is not None, "a cost matrix looks at labels"
             return np.ascontiguousarray(loss.matrix[batch.labels].T)
@@ -124,21 +140,21 @@ class Worth:
         if happiness.among is None:
             return None
         what = f"`among` of the happiness {happiness.name!r}"
-        numbers = evaluate(happiness.among, what, self.batch, decision)
-        if not np.isin(numbers, (0.0, 1.0)).all():
-            raise HappinessError(
-                f"{what} returned numbers other than 0 and 1.", "Return True for the people who are counted."
-            )
-        return np.asarray(numbers == 1.0)
+        return _members(evaluate(happiness.among, what, self.batch, decision), what)
 
     def values(self, j: int) -> tuple[Floats, Truths | None]:
         """Happiness of every decision, of shape (D, n), and who is counted; 0 for those who are not.
+
+        Of amounts it is that of everybody's own, of shape (1, n).
 
         Of a fraction it is what each decision adds to the numerator, and everybody is counted.
         """
         return self._valued(self.problem.happiness[j])
 
     def _valued(self, happiness: Happiness) -> tuple[Floats, Truths | None]:
+        if self.batch.amounts is not None:
+            values, counted = worth_of_amounts(happiness, self.batch, self.batch.amounts)
+            return values[None], counted
         if isinstance(happiness.function, Loses):
             return self._lost(happiness.function), None
         if happiness not in self.problem.compared:
@@ -176,44 +192,99 @@ class Worth:
             ]
         )
         if not self.batch.supposed & happiness.asks:
-            self._check_bounds(happiness, values, None if happiness.among is None else np.array(inside))
+            counted = None if happiness.among is None else np.array(inside)
+            check_bounds(happiness, values, counted, self.batch, decisions)
         if values.size and not max(-values.min(), values.max()) < LARGEST:
             raise too_large(str(happiness.name))
         return values, None if over else inside[0]
-
-    def _check_bounds(self, happiness: Happiness, values: Floats, counted: Truths | None) -> None:
-        """Refuse values outside the bounds that were stated, but for rounding."""
-        if happiness.bounds is None or not values.size:
-            return
-        low, high = happiness.bounds
-        slack = SLACK * (high - low)
-        if happiness.rate:
-            wrong = (values != low) & (values != high)
-        elif values.min() >= low - slack and values.max() <= high + slack:
-            return
-        else:
-            wrong = (values < low - slack) | (values > high + slack)
-        if counted is not None:
-            wrong &= counted
-        if wrong.any():
-            d, i = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
-            raise HappinessError(
-                f"The happiness {happiness.name!r} of the decision {self.problem.decisions.tolist()[d]!r} is "
-                f"{values[d, i]:.6g} in {self.batch.row(int(i))}, "
-                + (
-                    "and a rate is 0 or 1."
-                    if happiness.rate
-                    else f"outside its bounds {low:.6g} to {high:.6g}."
-                ),
-                "Leave rate= out, or return True and False."
-                if happiness.rate
-                else "Widen bounds=, or leave it out: what relies on wrong bounds is wrong.",
-            )
 
 
 def worth_of(problem: Problem, batch: Batch) -> Worth:
     """What every decision is worth to some people; evaluated component by component, when it is asked for."""
     return Worth(problem, batch)
+
+
+def check_bounds(
+    happiness: Happiness, values: Floats, counted: Truths | None, batch: Batch, decisions: list[Any] | Floats
+) -> None:
+    """Refuse values outside the bounds that were stated, but for rounding.
+
+    Of values of shape (D, n) of so many decisions; or of shape (1, n) of everybody's own amount.
+    """
+    if happiness.bounds is None or not values.size:
+        return
+    low, high = happiness.bounds
+    slack = SLACK * (high - low)
+    if happiness.rate:
+        wrong = (values != low) & (values != high)
+    elif values.min() >= low - slack and values.max() <= high + slack:
+        return
+    else:
+        wrong = (values < low - slack) | (values > high + slack)
+    if counted is not None:
+        wrong &= counted
+    if wrong.any():
+        d, i = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
+        which = f"decision {decisions[d]!r}" if isinstance(decisions, list) else f"amount {decisions[i]:.6g}"
+        raise HappinessError(
+            f"The happiness {happiness.name!r} of the {which} is {values[d, i]:.6g} in {batch.row(int(i))}, "
+            + ("and a rate is 0 or 1." if happiness.rate else f"outside its bounds {low:.6g} to {high:.6g}."),
+            "Leave rate= out, or return True and False."
+            if happiness.rate
+            else "Widen bounds=, or leave it out: what relies on wrong bounds is wrong.",
+        )
+
+
+def worth_of_amounts(happiness: Happiness, batch: Batch, amounts: Floats) -> tuple[Floats, Truths | None]:
+    r"""What everybody's own amount is worth to them, :math:`\eta(a_i; i)`, and who is counted (None: everybody).
+
+    Of those who are not counted it is 0. Of a fraction, whose ``among`` looks at the amount, it is what each adds to
+    the numerator, and everybody is counted.
+
+    Parameters
+    ----------
+    happiness : Happiness
+        Its function gets ``decision`` as an array of floats; see :mod:`felicific._people.aligned`.
+    batch : Batch
+        The people.
+    amounts : array of shape (n,)
+        Finite numbers.
+    """
+    if isinstance(happiness.function, Loses):
+        return _lost_amounts(happiness.function, batch, amounts), None
+    counted = None
+    if happiness.among is not None:
+        what = f"`among` of the happiness {happiness.name!r}"
+        counted = _members(evaluate_amounts(happiness.among, what, batch, amounts), what)
+    values = evaluate_amounts(
+        happiness.function, f"The happiness {happiness.name!r}", batch, amounts, counted
+    )
+    if not batch.supposed & happiness.asks:
+        check_bounds(happiness, values[None], counted, batch, amounts)
+    if values.size and not max(-values.min(), values.max()) < LARGEST:
+        raise too_large(str(happiness.name))
+    return values, None if happiness.over else counted
+
+
+def _lost_amounts(function: Loses, batch: Batch, amounts: Floats) -> Floats:
+    """Who gets less by their amount than by today's."""
+    if batch.today is None:
+        raise no_today("Who loses")
+    everybody, nobody = (np.full(len(batch), truth) for truth in (True, False))
+    parts = [
+        [worth_of_amounts(part, batch, some) for some in (batch.today, amounts)] for part in function.parts
+    ]
+    values = [[was[0], now[0]] for was, now in parts]
+    return np.asarray(function.lost(values, [was[1] for was, _ in parts], [everybody, nobody])[1])
+
+
+def loss_of_amounts(loss: Loss, batch: Batch, amounts: Floats) -> Floats:
+    """What everybody's own amount costs the decision maker, of shape (n,); of a loss that is a function."""
+    assert loss.function is not None, "the loss of an amount is a function"
+    cost = evaluate_amounts(loss.function, "The loss", batch, amounts)
+    if cost.size and not max(-cost.min(), cost.max()) < LARGEST:
+        raise DataError("The loss is so large that its sum overflows.", _LARGER_UNIT)
+    return cost
 
 
 def typical(values: Floats, counted: Truths | None) -> float | None:
@@ -274,6 +345,15 @@ def refuse_overflow(problem: Problem, value: Floats, loss: Floats) -> None:
 # Calling the user's functions
 
 
+def _members(numbers: Floats, what: str) -> Truths:
+    """Who is counted, of what `among` returned."""
+    if not np.isin(numbers, (0.0, 1.0)).all():
+        raise HappinessError(
+            f"{what} returned numbers other than 0 and 1.", "Return True for the people who are counted."
+        )
+    return np.asarray(numbers == 1.0)
+
+
 def evaluate(
     function: Callable[..., Any],
     what: str,
@@ -285,12 +365,7 @@ def evaluate(
 
     Of rows that are not ``counted`` anything is taken, and zero is returned.
     """
-    allowed = ARGUMENTS if decision is not None else ARGUMENTS[1:]
-    asked = arguments_of(function, what, allowed)
-    if "y" in asked and batch.y is None:
-        raise HappinessError(f"{what} looks at the label y, and there is none.", "Pass y.")
-    if "today" in asked and batch.today is None:
-        raise no_today(what)
+    asked = _asked(function, what, batch, ARGUMENTS if decision is not None else ARGUMENTS[1:])
     case = what if decision is None else f"{what}, for the decision {decision!r},"
     numbers = _numbers(function, case, asked, batch, decision, counted)
     n = len(numbers)
@@ -304,6 +379,33 @@ def evaluate(
             return numbers  # what fails on fewer rows is told when there are fewer
         _refuse_others(case, batch, numbers, alone, some)
     return numbers
+
+
+def evaluate_amounts(
+    function: Callable[..., Any],
+    what: str,
+    batch: Batch,
+    amounts: Floats,
+    counted: Truths | None = None,
+) -> Floats:
+    """Call a function of the user's with everybody's own amount; see :func:`evaluate`."""
+    asked = _asked(function, what, batch, ARGUMENTS)
+
+    def call(rows: Codes | None, amount: Any) -> Floats:
+        return _raw_numbers(function, what, asked, batch if rows is None else batch.take(rows), amount)
+
+    numbers = called_with(call, amounts, what, trusted=isinstance(function, Expression))
+    return _finite(numbers, what, batch, counted)
+
+
+def _asked(function: Callable[..., Any], what: str, batch: Batch, allowed: tuple[str, ...]) -> frozenset[str]:
+    """Arguments that a function asks for; an error where there is none of them."""
+    asked = arguments_of(function, what, allowed)
+    if "y" in asked and batch.y is None:
+        raise HappinessError(f"{what} looks at the label y, and there is none.", "Pass y.")
+    if "today" in asked and batch.today is None:
+        raise no_today(what)
+    return asked
 
 
 def _refuse_others(case: str, batch: Batch, numbers: Floats, alone: Floats, some: slice) -> None:
@@ -328,6 +430,13 @@ def _numbers(
     counted: Truths | None,
 ) -> Floats:
     """One finite real number per row."""
+    return _finite(_raw_numbers(function, case, asked, batch, decision), case, batch, counted)
+
+
+def _raw_numbers(
+    function: Callable[..., Any], case: str, asked: frozenset[str], batch: Batch, decision: Any
+) -> Floats:
+    """One real number per row, which need not be finite."""
     offered = {
         "decision": decision,
         "x": batch.x,
@@ -347,7 +456,11 @@ def _numbers(
             f"{case} returned shape {numbers.shape} for {n} rows.",
             "Return one number per row, or one number; several components are a list of functions.",
         )
-    numbers = np.broadcast_to(numbers, (n,))
+    return np.broadcast_to(numbers, (n,))
+
+
+def _finite(numbers: Floats, case: str, batch: Batch, counted: Truths | None) -> Floats:
+    """The numbers, 0 for those who are not counted; what is not finite is refused by its row."""
     if counted is not None:
         numbers = np.where(counted, numbers, 0.0)
     finite = np.isfinite(numbers)

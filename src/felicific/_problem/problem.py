@@ -46,7 +46,7 @@ class Problem:
     Attributes
     ----------
     decisions : array of shape (D,)
-        What may be decided about a person.
+        What may be decided about a person; none where it is an amount, see :mod:`felicific._problem.amounts`.
     labels : array of shape (L,)
         What may be true of a person: the classes of the model. The same as the decisions unless said; none where
         truths are numbers.
@@ -156,6 +156,11 @@ class Problem:
     def compared(self) -> tuple[Happiness, ...]:
         """What is compared with today's decisions, so asked for more than once."""
         return tuple(part for happiness in self.happiness for part in happiness.compared)
+
+    @property
+    def of_amounts(self) -> bool:
+        """Whether any number may be decided: everybody has an amount of their own, and labels are numbers."""
+        return not len(self.decisions)
 
     @property
     def names(self) -> list[str]:

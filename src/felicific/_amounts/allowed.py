@@ -15,9 +15,7 @@ from felicific.exceptions import DataError
 #: Levels between which the program looks for the share of people, where any amount will do.
 LEVELS = 65
 
-_REMEDY = (
-    "decisions= is None (any amount), a number of levels, a pair of bounds (low, high), or a list of the amounts."
-)
+_REMEDY = "decisions= is None (any amount), a number of levels, a pair of bounds (low, high), or a list of the amounts."
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,9 @@ class Allowed:
             raise DataError(f"decisions is {decisions!r}.", _REMEDY)
         if isinstance(decisions, int | np.integer):
             if decisions < 2:
-                raise DataError(f"decisions is {decisions!r}, a number of levels.", "Use at least 2. " + _REMEDY)
+                raise DataError(
+                    f"decisions is {decisions!r}, a number of levels.", "Use at least 2. " + _REMEDY
+                )
             return cls(levels=int(decisions))
         try:
             values = list(decisions)

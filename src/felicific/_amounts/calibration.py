@@ -20,8 +20,8 @@ Method = Literal["affine", "isotonic", "none"]
 
 METHODS: tuple[Method, ...] = ("affine", "isotonic", "none")
 
-#: A group with fewer rows takes the slope of all people together.
-FEWEST_ROWS = 30
+#: A group of fewer people takes the slope of all people together.
+FEWEST_PEOPLE = 30
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,9 @@ def calibrate(sums: AmountSums, method: Method, *, see_group: bool = True) -> Ca
     if method == "none" or sums.labels is None:
         identity = np.array([sums.scale.low, sums.scale.low + max(sums.scale.width, 1.0)])
         return Calibration(((identity, identity),) * n_groups)
-    moments = np.column_stack([sums.people, sums.predicted.sum(axis=1), sums.labels.sum(axis=1), sums.squares])
+    moments = np.column_stack(
+        [sums.people, sums.predicted.sum(axis=1), sums.labels.sum(axis=1), sums.squares]
+    )
     pooled = moments.sum(axis=0)
     if not see_group:
         if method == "isotonic":
@@ -80,7 +82,7 @@ def calibrate(sums: AmountSums, method: Method, *, see_group: bool = True) -> Ca
         return Calibration((line,) * n_groups, falling)
     lines, falling_groups = [], []
     for z in range(n_groups):
-        few = sums.rows[z] < FEWEST_ROWS
+        few = sums.people[z] < FEWEST_PEOPLE
         slope = _slope(pooled) if few else _slope(moments[z])
         if slope <= 0 and sums.ends[z, 0] < sums.ends[z, 1]:
             falling_groups.append(z)

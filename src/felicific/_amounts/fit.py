@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -15,7 +15,7 @@ from felicific._amounts.calibration import Calibration, Method, calibrate
 from felicific._amounts.frontier import AmountFrontier
 from felicific._amounts.outcome import losses, outcome_of_amounts, outcome_of_lines, people_of_bins
 from felicific._amounts.people import AmountPeople
-from felicific._amounts.problem import PARITY, AmountProblem
+from felicific._amounts.problem import LinesProblem
 from felicific._amounts.scale import FINE, Scale
 from felicific._amounts.solve import free_lines, solve_lines
 from felicific._amounts.sums import AmountSums, sum_amounts
@@ -30,6 +30,9 @@ from felicific.exceptions import ConstraintError, DataError, HappinessError
 #: How often a distance is aimed at more tightly, because people in their bins turned out to be further apart.
 TRIES = 3
 
+#: A gap may be wider than asked for by this share of it, which is rounding.
+MET = 1e-9
+
 #: A bin that holds a larger share of a group is spoken of.
 CROWDED = 0.05
 
@@ -40,7 +43,7 @@ class FittedAmounts:
 
     Attributes
     ----------
-    problem : AmountProblem
+    problem : LinesProblem
         What was asked.
     policy : AmountPolicy
         With what it does to the people it was fitted on.
@@ -50,7 +53,7 @@ class FittedAmounts:
         The people; never stored.
     """
 
-    problem: AmountProblem
+    problem: LinesProblem
     policy: AmountPolicy
     sums: AmountSums
     calibration: Calibration
@@ -68,9 +71,9 @@ class FittedAmounts:
 
     def moved(self, gap: GapLike) -> FittedAmounts:
         """The policy of least loss at another gap, found anew."""
-        return self.solved(self.problem.with_gaps(gap))
+        return self.solved(self.problem.with_widths(gap))
 
-    def solved(self, problem: AmountProblem) -> FittedAmounts:
+    def solved(self, problem: LinesProblem) -> FittedAmounts:
         """The same people under another problem."""
         people, within = _measured_on(self.people, self.sums)
         policy = _policy(
@@ -114,7 +117,7 @@ class FittedAmounts:
 
 
 def fit_amounts(
-    problem: AmountProblem,
+    problem: LinesProblem,
     people: AmountPeople,
     *,
     calibration: Method = "affine",
@@ -126,7 +129,9 @@ def fit_amounts(
     scale = Scale.of(people.prediction)
     sums = sum_amounts(people, scale)
     if people.y is None and problem.loss.looks_at_y:
-        raise DataError("The loss looks at labels y, and there are none.", "Pass y, one number for everybody.")
+        raise DataError(
+            "The loss looks at labels y, and there are none.", "Pass y, one number for everybody."
+        )
     lines = calibrate(sums, calibration)
     allowed = problem.allowed.within(_range(sums, lines))
     if not problem.squared:
@@ -157,7 +162,7 @@ def _measured_on(people: AmountPeople | None, sums: AmountSums) -> tuple[AmountP
 
 
 def _policy(
-    problem: AmountProblem,
+    problem: LinesProblem,
     sums: AmountSums,
     calibration: Calibration,
     allowed: Allowed,
@@ -185,7 +190,7 @@ def _policy(
     today = replace(today, loss=math.nan if expected else today.loss + within)
     free = free_lines(calibration, allowed, sums) if problem.squared else None
     if free is None:
-        nothing = replace(problem, requirements=(), parity=problem.parity)
+        nothing = replace(problem, requirements=())
         free = solve_lines(nothing, sums, calibration, allowed, today.means, distance=None).lines
     unconstrained = stated(free)
     lines, prices = free, {name: 0.0 for name in _asked(problem)}
@@ -207,6 +212,7 @@ def _policy(
         bounds=allowed.ends,
         listed=allowed.listed,
         loss_name=problem.loss.name,
+        parity=problem.parity,
         salt=salt,
         randomize=randomize,
         expected=expected,
@@ -218,42 +224,56 @@ def _policy(
     return replace(policy, notes=tuple(_notes(problem, policy, sums, calibration)))
 
 
-def _solved(problem: Any, sums: Any, calibration: Any, allowed: Any, today: Floats, stated: Any) -> Any:
-    """Lines that meet what was asked on these people; a distance is aimed at more tightly where bins hide some of it."""
-    aim, best = problem.distance, None
+def _solved(
+    problem: LinesProblem,
+    sums: AmountSums,
+    calibration: Calibration,
+    allowed: Allowed,
+    today: Floats,
+    stated: Callable[[Sequence[Line]], AmountOutcome],
+) -> tuple[tuple[Line, ...], dict[str, float], AmountOutcome]:
+    """Lines that meet the gaps that were asked for; these are aimed at more tightly where bins hide some of them."""
+    asked = _asked(problem)
+    aims, best, least = dict(asked), None, math.inf
     for _ in range(TRIES):
-        solved = solve_lines(problem, sums, calibration, allowed, today, distance=aim)
+        aimed = problem if aims == asked else problem.with_widths(aims)
+        solved = solve_lines(aimed, sums, calibration, allowed, today, distance=aimed.distance)
         outcome = stated(solved.lines)
-        far = 0.0 if outcome.distance is None else outcome.distance.value
-        if best is None or far < best[2].distance.value:
-            best = solved.lines, solved.prices, outcome
-        if not aim or problem.distance is None or far <= problem.distance:
+        over = {name: _gap(problem, outcome, name) - width for name, width in asked.items()}
+        worst = max((excess for excess in over.values()), default=0.0)
+        if best is None or worst < least:
+            best, least = (solved.lines, solved.prices, outcome), worst
+        too_wide = [name for name, excess in over.items() if excess > MET * asked[name] and aims[name] > 0]
+        if not too_wide:
             break
-        aim = max(aim - 1.25 * (far - problem.distance), 0.0)
+        aims |= {name: max(aims[name] - 1.25 * over[name], 0.0) for name in too_wide}
+    assert best is not None, "at least one was tried"
     return best
 
 
-def _asked(problem: AmountProblem) -> dict[str, float]:
+def _gap(problem: LinesProblem, outcome: AmountOutcome, name: str) -> float:
+    """A gap of an outcome by its name."""
+    if name == problem.parity:
+        assert outcome.distance is not None, "it is measured"
+        return outcome.distance.value
+    return float(outcome.gaps[[part.name for part in problem.components].index(name)])
+
+
+def _asked(problem: LinesProblem) -> dict[str, float]:
     """The gaps that were asked for."""
-    parity = {} if problem.distance is None else {PARITY: problem.distance}
+    parity = {} if problem.distance is None else {problem.parity: problem.distance}
     return parity | gaps_asked(problem.requirements, problem.components)
 
 
-def _meets(problem: AmountProblem, outcome: AmountOutcome) -> bool:
+def _meets(problem: LinesProblem, outcome: AmountOutcome) -> bool:
     """Whether amounts that nothing was asked of meet what was asked."""
     if any(not one.is_plain_gap for one in problem.requirements):
         return False
-    if problem.distance is not None:
-        assert outcome.distance is not None, "it is measured"
-        if outcome.distance.value > problem.distance:
-            return False
-    asked = gaps_asked(problem.requirements, problem.components)
-    gaps = dict(zip((part.name for part in problem.components), outcome.gaps.tolist(), strict=True))
-    return all(gaps[name] <= width for name, width in asked.items())
+    return all(_gap(problem, outcome, name) <= width for name, width in _asked(problem).items())
 
 
 def _notes(
-    problem: AmountProblem, policy: AmountPolicy, sums: AmountSums, calibration: Calibration
+    problem: LinesProblem, policy: AmountPolicy, sums: AmountSums, calibration: Calibration
 ) -> list[str]:
     """What whoever fitted it should know, the worst first."""
     notes = []
@@ -281,15 +301,18 @@ def _notes(
         )
     less, more = policy.outcome.less, policy.outcome.more
     known = policy.known
-    fell = policy.outcome.amounts[known] < policy.today.amounts[known] - 1e-9 * (policy.bounds[1] - policy.bounds[0])
+    fell = policy.outcome.amounts[known] < policy.today.amounts[known] - 1e-9 * (
+        policy.bounds[1] - policy.bounds[0]
+    )
     if less is not None and more is not None and len(known) > 1 and fell.all():
         notes.insert(0, "Every group gets less on average than today.")
     return notes
 
 
-def check_requirements(problem: AmountProblem) -> None:
+def check_requirements(problem: LinesProblem) -> None:
     """Refuse what a promise cannot be made of."""
     if problem.distance == 0:
         raise ConstraintError(
-            "A gap of 0 can never be shown on people held out.", "Ask for a larger gap, or leave confidence out."
+            "A gap of 0 can never be shown on people held out.",
+            "Ask for a larger gap, or leave confidence out.",
         )

@@ -107,7 +107,8 @@ class AmountFrontier(Displayed):
         title = loss_title(self.fitted.policy.loss_name)
         header = (*[f"gap of {name}" for name in names], title)
         rows = [
-            (*[written(policy.gaps[name]) for name in names], written(policy.loss, 6)) for policy in self.policies
+            (*[written(policy.gaps[name]) for name in names], written(policy.loss, 6))
+            for policy in self.policies
         ]
         return [
             Table(

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from felicific._amounts.people import AmountPeople
-from felicific._amounts.problem import AmountProblem
+from felicific._amounts.problem import LinesProblem
 from felicific._amounts.sums import AmountSums
-from felicific._people.worth import evaluate
+from felicific._people.worth import loss_of_amounts, worth_of_amounts
 from felicific._policy.amount_outcome import AmountOutcome, distance_between
 from felicific._policy.lines import Line
 from felicific._problem.unions import known_groups
@@ -25,7 +25,7 @@ SAME = 1e-9
 
 
 def outcome_of_lines(
-    problem: AmountProblem, people: AmountPeople, lines: Sequence[Line], *, randomize: bool = True
+    problem: LinesProblem, people: AmountPeople, lines: Sequence[Line], *, randomize: bool = True
 ) -> AmountOutcome:
     """What broken lines do to people, in expectation over lots."""
     amounts, drawn = np.empty(len(people)), np.full(len(people), -1, dtype=np.intp)
@@ -41,13 +41,11 @@ def outcome_of_lines(
     lots = (np.arange(LOTS) + 0.5) / LOTS
     copies = people.take(np.concatenate([certain, lucky.repeat(LOTS)]))
     weight = np.concatenate([people.weights[certain], people.weights[lucky].repeat(LOTS) / LOTS])
-    tables = {
-        (z, k): atom.drawn(lots) for z, line in enumerate(lines) for k, atom in enumerate(line.atoms)
-    }
+    tables = {(z, k): atom.drawn(lots) for z, line in enumerate(lines) for k, atom in enumerate(line.atoms)}
     draws = [tables[z, k] for z, k in zip(people.codes[lucky].tolist(), drawn[lucky].tolist(), strict=True)]
     given = np.concatenate([amounts[certain], *draws])
     outcome = outcome_of_amounts(problem, replace(copies, weight=weight), given, distance=False)
-    if problem.parity is None:
+    if not problem.parity:
         return outcome
     own = [certain[people.codes[certain] == z] for z in range(len(lines))]
     atoms = [
@@ -64,7 +62,7 @@ def outcome_of_lines(
 
 
 def outcome_of_amounts(
-    problem: AmountProblem, people: AmountPeople, amounts: Floats, *, distance: bool = True
+    problem: LinesProblem, people: AmountPeople, amounts: Floats, *, distance: bool = True
 ) -> AmountOutcome:
     """What given amounts do to people."""
     n_groups, weights = len(people.groups), people.weights
@@ -74,11 +72,14 @@ def outcome_of_amounts(
         return np.asarray(np.bincount(people.codes, weights * numbers, n_groups) / held)
 
     means = np.column_stack(
-        [np.zeros((n_groups, 0)), *(_values(problem, j, people, amounts, held) for j in range(len(problem.happiness)))]
+        [
+            np.zeros((n_groups, 0)),
+            *(_values(problem, j, people, amounts) for j in range(len(problem.happiness))),
+        ]
     )
     known, today = _known(people), people.decided_today
     far = None
-    if distance and problem.parity is not None:
+    if distance and problem.parity:
         own = [np.flatnonzero(people.codes == z) for z in range(n_groups)]
         far = distance_between(
             [amounts[rows] for rows in own], [weights[rows] for rows in own], [[]] * n_groups, known
@@ -96,31 +97,21 @@ def outcome_of_amounts(
     )
 
 
-def losses(problem: AmountProblem, people: AmountPeople, amounts: Floats) -> Floats:
+def losses(problem: LinesProblem, people: AmountPeople, amounts: Floats) -> Floats:
     """What amounts cost, person by person; no number where it looks at a label and there is none."""
     if people.y is None and problem.loss.looks_at_y:
         return np.full(len(people), np.nan)
-    assert problem.loss.function is not None, "a loss of amounts is a function"
-    parts = [
-        evaluate(problem.loss.function, "The loss", batch, amounts[part]) for part, batch in people.batches()
-    ]
+    parts = [loss_of_amounts(problem.loss, batch, amounts[part]) for part, batch in people.batches()]
     return np.concatenate(parts)
 
 
-def _values(
-    problem: AmountProblem, j: int, people: AmountPeople, amounts: Floats, held: Floats
-) -> Floats:
+def _values(problem: LinesProblem, j: int, people: AmountPeople, amounts: Floats) -> Floats:
     """Group means of one component."""
     happiness, n_groups = problem.happiness[j], len(people.groups)
     total, counted = np.zeros(n_groups), np.zeros(n_groups)
     for part, batch in people.batches():
-        inside = np.ones(part.stop - part.start)
-        if happiness.among is not None:
-            inside = evaluate(happiness.among, f"`among` of the happiness {happiness.name!r}", batch)
-        numbers = evaluate(
-            happiness.function, f"The happiness {happiness.name!r}", batch, amounts[part], inside == 1.0
-        )
-        weight = people.weights[part] * inside
+        numbers, inside = worth_of_amounts(happiness, batch, amounts[part])
+        weight = people.weights[part] if inside is None else people.weights[part] * inside
         total += np.bincount(people.codes[part], weight * numbers, n_groups)
         counted += np.bincount(people.codes[part], weight, n_groups)
     return np.asarray(total / np.where(counted > 0, counted, np.nan))

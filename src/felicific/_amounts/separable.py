@@ -165,9 +165,7 @@ def minimise(
     return answer
 
 
-def _solve(
-    windows: _Windows, rows: Sequence[Row], distance: float | None, compared: Codes | None
-) -> Solved:
+def _solve(windows: _Windows, rows: Sequence[Row], distance: float | None, compared: Codes | None) -> Solved:
     """One round: chords within the windows."""
     shape = windows.shape
     n_groups, n_numbers = windows.start.shape

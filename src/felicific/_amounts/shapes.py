@@ -248,7 +248,9 @@ class Shifts:
         for z in range(len(self.sums.groups)):
             held = np.flatnonzero(self.sums.mass[z])
             mass = self.sums.mass[z, held]
-            bins.append((mass / self.sums.people[z], self.calibration.at(z, self.sums.predicted[z, held] / mass)))
+            bins.append(
+                (mass / self.sums.people[z], self.calibration.at(z, self.sums.predicted[z, held] / mass))
+            )
         return bins
 
     @property
@@ -285,7 +287,9 @@ class Shifts:
             shifts = np.unique(np.concatenate([low - m, high - m]))
             # How much of the group moves with the shift, between one shift and the next.
             enter, leave = np.sort(low - m), np.sort(high - m)
-            by_enter, by_leave = (np.append(0.0, mass[np.argsort(end)].cumsum()) for end in (low - m, high - m))
+            by_enter, by_leave = (
+                np.append(0.0, mass[np.argsort(end)].cumsum()) for end in (low - m, high - m)
+            )
             moving = by_enter[np.searchsorted(enter, shifts[:-1], side="right")]
             moving = moving - by_leave[np.searchsorted(leave, shifts[:-1], side="right")]
             means = low + np.append(0.0, (np.maximum(moving, 0.0) * np.diff(shifts)).cumsum())

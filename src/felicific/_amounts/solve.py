@@ -10,7 +10,7 @@ import numpy as np
 
 from felicific._amounts.allowed import Allowed
 from felicific._amounts.calibration import Calibration
-from felicific._amounts.problem import PARITY, AmountProblem
+from felicific._amounts.problem import LinesProblem
 from felicific._amounts.separable import Solved, minimise
 from felicific._amounts.shapes import Ranks, Shifts, Thresholds, shifted
 from felicific._amounts.sums import AmountSums
@@ -91,7 +91,7 @@ def free_lines(calibration: Calibration, allowed: Allowed, sums: AmountSums) -> 
 
 
 def solve_lines(
-    problem: AmountProblem,
+    problem: LinesProblem,
     sums: AmountSums,
     calibration: Calibration,
     allowed: Allowed,
@@ -118,7 +118,7 @@ def solve_lines(
         slopes = (values[:, :, -1] - values[:, :, 0]) / (high - low)
         shape = Shifts(sums, calibration, allowed.ends, values[:, :, 0] - slopes * low, slopes)
     else:
-        mean_will_do = straight and problem.convex and problem.parity is None
+        mean_will_do = straight and problem.convex and not problem.parity
         shape = Thresholds(
             sums,
             calibration,
@@ -132,7 +132,7 @@ def solve_lines(
     answer = minimise(shape, rows, distance=distance, compared=compared)
     if not answer.feasible:
         raise _conflict(shape, rows, distance, compared)
-    prices = answer.prices | ({} if distance is None else {PARITY: answer.distance_price})
+    prices = answer.prices | ({} if distance is None else {problem.parity: answer.distance_price})
     return SolvedLines(shape.lines(answer.u), prices, any(price > 0 for price in prices.values()))
 
 

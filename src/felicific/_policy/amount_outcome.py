@@ -84,7 +84,9 @@ class AmountOutcome:
                 raise refused("its distance of distributions is none")
             far = Distance(value, amount, int(higher), int(lower))
         shares = {
-            name: None if content[name] is None else check_shape(name, read_numbers(content[name], name), (g,))
+            name: None
+            if content[name] is None
+            else check_shape(name, read_numbers(content[name], name), (g,))
             for name in ("more", "less")
         }
         means = read_means(content["means"], "means").reshape(-1, j) if j else np.zeros((g, 0))

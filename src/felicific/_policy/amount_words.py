@@ -42,9 +42,7 @@ def headline(policy: AmountPolicy) -> str:
         what = f"one of {len(policy.listed):,} amounts from {written(low)} to {written(high)}"
     share = policy.share_randomized if policy.randomize else 0.0
     lots = f", by lottery to {share:.2%} of them" if share else ", by no lottery"
-    return (
-        f"A policy of amounts that {seen} the group gives {what} to people of {len(policy.groups):,} groups{lots}."
-    )
+    return f"A policy of amounts that {seen} the group gives {what} to people of {len(policy.groups):,} groups{lots}."
 
 
 def rules(policy: AmountPolicy, digits: int) -> list[str]:

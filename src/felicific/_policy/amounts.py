@@ -36,9 +36,6 @@ from felicific._tables.memory import as_entries, as_vector
 from felicific._typing import Codes, Floats
 from felicific.exceptions import ConstraintError, DataError, GroupError, PolicyFileError
 
-#: What gaps call how far distributions are apart.
-PARITY = "distributional_parity"
-
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class AmountPolicy(Displayed):
@@ -66,6 +63,8 @@ class AmountPolicy(Displayed):
         The only amounts there are, where these were listed.
     loss_name : str
         What is minimised.
+    parity : str
+        What distributional parity is called, where it is measured.
     salt, randomize :
         Of the lottery among people who are predicted the same; without it, they get the amount in their middle.
     see_group : bool
@@ -91,6 +90,7 @@ class AmountPolicy(Displayed):
     bounds: tuple[float, float]
     listed: tuple[float, ...] | None
     loss_name: str
+    parity: str
     salt: str = field(repr=False)
     randomize: bool = True
     see_group: bool = True
@@ -121,7 +121,7 @@ class AmountPolicy(Displayed):
         """Gaps of an outcome by name."""
         names = [component.name for component in self.components]
         gaps = dict(zip(names, outcome.gaps.tolist(), strict=True))
-        return gaps if outcome.distance is None else {PARITY: outcome.distance.value} | gaps
+        return gaps if outcome.distance is None else {self.parity: outcome.distance.value} | gaps
 
     @property
     def gap(self) -> float:
@@ -172,7 +172,9 @@ class AmountPolicy(Displayed):
         f = np.asarray(as_vector(prediction, "prediction"), dtype=np.float64)
         if not np.isfinite(f).all():
             row = int(np.argmin(np.isfinite(f)))
-            raise DataError(f"The prediction of row {row} is {f[row]}.", "Pass a finite number for everybody.")
+            raise DataError(
+                f"The prediction of row {row} is {f[row]}.", "Pass a finite number for everybody."
+            )
         return self.given(f, self._codes(group, len(f)), None if key is None else check_keys(key))
 
     def _codes(self, group: Any, n: int) -> Codes:
@@ -182,7 +184,9 @@ class AmountPolicy(Displayed):
             raise GroupError("This policy sees the group, and none was given.", "Pass group=.")
         entries = as_entries(group, "group")
         if len(entries) != n:
-            raise DataError(f"There are {len(entries)} groups for {n} predictions.", "Pass one for every row.")
+            raise DataError(
+                f"There are {len(entries)} groups for {n} predictions.", "Pass one for every row."
+            )
         return encode_groups(without_null(entries, self.unknown, UNDECIDED), self.groups)
 
     def given(self, prediction: Floats, codes: Codes, keys: Any = None) -> Floats:
@@ -272,6 +276,7 @@ class AmountPolicy(Displayed):
             "decisions": None if self.listed is None else list(self.listed),
             "order": "least first",
             "loss_name": self.loss_name,
+            "parity": self.parity,
             "salt": self.salt,
             "randomize": self.randomize,
             "see_group": self.see_group,
@@ -344,6 +349,7 @@ class AmountPolicy(Displayed):
             bounds=(low, high),
             listed=None if listed is None else tuple(read_number(one, "decisions") for one in listed),
             loss_name=content["loss_name"],
+            parity=content["parity"],
             salt=content["salt"],
             randomize=content["randomize"],
             see_group=content["see_group"],
@@ -375,6 +381,11 @@ class AmountPolicy(Displayed):
         flags = (self.randomize, self.see_group, self.expected, self.out_of_fold)
         if not all(isinstance(flag, bool) for flag in flags):
             raise refused("randomize, see_group, expected or out_of_fold is neither true nor false")
-        texts: Sequence[Any] = (self.loss_name, *self.notes, *([] if self.unknown is None else [self.unknown]))
+        texts: Sequence[Any] = (
+            self.loss_name,
+            self.parity,
+            *self.notes,
+            *([] if self.unknown is None else [self.unknown]),
+        )
         if not all(isinstance(text, str) for text in texts) or math.isnan(self.share_randomized):
             raise refused("a part is of another type")

@@ -381,6 +381,9 @@ class Score(_Scored):
         score rises.
     boundary : float, default=0.5
         With two classes, the score above which the model itself decides ``classes[1]``.
+    calibration : {"affine", "isotonic", "none"}, optional
+        Of :class:`felicific.FairRegressor` alone: what is made of predictions first, group by group. By default
+        "affine", the line of least squares; "none" takes them as they are.
 
     Examples
     --------
@@ -403,6 +406,7 @@ class Score(_Scored):
     cells: int | None = None
     monotone: bool = True
     boundary: float = 0.5
+    calibration: Literal["affine", "isotonic", "none"] | None = None
 
     def __post_init__(self) -> None:
         if self.cells is not None and (type(self.cells) is not int or self.cells < 2):

@@ -19,9 +19,9 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_para
 
 from felicific._amounts.fit import FittedAmounts, fit_amounts
 from felicific._amounts.frontier import AmountFrontier
-from felicific._amounts.people import AmountPeople, as_amounts
+from felicific._amounts.people import AmountPeople
 from felicific._amounts.problem import LinesProblem
-from felicific._people.checks import check_weights
+from felicific._people.checks import as_amounts, check_weights
 from felicific._people.columns import Columns
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.lottery import content_keys, keys_as_text, make_salt, warn_keyless
@@ -480,9 +480,7 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         group = intake.groups(X if is_frame(X) else x, sensitive_features) if sees else np.empty(0)
         return x, prediction, group
 
-    def score(
-        self, X: Table, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None
-    ) -> float:
+    def score(self, X: Table, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
         """R², the share of the labels' variance that the amounts explain."""
         amounts = self.predict(X, sensitive_features=sensitive_features)
         return float(r2_score(y, amounts, sample_weight=sample_weight))

@@ -2,17 +2,19 @@ r"""SQL of amounts: a policy of broken lines as one ``CASE`` expression, with th
 
 Between two knots the amount is :math:`slope (f - x) + y` of the lower one, operation by operation what
 :func:`felicific._policy.lines.along` computes. A line may have some thousand knots, so that conditions are not listed
-one after the other but nested, each halving what is left: no row is compared more than a dozen times.
+one after the other but nested, each halving what is left: no row is compared more than a dozen times. A database that
+finds a place in a list by itself (PostgreSQL, BigQuery) gets lists.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from felicific._policy.expression import Branch, Expression
-from felicific._policy.lines import Atom, Line, slopes_of
+from felicific._policy.lines import slopes_of
 from felicific._tables.dialect import Dialect
 from felicific._typing import Floats
 
@@ -44,8 +46,8 @@ def amount_expression(policy: AmountPolicy, dialect: Dialect, names: AmountNames
     return _Amounts(policy, dialect, names).text()
 
 
-#: Where a piece of a line ends: at a number, which is a part of it or not.
-_End = tuple[float, bool]
+#: Knots from which on a database that finds a place in a list does so: it plans thousands of conditions slowly, or not.
+MANY = 32
 
 
 class _Amounts(Expression):
@@ -66,51 +68,51 @@ class _Amounts(Expression):
         return "real"
 
     def _rules(self, z: int, never: str, indent: str) -> list[Branch]:
-        """The one expression of a group; nobody is left over."""
-        line = self.policy.lines[z]
-        atoms = line.atoms if self.policy.randomize else ()
-        ends: set[_End] = {(x, False) for x in line.prediction.tolist()}
-        for atom in atoms:
-            ends |= {(atom.low, True), (atom.high, True)}
-        ordered = sorted(ends)
-        pieces = [self._piece(line, atoms, end) for end in (None, *ordered)]
-        return [("", self._nested(self.prediction, ordered, pieces))]
+        """Who draws, and the line of a group for all others; nobody is left over."""
+        line, branches = self.policy.lines[z], []
+        for atom in reversed(
+            line.atoms if self.policy.randomize else ()
+        ):  # of two the later counts, as in Python
+            within = f"{self.prediction} > {self.number(atom.low)} AND {self.prediction} <= {self.number(atom.high)}"
+            lot = f"({self.dialect.uniform(self.policy.salt, str(self.key))})"
+            branches.append((within, self._line(lot, atom.lots, atom.amounts)))
+        return [*branches, ("", self._line(self.prediction, line.prediction, line.amount))]
 
-    def _piece(self, line: Line, atoms: tuple[Atom, ...], start: _End | None) -> str:
-        """The amount from where a piece starts; None for what lies below all of them."""
-        for atom in reversed(atoms):  # of two the later counts, as in Python
-            if start is not None and (atom.low, True) <= start < (atom.high, True):
-                return self._drawn(atom)
-        return self._straight(self.prediction, line.prediction, line.amount, start)
+    def _line(self, at: str, x: Floats, y: Floats) -> str:
+        """A broken line somewhere: of every knot that stands twice, what comes after it."""
+        last = np.append(np.diff(x) > 0, True)
+        slopes, knots, heights = (part[last].tolist() for part in (slopes_of(x, y), x, y))
+        below = self.number(float(y[0]))
+        if len(knots) >= MANY and self.dialect.bucket:
+            found = self._found(at, slopes, knots, heights)
+            return f"CASE WHEN {at} < {self.number(knots[0])} THEN {below} ELSE {found} END"
+        pieces = [self._piece(at, *knot) for knot in zip(slopes, knots, heights, strict=True)]
+        return self._nested(at, knots, [below, *pieces])
 
-    def _drawn(self, atom: Atom) -> str:
-        """The amount that somebody's lot draws."""
-        lot = f"({self.dialect.uniform(self.policy.salt, str(self.key))})"
-        ends = sorted({(x, False) for x in atom.lots.tolist()})
-        pieces = [self._straight(lot, atom.lots, atom.amounts, end) for end in (None, *ends)]
-        return self._nested(lot, ends, pieces)
+    def _found(self, at: str, slopes: list[float], knots: list[float], heights: list[float]) -> str:
+        """The piece of a line whose place a function finds in the list of knots."""
+        place = self.dialect.bucket.format(at=at, edges=self.dialect.write_numbers(knots))
+        slope, knot, height = (
+            self.dialect.element.format(list=self.dialect.write_numbers(numbers), place=place)
+            for numbers in (slopes, knots, heights)
+        )
+        return f"{slope} * ({at} - {knot}) + {height}"
 
-    def _straight(self, at: str, x: Floats, y: Floats, start: _End | None) -> str:
-        """A piece of a broken line: that of the last knot that is not beyond its start."""
-        if start is None:
-            return self.number(float(y[0]))
-        knot = max(bisect_right(x.tolist(), start[0]) - 1, 0)
-        slope, height = float(slopes_of(x, y)[knot]), self.number(float(y[knot]))
-        if slope == 0.0 or start[0] < x[0]:
-            return height
-        return f"{self.number(slope)} * ({at} - {self.number(float(x[knot]))}) + {height}"
+    def _piece(self, at: str, slope: float, knot: float, height: float) -> str:
+        """A straight piece of a line."""
+        if slope == 0.0:
+            return self.number(height)
+        return f"{self.number(slope)} * ({at} - {self.number(knot)}) + {self.number(height)}"
 
-    def _nested(self, at: str, ends: list[_End], pieces: list[str]) -> str:
+    def _nested(self, at: str, knots: list[float], pieces: list[str]) -> str:
         """Conditions that halve what is left; neighbours that say the same are one."""
         kept = [0, *(i for i in range(1, len(pieces)) if pieces[i] != pieces[i - 1])]
-        return self._halved(at, [ends[i - 1] for i in kept[1:]], [pieces[i] for i in kept])
+        return self._halved(at, [knots[i - 1] for i in kept[1:]], [pieces[i] for i in kept])
 
-    def _halved(self, at: str, ends: list[_End], pieces: list[str]) -> str:
-        if not ends:
+    def _halved(self, at: str, knots: list[float], pieces: list[str]) -> str:
+        if not knots:
             return pieces[0]
-        middle = len(ends) // 2
-        number, within = ends[middle]
-        below = self._halved(at, ends[:middle], pieces[: middle + 1])
-        above = self._halved(at, ends[middle + 1 :], pieces[middle + 1 :])
-        sign = "<=" if within else "<"
-        return f"CASE WHEN {at} {sign} {self.number(number)} THEN {below}\nELSE {above} END"
+        middle = len(knots) // 2
+        below = self._halved(at, knots[:middle], pieces[: middle + 1])
+        above = self._halved(at, knots[middle + 1 :], pieces[middle + 1 :])
+        return f"CASE WHEN {at} < {self.number(knots[middle])} THEN {below}\nELSE {above} END"

@@ -17,7 +17,8 @@ from felicific._amounts.outcome import losses, outcome_of_amounts, outcome_of_li
 from felicific._amounts.people import AmountPeople
 from felicific._amounts.problem import LinesProblem
 from felicific._amounts.scale import FINE, Scale
-from felicific._amounts.solve import free_lines, solve_lines
+from felicific._amounts.shapes import Ranks
+from felicific._amounts.solve import free_lines, ranks_of, solve_lines
 from felicific._amounts.sums import AmountSums, sum_amounts
 from felicific._policy.amount_outcome import AmountOutcome
 from felicific._policy.amounts import AmountPolicy
@@ -79,7 +80,7 @@ class FittedAmounts:
         policy = _policy(
             problem, self.sums, self.calibration, self.allowed, people, within,
             salt=self.policy.salt, randomize=self.policy.randomize, out_of_fold=self.policy.out_of_fold,
-            expected=self.policy.expected,
+            expected=self.policy.expected, rows=self.people is not None,
         )  # fmt: skip
         return replace(self, problem=problem, policy=policy)
 
@@ -173,6 +174,7 @@ def _policy(
     randomize: bool,
     out_of_fold: bool,
     expected: bool = False,
+    rows: bool = True,
 ) -> AmountPolicy:
     """Solve, and measure on people."""
     if problem.of_people:
@@ -188,15 +190,16 @@ def _policy(
 
     today = outcome_of_amounts(problem, people, people.decided_today)
     today = replace(today, loss=math.nan if expected else today.loss + within)
-    free = free_lines(calibration, allowed, sums) if problem.squared else None
+    ranks = ranks_of(sums, people if rows else None)
+    free = free_lines(calibration, allowed, ranks) if problem.squared else None
     if free is None:
         nothing = replace(problem, requirements=())
-        free = solve_lines(nothing, sums, calibration, allowed, today.means, distance=None).lines
+        free = solve_lines(nothing, sums, calibration, allowed, ranks, today.means, distance=None).lines
     unconstrained = stated(free)
     lines, prices = free, {name: 0.0 for name in _asked(problem)}
     outcome = unconstrained
     if not _meets(problem, unconstrained):
-        lines, prices, outcome = _solved(problem, sums, calibration, allowed, today.means, stated)
+        lines, prices, outcome = _solved(problem, sums, calibration, allowed, ranks, today.means, stated)
     drawn = [line.drawing(people.prediction[people.codes == z]) >= 0 for z, line in enumerate(lines)]
     weights = [people.weights[people.codes == z] for z in range(len(lines))]
     lucky = sum(float(weight[some].sum()) for weight, some in zip(weights, drawn, strict=True))
@@ -229,6 +232,7 @@ def _solved(
     sums: AmountSums,
     calibration: Calibration,
     allowed: Allowed,
+    ranks: tuple[Ranks, ...],
     today: Floats,
     stated: Callable[[Sequence[Line]], AmountOutcome],
 ) -> tuple[tuple[Line, ...], dict[str, float], AmountOutcome]:
@@ -237,7 +241,7 @@ def _solved(
     aims, best, least = dict(asked), None, math.inf
     for _ in range(TRIES):
         aimed = problem if aims == asked else problem.with_widths(aims)
-        solved = solve_lines(aimed, sums, calibration, allowed, today, distance=aimed.distance)
+        solved = solve_lines(aimed, sums, calibration, allowed, ranks, today, distance=aimed.distance)
         outcome = stated(solved.lines)
         over = {name: _gap(problem, outcome, name) - width for name, width in asked.items()}
         worst = max((excess for excess in over.values()), default=0.0)

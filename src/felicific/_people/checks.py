@@ -83,8 +83,11 @@ def encode_labels(values: Any, classes: Array, what: str, rows: Codes) -> Codes:
     return codes
 
 
-def check_amounts(values: Any, what: str, rows: Codes) -> Floats:
-    """Numbers, one for each of some rows; anything else, and what is not finite, is an error that names a row."""
+def check_amounts(values: Any, what: str, rows: Codes, limits: tuple[float, float] | None = None) -> Floats:
+    """Numbers, one for each of some rows; anything else, and what is not finite, is an error that names a row.
+
+    So is what lies outside ``limits``, if there are any.
+    """
     vector = np.asarray(values) if isinstance(values, Coded) else as_vector(values, what)
     missing = null_rows(vector)
     if len(missing):
@@ -108,6 +111,14 @@ def check_amounts(values: Any, what: str, rows: Codes) -> Floats:
     if len(wrong):
         raise DataError(
             f"The {what} of row {rows[wrong[0]]} is {numbers[wrong[0]]}.", "Amounts are finite numbers."
+        )
+    low, high = limits or (-np.inf, np.inf)
+    outside = np.flatnonzero((numbers < low) | (numbers > high))
+    if len(outside):
+        raise DataError(
+            f"The {what} of row {rows[outside[0]]} is {numbers[outside[0]]:.6g}, and amounts lie between {low:.6g} and "
+            f"{high:.6g}.",
+            "Widen the pair, or say amounts=True: what relies on wrong limits is wrong.",
         )
     return numbers
 

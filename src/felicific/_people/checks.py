@@ -95,17 +95,14 @@ def check_amounts(values: Any, what: str, rows: Codes, limits: tuple[float, floa
             f"The {what} is missing in {len(missing)} rows, first in row {rows[missing[0]]}.",
             "Fill it in, or leave those people out.",
         )
-    if vector.dtype.kind == "O":
-        for i, value in enumerate(vector.tolist()):
-            if isinstance(value, str | bool) or not hasattr(value, "__float__"):
+    if vector.dtype.kind not in "iuf":
+        for i, value in enumerate(vector.astype(object).tolist()):
+            timed = vector.dtype.kind in "mM"  # nanoseconds would be numbers
+            if timed or isinstance(value, str | bool) or not hasattr(value, "__float__"):
                 raise DataError(
-                    f"The {what} of row {rows[i]} is {value!r}, and the others are amounts.",
+                    f"The {what} of row {rows[i]} is {value!r}, which is no number.",
                     "Amounts are finite numbers.",
                 )
-        vector = vector.astype(np.float64)
-    if vector.dtype.kind not in "iuf":
-        first = f", such as {vector[0]!r} in row {rows[0]}" if len(vector) else ""
-        raise DataError(f"The {what}s are {vector.dtype}, not numbers{first}.", "Amounts are finite numbers.")
     numbers = vector.astype(np.float64)
     wrong = np.flatnonzero(~np.isfinite(numbers))
     if len(wrong):

@@ -319,7 +319,7 @@ def _parts_of(problem: Problem, policy: Policy | None, people: People, *, alike:
     if alike and policy is not None and policy.sums_suffice and people.weight is None:
         people, times = _one_of_each(problem, policy, people)
     ways = [people.odds if policy is None else policy.odds_of(people)]
-    if policy is not None or people.today is not None:
+    if people.knows_today and (policy is not None or people.today is not None):
         ways.append(np.asarray(np.eye(len(problem.decisions))[people.decisions_today()]))
     weight = people.weights
     # Fractions of which a lottery decides who is counted are means of people who count unequally.

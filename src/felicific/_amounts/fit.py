@@ -23,10 +23,9 @@ from felicific._amounts.sums import AmountSums, sum_amounts
 from felicific._policy.amount_outcome import AmountOutcome
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.lines import Line
-from felicific._problem.asked import gaps_asked
 from felicific._problem.happiness import written
 from felicific._typing import Floats, GapLike
-from felicific.exceptions import ConstraintError, DataError, HappinessError
+from felicific.exceptions import DataError, HappinessError
 
 #: How often a distance is aimed at more tightly, because people in their bins turned out to be further apart.
 TRIES = 3
@@ -196,7 +195,7 @@ def _policy(
         nothing = replace(problem, requirements=())
         free = solve_lines(nothing, sums, calibration, allowed, ranks, today.means, distance=None).lines
     unconstrained = stated(free)
-    lines, prices = free, {name: 0.0 for name in _asked(problem)}
+    lines, prices = free, dict.fromkeys(problem.widths_asked, 0.0)
     outcome = unconstrained
     if not _meets(problem, unconstrained):
         lines, prices, outcome = _solved(problem, sums, calibration, allowed, ranks, today.means, stated)
@@ -211,7 +210,7 @@ def _policy(
         today=today,
         unconstrained=unconstrained,
         prices=prices,
-        asked=_asked(problem),
+        asked=problem.widths_asked,
         bounds=allowed.ends,
         listed=allowed.listed,
         loss_name=problem.loss.name,
@@ -237,7 +236,7 @@ def _solved(
     stated: Callable[[Sequence[Line]], AmountOutcome],
 ) -> tuple[tuple[Line, ...], dict[str, float], AmountOutcome]:
     """Lines that meet the gaps that were asked for; these are aimed at more tightly where bins hide some of them."""
-    asked = _asked(problem)
+    asked = problem.widths_asked
     aims, best, least = dict(asked), None, math.inf
     for _ in range(TRIES):
         aimed = problem if aims == asked else problem.with_widths(aims)
@@ -263,17 +262,11 @@ def _gap(problem: LinesProblem, outcome: AmountOutcome, name: str) -> float:
     return float(outcome.gaps[[part.name for part in problem.components].index(name)])
 
 
-def _asked(problem: LinesProblem) -> dict[str, float]:
-    """The gaps that were asked for."""
-    parity = {} if problem.distance is None else {problem.parity: problem.distance}
-    return parity | gaps_asked(problem.requirements, problem.components)
-
-
 def _meets(problem: LinesProblem, outcome: AmountOutcome) -> bool:
     """Whether amounts that nothing was asked of meet what was asked."""
     if any(not one.is_plain_gap for one in problem.requirements):
         return False
-    return all(_gap(problem, outcome, name) <= width for name, width in _asked(problem).items())
+    return all(_gap(problem, outcome, name) <= width for name, width in problem.widths_asked.items())
 
 
 def _notes(
@@ -311,12 +304,3 @@ def _notes(
     if less is not None and more is not None and len(known) > 1 and fell.all():
         notes.insert(0, "Every group gets less on average than today.")
     return notes
-
-
-def check_requirements(problem: LinesProblem) -> None:
-    """Refuse what a promise cannot be made of."""
-    if problem.distance == 0:
-        raise ConstraintError(
-            "A gap of 0 can never be shown on people held out.",
-            "Ask for a larger gap, or leave confidence out.",
-        )

@@ -98,8 +98,9 @@ class Ranks:
 
 @dataclass(frozen=True, eq=False)
 class Thresholds:
-    """Shares above thresholds (see the module); ``values`` are the happiness of every level, (groups, components, levels).
+    """Shares above thresholds (see the module).
 
+    ``values`` are the happiness of every level, of shape (groups, components, levels).
     ``straight``: amounts lie anywhere between thresholds, not at levels only, so that means are those of broken lines;
     happiness is then a straight line of the amount.
     """
@@ -268,7 +269,7 @@ class Shifts:
     offsets: Floats
     slopes: Floats
     ranks: tuple[Ranks, ...]
-    rounds: int = 14
+    rounds: int = 9  # narrower windows are nothing but rounding to a solver
     ordered: bool = False
 
     @cached_property

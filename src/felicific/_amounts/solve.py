@@ -38,9 +38,14 @@ class MeansOfAmounts:
     unknown: str | None
 
     @property
-    def classes(self) -> Array:
+    def decisions(self) -> Array:
         """The levels."""
         return self.grid
+
+    @property
+    def listed(self) -> bool:
+        """They are not the classes of a model."""
+        return True
 
     @property
     def origin(self) -> Floats:

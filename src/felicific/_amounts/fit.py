@@ -28,7 +28,7 @@ from felicific._typing import Floats, GapLike
 from felicific.exceptions import DataError, HappinessError
 
 #: How often a distance is aimed at more tightly, because people in their bins turned out to be further apart.
-TRIES = 3
+TRIES = 4
 
 #: A gap may be wider than asked for by this share of it, which is rounding.
 MET = 1e-9
@@ -249,7 +249,7 @@ def _solved(
         too_wide = [name for name, excess in over.items() if excess > MET * asked[name] and aims[name] > 0]
         if not too_wide:
             break
-        aims |= {name: max(aims[name] - 1.25 * over[name], 0.0) for name in too_wide}
+        aims |= {name: max(aims[name] - 1.1 * over[name] - 1e-4 * asked[name], 0.0) for name in too_wide}
     assert best is not None, "at least one was tried"
     return best
 

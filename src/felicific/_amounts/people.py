@@ -1,4 +1,4 @@
-"""People who are given amounts: rows with a prediction, a label that is a number, a group and a weight, checked once."""
+"""People who are given amounts: rows with a prediction, a label that is a number and a group, checked once."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from felicific._typing import Floats
 SLACK = 1e-3
 
 #: ... nor than moves this share of a group across an amount.
-MOVED = 2.5e-4
+MOVED = 1.5e-4
 
 #: Knots of a line from predictions to ranks, at the most.
 KNOTS = 4096

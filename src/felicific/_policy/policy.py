@@ -38,6 +38,7 @@ from felicific._documents import (
 from felicific._files import write_whole
 from felicific._people.columns import ordered_groups
 from felicific._people.people import People
+from felicific._policy.amounts import AmountPolicy
 from felicific._policy.apply import Roles, decide_table, odds_columns, refuse_taken
 from felicific._policy.basis import (
     OUT_OF_FOLD,
@@ -56,6 +57,7 @@ from felicific._policy.grounds import Grounds, Person, one_key, one_of
 from felicific._policy.lottery import SEEDED, check_keys, draw, keys_as_text, make_salt
 from felicific._policy.picture import picture_of
 from felicific._problem.change import EVERY_GROUP_LOSES, FEW_LEFT, cost_of_changes, three_points
+from felicific._problem.decisions import positions
 from felicific._problem.explore import Explored
 from felicific._problem.happiness import (
     Component,
@@ -284,6 +286,11 @@ class Policy(Displayed, ABC):
         return (
             last if self.favourable is None or self.listed else self.decisions.tolist().index(self.favourable)
         )
+
+    @property
+    def label_decisions(self) -> Codes:
+        """Position of every label among the decisions; -1 where it is none."""
+        return positions(self.classes, self.decisions)
 
     @property
     @abstractmethod
@@ -994,7 +1001,9 @@ class Policy(Displayed, ABC):
         write_whole(path, self.to_json())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, happiness: Any = None, loss: Any = None) -> Policy:
+    def load(
+        cls, path: str | os.PathLike[str], *, happiness: Any = None, loss: Any = None
+    ) -> Policy | AmountPolicy:
         """Read a policy from a file; see :meth:`from_json`."""
         try:
             text = Path(path).read_text("utf-8")
@@ -1003,13 +1012,15 @@ class Policy(Displayed, ABC):
         return cls.from_json(text, happiness=happiness, loss=loss)
 
     @classmethod
-    def from_json(cls, text: str, *, happiness: Any = None, loss: Any = None) -> Policy:
-        """Read a policy, refusing whatever is not exactly one.
+    def from_json(cls, text: str, *, happiness: Any = None, loss: Any = None) -> Policy | AmountPolicy:
+        """Read a policy, of decisions or of amounts, refusing whatever is not exactly one.
 
         ``happiness`` and ``loss`` are the Python functions of an individual policy, which a file cannot hold.
         """
         content = read_document(text)
         try:
+            if content["policy"]["kind"] == AmountPolicy.kind:
+                return AmountPolicy.read(content)
             kind = cls.kinds[content["policy"]["kind"]]
             policy = kind._parsed(content, _common(content), happiness=happiness, loss=loss)
             policy._validate()
@@ -1053,8 +1064,20 @@ class Policy(Displayed, ABC):
 
 
 def policy_of(decides: object) -> Policy | None:
-    """What decides, if that is a policy; None for anything else."""
+    """What decides, if that is a policy; None for anything else. A policy of amounts is refused."""
+    if isinstance(decides, AmountPolicy):
+        return among_classes(decides, "this")
     return decides if isinstance(decides, Policy) else None
+
+
+def among_classes(policy: Policy | AmountPolicy, what: str) -> Policy:
+    """A policy that decides among classes or listed decisions; one of amounts is refused by ``what`` wants it."""
+    if isinstance(policy, AmountPolicy):
+        raise DataError(
+            f"This policy gives amounts, and {what} takes policies that decide among classes.",
+            "Apply it, `policy.apply(table, prediction=...)`, and audit the column of amounts.",
+        )
+    return policy
 
 
 def no_sql() -> DataError:

@@ -95,7 +95,7 @@ class FittedAmounts:
                 f"The groups of the new people are {list(people.groups)}, those of the fit {list(self.sums.groups)}.",
                 "Recalibrate on people of every group.",
             )
-        sums = sum_amounts(replace(people, y=None), self.sums.scale)
+        sums = sum_amounts(replace(people, y=None), Scale.of(people.prediction))
         expected = replace(people, y=self.calibration.of(people.prediction, people.codes))
         policy = _policy(
             self.problem, sums, self.calibration, self.allowed, expected, self._residual,

@@ -208,6 +208,12 @@ def test_calibration(hours):
     assert losses["isotonic"] <= losses["affine"] * 1.02
 
 
+def test_calibration_refused():
+    """A calibration that there is not is refused."""
+    with pytest.raises(DataError, match="calibration='lines'"):
+        Score(calibration="lines")
+
+
 def test_calibration_that_widens_the_gap_is_told(hours):
     """Where calibrated amounts are further apart than today's, and that is allowed, it is said."""
     X, y, model = hours
@@ -319,7 +325,6 @@ def test_safe_fits_hold():
         ({"happiness": None}, HappinessError, "No happiness"),
         ({"policy": "label"}, DataError, "predicts none"),
         ({"policy": "soft-label"}, DataError, "predicts none"),
-        ({"policy": Score(calibration="lines")}, DataError, "calibration"),
         ({"loss": "error"}, DataError, "squared"),
         ({"loss": "changes"}, DataError, "nearly all"),
         ({"loss": "quantile:2"}, DataError, "between 0 and 1"),

@@ -341,6 +341,16 @@ def test_compare_refuses(table):
         compare(one, audit("hours", plain, **(ASKED | {"happiness": "distributional_parity"})))
 
 
+def test_simultaneous(table):
+    """All gaps together: each has its part of the error, distributional parity included."""
+    asked = {"happiness": ["decision", "distributional_parity"], "sensitive_features": "sex"}
+    together = audit("hours", frame(table), simultaneous=True, **asked)
+    alone = audit("hours", frame(table), confidence=0.975, **asked)
+    for name in ("decision", "distributional_parity"):
+        one, other = together[name].gap, alone[name].gap
+        assert (one.low, one.high) == pytest.approx((other.low, other.high), rel=1e-9)
+
+
 def test_unknown_groups_and_one_group(table):
     """People whose group is missing are shown and not compared; of one group there is no distance."""
     plain = frame(table)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from felicific._program.signals import Individual, Score
     from felicific._program.sums import moments
     from felicific._sklearn.classifier import FairClassifier
+    from felicific._sklearn.regressor import FairRegressor
     from felicific._sklearn.scorer import Scorer
     from felicific._statistics.sample_size import margin_of_error, sample_size
     from felicific._tables.column import lookup
@@ -42,6 +43,7 @@ __all__ = [
     "Comparison",
     "Explore",
     "FairClassifier",
+    "FairRegressor",
     "FelicificError",
     "Floor",
     "Frontier",
@@ -92,6 +94,7 @@ _HOME = {
     "_program.signals": ["Individual", "Score"],
     "_program.sums": ["moments"],
     "_sklearn.classifier": ["FairClassifier"],
+    "_sklearn.regressor": ["FairRegressor"],
     "_sklearn.scorer": ["Scorer"],
     "_statistics.sample_size": ["margin_of_error", "sample_size"],
     "_tables.column": ["lookup"],

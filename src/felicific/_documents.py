@@ -16,10 +16,13 @@ from felicific._typing import Floats, Truths
 from felicific.exceptions import DataError, PolicyFileError
 
 FORMAT = "felicific policy"
-VERSION = 2
+VERSION = 3
 
 #: Versions that are read: files of the first say less.
-READ = (1, 2)
+READ = (1, 2, 3)
+
+#: How decisions that are listed stand in a file.
+ORDER = "worst first"
 
 
 def refused(reason: str) -> PolicyFileError:
@@ -207,6 +210,21 @@ def read_classes(content: Any) -> NDArray[Any]:
     if back != values or [type(value) for value in back] != [type(value) for value in values]:
         raise refused(f"its classes are not {dtype}")
     return classes
+
+
+def read_decisions(content: dict[str, Any], classes: NDArray[Any]) -> NDArray[Any] | None:
+    """Decisions that a document lists; None where they are its classes."""
+    if content.get("decisions") is None:
+        if content.get("order") is not None:
+            raise refused(f"its order is {content['order']!r}, of no decisions")
+        return None
+    if content.get("order") != ORDER:
+        raise refused(f"its decisions are in the order {content.get('order')!r}, not {ORDER!r}")
+    decisions = read_classes(content["decisions"])
+    check_distinct(decisions=decisions.tolist())
+    if len(decisions) < 2:
+        raise refused("it has fewer than two decisions")
+    return decisions
 
 
 def read_prices(content: Any, what: str = "price") -> dict[str, float]:

@@ -278,6 +278,9 @@ class Told(RegressorMixin, BaseEstimator):
     def _without_policy(self, X):
         return X["hours"]
 
+    def today_of(self, X):
+        return None
+
     def _in_sample(self, X, y, group, weight=None, cluster=None):
         return 0.0, 0.0
 

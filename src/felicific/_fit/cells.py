@@ -67,7 +67,7 @@ class FittedCells(Fitted):
         people = people.with_scores if kind.needs_proba else people
         signal = kind.matched(people.scores() if kind.needs_proba else None, people.predictions())
         seen = replace(people, decisions=problem.decisions)
-        raw = sum_whole(seen, problem.with_losers, signal)
+        raw = sum_whole(seen, problem.with_losers if people.knows_today else problem, signal)
         compared = raw.completed().joined()
         compared.check_complete()
         moments = compared.of(with_ends(problem, compared))
@@ -176,7 +176,8 @@ class FittedCells(Fitted):
 
     def recalibrated(self, people: People) -> tuple[Self, dict[str, str]]:
         """Solved again for people without labels: what looks at labels keeps its mean per cell."""
-        fresh = sum_people(people, self.problem.with_losers.lossless, self.labelled.signal)
+        asked = self.problem.with_losers if people.knows_today else self.problem
+        fresh = sum_people(people, asked.lossless, self.labelled.signal)
         compared = reweighted(
             self.labelled,
             fresh,

@@ -47,6 +47,7 @@ def frontier(
     happiness: HappinessLike | None = None,
     loss: LossLike = "error",
     classes: Sequence[Any] | None = None,
+    decisions: Sequence[Any] | None = None,
     favourable: Any = None,
     predicted: Any = None,
     today: Any = None,
@@ -77,8 +78,8 @@ def frontier(
         False for policies that decide alike in all groups.
     random_state : None, int or NumPy generator
         Where the lottery's salt comes from.
-    policy, proba, y, sensitive_features, happiness, loss, classes, favourable, predicted, today, sample_weight,
-    missing_group, group_proba, key, missing_labels :
+    policy, proba, y, sensitive_features, happiness, loss, classes, decisions, favourable, predicted, today,
+    sample_weight, missing_group, group_proba, key, missing_labels :
         Of a table: as for :func:`felicific.solve`. Individual policies need it in memory.
     hidden : number of 1 or more, optional
         As for :func:`felicific.solve`: the frontier is then one of worst cases.
@@ -116,6 +117,7 @@ def frontier(
         group_proba,
         key,
         missing_labels,
+        decisions,
     )
     salt, listed = make_salt(random_state), check_constraints(constraints)
     cost = check_change_cost(change_cost)
@@ -131,8 +133,8 @@ def frontier(
         # All that is measured is closed, not what only a constraint speaks of.
         everything = gap is None and move is None and not any(one.replaces_gap for one in listed)
         closed = list(problem.closed) if everything else gap
-        listed = tuple(one.named(problem.decisions.tolist(), favourable) for one in listed)
-        move = None if move is None else move.named(problem.decisions.tolist(), favourable)
+        listed = tuple(one.named(problem.choices) for one in listed)
+        move = None if move is None else move.named(problem.choices)
         closing = Closing.of(closed, listed, problem.components, move)
         if kind.sees_x:
             return _individual(people, problem, cast(Individual, kind), salt, closing, cost)

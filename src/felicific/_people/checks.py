@@ -62,8 +62,8 @@ def count_by_group(group: Entries, missing: Codes) -> dict[str, list[int]]:
     return {repr(name): [gone[name], n] for name, n in everyone.items()}
 
 
-def encode_labels(values: Any, classes: Array, what: str, rows: Codes) -> Codes:
-    """Position of every label in ``classes``; a missing or unknown one is an error."""
+def encode_labels(values: Any, classes: Array, what: str, rows: Codes, among: str = "classes") -> Codes:
+    """Position of every label in ``classes``, which messages call ``among``; a missing or unknown one is an error."""
     known = isinstance(values, np.ndarray | Coded) and values.ndim == 1
     vector: Entries = values if known else as_entries(values, what)
     missing = null_rows(vector)
@@ -77,8 +77,10 @@ def encode_labels(values: Any, classes: Array, what: str, rows: Codes) -> Codes:
     if len(unknown):
         names = ", ".join(repr(name) for name in distinct(vector[unknown])[:5])
         raise DataError(
-            f"The {what} {names} (first in row {rows[unknown[0]]}) is not among the classes {classes.tolist()}.",
-            "Name every class there is, or correct those rows.",
+            f"The {what} {names} (first in row {rows[unknown[0]]}) is not among the {among} {classes.tolist()}.",
+            "Name every class there is, or correct those rows."
+            if among == "classes"
+            else "Name every decision there is, in decisions= where that is not the classes; or correct those rows.",
         )
     return codes
 

@@ -81,6 +81,8 @@ class Columns:
         What is known of missing labels; None where none may be missing.
     odds : tuple of column names or arrays
         The chances of having a label, which are added up; those of ``missing_labels``.
+    listed : bool
+        Whether decisions are listed, so that what is decided today says nothing of the classes.
     """
 
     group: Any = None
@@ -99,6 +101,7 @@ class Columns:
     missing_group: str | None = None
     missing_labels: MissingLabels | None = None
     odds: tuple[Any, ...] = ()
+    listed: bool = False
 
     def __post_init__(self) -> None:
         check_weight_kind(self.weight_kind)
@@ -194,9 +197,8 @@ class Columns:
         labels = self.entries(table, "y") if labels is None else labels
         classes = self.classes_named if classes is None else classes
         if labels is None:  # what is decided, or predicted, are classes too
-            labels = (
-                self.entries(table, "today") if self.predicted is None else self.entries(table, "predicted")
-            )
+            today = None if self.listed else self.entries(table, "today")
+            labels = today if self.predicted is None else self.entries(table, "predicted")
         labels = without_missing(labels, weight)
         if classes is None and labels is not None:
             classes = distinct(labels)

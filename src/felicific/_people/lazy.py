@@ -206,9 +206,8 @@ def classes_on(engine: Engine, columns: Columns, classes: Sequence[Any] | None) 
     columns = columns.names_only()
     classes = columns.classes_named if classes is None else classes
     if classes is None:
-        known = next(
-            (name for name in (columns.y, columns.predicted, columns.today) if name is not None), None
-        )
+        today = None if columns.listed else columns.today
+        known = next((name for name in (columns.y, columns.predicted, today) if name is not None), None)
         if known is None:
             raise no_classes()
         held = distinct_labels(engine, known, columns.weight, "y")

@@ -21,7 +21,7 @@ from felicific._people.checks import (
 )
 from felicific._people.columns import ordered_groups
 from felicific._people.weights import WeightKind, are_sampling, number_clusters, refuse_no_cluster
-from felicific._people.worth import BATCH, Batch, differs, idle, worth_of
+from felicific._people.worth import BATCH, Batch, differs, idle, no_today, worth_of
 from felicific._problem.missing_labels import MissingLabels
 from felicific._problem.problem import Problem
 from felicific._problem.unions import Attribute
@@ -77,6 +77,8 @@ class People:
         Whether all of ``proba`` is checked.
     decisions : array of shape (D,), or None
         What may be decided, where some function asks for what is decided today.
+    decided_as : array of shape (L,), or None
+        Position of every label among the decisions, -1 where it is none; None where the decisions are the labels.
     fold, n_folds : array of shape (n,), or None, and int
         Which of so many parts each belongs to when a choice is tried on people it was not made for; see
         :mod:`felicific._people.folds`.
@@ -117,6 +119,7 @@ class People:
     group_proba: Floats | None = None
     checked: bool = False
     decisions: Array | None = None
+    decided_as: Codes | None = None
     fold: Codes | None = None
     n_folds: int = 0
     attributes: tuple[Attribute, ...] = ()
@@ -212,9 +215,9 @@ class People:
         if groups is None and first_row is None:
             refuse_identifiers(known, len(values), None if checked is None else float(checked.sum()))
 
-        def coded(what: str, classes: Array, name: str) -> Codes | None:
+        def coded(what: str, classes: Array, name: str, among: str = "classes") -> Codes | None:
             column = given[what]
-            return None if column is None else encode_labels(column, classes, name, rows)
+            return None if column is None else encode_labels(column, classes, name, rows, among)
 
         amounts = _Amounts.of(given, rows, problem.amount_limits) if problem.of_amounts else _Amounts()
         if problem.of_amounts:
@@ -226,7 +229,7 @@ class People:
         # As a happiness function sees them: arithmetic on narrow numbers would wrap.
         seen: dict[str, Any] = {"group": values} | ({} if labels is None else {"y": np.asarray(labels)})
         wide = widener(seen)(seen)
-        return cls(
+        people = cls(
             x=x,
             rows=rows,
             group_entries=wide["group"],
@@ -239,13 +242,14 @@ class People:
             cluster=given["clusters"],
             proba=None if given["probabilities"] is None else as_columns(given["probabilities"], len(truths)),
             predicted=coded("predictions", truths, "prediction"),
-            today=coded("decisions of today", decisions, "decision of today"),
+            today=coded("decisions of today", decisions, "decision of today", "decisions"),
             odds=odds if amounts.decided is None else np.ones((len(rows), 1)),
             drawn=not flat,
             amounts=amounts.decided,
             amounts_today=amounts.today,
             group_proba=_chances(given["group probabilities"], group_proba, known, rows),
             decisions=decisions if problem.looks_at_today else None,
+            decided_as=problem.decided_as,
             fold=given["folds"],
             n_folds=n_folds,
             attributes=tuple(name if type(name) in (str, int) else str(name) for name in attributes),
@@ -253,6 +257,12 @@ class People:
             missing=missing,
             label_odds=known_labels.odds,
         )
+        if missing is not None and problem.decided_as is not None and not people.knows_today:
+            raise DataError(
+                "Labels are missing, decisions are listed, and nobody said what is decided today.",
+                "Pass today=, the column of what was really decided: what is supposed of labels is compared with it.",
+            )
+        return people
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -390,9 +400,23 @@ class People:
             raise DataError("There are neither probabilities nor predictions.", "Pass proba= or predicted=.")
         return row_argmax(scores)
 
+    @property
+    def knows_today(self) -> bool:
+        """Whether it is known what is decided today: it was said, or what the model predicts may be decided."""
+        if self.today is not None:
+            return True
+        says = self.predicted is not None or self.proba is not None
+        known = self.decided_as
+        return says and (known is None or (len(known) > 0 and bool((known >= 0).all())))
+
     def decisions_today(self, part: slice = slice(None), scores: Floats | None = None) -> Codes:
-        """What is decided today, by default what the model predicts."""
-        return self.predictions(part, scores) if self.today is None else self.today[part]
+        """What is decided today, by default what the model predicts; only where that is known."""
+        if self.today is not None:
+            return self.today[part]
+        own = self.predictions(part, scores)
+        if not self.knows_today:
+            raise no_today("What is compared here")
+        return own if self.decided_as is None else self.decided_as[own]
 
     # -----------------------------------------------------------------------------------------------------
     # Batches
@@ -423,8 +447,7 @@ class People:
         """What is decided today about some of them, where somebody asks and it is known."""
         if self.amounts_today is not None:
             return self.amounts_today[part]
-        unknown = self.today is None and self.predicted is None and self.proba is None
-        if self.decisions is None or unknown:
+        if self.decisions is None or not self.knows_today:
             return None
         return np.asarray(self.decisions[self.decisions_today(part)])
 

@@ -119,8 +119,7 @@ class Worth:
     @cached_property
     def knows_cost(self) -> bool:
         """Whether the loss can be known: it does not look at labels, or there are some."""
-        labels = self.batch.labels if self.batch.amounts is None else self.batch.y
-        return labels is not None or not self.problem.loss.looks_at_y
+        return self.batch.y is not None or not self.problem.loss.looks_at_y
 
     @cached_property
     def cost(self) -> Floats:

@@ -140,7 +140,7 @@ class _PolicyDecisions(Decisions):
 
     @property
     def classes(self) -> Array:
-        return self.policy.classes
+        return self.policy.decisions
 
     @property
     def sees_x(self) -> bool:
@@ -154,8 +154,8 @@ class _PolicyDecisions(Decisions):
         """The decisions about rows in memory that have these odds."""
         policy = self.policy
         if not self._draws:
-            return np.asarray(policy.classes[odds.argmax(axis=1)])
-        return np.asarray(policy.classes[draw(odds, checked_keys(rows, str(self.roles.key)), policy.salt)])
+            return np.asarray(policy.decisions[odds.argmax(axis=1)])
+        return np.asarray(policy.decisions[draw(odds, checked_keys(rows, str(self.roles.key)), policy.salt)])
 
     @property
     def _draws(self) -> bool:
@@ -260,7 +260,7 @@ class _PolicyOdds(_PolicyDecisions):
 
 def odds_columns(policy: Policy) -> dict[str, int]:
     """Names of the columns of odds, and the decision of each: of two the favourable one alone."""
-    known = policy.classes.tolist()
+    known = policy.decisions.tolist()
     if len(known) == 2:
         return {"odds": policy.best}
     return {f"odds_{choice}": position for position, choice in enumerate(known)}

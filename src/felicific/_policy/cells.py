@@ -51,7 +51,7 @@ class CellPolicy(Policy):
     ----------
     signal : Signal
         What the policy sees besides the group.
-    q : array of shape (groups, signals, K)
+    q : array of shape (groups, signals, D)
         Probability of each decision.
     mass : array of shape (groups, signals)
         Weight of the fitted people in each cell.
@@ -111,7 +111,7 @@ class CellPolicy(Policy):
     @property
     def keeps_today(self) -> Truths:
         """Groups whose every cell gets what the model decides there; a label that is drawn tells nothing of it."""
-        if self.signal.drawn:
+        if self.signal.drawn or self.listed:
             return super().keeps_today
         kept = self.q[:, np.arange(self.q.shape[1]), self.signal.today(len(self.classes))]
         return np.asarray((kept >= 1.0).all(axis=1))
@@ -120,13 +120,13 @@ class CellPolicy(Policy):
         """By the weight of the cells with just that chance; not where a person's signal is drawn by lot."""
         if self.signal.drawn:
             return None
-        chance, (g, _, k) = one.chance, self.q.shape
+        chance, g, k = one.chance, len(self.q), len(self.classes)
         just = self.q[:, :, chance.decision] <= chance.at_least + JUST
         return float(self.mass[just & cells_of(chance, self.signal, g, k)].sum() / self.mass.sum())
 
     def least_chance(self, chance: Chance) -> float:
         """In all cells, somebody there or nobody."""
-        g, _, k = self.q.shape
+        g, k = len(self.q), len(self.classes)
         return float(self.q[:, :, chance.decision][cells_of(chance, self.signal, g, k)].min(initial=1.0))
 
     def _mixed(self, scores: Array, group: Codes | None, x: Table, group_proba: Array | None) -> Floats:
@@ -141,6 +141,11 @@ class CellPolicy(Policy):
             return None if group is None else group[part], spread(part)
 
         return np.asarray(_look_up([self], len(scores), part_of)[0])
+
+    @property
+    def _rising(self) -> bool:
+        """Whether better decisions go with higher scores of the last class."""
+        return self.favourable is None or bool(self.favourable == self.classes[-1])
 
     def sure_of(self, scores: Array, group: Entries | None) -> int | None:
         """By the table; probabilities that are none, and groups that are not known, are left to :meth:`odds`."""
@@ -301,19 +306,20 @@ class CellPolicy(Policy):
             for first, last in stretches:
                 held = mass[first : last + 1].sum()
                 share = f"{held / weight:.1%} {whole}" if weight > 0 else "nobody"
-                treatment = self._treatment(self.q[z, first], today[first : last + 1], names.classes)
+                now = None if self.listed else today[first : last + 1]
+                treatment = self._treatment(self.q[z, first], now, names.decisions)
                 sentences.append(f"{where}, {who[first, last]} ({share}) {treatment}.")
         return sentences
 
-    def _treatment(self, q: Floats, today: Codes, classes: Sequence[str]) -> str:
+    def _treatment(self, q: Floats, today: Codes | None, decisions: Sequence[str]) -> str:
         if q.max() == 1.0:
             d = int(q.argmax())
-            note = ", not as the label says" if (today != d).all() else ""
-            return f"is always decided {classes[d]}{note}"
+            note = ", not as the label says" if today is not None and (today != d).all() else ""
+            return f"is always decided {decisions[d]}{note}"
         open_to = np.flatnonzero(q).tolist()
         chances = (f"{q[d]:.2%}" for d in open_to)
         odds = [
-            f"{classes[d]} with probability {NEARLY.get(chance, chance)}"
+            f"{decisions[d]} with probability {NEARLY.get(chance, chance)}"
             for d, chance in zip(open_to, chances, strict=True)
         ]
         how = "by lottery" if self.randomize else "rounded to the most probable one"
@@ -385,7 +391,7 @@ class CellPolicy(Policy):
         s = self.signal.size(k)
         check_shape("mass", self.mass, (g, s))
         for table in (self.q, *([] if self.unconstrained is None else [self.unconstrained])):
-            check_shape("q", table, (g, s, k))
+            check_shape("q", table, (g, s, len(self.decisions)))
             if not (table >= 0).all() or not (np.abs(table.sum(axis=2) - 1.0) <= 1e-9).all():
                 raise refused("some probabilities of q are negative or do not sum to one")
         if (self.mass < 0).any():
@@ -395,7 +401,13 @@ class CellPolicy(Policy):
             held = cells_of(one.chance, self.signal, g, k)
             if (self.q[:, :, one.chance.decision][held] < one.chance.at_least - JUST).any():
                 raise refused("somebody does not keep the chance that everybody is to keep")
-        for chain, decision in self.signal.chains(k):
+        if self.listed and self.signal.climbs(k):
+            above = (self.q.cumsum(axis=2)[:, :, :-1] * (1 if self._rising else -1))[:, ::-1]
+            if (np.diff(above, axis=1) < -1e-9).any():
+                raise refused(
+                    "a better decision becomes less likely where the score of the favourable label rises"
+                )
+        for chain, decision in [] if self.listed else self.signal.chains(k):
             if (np.diff(self.q[:, chain.start : chain.stop, decision], axis=1) < -1e-9).any():
                 raise refused("a probability falls where the score rises")
 
@@ -429,10 +441,12 @@ def solve_cells(
 ) -> CellPolicy:
     """The policy of least loss that sees the cells of some moments."""
     cost = cost_by_sums(joined, change_cost, requirements, see_group=see_group)
+    if favourable is None and joined.rising is False:  # sums know which way decisions get better, and no more
+        favourable = joined.classes.tolist()[0]
     solution, free = solve_beside_free(joined, requirements, see_group=see_group, change_cost=cost)
     decisions, chances = (
-        joined.classes.tolist(),
-        chances_of(requirements, joined.classes.tolist(), joined.groups),
+        joined.decisions.tolist(),
+        chances_of(requirements, joined.decisions.tolist(), joined.groups),
     )
     losses = []
     for chance in chances:
@@ -441,6 +455,8 @@ def solve_cells(
         losses.append(solution.outcome.loss - without.outcome.loss)
     return CellPolicy(
         classes=joined.classes,
+        decisions=joined.decisions,
+        listed=joined.listed,
         groups=joined.groups,
         signal=joined.signal,
         q=solution.q,
@@ -457,7 +473,7 @@ def solve_cells(
         explore=explored_in(chances, losses),
         basis=Basis(
             joined.loss_name,
-            joined.today,
+            joined.today_if_known,
             gaps_asked(requirements, joined.components),
             requirements=solution.asked,
             unconstrained=free.outcome,
@@ -474,7 +490,7 @@ def _look_up(
 ) -> Floats:
     """The row of each policy's table for everybody; ``part_of`` are the groups and signals of some.
 
-    The policies see the same signal; the result is of shape (policies, n, K).
+    The policies see the same signal; the result is of shape (policies, n, D).
     """
     g, size, k = policies[0].q.shape
     tables = [policy.q.reshape(g * size, k) for policy in policies]

@@ -52,8 +52,9 @@ class Lookup:
     likeliest: Array
     drawn: Truths | None
     edges: Floats
-    classes: Array
+    decisions: Array
     boundary: float
+    n_classes: int
 
     @classmethod
     def of(cls, policy: CellPolicy) -> Lookup | None:
@@ -62,10 +63,11 @@ class Lookup:
         cells = policy.signal.of_bins(k)
         if cells is None:
             return None
-        q = policy.q.reshape(-1, k)
+        decisions = policy.decisions
+        q = policy.q.reshape(-1, len(decisions))
         drawn = faces_lottery(q) if policy.draws_lots else None
-        classes = policy.classes
-        return cls(cells, classes[row_argmax(q)], drawn, cumulate(q), classes, policy.signal.line(k) or 0.0)
+        line = policy.signal.line(k) or 0.0
+        return cls(cells, decisions[row_argmax(q)], drawn, cumulate(q), decisions, line, k)
 
     def decide(
         self, scores: Sequence[Array], group: Codes | None, lots: Callable[[Codes], Floats]
@@ -81,8 +83,8 @@ class Lookup:
         lots : callable
             The lots of those people, by their positions, who face a lottery; asked for once, also of nobody.
         """
-        k, n, size = self.edges.shape[1], len(scores[0]), int(self.cells[-1]) + 1
-        decided, people, places = np.empty(n, dtype=self.classes.dtype), [NOBODY], [NOBODY]
+        k, n, size = self.n_classes, len(scores[0]), int(self.cells[-1]) + 1
+        decided, people, places = np.empty(n, dtype=self.decisions.dtype), [NOBODY], [NOBODY]
         for start in range(0, n, CHUNK):
             part = slice(start, start + CHUNK)
             bins = _bins([column[part].astype(np.float64, copy=False) for column in scores], self.boundary, k)
@@ -97,7 +99,7 @@ class Lookup:
                 people.append(some + start)
                 places.append(place[some])
         rows, edges = np.concatenate(people), self.edges[np.concatenate(places)]
-        decided[rows] = self.classes[(lots(rows)[:, None] >= edges[:, :-1]).sum(axis=1)]
+        decided[rows] = self.decisions[(lots(rows)[:, None] >= edges[:, :-1]).sum(axis=1)]
         return decided
 
 

@@ -17,12 +17,14 @@ from numpy.typing import ArrayLike
 
 from felicific._capabilities import remedy
 from felicific._documents import (
+    ORDER,
     check_distinct,
     check_means,
     check_shape,
     checksum,
     plain,
     read_classes,
+    read_decisions,
     read_document,
     read_means,
     read_number,
@@ -54,6 +56,7 @@ from felicific._policy.grounds import Grounds, Person, one_key, one_of
 from felicific._policy.lottery import SEEDED, check_keys, draw, keys_as_text, make_salt
 from felicific._policy.picture import picture_of
 from felicific._problem.change import EVERY_GROUP_LOSES, FEW_LEFT, cost_of_changes, three_points
+from felicific._problem.decisions import positions
 from felicific._problem.explore import Explored
 from felicific._problem.happiness import (
     Component,
@@ -85,6 +88,11 @@ if TYPE_CHECKING:
 GroupChances: TypeAlias = Mapping[Any, ArrayLike] | Array | None
 
 
+def _no_decisions() -> Array:
+    """What stands for the classes where decisions are not listed."""
+    return np.empty(0)
+
+
 class Stretches(NamedTuple):
     """Scores that are treated alike.
 
@@ -111,10 +119,11 @@ class Stretches(NamedTuple):
 
 
 class Wording(NamedTuple):
-    """How sentences write the groups, the decisions and the components of a policy."""
+    """How sentences write the groups, the labels, the decisions and the components of a policy."""
 
     groups: Sequence[str]
     classes: Sequence[str]
+    decisions: Sequence[str]
     components: Sequence[str]
 
 
@@ -125,7 +134,11 @@ class Policy(Displayed, ABC):
     Attributes
     ----------
     classes : array of shape (K,)
-        The decisions.
+        The labels of the model.
+    decisions : array of shape (D,)
+        The decisions: the classes, unless others are listed.
+    listed : bool
+        Whether the decisions are listed, from the worst to the best for the person.
     groups : tuple
         The groups.
     components : tuple of Component
@@ -153,8 +166,9 @@ class Policy(Displayed, ABC):
         What those are called whose group is missing, where that was allowed.
     labels : KnownLabels, or None
         Who has a label, where some are missing.
-    favourable : decision, or None
-        The favourable decision, where it was said; else it is the last.
+    favourable : class, or None
+        The favourable class, where it was said; else it is the last. Of listed decisions the last is the favourable
+        one, and this is a label.
     explore : tuple of Explored
         Chances that people keep, see :class:`felicific.Explore`.
 
@@ -192,11 +206,17 @@ class Policy(Displayed, ABC):
     labels: KnownLabels | None = None
     favourable: Any = None
     explore: tuple[Explored, ...] = ()
+    decisions: Array = field(default_factory=_no_decisions)
+    listed: bool = False
 
     _whole: ClassVar[str] = "sentences() says all of it."
 
     #: Kinds of policy by the name that files give them.
     kinds: ClassVar[dict[str, type[Policy]]] = {}
+
+    def __post_init__(self) -> None:
+        if not len(self.decisions):
+            object.__setattr__(self, "decisions", self.classes)
 
     @property
     def needs_proba(self) -> bool:
@@ -261,8 +281,15 @@ class Policy(Displayed, ABC):
     @property
     def best(self) -> int:
         """Position of the favourable decision."""
-        known = self.classes.tolist()
-        return len(known) - 1 if self.favourable is None else known.index(self.favourable)
+        last = len(self.decisions) - 1
+        return (
+            last if self.favourable is None or self.listed else self.decisions.tolist().index(self.favourable)
+        )
+
+    @property
+    def label_decisions(self) -> Codes:
+        """Position of every label among the decisions; -1 where it is none."""
+        return positions(self.classes, self.decisions)
 
     @property
     @abstractmethod
@@ -345,7 +372,8 @@ class Policy(Displayed, ABC):
         """Names as Python writes them."""
         return Wording(
             [repr(group) for group in self.groups],
-            [repr(decision) for decision in self.classes.tolist()],
+            [repr(label) for label in self.classes.tolist()],
+            [repr(decision) for decision in self.decisions.tolist()],
             [repr(component.name) for component in self.components],
         )
 
@@ -597,7 +625,7 @@ class Policy(Displayed, ABC):
         """
         if self.randomize:
             return decisions
-        return np.asarray(np.eye(len(self.classes))[decisions.argmax(axis=-1)])
+        return np.asarray(np.eye(len(self.decisions))[decisions.argmax(axis=-1)])
 
     def decide(
         self, scores: Any, group: Any = None, key: Any = None, x: Table = None, group_proba: Any = None
@@ -616,7 +644,7 @@ class Policy(Displayed, ABC):
         if len(keys) != len(odds):
             raise DataError(f"There are {len(keys)} keys for {len(odds)} people.", "Pass one key per person.")
         codes = draw(odds, lambda rows: keys_as_text(keys[rows]), self.salt)
-        return np.asarray(self.classes[codes])
+        return np.asarray(self.decisions[codes])
 
     def steer(
         self,
@@ -900,7 +928,7 @@ class Policy(Displayed, ABC):
 
     @property
     def _headline(self) -> str:
-        decisions = [repr(decision) for decision in self.classes.tolist()]
+        decisions = self.wording.decisions
         shown = ", ".join(decisions[:-1][:4]) + (f" or {decisions[-1]}" if len(decisions) <= 5 else ", ...")
         seen = "sees" if self.see_group else "does not see"
         share = self.share_drawn
@@ -922,6 +950,8 @@ class Policy(Displayed, ABC):
     def _everything(self) -> dict[str, Any]:
         return {
             "classes": write_classes(self.classes),
+            "decisions": write_classes(self.decisions) if self.listed else None,
+            "order": ORDER if self.listed else None,
             "groups": plain(list(self.groups), "group"),
             "components": [asdict(component) for component in self.components],
             **write_outcome(self.outcome),
@@ -1071,7 +1101,9 @@ def _common(content: dict[str, Any]) -> dict[str, Any]:
     explore = content.get("explore", [])
     if not isinstance(explore, list):
         raise refused("the chances that people keep are no list")
-    return {
+    decisions = read_decisions(content, classes)
+    listed: dict[str, Any] = {} if decisions is None else {"decisions": decisions, "listed": True}
+    return listed | {
         "classes": classes,
         "groups": groups,
         "components": read,
@@ -1093,5 +1125,8 @@ def _common(content: dict[str, Any]) -> dict[str, Any]:
         "unknown": content.get("unknown"),
         "labels": KnownLabels.from_json(content.get("labels"), groups),
         "favourable": _read_favourable(content.get("favourable"), classes),
-        "explore": tuple(Explored.from_json(one, len(classes), len(groups)) for one in explore),
+        "explore": tuple(
+            Explored.from_json(one, len(classes if decisions is None else decisions), len(groups))
+            for one in explore
+        ),
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 from felicific._people.columns import Columns, check_by_group
@@ -22,7 +23,7 @@ from felicific._policy.policy import Policy
 from felicific._problem.asked import check_constraints, check_gaps, default_gap, requirements_of
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.missing_labels import MissingLabelsLike, resolve_missing_labels
-from felicific._problem.problem import Problem
+from felicific._problem.problem import Problem, asked_of
 from felicific._problem.rows import Requirement
 from felicific._program.changes import ChangeCost, check_change_cost
 from felicific._program.moments import Moments
@@ -51,6 +52,7 @@ def solve(
     happiness: HappinessLike | None = None,
     loss: LossLike = "error",
     classes: Sequence[Any] | None = None,
+    decisions: Sequence[Any] | None = None,
     favourable: Any = None,
     predicted: Any = None,
     today: Any = None,
@@ -88,8 +90,8 @@ def solve(
     policy : {"score", "label", "soft-label", "individual"}, Score(...) or Individual(...)
         Of a table: what the policy sees besides the group; by default the score, or the label where there are no
         probabilities.
-    proba, y, sensitive_features, happiness, loss, classes, favourable, predicted, today, sample_weight, missing_group,
-    key :
+    proba, y, sensitive_features, happiness, loss, classes, decisions, favourable, predicted, today, sample_weight,
+    missing_group, key :
         Of a table: as for :func:`felicific.moments`.
     group_proba : {group: column}, optional
         Of a table: how likely each person is of each group, by a model of the group that was fitted on other people.
@@ -139,6 +141,7 @@ def solve(
         group_proba,
         key,
         missing_labels,
+        decisions,
     )
     salt, listed = make_salt(random_state), check_constraints(constraints)
     gap, cost = default_gap(gap, listed), check_change_cost(change_cost)
@@ -192,7 +195,7 @@ def check_sums(sums: Moments) -> None:
     sums.check_complete()
     for component, moves in zip(sums.components, sums.moves, strict=True):
         if not moves:
-            raise idle(component.name, sums.classes.tolist())
+            raise idle(component.name, sums.decisions.tolist())
 
 
 def check_inference(group_proba: Any, *, sees_x: bool, group_at_predict: bool) -> None:
@@ -225,6 +228,7 @@ class Said:
     group_proba: Any = None
     key: Any = None
     missing_labels: MissingLabelsLike = None
+    decisions: Sequence[Any] | None = None
 
     def refuse_beside_moments(self) -> None:
         """Refuse what belongs to a table beside moments, which were summed up already."""
@@ -269,13 +273,19 @@ class Said:
             self.today,
             weight=self.sample_weight,
             missing_group=self.missing_group,
-            folds=FOLDS if change_cost == "auto" and kind.weighs_changes(2) else 0,
+            folds=FOLDS if change_cost == "auto" and kind.weighs_changes(2) and self.decisions is None else 0,
             group_proba=self.group_proba,
             key=self.key,
             missing_labels=resolve_missing_labels(self.missing_labels),
+            listed=self.decisions is not None,
         )
-
-        def problem(decisions: Array) -> Problem:
-            return Problem.of(decisions, self.happiness, loss=self.loss, favourable=self.favourable, **asked)
+        problem = partial(
+            asked_of,
+            decisions=self.decisions,
+            happiness=self.happiness,
+            loss=self.loss,
+            favourable=self.favourable,
+            **asked,
+        )
 
         return labelled_people(table, columns, problem, self.classes)

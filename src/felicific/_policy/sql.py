@@ -70,7 +70,7 @@ class _Case:
     def __init__(self, policy: CellPolicy, dialect: Dialect, names: Names) -> None:
         self.policy, self.dialect, self.names = policy, dialect, names
         self.signal = policy.signal
-        self.classes = policy.classes.tolist()
+        self.classes, self.decisions = policy.classes.tolist(), policy.decisions.tolist()
         self.k = len(self.classes)
         if self.signal.needs_proba and names.proba is None:
             raise DataError(f"The policy sees {policy.applied_to}.", "Name their columns in proba=.")
@@ -203,7 +203,7 @@ class _Case:
 
     def _kind(self) -> str:
         """What the expression returns."""
-        return kind_of(self.classes)
+        return kind_of(self.decisions)
 
     def _value(self, value: object) -> str:
         return self.dialect.quote_value(value)
@@ -263,7 +263,7 @@ class _Case:
         """The decision of a fixed distribution."""
         possible = np.flatnonzero(q)
         if len(possible) == 1 or not self.policy.randomize:
-            return self._value(self.classes[int(q.argmax())])
+            return self._value(self.decisions[int(q.argmax())])
         edges = cumulate(q[None])[0]
         return self._lottery([self.number(edge) for edge in edges])
 
@@ -271,9 +271,9 @@ class _Case:
         u = self.dialect.uniform(self.policy.salt, str(self.names.key))
         lines = [
             f"WHEN {u} < {edge} THEN {self._value(choice)}"
-            for edge, choice in zip(edges[:-1], self.classes, strict=False)
+            for edge, choice in zip(edges[:-1], self.decisions, strict=False)
         ]
-        return f"CASE {' '.join(lines)} ELSE {self._value(self.classes[-1])} END"
+        return f"CASE {' '.join(lines)} ELSE {self._value(self.decisions[-1])} END"
 
     def _soft(self, z: int) -> str:
         """A distribution that depends on the person: probabilities of the labels times what follows on each."""
@@ -281,10 +281,10 @@ class _Case:
         if not self.policy.randomize:
             return self._likeliest(odds)
         cumulative, edges = odds[0], []
-        for d in range(self.k):
+        for d in range(len(self.decisions)):
             cumulative = odds[0] if d == 0 else f"({cumulative} + {odds[d]})"
             after = odds[-1]
-            for e in range(self.k - 2, d - 1, -1):
+            for e in range(len(self.decisions) - 2, d - 1, -1):
                 after = f"({after} + {odds[e]})"
             edges.append(f"CASE WHEN {after} - {odds[d]} <= 0 THEN {self.number(1.0)} ELSE {cumulative} END")
         open_to_more = " + ".join(f"CASE WHEN {p} > 0 THEN 1 ELSE 0 END" for p in odds)
@@ -294,7 +294,7 @@ class _Case:
         """The probability of every decision."""
         shares, q = self.shares, self.policy.q[z]
         odds = []
-        for d in range(self.k):
+        for d in range(len(self.decisions)):
             terms = [f"{share} * {self.number(q[s, d])}" for s, share in enumerate(shares)]
             odds.append(f"({self.number(0.0)} + {' + '.join(terms)})")
         return odds
@@ -302,11 +302,11 @@ class _Case:
     def _likeliest(self, odds: list[str]) -> str:
         most = f"greatest({', '.join(odds)})"
         lines = [f"WHEN {p} >= {most} THEN {self._said(choice)}" for choice, p in enumerate(odds[:-1])]
-        return f"CASE {' '.join(lines)} ELSE {self._said(self.k - 1)} END"
+        return f"CASE {' '.join(lines)} ELSE {self._said(len(self.decisions) - 1)} END"
 
     def _said(self, choice: int) -> str:
         """What is written where this decision is taken for sure."""
-        return self._value(self.classes[choice])
+        return self._value(self.decisions[choice])
 
     def _has_lottery(self) -> bool:
         if self.signal.drawn:

@@ -74,7 +74,7 @@ class AmountsProblem(Problem):
         bounds : (low, high), optional
             Between which all amounts are known to lie; so does the mean amount.
         """
-        parts, parity = _parts(happiness)
+        parts, parity = amount_parts(happiness)
         # Beside a distance between distributions, a reader wants to know who gets more.
         shown = () if parts or beside else (Happiness("decision", name=MEAN_AMOUNT),)
         own = tuple(_within(part, bounds) for part in parts)
@@ -154,7 +154,7 @@ def _listed(happiness: Any) -> list[tuple[str | None, Any]]:
     return [(None, item) for item in (happiness if isinstance(happiness, list | tuple) else [happiness])]
 
 
-def _parts(happiness: Any) -> tuple[tuple[Happiness, ...], str]:
+def amount_parts(happiness: Any) -> tuple[tuple[Happiness, ...], str]:
     """The components that are means, and what distributional parity is called, if it is asked for."""
     if happiness is None:
         raise HappinessError(

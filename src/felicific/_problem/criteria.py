@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from felicific.exceptions import HappinessError
 
@@ -48,6 +48,18 @@ class Labelled:
 
 
 @dataclass(frozen=True)
+class Reached:
+    """1 when the decision is ``choices[0]`` or a better one; they are listed from there to the best."""
+
+    choices: tuple[Any, ...]
+    wanted: ClassVar[bool] = True
+
+    def __call__(self, decision: Any) -> float:
+        """One number for everybody."""
+        return float(decision in self.choices)
+
+
+@dataclass(frozen=True)
 class Taken:
     """Counts the people about whom ``choice`` is decided (``same``), or something else, which nobody hopes for."""
 
@@ -64,8 +76,8 @@ class Taken:
 class Criterion:
     """Which decisions are counted, among whom.
 
-    ``decided``: "each" decision, the "favourable" one, any "other" one, the person's own "label", any but that
-    ("mistaken"); or who is "truly favourable", or "truly other", whatever is decided.
+    ``decided``: "each" decision, each "or better" but the first, the "favourable" one, any "other" one, the person's
+    own "label", any but that ("mistaken"); or who is "truly favourable", or "truly other", whatever is decided.
     ``among``: "everyone", the people of "each label", of the "favourable" label, of the "other" labels; or those who
     are "decided favourable", or "decided other".
     ``words``: what is measured, for a reader of a report.
@@ -85,6 +97,11 @@ ROWS: Mapping[str, Criterion] = {
         "everyone",
         "the share of people who get each decision",
         also=("demographic_parity", "selection_rate_parity"),
+    ),
+    "distributional_parity": Criterion(
+        "or better",
+        "everyone",
+        "the share of people who get each decision or a better one",
     ),
     "overall_accuracy": Criterion(
         "label",
@@ -147,27 +164,62 @@ class Part(NamedTuple):
     among: Callable[..., Any] | None
 
 
-def criterion_parts(
-    name: str, decisions: Sequence[Any], labels: Sequence[Any], favourable: Any
-) -> list[Part]:
+class Known(Protocol):
+    """What may be decided and what may be true, see :class:`felicific._problem.decisions.Choices`."""
+
+    @property
+    def decisions(self) -> list[Any]:
+        """What may be decided."""
+
+    @property
+    def labels(self) -> list[Any]:
+        """What may be true."""
+
+    @property
+    def best(self) -> Any:
+        """The favourable decision."""
+
+    @property
+    def good(self) -> Any:
+        """The favourable label."""
+
+    @property
+    def listed(self) -> bool:
+        """Whether decisions are listed from the worst to the best."""
+
+    @property
+    def within_labels(self) -> bool:
+        """Whether every decision is a label too."""
+
+
+def criterion_parts(name: str, choices: Known) -> list[Part]:
     """The components of a criterion, for these decisions and labels."""
     criterion = CRITERIA[name]
+    best, good = choices.best, choices.good
+    if criterion.decided in ("label", "mistaken") and not choices.within_labels:
+        raise HappinessError(
+            f"The criterion {name!r} compares decisions with labels, and not every decision is one: "
+            f"{', '.join(map(repr, choices.decisions))} are decided, and "
+            f"{', '.join(map(repr, choices.labels)) or 'numbers'} are true.",
+            "Say what a right decision is worth, as a happiness of decision and y; or use 'equal_opportunity'.",
+        )
     decided: dict[str, list[tuple[str, Callable[..., Any]]]] = {
-        "each": [(f"decision={choice!r}", Decided(choice, choice == favourable)) for choice in decisions],
-        "favourable": [("", Decided(favourable))],
-        "other": [("", Taken(favourable, same=False))],
+        "each": [(f"decision={choice!r}", Decided(choice, choice == best)) for choice in choices.decisions],
+        "or better": [] if criterion.decided != "or better" else _or_better(name, choices),
+        "favourable": [("", Decided(best))],
+        "other": [("", Taken(best, same=False))],
         "label": [("", Correct())],
         "mistaken": [("", Correct(wanted=False))],
-        "truly favourable": [("", Labelled(favourable))],
-        "truly other": [("", Labelled(favourable, same=False))],
+        "truly favourable": [("", Labelled(good))],
+        "truly other": [("", Labelled(good, same=False))],
     }
     among: dict[str, list[tuple[str, Callable[..., Any] | None]]] = {
         "everyone": [("", None)],
-        "each label": [(f"label={label!r}", Labelled(label)) for label in labels],
-        "favourable": [("", Labelled(favourable))],
-        "other": [("", Labelled(favourable, same=False))],
-        "decided favourable": [("", Taken(favourable))],
-        "decided other": [("", Taken(favourable, same=False))],
+        "each label": [(f"label={label!r}", Labelled(label)) for label in choices.labels],
+        "favourable": [("", Labelled(good))],
+        "other": [("", Labelled(good, same=False))],
+        "decided favourable": [("", Taken(best))],
+        "decided other": [("", Taken(best, same=False))],
     }
     parts = []
     for who, counted in among[criterion.among]:
@@ -177,13 +229,26 @@ def criterion_parts(
     return parts
 
 
-def resolve_favourable(favourable: Any, decisions: Sequence[Any]) -> Any:
+def _or_better(name: str, choices: Known) -> list[tuple[str, Callable[..., Any]]]:
+    """Every decision but the worst, with those that are better; of two classes one is better than the other."""
+    known = choices.decisions
+    if not choices.listed:
+        if len(known) > 2:
+            raise HappinessError(
+                f"The criterion {name!r} needs an order of the decisions, and {known} are classes.",
+                "List them from the worst to the best for the person in decisions=; or use 'statistical_parity'.",
+            )
+        known = [next(one for one in known if one != choices.best), choices.best]
+    return [(f"decision={one!r} or better", Reached(tuple(known[t:]))) for t, one in enumerate(known) if t]
+
+
+def resolve_favourable(favourable: Any, decisions: Sequence[Any], what: str = "decision") -> Any:
     """Return the favourable decision: the last one unless said."""
     if favourable is None:
         return decisions[-1]
     if favourable not in decisions:
         raise HappinessError(
-            f"The favourable decision {favourable!r} is not among the classes {list(decisions)}.",
+            f"The favourable {what} {favourable!r} is not among the classes {list(decisions)}.",
             "Name one of them, or leave `favourable` out.",
         )
     return decisions[list(decisions).index(favourable)]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from felicific._documents import read_number, refused
-from felicific._problem.criteria import resolve_favourable
+from felicific._problem.decisions import Choices
 from felicific._problem.happiness import Happiness, written
 from felicific._problem.rows import Asked, Chance, Excess, ModelRow, Requirement, Row, ScaledMeans, Sums
 from felicific._typing import Codes, Floats, Truths
@@ -93,12 +93,12 @@ class Explore(Requirement):
                 )
             object.__setattr__(self, "scores", (ends[0], ends[1]))
 
-    def named(self, decisions: list[Any], favourable: Any) -> Explore:
+    def named(self, choices: Choices) -> Explore:
         """Of the favourable decision, unless another is said."""
-        best = resolve_favourable(favourable, decisions) if self.decision is None else self.decision
-        return replace(self, decision=decisions[self._position(best, decisions)])
+        best = choices.best if self.decision is None else self.decision
+        return replace(self, decision=choices.decisions[self._position(best, choices.decisions)])
 
-    def speaks_of(self, own: tuple[Happiness, ...], decisions: list[Any], favourable: Any) -> None:
+    def speaks_of(self, own: tuple[Happiness, ...], choices: Choices) -> None:
         """Of no happiness."""
 
     @staticmethod
@@ -130,7 +130,12 @@ class Explore(Requirement):
 
     def rows(self, sums: Sums) -> list[Row]:
         """One row, of every probability that it speaks of."""
-        return [ChanceRow(chance) for chance in self.chances(sums.classes.tolist(), sums.groups)]
+        if sums.listed and self.scores is not None:
+            raise ConstraintError(
+                "Explore speaks of scores, and decisions are listed: along these each may begin and end anywhere.",
+                "Leave scores= out, or say groups=.",
+            )
+        return [ChanceRow(chance) for chance in self.chances(sums.decisions.tolist(), sums.groups)]
 
     def _words(self, decision: Any) -> str:
         words = f"chance of {decision!r} at least {written(self.at_least, 6)}"

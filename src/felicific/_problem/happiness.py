@@ -21,10 +21,11 @@ from felicific._problem.criteria import (
     Decided,
     Labelled,
     Part,
+    Reached,
     Taken,
     criterion_parts,
-    resolve_favourable,
 )
+from felicific._problem.decisions import Choices
 from felicific._problem.expressions import GRAMMAR, Expression, is_name
 from felicific._tables.memory import nearest
 from felicific.exceptions import HappinessError, PolicyFileError
@@ -93,7 +94,7 @@ SHARE = (0.0, 1.0)
 def is_rate(function: Any) -> bool:
     """Whether a function can return nothing but 0 and 1, by what it is."""
     test = isinstance(function, Expression) and function.is_test
-    return test or isinstance(function, Decided | Correct | Labelled | Taken | Loses)
+    return test or isinstance(function, Decided | Reached | Correct | Labelled | Taken | Loses)
 
 
 #: What the component is called that counts who gets less than from today's decision, of anything; or, followed by its
@@ -513,7 +514,7 @@ def resolve_happiness(
             "Pass happiness=: a function such as `lambda decision, x: decision * x['loan']`, or the name of a "
             f"criterion ({', '.join(CRITERIA)}).",
         )
-    best = resolve_favourable(favourable, decisions)
+    choices = Choices.of(decisions, favourable, labels)
     if isinstance(happiness, Mapping):
         items: Iterable[tuple[str | None, Any]] = [(str(name), item) for name, item in happiness.items()]
     elif isinstance(happiness, list | tuple):
@@ -524,8 +525,7 @@ def resolve_happiness(
     for name, item in items:
         if isinstance(item, str) and item in CRITERIA:
             called = name if name is not None else item
-            parts = criterion_parts(item, decisions, decisions if labels is None else labels, best)
-            components += [_rate(called, part) for part in parts]
+            components += [_rate(called, part) for part in criterion_parts(item, choices)]
         elif isinstance(item, Happiness):
             components.append(item if name is None else replace(item, name=name, family=name))
         else:
@@ -540,6 +540,11 @@ def resolve_happiness(
             "Pass at least one function." if repeated is None else "Name them: {'name': function, ...}.",
         )
     return tuple(component.known(decisions) for component in components)
+
+
+def criterion(name: str, choices: Choices) -> tuple[Happiness, ...]:
+    """The components of a criterion."""
+    return tuple(_rate(name, part) for part in criterion_parts(name, choices))
 
 
 def _rate(name: str, part: Part) -> Happiness:
@@ -582,6 +587,8 @@ def function_to_json(happiness: Happiness) -> dict[str, Any] | None:
             content["expression"] = text
         case Labelled(label, same):
             content["truth"] = [*plain([label], "class"), same]
+        case Reached(choices):
+            content["reached"] = plain(list(choices), "decision")
         case Taken(choice, same):
             content["taken"] = [*plain([choice], "class"), same]
         case Correct():
@@ -625,6 +632,8 @@ def function_from_json(
         function = Loses(tuple(function_from_json(read_component(one), own, given) for one, own in parts))
     elif "choice" in content:
         function = Decided(content["choice"][0], component.wanted)
+    elif "reached" in content:
+        function = Reached(tuple(content["reached"]))
     elif "expression" in content:
         function = Expression(content["expression"])
     elif "truth" in content or "taken" in content:

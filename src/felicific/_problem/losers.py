@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Literal
 
 from felicific._problem.bound import MeanRow
 from felicific._problem.criteria import CRITERIA
-from felicific._problem.happiness import LOSES, Component, Happiness, Loses, resolve_happiness, written
+from felicific._problem.decisions import Choices
+from felicific._problem.happiness import LOSES, Component, Happiness, Loses, criterion, written
 from felicific._problem.requirements import Gap, constraint_name, ends_at
 from felicific._problem.rows import Asked, Requirement, Row, Share, Sums
 from felicific._problem.unions import Shares
@@ -94,9 +95,9 @@ class Losers(Requirement):
         """What the component is called that counts who loses."""
         return LOSES if self.happiness is None else f"{LOSES} {constraint_name(self.happiness)}"
 
-    def speaks_of(self, own: tuple[Happiness, ...], decisions: list[Any], favourable: Any) -> Happiness:
+    def speaks_of(self, own: tuple[Happiness, ...], choices: Choices) -> Happiness:
         """Who gets less, of what people want among these components, or of the happiness that is named."""
-        parts = own if self.happiness is None else self._named(own, decisions, favourable)
+        parts = own if self.happiness is None else self._named(own, choices)
         wanted = tuple(part for part in parts if can_be_lost(part))
         if not wanted:
             raise ConstraintError(
@@ -106,9 +107,7 @@ class Losers(Requirement):
             )
         return Happiness(Loses(wanted), name=self.name, unit="share")
 
-    def _named(
-        self, own: tuple[Happiness, ...], decisions: list[Any], favourable: Any
-    ) -> tuple[Happiness, ...]:
+    def _named(self, own: tuple[Happiness, ...], choices: Choices) -> tuple[Happiness, ...]:
         if not isinstance(self.happiness, str):
             one = self.happiness if isinstance(self.happiness, Happiness) else Happiness(self.happiness)
             return (one,)
@@ -116,7 +115,7 @@ class Losers(Requirement):
         if known:
             return known
         if self.happiness in CRITERIA:
-            return resolve_happiness(self.happiness, decisions, favourable)
+            return criterion(self.happiness, choices)
         raise ConstraintError(
             f"Losers speaks of {self.happiness!r}, which is no component.",
             f"The components are {', '.join(repr(part.name) for part in own)}.",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from felicific._problem.decisions import Choices
 from felicific._problem.expressions import Expression, is_name
 from felicific._problem.happiness import ARGUMENTS, arguments_of, written
 from felicific._typing import Array, Floats
@@ -16,7 +18,66 @@ from felicific.exceptions import DataError
 
 
 def _errors(labels: list[Any], decisions: list[Any]) -> Floats:
+    if not all(decision in labels for decision in decisions):
+        raise DataError(
+            "The loss 'error' compares decisions with labels, and not every decision is one.",
+            f"Pass a cost matrix of {_wanted(labels, decisions)}; or 'changes', a function or an expression.",
+        )
     return np.array([[float(label != decision) for decision in decisions] for label in labels])
+
+
+def _wanted(labels: list[Any], decisions: list[Any]) -> str:
+    """Which cost matrix is wanted, in words."""
+    rows, columns = (", ".join(map(str, some)) for some in (labels, decisions))
+    return f"{len(labels)} rows for the labels {rows}; {len(decisions)} columns for {columns}"
+
+
+#: Losses of numbers that have a name, by what follows it; each is a function of how much more is decided than is true.
+_DISTANCES: dict[str, Callable[[Floats, float], Floats]] = {
+    "squared": lambda apart, _: apart**2,
+    "absolute": lambda apart, _: np.abs(apart),
+    "quantile": lambda apart, q: np.maximum(-q * apart, (1.0 - q) * apart),
+}
+
+
+@dataclass(frozen=True)
+class Distance:
+    """What it costs to decide one number where another is true: squared, absolute, or the pinball loss of a quantile.
+
+    The last is least in expectation where ``q`` of the truths are below what is decided.
+    """
+
+    name: str
+    q: float = 0.5
+
+    def __call__(self, decision: Any, y: Any) -> Any:
+        """One number per person."""
+        return _DISTANCES[self.name](np.asarray(float(decision) - np.asarray(y, dtype=np.float64)), self.q)
+
+
+def _distance(name: str, labels: list[Any], decisions: list[Any]) -> Distance | None:
+    """The loss of numbers that has this name, if there is one."""
+    kind, colon, text = name.partition(":")
+    if kind not in _DISTANCES or bool(colon) != (kind == "quantile"):
+        if kind != "quantile":
+            return None
+        raise DataError("The loss 'quantile' does not say which.", "Write 'quantile:0.9', say.")
+    for some, what in ((decisions, "decision"), (labels, "label")):
+        word = next((one for one in some if not isinstance(one, int | float)), None)
+        if word is not None:
+            raise DataError(
+                f"The loss {name!r} is of numbers, and the {what} {word!r} is none.",
+                f"Use numbers, or a cost matrix of {_wanted(labels, decisions)}.",
+            )
+    try:
+        q = float(text) if colon else 0.5
+    except ValueError:
+        q = math.nan
+    if not 0.0 < q < 1.0:
+        raise DataError(
+            f"The loss {name!r} is of no quantile.", "Give a number between 0 and 1: 'quantile:0.9'."
+        )
+    return Distance(kind, q)
 
 
 #: Losses that have a name, by what they make of the labels (rows) and the decisions (columns).
@@ -82,13 +143,19 @@ class Loss:
         rows, columns = (decisions if labels is None else labels).tolist(), decisions.tolist()
         if isinstance(loss, str) and loss in LOSSES:
             return cls(loss, loss, matrix=LOSSES[loss](rows, columns))
+        distance = _distance(loss, rows, columns) if isinstance(loss, str) else None
+        if distance is not None and len(rows):
+            return cls(loss, loss, matrix=np.array([[float(distance(d, y)) for d in columns] for y in rows]))
+        if distance is not None:
+            return cls(loss, loss, function=distance)
         if isinstance(loss, str) and loss == CHANGES:
             return cls(loss, loss, function=Expression("decision != today"))
         if isinstance(loss, str):
             if is_name(loss):
                 raise DataError(
                     f"There is no loss called {loss!r}.",
-                    "Use 'error', 'changes', a cost matrix, or a function or an expression of the decision.",
+                    "Use 'error', 'squared', 'absolute', 'quantile:0.9', 'changes', a cost matrix, or a function or an "
+                    "expression of the decision.",
                 )
             return cls(f"expression {loss.strip()}", loss, function=Expression(loss.strip()))
         if isinstance(loss, Expression):
@@ -96,8 +163,26 @@ class Loss:
         if callable(loss):
             arguments_of(loss, "The loss", ARGUMENTS)
             return cls(f"function {getattr(loss, '__name__', type(loss).__name__)}", loss, function=loss)
-        matrix = _matrix(loss, (len(rows), len(columns)))
+        matrix = _matrix(loss, rows, columns)
         return cls(f"{_MATRIX}{matrix.tolist()}", loss, matrix=matrix)
+
+    def refuse_other_way(self, choices: Choices) -> None:
+        """Raise if, of two labels, the best decision beside the worst costs more for the label taken for favourable.
+
+        A policy whose decisions get better with the score of that label would then serve nobody.
+        """
+        if self.matrix is None or len(choices.labels) != 2:
+            return
+        rise = (self.matrix[:, -1] - self.matrix[:, 0]).tolist()
+        if rise[1] > rise[0]:
+            (other, good), (worst, best) = choices.labels, (choices.decisions[0], choices.decisions[-1])
+            raise DataError(
+                f"{best!r} instead of {worst!r} costs {written(rise[1], 6)} more for the label {good!r}, and "
+                f"{written(rise[0], 6)} more for {other!r}; yet {good!r}, the last one, is taken for the favourable "
+                "label.",
+                f"Say favourable={other!r}, or favourable={good!r} if that is meant; decisions are listed from the "
+                "worst to the best for the person.",
+            )
 
     @property
     def asks(self) -> frozenset[str]:
@@ -144,7 +229,8 @@ def loss_bounds(name: str) -> tuple[float, float] | None:
     return None if matrix is None or not matrix.size else (float(matrix.min()), float(matrix.max()))
 
 
-def _matrix(loss: Any, shape: tuple[int, int]) -> Floats:
+def _matrix(loss: Any, labels: list[Any], decisions: list[Any]) -> Floats:
+    shape = (len(labels), len(decisions))
     try:
         cost = np.asarray(loss, dtype=np.float64)
     except (TypeError, ValueError):
@@ -154,6 +240,7 @@ def _matrix(loss: Any, shape: tuple[int, int]) -> Floats:
             f"The cost matrix has shape {cost.shape}."
             if cost.shape != shape
             else f"The cost matrix {loss!r} is not finite numbers throughout.",
-            f"Give one finite cost for every label (row) and decision (column): {shape[0]} x {shape[1]}.",
+            "Give one finite cost for every label (row) and decision (column), "
+            f"{shape[0]} x {shape[1]}: {_wanted(labels, decisions)}.",
         )
     return cost

@@ -18,16 +18,24 @@ from felicific._problem.asked import (
     requirements_of,
     resolve_gap,
 )
-from felicific._problem.criteria import CRITERIA, resolve_favourable
+from felicific._problem.criteria import CRITERIA
+from felicific._problem.decisions import Choices, as_decisions, positions
 from felicific._problem.explore import refuse_chances
 from felicific._problem.expressions import Expression
-from felicific._problem.happiness import LOSES, Component, Happiness, resolve_happiness, with_counted
+from felicific._problem.happiness import (
+    LOSES,
+    Component,
+    Happiness,
+    criterion,
+    resolve_happiness,
+    with_counted,
+)
 from felicific._problem.losers import Losers, can_be_lost
 from felicific._problem.loss import Loss
 from felicific._problem.requirements import constraint_name
 from felicific._problem.rows import Chance, Comparison, Requirement, chances_of
 from felicific._tables.memory import exact_array
-from felicific._typing import Array
+from felicific._typing import Array, Codes
 from felicific.exceptions import DataError, HappinessError
 
 
@@ -40,7 +48,8 @@ class Problem:
     decisions : array of shape (D,)
         What may be decided about a person; none where it is an amount, see :mod:`felicific._problem.amounts`.
     labels : array of shape (L,)
-        What may be true of a person: the classes of the model. The same as the decisions unless said.
+        What may be true of a person: the classes of the model. The same as the decisions unless said; none where
+        truths are numbers.
     happiness : tuple of Happiness
         The components, those that only requirements speak of included.
     loss : Loss
@@ -51,8 +60,11 @@ class Problem:
         Whether deciding may look at the group.
     closed : tuple of str
         Components that are closed along a frontier when no gap is asked for.
-    favourable : decision, or None
-        The favourable decision, where it was said; else it is the last.
+    favourable : label, or None
+        The favourable label, where it was said; else it is the last. Unless decisions are listed, it is the favourable
+        decision too.
+    listed : bool
+        Whether the decisions are listed, from the worst to the best for the person, and not just the labels.
     """
 
     decisions: Array
@@ -63,6 +75,7 @@ class Problem:
     see_group: bool = True
     closed: tuple[str, ...] = ()
     favourable: Any = None
+    listed: bool = False
 
     @classmethod
     def of(
@@ -79,27 +92,67 @@ class Problem:
     ) -> Problem:
         """Read what the user wrote; what is wrong with it is said here, before any row is looked at.
 
-        A gap that is one number is asked of the components of ``happiness``, not of those that only constraints
-        speak of.
+        Where ``labels`` are given, the decisions are others, listed from the worst to the best. A gap that is one
+        number is asked of the components of ``happiness``, not of those that only constraints speak of.
         """
         truths = decisions if labels is None else labels
-        own = resolve_happiness(happiness, decisions.tolist(), favourable, truths.tolist())
+        choices = Choices.of(decisions.tolist(), favourable, None if labels is None else labels.tolist())
+        own = resolve_happiness(
+            happiness, decisions.tolist(), favourable, choices.labels if choices.listed else None
+        )
         asked = gap
         if gap is not None and not isinstance(gap, Mapping):
             asked = {str(component.name): gap for component in own}
-        checked = tuple(one.named(decisions.tolist(), favourable) for one in check_constraints(constraints))
-        every = with_counted(own + _constrained(checked, own, decisions.tolist(), favourable))
+        checked = tuple(one.named(choices) for one in check_constraints(constraints))
+        every = with_counted(own + _constrained(checked, own, choices))
         names = tuple(str(component.name) for component in own)
-        best = None if favourable is None else resolve_favourable(favourable, decisions.tolist())
-        made = cls(decisions, truths, every, Loss.of(loss, decisions, truths), (), see_group, names, best)
+        said = None if favourable is None else choices.good
+        asked_loss = Loss.of(loss, decisions, truths)
+        if choices.listed and favourable is None:
+            asked_loss.refuse_other_way(choices)
+        made = cls(decisions, truths, every, asked_loss, (), see_group, names, said, choices.listed)
         components = made.components
         made._refuse_unknown("decision", decisions.tolist(), "decision", "classes")
-        made._refuse_unknown("y", truths.tolist(), "label", "classes")
+        if len(truths):
+            made._refuse_unknown("y", truths.tolist(), "label", "classes")
         made._refuse_unknown("today", decisions.tolist(), "decision", "classes")
         check_gaps(asked, checked, components)
         if asked is not gap:
             check_one_unit(gap, "gap", components[: len(own)])
         return replace(made, requirements=requirements_of(asked, checked, components))
+
+    @property
+    def choices(self) -> Choices:
+        """What may be decided and be true, with the best of each."""
+        labels = self.labels.tolist() if self.listed else None
+        return Choices.of(self.decisions.tolist(), self.favourable, labels)
+
+    @property
+    def best(self) -> Any:
+        """The favourable decision."""
+        return self.choices.best
+
+    @cached_property
+    def decided_as(self) -> Codes | None:
+        """Position of every label among listed decisions, -1 where it is none; None where labels are the decisions."""
+        return positions(self.labels, self.decisions) if self.listed else None
+
+    @property
+    def takes_labels(self) -> bool:
+        """Whether every label may be decided."""
+        known = self.decided_as
+        return known is None or (len(known) > 0 and bool((known >= 0).all()))
+
+    def as_decided(self, labels: Codes) -> Codes:
+        """Positions of labels as those of the decisions that they are."""
+        return labels if self.decided_as is None else self.decided_as[labels]
+
+    @property
+    def rising(self) -> bool | None:
+        """Whether better decisions go with higher scores of the last label, or with lower ones; None if not listed."""
+        if not self.listed:
+            return None
+        return self.favourable is None or bool(self.favourable == self.labels[-1])
 
     @cached_property
     def components(self) -> tuple[Component, ...]:
@@ -199,9 +252,7 @@ class Problem:
         own = tuple(happiness for happiness in self.happiness if happiness.name in self.closed)
         if LOSES in (happiness.name for happiness in self.happiness) or not any(map(can_be_lost, own)):
             return self
-        return replace(
-            self, happiness=(*self.happiness, Losers().speaks_of(own, self.decisions.tolist(), None))
-        )
+        return replace(self, happiness=(*self.happiness, Losers().speaks_of(own, self.choices)))
 
     @property
     def lossless(self) -> Problem:
@@ -246,6 +297,15 @@ class Problem:
             raise HappinessError("The loss looks at x, and there is none.", "Pass X.")
 
 
+def asked_of(
+    classes: Array, *, decisions: Iterable[Any] | None = None, happiness: Any = None, **asked: Any
+) -> Problem:
+    """What is asked of the decisions about people of these classes; by default the classes are the decisions."""
+    if decisions is None:
+        return Problem.of(classes, happiness, **asked)
+    return Problem.of(as_decisions(decisions), happiness, labels=classes, **asked)
+
+
 def as_classes(classes: Iterable[Any], *, text_as_objects: bool = True) -> Array:
     """The classes as an array of at least two different values, of text as the table keeps it."""
     known = exact_array(classes if isinstance(classes, np.ndarray) else list(classes))
@@ -260,20 +320,20 @@ def as_classes(classes: Iterable[Any], *, text_as_objects: bool = True) -> Array
 
 
 def _constrained(
-    constraints: tuple[Requirement, ...], own: tuple[Happiness, ...], classes: list[Any], favourable: Any
+    constraints: tuple[Requirement, ...], own: tuple[Happiness, ...], choices: Choices
 ) -> tuple[Happiness, ...]:
     """Components that only constraints speak of."""
     known = {component.name: component for component in own}
     families = {component.family for component in own}
     extra: dict[str, Happiness] = {}
     for constraint in constraints:
-        happiness = constraint.speaks_of(own, classes, favourable)
+        happiness = constraint.speaks_of(own, choices)
         if happiness is None:
             continue
         if isinstance(happiness, str):
             if happiness in known or happiness in families or happiness not in CRITERIA:
                 continue
-            extra |= {str(part.name): part for part in resolve_happiness(happiness, classes, favourable)}
+            extra |= {str(part.name): part for part in criterion(happiness, choices)}
             continue
         named = happiness if isinstance(happiness, Happiness) else Happiness(happiness)
         name = constraint_name(happiness)
@@ -284,7 +344,7 @@ def _constrained(
                     f"A constraint and a component are both called {other.name!r} and differ.",
                     "Give one another name.",
                 )
-        extra |= {} if same else {name: named.known(classes)}
+        extra |= {} if same else {name: named.known(choices.decisions)}
     return tuple(extra.values())
 
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 
+from felicific._problem.decisions import Choices
 from felicific._problem.happiness import Component, Happiness
 from felicific._problem.unions import Attribute, Between, Shares
 from felicific._typing import Array, Codes, Floats
@@ -19,7 +20,7 @@ class Sums(Protocol):
     """What a requirement sees of the people: sums over them, as moments have them."""
 
     @property
-    def classes(self) -> Array:
+    def decisions(self) -> Array:
         """The decisions."""
 
     @property
@@ -43,8 +44,12 @@ class Sums(Protocol):
         """Weight inside ``among``, of shape (groups, components)."""
 
     @property
-    def today_value(self) -> Floats:
-        """Happiness of today's decisions, of shape (groups, signals, components)."""
+    def today_value(self) -> Floats | None:
+        """Happiness of today's decisions, of shape (groups, signals, components); None where nobody knows them."""
+
+    @property
+    def listed(self) -> bool:
+        """Whether decisions are listed, and not just the classes."""
 
     @property
     def people(self) -> Floats:
@@ -400,11 +405,11 @@ class Requirement(ABC):
     def rows(self, sums: Sums) -> list[Row]:
         """The requirement as rows over group means, with the words that describe each."""
 
-    def speaks_of(self, own: tuple[Happiness, ...], decisions: list[Any], favourable: Any) -> Any:
+    def speaks_of(self, own: tuple[Happiness, ...], choices: Choices) -> Any:
         """What has to be measured for it, beside ``own``: a name, a function or a Happiness."""
         return self.happiness
 
-    def named(self, decisions: list[Any], favourable: Any) -> Requirement:
+    def named(self, choices: Choices) -> Requirement:
         """With the decision that it speaks of by its name, where it leaves that to the problem."""
         return self
 

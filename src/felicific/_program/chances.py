@@ -40,9 +40,9 @@ def cells_of(chance: Chance, signal: Signal, n_groups: int, n_classes: int) -> T
     return np.asarray(held & inside)
 
 
-def floors_in(rows: Sequence[Row], signal: Signal, n_groups: int, n_classes: int) -> Floats:
+def floors_in(rows: Sequence[Row], signal: Signal, n_groups: int, n_classes: int, n_decisions: int) -> Floats:
     """The chance of every decision that every cell keeps, of shape (groups, signals, decisions)."""
-    floors = np.zeros((n_groups, signal.size(n_classes), n_classes))
+    floors = np.zeros((n_groups, signal.size(n_classes), n_decisions))
     for chance in chances_in(rows):
         own = floors[:, :, chance.decision]
         own[...] = np.where(

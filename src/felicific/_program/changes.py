@@ -53,7 +53,9 @@ def cost_by_sums(
     """What a change costs a policy that sees the cells of some sums, which hold folds if that is left to them."""
     if asked != "auto":
         return asked
-    if not moments.signal.weighs_changes(len(moments.classes)) or moments.loss_name == CHANGES:
+    if moments.listed or not moments.signal.weighs_changes(len(moments.classes)):
+        return 0.0  # of listed decisions nobody measured what a cost does to new people
+    if moments.loss_name == CHANGES:
         return 0.0
     if moments.labels is not None:
         return 0.0  # folds share what is supposed of missing labels, so none is of people that nothing was fitted to
@@ -63,6 +65,7 @@ def cost_by_sums(
 
 def met_today(moments: Moments, requirements: Sequence[Requirement]) -> bool:
     """Whether today's decisions meet all that is asked, on the people of these sums."""
+    assert moments.today_value is not None, "decisions that are classes are known today"
     means = moments.today_value.sum(axis=1) / moments.divisor
     rows = rows_of(requirements, moments)  # a decision of today's leaves nobody a chance
     return all(row.chance is None and row.met(means[:, row.at], 0.0) for row in rows)

@@ -12,6 +12,7 @@ import numpy as np
 
 from felicific._problem.fractions import FreeLevel
 from felicific._problem.rows import Row
+from felicific._program.climbing import Climbing
 from felicific._program.fractions import exchanged
 from felicific._program.model import TOLERANCE, Program
 from felicific._program.sifted import Sifted, new_solver, settle
@@ -46,9 +47,14 @@ def run_model(
     import highspy
 
     model = write_model(program, rows, elastic=elastic, plain=plain)
+    if model.stairs is not None:
+        try:
+            return _mixed(Climbing(model), changes)
+        except SolverError:  # then the whole model, in other ways
+            model = write_model(program, rows, elastic=elastic, plain=True)
     if model.corners is not None:
         with suppress(SolverError):  # then the whole model, in other ways
-            return _sifted(model, changes)
+            return _mixed(Sifted(model), changes)
     # A vertex by the simplex method, so that few people face a lottery; when it ends without an answer, again
     # without presolve, and then by an interior point with crossover.
     for method, presolve in (("simplex", "choose"), ("simplex", "off"), ("ipm", "off")):
@@ -74,9 +80,9 @@ def run_model(
     )
 
 
-def _sifted(model: Model, changes: Floats | None) -> Answer:
-    """The answer by few of the model's corners."""
-    found = Sifted(model)
+def _mixed(found: Sifted | Climbing, changes: Floats | None) -> Answer:
+    """The answer by few of the model's corners, or of its staircases."""
+    model = found.model
     if not found.run():
         return Answer(False, np.empty(0), np.empty(0), model)
     solution = found.solver.getSolution()
@@ -114,18 +120,20 @@ class Ray:
     last column is t in units of its own, so that it is as large as the others whatever happiness is counted in.
     """
 
-    def __init__(self, program: Program) -> None:
+    sifted: Sifted | Climbing
+
+    def __init__(self, program: Program, *, plain: bool = False) -> None:
         self.program = program
         slopes = (row.width / float(program.scales[row.j]) for row in program.rows if row.width is not None)
         steepest = max(slopes, default=0.0)
         self.unit = 1.0 / steepest if steepest > 0 else 1.0
         rows = [row if row.width is None else row.moved(row.width * self.unit) for row in program.rows]
-        self.model = write_model(program, rows, ray=True)
+        self.model = write_model(program, rows, ray=True, plain=plain)
         self.begin()
 
     def begin(self) -> None:
         """Forget what was found: what is asked next is answered alike whatever was asked before."""
-        self.sifted = Sifted(self.model)
+        self.sifted = Sifted(self.model) if self.model.stairs is None else Climbing(self.model)
         self.solver, self.width = self.sifted.solver, self.sifted.first - 1
 
     def _run(self) -> Answer:
@@ -178,7 +186,10 @@ class Ray:
 
         Of these, columns of least loss, and among those that change today's decisions least.
         """
+        if self.model.stairs is not None:  # by the whole model, because what a column costs becomes a row
+            return Ray(self.program, plain=True).least_at(loss, changes)
         program, solver = self.program, self.solver
+        assert isinstance(self.sifted, Sifted), "the whole model is here"
         last = len(self.model.row_lower)
         self.sifted.take_all()
         least = program.charged(self.weighted(0.0).columns)
@@ -201,7 +212,8 @@ class Levels:
 
     def __init__(self, program: Program, rows: Sequence[Row], free: FreeLevel) -> None:
         self.program, self.rows, self.free = program, rows, free
-        self.model = write_model(program, exchanged(rows, free, free.between(0.0, 0.0)))
+        rows_there = exchanged(rows, free, free.between(0.0, 0.0))
+        self.model = write_model(program, rows_there, plain=program.stairs)
         self.solver = _solver(self.model, "simplex", "off")
         place = list(rows).index(free)
         before = len(self.model.row_lower) - len(self.model.written)

@@ -116,9 +116,10 @@ class Program:
     def corners(self) -> Corners | None:
         """What policies are mixtures of, if that can be listed.
 
-        It cannot where several decisions each have a run along which they may not fall.
+        It cannot where several decisions each have a run along which they may not fall, nor where decisions get better
+        step by step.
         """
-        if self.chains and not self.rises:
+        if (self.chains and not self.rises) or self.stairs:
             return None
         return Corners(self.occupied, self.regret.shape[2], bool(self.chains))
 
@@ -195,21 +196,44 @@ class Program:
 
     @cached_property
     def today(self) -> Floats:
-        """Today's decision at every signal, as probabilities of shape (signals, K)."""
-        n_classes = self.moments.loss.shape[2]
-        today = self.moments.signal.today(n_classes)
-        return np.asarray(np.arange(n_classes) == today[:, None], dtype=np.float64)
+        """Today's decision at every signal, as probabilities of shape (signals, D)."""
+        n_decisions = self.moments.loss.shape[2]
+        today = self.moments.signal.today(len(self.moments.classes))
+        return np.asarray(np.arange(n_decisions) == today[:, None], dtype=np.float64)
+
+    @cached_property
+    def _climbs(self) -> bool:
+        """Whether decisions that are listed may only get better along all signals, or along all the other way."""
+        return self.moments.listed and self.moments.signal.climbs(len(self.moments.classes))
 
     @cached_property
     def chains(self) -> list[tuple[range, int]]:
         """Runs of signals along which the probability of a decision may not fall."""
-        return self.moments.signal.chains(self.moments.loss.shape[2])
+        if not self.moments.listed:
+            return self.moments.signal.chains(len(self.moments.classes))
+        _, n_signals, n_decisions = self.moments.loss.shape
+        return [(range(n_signals), 1)] if self._climbs and self.moments.rising and n_decisions == 2 else []
 
     @property
     def rises(self) -> bool:
         """Whether the second of two decisions may not fall along all signals: a policy then mixes thresholds."""
-        _, n_signals, n_classes = self.moments.loss.shape
-        return n_classes == 2 and self.chains == [(range(n_signals), 1)]
+        _, n_signals, n_decisions = self.moments.loss.shape
+        return n_decisions == 2 and self.chains == [(range(n_signals), 1)]
+
+    @cached_property
+    def stairs(self) -> bool:
+        """Whether policies mix staircases, table by table.
+
+        Of listed decisions, unless these are two whose thresholds can be listed. Where the signal asks for no order, a
+        staircase may go up and down.
+        """
+        few = self.moments.loss.shape[2] == 2 and (self.rises or not self._climbs)
+        return self.moments.listed and not few
+
+    @property
+    def steps(self) -> int:
+        """Of staircases: 1 where decisions may only get better along the signals, -1 only worse, 0 anything."""
+        return (1 if self.moments.rising else -1) if self._climbs else 0
 
     def mean(self, j: int, shares: Floats) -> tuple[Codes, Floats]:
         """Columns and scaled coefficients of a weighted mean, over groups, of component ``j``."""
@@ -246,8 +270,7 @@ class Program:
         return np.asarray(cells * self.moments.loss.shape[2] + chance.decision)
 
     def _held(self, chance: Chance) -> Truths:
-        n_groups, _, n_classes = self.moments.loss.shape
-        return cells_of(chance, self.moments.signal, n_groups, n_classes)
+        return cells_of(chance, self.moments.signal, len(self.moments.loss), len(self.moments.classes))
 
     def chances(self, chance: Chance, q: Floats) -> Floats:
         """The chances of people that a row speaks of."""
@@ -364,9 +387,15 @@ def changes_of(program: Program) -> Floats:
 
 def _changed_tables(program: Program) -> Floats:
     moments = program.moments
-    n_classes = moments.loss.shape[2]
-    today = moments.signal.today(n_classes)
     mass = moments.mass if program.see_group else moments.mass.sum(axis=0, keepdims=True)
+    n_classes = moments.loss.shape[2]
+    if moments.listed:  # the signals do not tell, so by how many people each decision changes
+        if moments.today_mass is None:
+            return np.zeros((*mass.shape, n_classes))
+        changed = changed_by(moments)
+        changed = changed if program.see_group else changed.sum(axis=0, keepdims=True)
+        return np.asarray(changed / (changed.max(initial=0.0) or 1.0))
+    today = moments.signal.today(n_classes)
     far = np.ones(mass.shape)
     for run in moments.signal.runs(n_classes):
         if len(run) < 2:
@@ -401,11 +430,13 @@ def policy_in(program: Program, q: Floats) -> Floats:
     An empty cell gets today's decision, never an arbitrary vertex. Where people keep a chance, so does whoever will be
     in an empty cell.
     """
-    n_groups, n_classes = len(program.moments.loss), q.shape[2]
+    n_groups, n_classes, labels = len(program.moments.loss), q.shape[2], len(program.moments.classes)
+    if program.moments.listed:
+        return _filled(program, q, labels)
     floors, (place, signal) = None, program.lacking
     today, flat = program.today, q.reshape(-1)
     if any(row.chance is not None for row in program.rows):
-        floors = floors_in(program.rows, program.moments.signal, n_groups, n_classes)
+        floors = floors_in(program.rows, program.moments.signal, n_groups, labels, n_classes)
         today = (floors + (1.0 - floors.sum(axis=2, keepdims=True)) * today).reshape(-1, n_classes)
         signal = place
     for d in range(n_classes):
@@ -415,6 +446,78 @@ def policy_in(program: Program, q: Floats) -> Floats:
     q = np.repeat(q, n_groups, axis=0) if len(q) < n_groups else q
     q = q if program.alike is None else np.take_along_axis(q, program.alike[:, :, None], axis=1)
     return np.asarray(q if floors is None else lifted(q, floors))
+
+
+def _filled(program: Program, q: Floats, n_labels: int) -> Floats:
+    """The policy of listed decisions: an empty cell gets what is decided there today, if signals tell that.
+
+    Where that would break the order of the decisions, or signals do not tell, it gets what the nearest cell gets in
+    which somebody is: of the group, or of all groups where the group has nobody.
+    """
+    moments, n_groups = program.moments, len(program.moments.loss)
+    q = q if len(q) == n_groups else np.repeat(q, n_groups, axis=0)
+    held = np.broadcast_to(program.occupied, moments.mass.shape)
+    told = _told_by_signals(moments)
+    if any(row.chance is not None for row in program.rows):
+        told[:] = -1  # today's decisions leave nobody a chance
+    everybody = np.asarray(held.any(axis=0))
+    for run in moments.signal.runs(n_labels):
+        for z in range(n_groups):
+            _fill_run(q, z, run, held, everybody, told, program.steps)
+    q = q if program.alike is None else np.take_along_axis(q, program.alike[:, :, None], axis=1)
+    if not any(row.chance is not None for row in program.rows):
+        return np.asarray(q)
+    return lifted(q, floors_in(program.rows, moments.signal, n_groups, n_labels, q.shape[2]))
+
+
+def _told_by_signals(moments: Moments) -> Codes:
+    """What is decided today at every signal, -1 where nobody is; nowhere, if people of some signal are told apart."""
+    none = np.full(moments.mass.shape[1], -1)
+    if moments.today_mass is None:
+        return none
+    everybody = moments.today_mass.sum(axis=0)
+    if ((everybody > 0).sum(axis=1) > 1).any():
+        return none
+    return np.where(everybody.any(axis=1), everybody.argmax(axis=1), none)
+
+
+def _fill_run(
+    q: Floats, z: int, run: range, held: Truths, everybody: Truths, told: Codes, steps: int
+) -> None:
+    """Fill the empty cells of one group along one run of signals."""
+    own = np.flatnonzero(held[z, run.start : run.stop]) + run.start
+    if len(own) == len(run):
+        return
+    places, whose = own, np.full(len(own), z)
+    if not len(own):  # of every signal where somebody is, the first group that is there
+        places = np.flatnonzero(everybody[run.start : run.stop]) + run.start
+        whose = held[:, places].argmax(axis=0)
+    for s in run:
+        if held[z, s]:
+            continue
+        if len(places):
+            at = int(np.abs(places - s).argmin())
+            nearest = q[whose[at], places[at]]
+        else:  # nobody is anywhere along the run: what most people get
+            nearest = q[held].mean(axis=0)
+            nearest = np.eye(len(nearest))[int(nearest.argmax())]
+        after = int(np.searchsorted(own, s))
+        before, then = q[z, s - 1 : s] if s > run.start else (), q[z, own[after : after + 1]]
+        rows = [nearest] if told[s] < 0 else [np.eye(q.shape[2])[told[s]], nearest]
+        fitting = [row for row in rows if _fits(row, before, then, steps)]
+        q[z, s] = [*fitting, *before, nearest][0]
+
+
+def _fits(row: Floats, before: Floats | tuple[()], then: Floats, steps: int) -> bool:
+    """Whether a row keeps the order of the decisions beside its neighbours."""
+    pairs = [*((one, row) for one in before), *((row, one) for one in then)]
+    return all(_better(one, other, steps) for one, other in pairs)
+
+
+def _better(one: Floats, other: Floats, steps: int) -> bool:
+    """Whether what comes after is at least as good, or as bad, as what comes before; anything where steps are free."""
+    above = steps * (np.cumsum(one) - np.cumsum(other))  # chances of at most each decision
+    return steps == 0 or bool((above >= -TOLERANCE).all())
 
 
 def _keep_monotone(q: Floats, decision: int, empty: Codes, below: Codes, above: Codes) -> None:

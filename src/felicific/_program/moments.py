@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from felicific._documents import (
+    ORDER,
     plain,
     read_document,
     write_classes,
@@ -134,6 +135,11 @@ def divided(means: Floats, origin: Floats, fractions: Sequence[tuple[int, int]])
     return means
 
 
+def _no_decisions() -> Array:
+    """What stands for the classes where decisions are not listed."""
+    return np.empty(0)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Moments(Displayed):
     r"""Sums over people by group and signal: all that the linear program needs to know of them.
@@ -156,6 +162,10 @@ class Moments(Displayed):
     shape, the weight of those to whom d is worth more, or less, than what is decided today; with ``folds`` also the
     sums of mass, loss and today in each of so many parts of the people, ``fold_mass[z, s, f]``,
     ``fold_loss[z, s, f, d]`` and ``fold_today[z, s, f, d]``.
+
+    ``classes`` are the labels, and ``decisions`` the decisions: the same, unless decisions are listed from the worst to
+    the best for the person. ``rising`` then says whether better ones go with higher scores of the last class (or with
+    lower ones), and there may be nothing known of today's: ``today_loss`` and ``today_value`` are None.
 
     ``attributes`` are what the groups are made of: names of columns, or positions where they have none. ``unknown`` is
     what those are called whose group is missing, where that was allowed: they are counted and shown, and gaps are
@@ -194,8 +204,8 @@ class Moments(Displayed):
     loss: Floats
     value: Floats
     among: Floats
-    today_loss: Floats
-    today_value: Floats
+    today_loss: Floats | None
+    today_value: Floats | None
     rows: NDArray[np.int64]
     weight_kind: WeightKind = None
     whole: bool = True
@@ -212,8 +222,24 @@ class Moments(Displayed):
     least_loss: Floats | None = None
     unlabelled: Unlabelled | None = None
     labels: KnownLabels | None = None
+    decisions: Array = field(default_factory=_no_decisions)
+    rising: bool | None = None
 
     _whole: ClassVar[str] = "save(path) writes all of them."
+
+    def __post_init__(self) -> None:
+        if not len(self.decisions):
+            object.__setattr__(self, "decisions", self.classes)
+
+    @property
+    def listed(self) -> bool:
+        """Whether decisions are listed from the worst to the best, and not just the classes."""
+        return self.rising is not None
+
+    @property
+    def knows_today(self) -> bool:
+        """Whether it is known what is decided today."""
+        return self.today_value is not None
 
     def _parts(self) -> list[Part]:
         """Counts: the sums themselves are for the program."""
@@ -239,7 +265,7 @@ class Moments(Displayed):
             Lines(
                 [
                     f"By {len(self.groups):,} groups, {self.signal.size(len(self.classes)):,} signals of kind "
-                    f"{self.signal.kind!r} and {len(self.classes):,} decisions: sums of the loss ({self.loss_name}) "
+                    f"{self.signal.kind!r} and {len(self.decisions):,} decisions: sums of the loss ({self.loss_name}) "
                     f"and of {names}.",
                 ]
             ),
@@ -332,11 +358,14 @@ class Moments(Displayed):
             return NotImplemented
         for what in _ALIKE:
             mine, theirs = getattr(self, what), getattr(other, what)
-            same = np.array_equal(mine, theirs) if what == "classes" else mine == theirs
+            same = np.array_equal(mine, theirs) if isinstance(mine, np.ndarray) else mine == theirs
             unsaid = what == "attributes" and not (mine and theirs)  # files of 0.1.0 do not say them
             if not same and not unsaid:
+                named = {"rising": "whether decisions get better with the score"}.get(
+                    what, what.removesuffix("_name")
+                )
                 raise MomentsError(
-                    f"These moments disagree on {what.removesuffix('_name')}: {_difference(mine, theirs)}.",
+                    f"These moments disagree on {named}: {_difference(mine, theirs)}.",
                     "Compute both with the same arguments; pass classes= and groups= when a part lacks some.",
                 )
         if self.unlabelled is None and other.unlabelled is not None:
@@ -370,7 +399,7 @@ class Moments(Displayed):
             self,
             origin=origin,
             value=self.value + shift[:, :, None, :],
-            today_value=self.today_value + shift,
+            today_value=None if self.today_value is None else self.today_value + shift,
             square=square,
         )
 
@@ -457,8 +486,25 @@ class Moments(Displayed):
         """What the model's own decisions do."""
         if self.unlabelled is not None:
             return self.completed().today
+        if self.today_value is None or self.today_loss is None:
+            raise MomentsError(
+                "These moments do not say what is decided today: not every class is a decision.",
+                "Pass today= to moments(...): the column of what was really decided.",
+            )
         means = divided(self.today_value.sum(axis=1) / self.divisor, self.origin, self._fractions)
         return replace(self._outcome(float(self.today_loss.sum()), means), **self._shares(None))
+
+    @property
+    def today_if_known(self) -> Outcome | None:
+        """The same; None where nobody said what is decided today."""
+        return self.today if self.knows_today else None
+
+    @property
+    def log_policies(self) -> float:
+        """Logarithm of how many deterministic policies there are, the cuts of cells included."""
+        if self.listed:
+            return self.signal.log_staircases(len(self.classes), len(self.decisions))
+        return self.signal.log_policies(len(self.classes))
 
     def joined(self) -> Moments:
         """With a score's fine bins joined to cells; any other moments as they are."""
@@ -527,6 +573,11 @@ class Moments(Displayed):
             raise MomentsError(
                 f"The least number of people in a cell is {least!r}.", "Give a number of 1 or more."
             )
+        if self.today_value is None:
+            raise MomentsError(
+                "Cells are merged around today's decisions, and these moments do not say what is decided today.",
+                "Pass today= to moments(...), or share those that were not merged.",
+            )
         today = self.signal.today(len(self.classes))
         place = np.tile(np.arange(self.mass.shape[1]), (len(self.groups), 1))
         for z, group in enumerate(self.groups):
@@ -580,6 +631,8 @@ class Moments(Displayed):
         }
         if self.unlabelled is not None:
             found["unlabelled"] = self.unlabelled.to_json()
+        if self.rising is not None:
+            found |= {"decisions": write_classes(self.decisions), "order": ORDER, "rising": self.rising}
         if self.labels is not None:
             found["labels"] = self.labels.to_json()
         return found
@@ -616,7 +669,7 @@ class Moments(Displayed):
     def _read(cls, content: dict[str, Any]) -> Moments:
         """Read what :meth:`content` wrote."""
         found = cls(**read_moments(content))
-        extra = set(content) - {*SUMS, "cells", "folds", *(part.name for part in fields(found))}
+        extra = set(content) - {*SUMS, "cells", "folds", "order", *(part.name for part in fields(found))}
         if extra:
             raise _no_moments(f"it holds {sorted(extra)}, which no moments have")
         labels = KnownLabels.from_json(content.get("labels"), found.groups)
@@ -636,6 +689,8 @@ class Moments(Displayed):
 #: What moments that add agree on.
 _ALIKE = (
     "classes",
+    "decisions",
+    "rising",
     "groups",
     "components",
     "signal",

@@ -12,6 +12,7 @@ from felicific._documents import (
     check_distinct,
     check_shape,
     read_classes,
+    read_decisions,
     read_numbers,
     read_values,
     read_whole,
@@ -21,7 +22,7 @@ from felicific._problem.happiness import Component, read_component
 from felicific._problem.loss import loss_bounds
 from felicific._problem.unions import read_attributes
 from felicific._program.signal_names import signal_from_json
-from felicific._program.sum_names import FOLDED, OPTIONAL, SUMS
+from felicific._program.sum_names import FOLDED, OPTIONAL, SUMS, TODAY
 from felicific._typing import Codes, Floats
 
 
@@ -44,14 +45,18 @@ def read_moments(content: dict[str, Any]) -> dict[str, Any]:
     """The parts of moments out of a document, each of the type and shape it must have."""
     fields = _read_frame(content)
     classes, groups, components = fields["classes"], fields["groups"], fields["components"]
-    g, k, j, size = len(groups), len(classes), len(components), fields["signal"].size(len(classes))
+    g, j, size = len(groups), len(components), fields["signal"].size(len(classes))
     rows = read_whole(check_shape("rows", read_numbers(content["rows"], "rows"), (g,)).tolist(), "rows")
     origin = check_shape("origin", read_numbers(content["origin"], "origin"), (j,))
-    check_size(g, size, k, j)
-    sums = _read_sums(content, (g, size), {"d": k, "j": j})
+    d = len(fields.get("decisions", classes))
+    check_size(g, size, d, j)
+    sums = _read_sums(content, (g, size), {"d": d, "j": j})
+    unknown = {name for name in TODAY if name not in sums}
+    if unknown and ("decisions" not in fields or len(unknown) == 1):
+        raise refused(f"a part is missing: {min(unknown)}")
     _check_sums(sums, rows)
     _check_ranges(sums, origin, components, fields["loss_name"])
-    return fields | sums | {"rows": rows, "origin": origin} | _read_rest(content, j)
+    return fields | dict.fromkeys(unknown) | sums | {"rows": rows, "origin": origin} | _read_rest(content, j)
 
 
 def _read_frame(content: dict[str, Any]) -> dict[str, Any]:
@@ -66,13 +71,17 @@ def _read_frame(content: dict[str, Any]) -> dict[str, Any]:
     if len(classes) < 2:
         raise refused("it has fewer than two classes")
     signal.check(len(classes))
-    return {
+    frame = {
         "classes": classes,
         "groups": groups,
         "components": components,
         "signal": signal,
         "loss_name": loss_name,
     }
+    decisions, rising = read_decisions(content, classes), content.get("rising")
+    if (decisions is None) != (rising is None) or type(rising) not in (bool, type(None)):
+        raise refused(f"whether its decisions get better with the score is {rising!r}")
+    return frame if decisions is None else frame | {"decisions": decisions, "rising": rising}
 
 
 def _read_sums(content: dict[str, Any], shape: tuple[int, int], sizes: dict[str, int]) -> dict[str, Floats]:
@@ -84,7 +93,7 @@ def _read_sums(content: dict[str, Any], shape: tuple[int, int], sizes: dict[str,
     if type(folds) is not int or folds < 0:
         raise refused(f"its people are summed up in {folds!r} parts")
     for name, axes in SUMS.items():
-        if name in OPTIONAL and name not in content:
+        if name in (*OPTIONAL, *TODAY) and name not in content:
             continue
         further = tuple((sizes | {"f": folds})[axis] for axis in axes)
         numbers = read_numbers(content[name], name) if len(cells) else np.zeros(0)
@@ -147,12 +156,14 @@ def _check_ranges(
     """Refuse losses and values beyond what so many people can have."""
     bounds, mass = loss_bounds(loss_name), sums["mass"]
     _check_range("loss", sums["loss"], mass[:, :, None], bounds)
-    _check_range("today_loss", sums["today_loss"], mass, bounds)
+    if "today_loss" in sums:
+        _check_range("today_loss", sums["today_loss"], mass, bounds)
     for j, component in enumerate(components):
         among, bounds = sums["among"][..., j], component.summed
         shift = origin[j] * among
         _check_range("value", sums["value"][..., j] + shift[:, :, None], among[:, :, None], bounds)
-        _check_range("today_value", sums["today_value"][..., j] + shift, among, bounds)
+        if "today_value" in sums:
+            _check_range("today_value", sums["today_value"][..., j] + shift, among, bounds)
 
 
 def _check_range(name: str, sums: Floats, counts: Floats, bounds: tuple[float, float] | None) -> None:

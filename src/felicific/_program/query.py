@@ -161,12 +161,18 @@ class Query:
         labels = nw.lit(0, dtype=nw.Int64)
         if self.columns.y is not None:
             labels = self._coded(engine.column(self.columns.y, "y"), self.labels)
-        own = self._own()
+        own, known = self._own(), self.problem.decided_as
         if self.columns.today is not None:
             today = self._coded(engine.column(self.columns.today, "today"), self.decisions)
             wrong.append(own == len(self.labels))
-        else:
+        elif known is None:
             today = own
+        else:  # where nobody knows it, the first stands for all
+            today = nw.lit(len(self.decisions), dtype=nw.Int64)
+            for k, place in enumerate(known.tolist()):
+                code = nw.lit(max(place, 0), dtype=nw.Int64)
+                today = nw.when(own == k).then(code).otherwise(today)
+            wrong.append(own == len(self.labels))
         # What is decided today is looked at by what may be wrong.
         frame = frame.with_columns(
             own.alias("own"),
@@ -394,7 +400,8 @@ class _Keys:
         shape = (len(self.known), signal.size(n_labels))
         k, j = len(problem.decisions), len(problem.happiness)
         check_size(*shape, k, j)
-        now = problem.decisions[self.today] if problem.looks_at_today else None
+        known = self._knows_today
+        now = problem.decisions[self.today] if problem.looks_at_today and known else None
         codes = None if self.query.columns.y is None else self.label
         names = None if codes is None else problem.labels[codes]
         batch = Batch(None, names, codes, self.group, np.arange(len(self.z)), now)
@@ -419,8 +426,17 @@ class _Keys:
                     for d, column in enumerate(columns):
                         np.add.at(sums[..., d, c], index, column)
         refuse_overflow(problem, value, loss)
+        compared: dict[str, Any] = {
+            "today_loss": today_loss,
+            "today_value": today_value,
+            "today_mass": today_mass,
+            "gains": more,
+            "loses": less,
+        }
         return Moments(
-            classes=problem.decisions,
+            classes=problem.labels,
+            decisions=problem.decisions,
+            rising=problem.rising,
             groups=self.known,
             components=problem.components,
             signal=signal,
@@ -430,18 +446,20 @@ class _Keys:
             loss=loss,
             value=value,
             among=among,
-            today_loss=today_loss,
-            today_value=today_value,
-            today_mass=today_mass,
             square=square,
-            gains=more,
-            loses=less,
+            **(compared if known else dict.fromkeys(compared)),
             rows=np.bincount(self.z, self.counts, minlength=len(self.known)).astype(np.int64),
             weight_kind=self.query.columns.weight_kind,
             attributes=self.query.columns.attributes,
             unknown=self.query.columns.missing_group,
             whole=not np.any(self.sums.get("parts", 0.0)),
         )
+
+    @property
+    def _knows_today(self) -> bool:
+        """Whether it is known what is decided today."""
+        known = self.query.problem.decided_as
+        return self.query.columns.today is not None or known is None or bool((known >= 0).all())
 
     def _place(self, sums: Floats, today: Floats, index: Any, columns: Floats) -> None:
         for d, column in enumerate(columns):

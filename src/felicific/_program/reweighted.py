@@ -27,7 +27,7 @@ def reweighted(
     unit = _Means(labelled, alike)
     exact = {component.name: j for j, component in enumerate(fresh.components)}
     mass = fresh.mass
-    sums = {
+    sums: dict[str, Any] = {
         name: unit(array, mass) for name, array in labelled.known_sums.items() if not name.startswith("fold")
     }
     square = sums.get("square")
@@ -38,12 +38,13 @@ def reweighted(
             among = fresh.among[..., i]
             sums["among"][..., j] = among
             sums["value"][..., j] = fresh.value[..., i] + shift * among[:, :, None]
-            sums["today_value"][..., j] = fresh.today_value[..., i] + shift * among
+            if fresh.today_value is not None and "today_value" in sums:
+                sums["today_value"][..., j] = fresh.today_value[..., i] + shift * among
             if square is not None and fresh.square is not None:
                 moved = 2.0 * shift * fresh.value[..., i] + shift**2 * among[:, :, None]
                 square[..., j] = fresh.square[..., i] + moved
             for name in ("gains", "loses"):
-                if name in sums:
+                if name in sums and getattr(fresh, name) is not None:
                     sums[name][..., j] = getattr(fresh, name)[..., i]
     if exact_loss:
         sums |= {"loss": fresh.loss, "today_loss": fresh.today_loss}

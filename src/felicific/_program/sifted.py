@@ -33,6 +33,26 @@ def new_solver(method: str, presolve: str) -> Any:
     return solver
 
 
+def solved(solver: Any) -> bool:
+    """Run a solver; False where the rows cannot be met."""
+    import highspy
+
+    solver.run()
+    done = (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kInfeasible)
+    if solver.getModelStatus() not in done:
+        # A warm start can end without an answer: start cold, by an interior point with crossover.
+        solver.clearSolver()
+        solver.setOptionValue("solver", "ipm")
+        solver.run()
+        solver.setOptionValue("solver", "simplex")
+    if solver.getModelStatus() not in done:
+        raise SolverError(
+            f"HiGHS ended with the status {solver.modelStatusToString(solver.getModelStatus())!r}.",
+            "Please report it, with the moments if you can share them.",
+        )
+    return bool(solver.getModelStatus() == highspy.HighsModelStatus.kOptimal)
+
+
 class Sifted:
     """HiGHS with the free columns of a model first, then those of its corners that are needed.
 
@@ -135,21 +155,7 @@ class Sifted:
             self._run()
 
     def _run(self) -> None:
-        import highspy
-
-        self.solver.run()
-        done = (highspy.HighsModelStatus.kOptimal, highspy.HighsModelStatus.kInfeasible)
-        if self.solver.getModelStatus() not in done:
-            # A warm start can end without an answer: start cold, by an interior point with crossover.
-            self.solver.clearSolver()
-            self.solver.setOptionValue("solver", "ipm")
-            self.solver.run()
-            self.solver.setOptionValue("solver", "simplex")
-        if self.solver.getModelStatus() not in done:
-            raise SolverError(
-                f"HiGHS ended with the status {self.solver.modelStatusToString(self.solver.getModelStatus())!r}.",
-                "Please report it, with the moments if you can share them.",
-            )
+        solved(self.solver)
 
     def settled(self, changes: Floats) -> Floats:
         """The program's columns, of all optimal answers those that change today's decisions least."""

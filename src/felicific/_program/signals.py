@@ -21,7 +21,7 @@ from felicific._program.bins import (
     lower_edges,
     stretches,
 )
-from felicific._statistics.sample_size import log_maps
+from felicific._statistics.sample_size import log_maps, log_staircases
 from felicific._tables.memory import row_argmax
 from felicific._typing import Codes, Floats
 from felicific.exceptions import DataError
@@ -164,9 +164,17 @@ class Signal(ABC):
     def log_policies(self, n_classes: int) -> float:
         """Logarithm of how many deterministic policies a fitted signal could have led to, its cuts included."""
 
+    def log_staircases(self, n_classes: int, n_decisions: int) -> float:
+        """The same where so many decisions are listed: any of them at every signal, unless they only get better."""
+        return log_maps(self.size(n_classes), n_decisions)
+
     def chains(self, n_classes: int) -> list[tuple[range, int]]:
         """Runs of signals along which the probability of a decision may not fall."""
         return []
+
+    def climbs(self, n_classes: int) -> bool:
+        """Whether listed decisions may only get better along all signals, or only worse."""
+        return False
 
     def weighs_changes(self, n_classes: int) -> bool:
         """Whether ``change_cost="auto"`` looks for a cost; else it is 0, as measured in docs/policies.md."""
@@ -321,6 +329,10 @@ class _Scored(Signal):
             return []
         return [(run, 1 if n_classes == 2 else k) for k, run in enumerate(self.runs(n_classes))]
 
+    def climbs(self, n_classes: int) -> bool:
+        """Along the score of two classes."""
+        return self.monotone and n_classes == 2
+
     def weighs_changes(self, n_classes: int) -> bool:
         """Of two classes."""
         return n_classes == 2
@@ -342,12 +354,24 @@ class _Scored(Signal):
         data. Monotone policies of any cells are monotone policies of the fine bins; free ones are counted for each
         choice of cuts. The model's own boundary is taken as given.
         """
-        fine = Score(boundary=self.boundary).size(n_classes)
         if self.monotone:
-            return log_maps(fine, n_classes, monotone=True)
-        cells = self.size(n_classes)
+            return log_maps(self._fine(n_classes), n_classes, monotone=True)
+        return self._log_free(n_classes, n_classes)
+
+    def log_staircases(self, n_classes: int, n_decisions: int) -> float:
+        """Where decisions only get better, staircases along the fine bins; else any decisions of cells."""
+        if self.climbs(n_classes):
+            return log_staircases(self._fine(n_classes), n_decisions)
+        return self._log_free(n_classes, n_decisions)
+
+    def _fine(self, n_classes: int) -> int:
+        return Score(boundary=self.boundary).size(n_classes)
+
+    def _log_free(self, n_classes: int, n_decisions: int) -> float:
+        """Every map of cells to decisions, for every choice of their cuts."""
+        fine, cells = self._fine(n_classes), self.size(n_classes)
         choose = math.lgamma(fine) - math.lgamma(cells) - math.lgamma(fine - cells + 1)
-        return min(choose + cells * math.log(n_classes), fine * math.log(n_classes))
+        return min(choose + cells * math.log(n_decisions), fine * math.log(n_decisions))
 
 
 @dataclass(frozen=True)
@@ -373,6 +397,9 @@ class Score(_Scored):
         score rises.
     boundary : float, default=0.5
         With two classes, the score above which the model itself decides ``classes[1]``.
+    calibration : {"affine", "isotonic", "none"}, optional
+        Of :class:`felicific.FairRegressor` alone: what is made of predictions first, group by group. By default
+        "affine", the line of least squares; "none" takes them as they are.
 
     Examples
     --------
@@ -395,6 +422,7 @@ class Score(_Scored):
     cells: int | None = None
     monotone: bool = True
     boundary: float = 0.5
+    calibration: Literal["affine", "isotonic", "none"] | None = None
 
     def __post_init__(self) -> None:
         if self.cells is not None and (type(self.cells) is not int or self.cells < 2):

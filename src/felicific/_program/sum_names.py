@@ -26,5 +26,11 @@ FOLDED = ("fold_mass", "fold_loss", "fold_today")
 
 OPTIONAL = ("today_mass", "square", "gains", "loses", "least_loss", *FOLDED)
 
+#: And those that they lack only where decisions are listed and nobody said what is decided today.
+TODAY = ("today_loss", "today_value")
+
+#: Those that nobody knows where it is not known what is decided today.
+COMPARED = (*TODAY, "today_mass", "gains", "loses", *FOLDED)
+
 #: Those that people are added up to; the others follow from them.
 ADDED = tuple(name for name in SUMS if name != "least_loss")

@@ -15,7 +15,7 @@ from felicific._problem.problem import Problem
 from felicific._program.moments import Moments
 from felicific._program.moments_file import check_size
 from felicific._program.signals import Signal, Spread
-from felicific._program.sum_names import ADDED, SUMS
+from felicific._program.sum_names import ADDED, COMPARED, SUMS
 from felicific._program.unlabelled import Standing, Unlabelled
 from felicific._tables.memory import as_objects
 from felicific._typing import Codes, Floats
@@ -163,7 +163,8 @@ def _rises(supposed: list[People], problem: Problem, signal: Signal) -> dict[str
         rises = np.maximum(costs[1] - costs[0], 0.0)
         for k in range(d):
             add(loss[:, k], rises[k])
-        add(today_loss, rises[today, everyone])
+        if today is not None:
+            add(today_loss, rises[today, everyone])
         for c in range(j):
             values = []
             for worth in worths:
@@ -172,7 +173,8 @@ def _rises(supposed: list[People], problem: Problem, signal: Signal) -> dict[str
             rises = np.maximum(values[1] - values[0], 0.0)
             for k in range(d):
                 add(value[:, k, c], rises[k])
-            add(today_value[:, c], rises[today, everyone])
+            if today is not None:
+                add(today_value[:, c], rises[today, everyone])
     return {
         "rise_loss": loss.reshape(g, s, d),
         "rise_value": value.reshape(g, s, d, j),
@@ -204,13 +206,14 @@ def checked(sums: Moments, problem: Problem, look: Callable[[], Codes], *, whole
     return replace(sums, changed=moves)
 
 
-def _seen(people: People, signal: Signal, part: slice) -> tuple[Spread, Codes]:
-    """Signals of some people, weights included, and what is decided about them today."""
+def _seen(people: People, signal: Signal, part: slice) -> tuple[Spread, Codes | None]:
+    """Signals of some people, weights included, and what is decided about them today, where that is known."""
     scores = people.scores(part)
-    own = people.predictions(part, scores)
+    said = people.predicted is not None or scores is not None
+    own = people.predictions(part, scores) if said else None
     weight = None if people.weight is None else people.weight[part]
     spread = [(cell, _product(weight, share)) for cell, share in signal.spread(scores, own)]
-    return spread, own if people.today is None else people.today[part]
+    return spread, people.decisions_today(part, scores) if people.knows_today else None
 
 
 def _by_keys(sums: _Sums, people: People) -> Moments:
@@ -219,7 +222,8 @@ def _by_keys(sums: _Sums, people: People) -> Moments:
     Without a function of x, all rows of such a key are alike.
     """
     problem, size = sums.problem, sums.mass.shape[1]
-    n_decisions, n_labels, n_folds = len(problem.decisions), len(problem.labels), max(people.folds, 1)
+    known, n_labels, n_folds = people.knows_today, len(problem.labels), max(people.folds, 1)
+    n_decisions = len(problem.decisions) if known else 1
     counts = np.zeros(sums.mass.size * n_folds * n_decisions * n_labels)
     for start in range(0, len(people), KEY_BATCH):
         part = slice(start, min(start + KEY_BATCH, len(people)))
@@ -229,17 +233,17 @@ def _by_keys(sums: _Sums, people: People) -> Moments:
             place = people.codes[part] * size + cell
             if people.fold is not None:
                 place = place * n_folds + people.fold[part]
-            index = (place * n_decisions + today) * n_labels + labels
+            index = (place * n_decisions + (0 if today is None else today)) * n_labels + labels
             counts += np.bincount(index, share, minlength=len(counts))
     held = np.flatnonzero(counts)
-    label, today, place = held % n_labels, held // n_labels % n_decisions, held // (n_labels * n_decisions)
+    label, now, place = held % n_labels, held // n_labels % n_decisions, held // (n_labels * n_decisions)
     fold, place = place % n_folds, place // n_folds
     z = place // size
     group = as_objects(people.groups)[z]
-    now = problem.decisions[today] if problem.looks_at_today else None
-    batch = Batch(None, problem.labels[label], label, group, np.arange(len(held)), now)
+    decided = problem.decisions[now] if problem.looks_at_today and known else None
+    batch = Batch(None, problem.labels[label], label, group, np.arange(len(held)), decided)
     parts = None if people.fold is None else fold
-    sums.add(worth_of(problem, batch), z, [(place % size, counts[held])], today, parts)
+    sums.add(worth_of(problem, batch), z, [(place % size, counts[held])], now if known else None, parts)
     return sums.moments()
 
 
@@ -249,7 +253,7 @@ class _Sums:
     def __init__(self, problem: Problem, people: People, signal: Signal, whole: bool) -> None:
         self.problem, self.people, self.signal = problem, people, signal
         self.whole, groups = whole, people.groups
-        folds = self.folds = people.folds
+        folds = self.folds = people.folds if people.knows_today else 0
         g, d, j = len(groups), len(problem.decisions), len(problem.happiness)
         s = signal.size(len(problem.labels))
         check_size(g, s, d, j)
@@ -277,13 +281,15 @@ class _Sums:
         return keys <= MOST_KEYS and not self.problem.looks_at_x
 
     def add(
-        self, worth: Worth, group: Codes, spread: Spread, today: Codes, fold: Codes | None = None
+        self, worth: Worth, group: Codes, spread: Spread, today: Codes | None, fold: Codes | None = None
     ) -> None:
-        """Add some people; ``spread`` are their signals, weights included."""
+        """Add some people; ``spread`` are their signals, weights included, and ``today`` is None if nobody knows it."""
         with np.errstate(all="ignore"):  # what is not finite, or overflows, is refused by name
             self._add(worth, group, spread, today, fold)
 
-    def _add(self, worth: Worth, group: Codes, spread: Spread, today: Codes, fold: Codes | None) -> None:
+    def _add(
+        self, worth: Worth, group: Codes, spread: Spread, today: Codes | None, fold: Codes | None
+    ) -> None:
         g, s = self.mass.shape
         cells = [(group * s + cell, share) for cell, share in spread]
         place: slice | Codes = slice(None)
@@ -303,8 +309,8 @@ class _Sums:
         everyone = np.arange(len(group))
         mass = per_cell(None)
         grow(self.mass, mass)
-        for d in range(len(self.today_mass)):
-            grow(self.today_mass[d], per_cell((today == d).astype(np.float64)))
+        for d in range(len(self.today_mass)) if today is not None else ():
+            grow(self.today_mass[d], per_cell(np.asarray(today == d, dtype=np.float64)))
         for f in range(self.folds):
             inside = np.asarray(fold == f, dtype=np.float64)
             grow(self.fold_mass[f], per_cell(inside))
@@ -316,7 +322,8 @@ class _Sums:
             cost = worth.cost
             for d in range(len(cost)):
                 grow(self.loss[d], per_cell(cost[d]))
-            grow(self.today_loss, per_cell(cost[today, everyone]))
+            if today is not None:
+                grow(self.today_loss, per_cell(cost[today, everyone]))
         for j in range(len(self.problem.happiness)):
             self._add_values(j, worth, today, mass, per_cell, grow)
 
@@ -324,7 +331,7 @@ class _Sums:
         self,
         j: int,
         worth: Worth,
-        today: Codes,
+        today: Codes | None,
         mass: Floats,
         per_cell: Callable[[Floats | None], Floats],
         grow: Callable[[Floats, Floats], None],
@@ -332,11 +339,11 @@ class _Sums:
         """Add what decisions are worth by one component."""
         values, counted = worth.values(j)
         inside = None if counted is None else counted.astype(np.float64)
-        everyone = np.arange(len(today))
-        now = values[today, everyone]
-        for d in range(len(values)):
-            grow(self.gains[d, j], per_cell(_product(inside, (values[d] > now).astype(np.float64))))
-            grow(self.loses[d, j], per_cell(_product(inside, (values[d] < now).astype(np.float64))))
+        if today is not None:
+            now = values[today, np.arange(len(today))]
+            for d in range(len(values)):
+                grow(self.gains[d, j], per_cell(_product(inside, (values[d] > now).astype(np.float64))))
+                grow(self.loses[d, j], per_cell(_product(inside, (values[d] < now).astype(np.float64))))
         if self.origin[j] is None:
             self.origin[j] = typical(values, counted)
         values -= self.origin[j] or 0.0
@@ -348,7 +355,9 @@ class _Sums:
             rate = self.problem.happiness[j].rate
             squares = np.abs(counts) if rate else per_cell(_product(inside, values[d] ** 2))
             grow(self.square[d, j], squares)
-        grow(self.today_value[j], per_cell(_product(inside, values[today, everyone])))
+        if today is not None:
+            own = values[today, np.arange(len(today))]
+            grow(self.today_value[j], per_cell(_product(inside, own)))
 
     def moments(self) -> Moments:
         """Return the sums so far, if they are finite."""
@@ -360,9 +369,13 @@ class _Sums:
         sums: dict[str, Any] = {
             name: cells_first(name) for name in ADDED if "f" not in SUMS[name] or self.folds
         }
+        if not self.people.knows_today:
+            sums |= dict.fromkeys(COMPARED)
         refuse_overflow(self.problem, sums["value"], sums["loss"])
         return Moments(
-            classes=self.problem.decisions,
+            classes=self.problem.labels,
+            decisions=self.problem.decisions,
+            rising=self.problem.rising,
             groups=self.people.groups,
             attributes=self.people.attributes,
             unknown=self.people.unknown,

@@ -16,14 +16,14 @@ from felicific._people.people import People, changes
 from felicific._people.weights import WeightKind
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.missing_labels import MissingLabelsLike, resolve_missing_labels
-from felicific._problem.problem import Problem
+from felicific._problem.problem import Problem, asked_of
 from felicific._problem.rows import Requirement
 from felicific._program.moments import Moments
 from felicific._program.query import sum_lazily
 from felicific._program.signal_names import SignalLike, resolve_signal
 from felicific._program.signals import Signal
 from felicific._program.summing import checked, sum_whole
-from felicific._typing import Array, LossLike, Table
+from felicific._typing import LossLike, Table
 
 
 def compute_moments(
@@ -46,6 +46,7 @@ def moments(
     policy: SignalLike | None = None,
     loss: LossLike = "error",
     classes: Sequence[Any] | None = None,
+    decisions: Sequence[Any] | None = None,
     groups: Sequence[Any] | None = None,
     favourable: Any = None,
     predicted: Any = None,
@@ -79,16 +80,22 @@ def moments(
         What makes a person happy with a decision; an expression is text such as ``"decision * loan"``.
     policy : "score", "label", "soft-label", or Score(...)
         What the policy will see; by default the score, or the label where there are no probabilities.
-    loss : "error", "changes", cost matrix, function or expression
-        What a decision costs the decision maker; "changes" counts decisions that are not today's, and nothing else.
+    loss : "error", "squared", "absolute", "quantile:0.9", "changes", cost matrix, function or expression
+        What a decision costs the decision maker. A matrix has a row for every class and a column for every decision;
+        "changes" counts decisions that are not today's, and nothing else.
+    decisions : sequence, optional
+        What may be decided, from the worst to the best for the person, where that is not the classes:
+        ``["refuse", "refer", "approve"]``, or numbers. The last is the favourable decision.
     classes, groups : sequence, optional
         All classes and groups there are, when these rows may lack some.
     favourable : class, optional
-        The decision that people hope for; the last class by default.
+        The decision that people hope for; the last class by default. Where decisions are listed, the label by whose
+        score they may only get better.
     predicted : column name or array, optional
         The label that the model predicts, which a ``"label"`` policy reads; by default the most probable class.
     today : column name or array, optional
-        What the existing system decides, the baseline; by default what the model predicts.
+        What the existing system decides, the baseline; by default what the model predicts, if all of that are
+        decisions.
     weight_kind : {"frequency", "sampling"}, optional
         What the weights are, as for :func:`felicific.audit`. No sum depends on it; the moments remember it, and those
         of different kinds refuse to add.
@@ -136,10 +143,16 @@ def moments(
         folds=check_folds(folds),
         missing_group=missing_group,
         missing_labels=resolve_missing_labels(missing_labels),
+        listed=decisions is not None,
     )
-
-    def asked(decisions: Array) -> Problem:
-        return Problem.of(decisions, happiness, loss=loss, favourable=favourable, constraints=constraints)
+    asked = partial(
+        asked_of,
+        decisions=decisions,
+        happiness=happiness,
+        loss=loss,
+        favourable=favourable,
+        constraints=constraints,
+    )
 
     with labelled_people(table, columns, asked, classes, groups) as (people, problem):
         return compute_moments(people, problem, signal, whole=groups is None)

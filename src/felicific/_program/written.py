@@ -11,12 +11,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
 from felicific._problem.rows import Excess, ModelRow, Row
 from felicific._program.corners import Corners
 from felicific._program.model import Program
+from felicific._program.staircases import Staircases
 from felicific._typing import Codes, Floats
 
 
@@ -27,6 +29,7 @@ class Model:
     ``written`` are the rows of the requirements, the last of all rows, over the program's columns; ``owners`` says of
     each which requirement it belongs to, and ``levels`` where among these the free columns of each requirement begin.
     Where ``corners`` are mixed they are the first columns of the model instead of the ``n_policy`` of the program.
+    Where staircases are mixed, ``stairs`` says how they are found: the rows are then those of the requirements alone.
     """
 
     cost: Floats
@@ -42,6 +45,7 @@ class Model:
     levels: list[int]
     corners: Corners | None
     n_policy: int
+    stairs: Staircases | None = None
 
     @cached_property
     def by_column(self) -> tuple[Codes, Codes, Floats]:
@@ -78,8 +82,7 @@ def write_model(
     the widths of those that move, the others are kept, and the loss stays in the objective. ``plain`` for columns of
     cells wherever they are.
     """
-    n_classes = program.moments.loss.shape[2]
-    n_cells = program.n_cells
+    n_classes, n_cells = program.moments.loss.shape[2], program.n_cells
     n_policy = n_cells * n_classes
     bounds = [pair for row in rows for pair in row.levels]
     last = int(elastic or ray)
@@ -97,21 +100,23 @@ def write_model(
     # Before them, one row per cell or table: its probabilities sum to one; then one per pair of neighbours that do not
     # fall. The corners that are mixed do not fall anyway.
     corners = program.corners if program.rises and not plain else None
-    pairs = np.empty((0, 2), dtype=np.intp) if corners else _monotone_pairs(program)
+    stairs = Staircases(program.occupied, n_classes, program.steps) if program.stairs and not plain else None
+    mixing = bool(corners or stairs)
+    pairs = [] if mixing else _monotone_pairs(program)
     size = corners.n_thresholds if corners else n_classes
     n_mixed = len(corners.occupied) * size if corners else n_policy
     pairs_of = [(row.columns, row.numbers) for row in written]
     own = [(np.array([len(columns)]), columns, numbers) for columns, numbers in pairs_of]
     if corners:
         own = list(corners.rows(pairs_of, n_policy))
-    n_sums = n_mixed // size
+    n_sums = 0 if stairs else n_mixed // size
     lengths = np.concatenate(
         [
             np.full(n_sums, size),
-            np.full(len(pairs), 2),
+            [len(columns) for columns, _ in pairs],
             *(part[0] for part in own),
         ]
-    )
+    ).astype(np.intp)
     sides = np.array([(row.lower, row.upper) for row in written]).reshape(-1, 2)
     free = np.array(bounds).reshape(-1, 2)
     cost = (
@@ -128,26 +133,36 @@ def write_model(
         row_lower=np.concatenate([np.ones(n_sums), np.zeros(len(pairs)), sides[:, 0]]),
         row_upper=np.concatenate([np.ones(n_sums), np.full(len(pairs), math.inf), sides[:, 1]]),
         starts=np.concatenate([[0], lengths.cumsum()]),
-        columns=np.concatenate([np.arange(n_mixed), pairs.ravel(), *(part[1] for part in own)]),
+        columns=np.concatenate(
+            [np.arange(n_sums * size), *(part[0] for part in pairs), *(part[1] for part in own)]
+        ).astype(np.intp),
         numbers=np.concatenate(
-            [np.ones(n_mixed), np.tile([1.0, -1.0], len(pairs)), *(part[2] for part in own)]
+            [np.ones(n_sums * size), *(part[1] for part in pairs), *(part[2] for part in own)]
         ),
         written=written,
         owners=owners,
         levels=levels,
         corners=corners,
         n_policy=n_policy,
+        stairs=stairs,
     )
 
 
-def _monotone_pairs(program: Program) -> Codes:
-    """Along each chain of occupied cells, the decision's probability does not fall: columns (after, before)."""
-    n_classes = program.moments.loss.shape[2]
-    chains = program.moments.signal.chains(n_classes)
-    pairs = [np.empty((0, 2), dtype=np.intp)]
+def _monotone_pairs(program: Program) -> list[tuple[Codes, Floats]]:
+    """Rows that keep probabilities from falling between neighbours of every chain of occupied cells.
+
+    Of a decision, or where decisions only get better, of each decision but the worst or a better one.
+    """
+    n_classes, n_signals = program.moments.loss.shape[2], program.moments.loss.shape[1]
+    chains = [(chain, [decision]) for chain, decision in program.chains]
+    if program.stairs and program.steps:
+        chains = [(range(n_signals), list(range(t, n_classes))) for t in range(1, n_classes)]
+    pairs = []
     for line in np.unique(program.cell, axis=0) if chains else ():
-        for chain, decision in chains:
+        for chain, decisions in chains:
             cells = line[chain.start : chain.stop]
-            columns = cells[cells >= 0] * n_classes + decision
-            pairs.append(np.column_stack([columns[1:], columns[:-1]]))
-    return np.concatenate(pairs)
+            cells = cells[cells >= 0][:: program.steps if program.stairs else 1]
+            columns = cells[:, None] * n_classes + np.array(decisions)
+            signs = np.repeat([1.0, -1.0], len(decisions))
+            pairs += [(np.append(after, before), signs) for before, after in pairwise(columns)]
+    return pairs

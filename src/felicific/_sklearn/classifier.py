@@ -14,7 +14,7 @@ from weakref import WeakSet
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, is_regressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.metrics import accuracy_score
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
@@ -24,6 +24,7 @@ from felicific._audit.band import Band, band_of
 from felicific._audit.beside import fitted_notes
 from felicific._audit.decided import decision_values, predict_proba
 from felicific._audit.verdict import FITTED_ONLY, Verdict
+from felicific._capabilities import remedy
 from felicific._fit.assessment import Assessment
 from felicific._fit.certificate import Certificate, a_priori, no_certificate
 from felicific._fit.fit import fit_policy
@@ -51,6 +52,7 @@ from felicific._policy.picture import picture_of
 from felicific._policy.policy import Policy
 from felicific._policy.solve import Kind, check_inference
 from felicific._problem.asked import check_constraints, default_gap
+from felicific._problem.decisions import as_decisions
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.missing_labels import (
     MissingLabels,
@@ -58,7 +60,7 @@ from felicific._problem.missing_labels import (
     check_hidden,
     resolve_missing_labels,
 )
-from felicific._problem.problem import Problem
+from felicific._problem.problem import Problem, asked_of
 from felicific._problem.rows import Requirement
 from felicific._problem.unions import known_groups
 from felicific._program.changes import ChangeCost, check_change_cost
@@ -86,6 +88,7 @@ from felicific._statistics.intervals import check_confidence
 from felicific._tables.codes import Entries
 from felicific._tables.groups import encode_groups, find_groups, named_columns, refuse_identifiers
 from felicific._tables.memory import (
+    as_vector,
     column_names,
     count_rows,
     encode,
@@ -138,9 +141,20 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         is seen, and all of x for more classes or ``group_at_predict=False``. Of a model without ``predict_proba`` it
         takes cells of its decision function, cut between the fitted people; or the label where it has none, there are
         more than two classes, or labels may be missing. ``policy_.kind`` and the printed object say which.
-    loss : "error", "changes", cost matrix (label, decision), function or expression, default="error"
-        What a decision costs the decision maker. "changes" counts decisions that are not today's and nothing else: with
-        a frozen model and happiness that does not look at the label, ``fit`` then needs no ``y``.
+    decisions : sequence, optional
+        What may be decided, where that is not the classes: strings, whole numbers, floats or booleans, **from the worst
+        to the best for the person**, such as ``["refuse", "refer", "approve"]`` or the rates ``[8, 6, 4]``. The last is
+        the favourable decision, and better ones may only become more likely as the score of the ``favourable`` label
+        rises. ``predict`` then returns decisions, and ``predict_proba`` has a column for each of them.
+    today : column of X, or callable of X, optional
+        What was really decided, the baseline; ``fit`` and ``report`` also take it as an array. By default what the
+        model predicts, if all of its classes are decisions; otherwise nothing is known of today, and what compares with
+        it is left out, or refused. The model does not see the column, and predicting does not need it.
+    loss : "error", "squared", "absolute", "quantile:0.9", "changes", cost matrix, function or expression
+        What a decision costs the decision maker; by default "error". A cost matrix has a row for every class and a
+        column for every decision. "squared", "absolute" and "quantile:0.9" (the pinball loss) are of numbers. "changes"
+        counts decisions that are not today's and nothing else: with a frozen model and happiness that does not look at
+        the label, ``fit`` then needs no ``y``.
     constraints : sequence of Gap, Ratio, Floor, Budget, Losers and Explore
         Further requirements. Of several gaps of a component between all groups the smallest counts.
     change_cost : "auto" or number, default="auto"
@@ -153,7 +167,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         says which of them are compared. With None, pass
         ``sensitive_features=`` to ``fit``, which remembers the names of columns; values are passed to ``predict`` too.
     favourable : class, optional
-        The decision that people hope for; the last class by default.
+        The decision that people hope for; the last class by default. With ``decisions`` it is the favourable label, by
+        whose score decisions get better.
     confidence : float, optional
         Returns only a policy whose gap is shown, with this confidence, to be at most ``gap`` for people like these:
         60 % of every group are held out to test it on. Raises when nothing can be shown. A gap of 0 never can.
@@ -193,6 +208,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     Attributes
     ----------
     classes_ : array of shape (K,)
+        The labels.
+    decisions_ : array of shape (D,)
+        The decisions: ``classes_`` unless ``decisions`` lists others.
     groups_ : tuple
     sensitive_features_ : column(s), callable or None
         Which columns name the group: those named in ``fit``, else ``sensitive_features``.
@@ -272,6 +290,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         happiness: HappinessLike | None = None,
         gap: GapLike = None,
         policy: Kind | Literal["auto"] = "auto",
+        decisions: Sequence[Any] | None = None,
+        today: Any = None,
         loss: LossLike = "error",
         constraints: Iterable[Requirement] = (),
         change_cost: ChangeCost = "auto",
@@ -293,6 +313,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         self.happiness = happiness
         self.gap = gap
         self.policy = policy
+        self.decisions = decisions
+        self.today = today
         self.loss = loss
         self.constraints = constraints
         self.change_cost = change_cost
@@ -345,7 +367,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             What rows have in common that are not independent (a person, a branch): with ``confidence``, whole clusters
             are held out and the test goes by them.
         today : array of shape (n,) or column name, optional
-            What the existing system decides, the baseline; by default what the model predicts.
+            What the existing system decides, the baseline, where the constructor does not say it.
         **fit_params
             Routed to the estimator's ``fit``.
         """
@@ -355,8 +377,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         for name in [name for name in vars(trial) if name.endswith("_") or name in learnt]:
             delattr(trial, name)
         # A name says where to look later; of an array it is remembered that there was one.
-        trial._today = today if today is None or isinstance(today, str) else True
-        said = Columns(today=today, cluster=cluster, weight_kind=weight_kind)
+        named = self.today if today is None else today
+        trial._today = named if named is None or isinstance(named, str) else True
+        said = Columns(today=self._today_in(X, today), cluster=cluster, weight_kind=weight_kind)
         trial._fit(X, y, sensitive_features, sample_weight, said, fit_params)
         self.__dict__.clear()
         self.__dict__.update(trial.__dict__)
@@ -375,6 +398,11 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         if sensitive_features is not None and not is_mapping(X) and named_columns(X, sensitive_features):
             self.sensitive_features_ = sensitive_features
         intake, whole = self._intake, X
+        if is_regressor(self.estimator):
+            raise DataError(
+                f"{self._model_name} is a regressor, and FairClassifier wraps classifiers.",
+                "Use FairRegressor, which decides amounts.",
+            )
         X = intake.check(self, X, reset=True)
         n = count_rows(X)
         frozen = isinstance(self.estimator, FrozenEstimator)
@@ -401,6 +429,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
                     "Set it, model.classes_ = np.unique(y_train), or pass its probabilities to felicific.solve.",
                 )
         self.classes_ = np.asarray(self.estimator.classes_) if frozen else np.unique(np.asarray(there))
+        self.decisions_ = self.classes_ if self.decisions is None else as_decisions(self.decisions)
         # What is wrong with the settings is said before any model is fitted.
         check_change_cost(self.change_cost)
         for name in ("randomize", "group_at_predict"):
@@ -500,14 +529,26 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         columns = tuple(self.group_proba.values()) if isinstance(self.group_proba, Mapping) else ()
         seen, missing = bool(self.group_at_predict), self._missing_labels
         odds = () if missing is None else missing.columns
-        return Intake(self.key, self.sensitive_features_, seen, self.missing_group, columns, odds)
+        return Intake(self.key, self.sensitive_features_, seen, self.missing_group, columns, odds, self.today)
+
+    def _today_in(self, X: Table, today: Any) -> Any:
+        """What is decided today: as it is passed, else as the constructor says; None where nobody does."""
+        if today is not None or not callable(self.today):
+            return self.today if today is None else today
+        return self.today(X)
+
+    def today_of(self, X: Table) -> Any:
+        """What the constructor says of today's decisions about other people; None where it or they say nothing."""
+        named = isinstance(self.today, str) and self.today in column_names(X)
+        return self._today_in(X, None) if named or callable(self.today) else None
 
     def _problem(self) -> Problem:
         """What is asked, spelled out for the classes of the model."""
         constraints = check_constraints(self.constraints)
-        problem = Problem.of(
+        problem = asked_of(
             self.classes_,
-            self.happiness,
+            decisions=self.decisions,
+            happiness=self.happiness,
             loss=self.loss,
             gap=default_gap(self.gap, constraints),
             constraints=constraints,
@@ -569,6 +610,12 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         aimed = problem.cautious(partial(held.margin, sure), 1.0 - HELD_OUT)
         self._keep(self._fit_policy(aimed, people, kind, salt))
         others = self._people(held.x, held.group, **held.known)
+        if not others.knows_today:
+            raise DataError(
+                "confidence= comes with a verdict, which compares with what is decided today, and nobody said what "
+                "that is: not every class is a decision.",
+                remedy("decisions without today", "report"),
+            )
         # What decisions are worth to people is asked once, and not for every policy that is tried on them.
         fitted, held_out = (Tryout(problem, part.with_scores).persons for part in (people, others))
         if not all(part.plain for part in problem.comparisons):
@@ -666,7 +713,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     def _looks_for_cost(self, kind: Signal | Individual) -> bool:
         """Whether the cost of changes is found on people in folds."""
         auto = check_change_cost(self.change_cost) == "auto"
-        return auto and kind.weighs_changes(len(self.classes_))
+        return auto and self.decisions is None and kind.weighs_changes(len(self.classes_))
 
     def _beliefs(self, rows: Rows, features: Table, cv: Any) -> Floats:
         """How likely each of the fitted people is of each group, by nobody who was fitted on them."""
@@ -889,7 +936,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         outcomes = [tried.outcome(tried.odds(policy)) for policy in line.policies]
         policy = self.policy_
         known = known_groups(policy.groups, policy.attributes, policy.unknown)
-        return curve(line.components, line.groups, line.tau, outcomes, tried.today, known, mixes=line.mixes)
+        return curve(
+            line.components, line.groups, line.tau, outcomes, tried.today_if_known, known, mixes=line.mixes
+        )
 
     def frontier_band(
         self,
@@ -1032,6 +1081,12 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         today, *unlike = self._baseline(X, today)
         said = Columns(today=today, cluster=cluster, weight_kind=weight_kind)
         tried = self._tryout(X, y, sensitive_features, sample_weight, said)
+        if not tried.people.knows_today or self.frontier_.today is None:
+            raise DataError(
+                "A report compares with what is decided today, and nobody said what that is: not every class is a "
+                "decision.",
+                remedy("decisions without today", "report"),
+            )
         shares = self._shares_seen(tried.people)
         notes = fitted_notes(*shares, self.policy_.basis.out_of_fold)
         told = module.Told(
@@ -1054,6 +1109,8 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     def _baseline(self, X: Table, today: Any) -> tuple[Any, ...]:
         """What is decided today, as it was named at the fit where nobody says it; and a note where the two differ."""
         named = self._today
+        if today is None and callable(self.today):
+            return (self.today(X),)
         if today is None and isinstance(named, str) and named in column_names(X):
             return (named,)
         if (today is None) == (named is None):
@@ -1112,7 +1169,10 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
     # Predict
 
     def predict_proba(self, X: Table, *, sensitive_features: Any = None) -> Floats:
-        """Probability of every decision: the policy itself, not the model's belief about the label."""
+        """Probability of every decision: the policy itself, not the model's belief about the label.
+
+        Columns are those of ``decisions_``, which are ``classes_`` unless ``decisions`` lists others.
+        """
         return self._odds(X, sensitive_features)[0]
 
     def predict(self, X: Table, *, sensitive_features: Any = None, key: Any = None) -> Array:
@@ -1135,7 +1195,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         if key is None and self.key is None and len(scores) == 1:
             sure = policy.sure_of(scores, group)
             if sure is not None:
-                return np.asarray(self.classes_[sure : sure + 1].copy())
+                return np.asarray(self.decisions_[sure : sure + 1].copy())
         odds = policy.odds(scores, group, x, chances)
         keys = self._intake.keys(X if is_frame(X) else x, key)
 
@@ -1147,7 +1207,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
                 warn_keyless(stacklevel=4)
             return content_keys(content_of(x, self._columns), rows)
 
-        return np.asarray(self.classes_[draw(odds, texts, policy.salt)])
+        return np.asarray(self.decisions_[draw(odds, texts, policy.salt)])
 
     def explain(
         self,
@@ -1221,8 +1281,15 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         if today is None:
             named, features = self._today, self._intake.features(x, self.estimator_, self._columns)
             held = isinstance(named, str) and named in columns
-            now = take_column(X, named, "today") if held else np.asarray(self.estimator_.predict(features))
+            if callable(self.today):
+                now, held = as_vector(self.today(X), "today"), True
+            else:
+                now = (
+                    take_column(X, named, "today") if held else np.asarray(self.estimator_.predict(features))
+                )
             today, unsaid = now.tolist()[0], named is not None and not held
+            if today not in self.decisions_.tolist():
+                today = None
         person = policy._person(scores, group, x, chances)
         return explain_person(
             policy,
@@ -1300,7 +1367,13 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         return features, predict_proba(self.estimator_, features, self.classes_) if able else None
 
     def score(self, X: Table, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
-        """Share of decisions that equal the label; ``sample_weight`` as in ``fit``."""
+        """Share of decisions that equal the label; ``sample_weight`` as in ``fit``.
+
+        Where not every decision is a label, minus the mean loss, expected over the lottery: more is better too.
+        """
+        if self.decisions is not None and not self._problem().choices.within_labels:
+            tried = self._tryout(X, y, sensitive_features, sample_weight)
+            return -float(tried.outcome(tried.odds(self.policy_)).loss)
         y = Columns(y=y).column(X, "y")
         weight = check_weights(sample_weight, count_rows(X))
         present = present_rows(weight)

@@ -62,6 +62,8 @@ class Intake:
         Columns that say how likely each group is; the wrapped model does not see them.
     odds : tuple
         Columns of known chances of having a label, which are read at the fit and in audits: nobody else sees them.
+    today : column, or None
+        What is decided today: likewise.
     """
 
     key: Any
@@ -70,6 +72,7 @@ class Intake:
     missing_group: str | None = None
     group_proba: tuple[Any, ...] = ()
     odds: tuple[Any, ...] = ()
+    today: Any = None
 
     def __post_init__(self) -> None:
         if self.missing_group is not None:
@@ -98,9 +101,8 @@ class Intake:
         if is_frame(X):
             if count_rows(X) == 0:
                 raise DataError("X has no rows.", "Pass at least one.")
-            X = _without(
-                X, [*self.hidden, *(name for name in self.odds if isinstance(name, str))], "the policy"
-            )
+            aside = [name for name in (*self.odds, self.today) if isinstance(name, str)]
+            X = _without(X, [*self.hidden, *aside], "the policy")
             fitted = None if reset else getattr(owner, "feature_names_in_", None)
             if fitted is not None:
                 held = set(column_names(X))

@@ -36,10 +36,13 @@ def cross_fit(
     params: dict[str, Any],
     ask: Callable[[Any, Table], Floats] | None,
     labelled: Truths | None = None,
+    *,
+    stratified: bool = True,
 ) -> tuple[Floats | None, Array]:
     """What it is asked for (nothing for None) and decisions for every row, from a model that was not fitted on it.
 
-    Models are fitted on the rows that are ``labelled``; None for all.
+    Models are fitted on the rows that are ``labelled``; None for all. Folds are ``stratified`` by label, if that is a
+    class.
     """
     n = len(y)
 
@@ -50,7 +53,8 @@ def cross_fit(
         return (None if ask is None else ask(model, rows)), np.asarray(model.predict(rows))
 
     # Every fold has its share of those without a label.
-    folds = splits(cv, X, y if labelled is None else np.where(labelled, np.searchsorted(classes, y), -1))
+    told = y if labelled is None else np.where(labelled, np.searchsorted(classes, y), -1)
+    folds = splits(cv, X, told, stratified=stratified)
     tested = np.concatenate([test for _, test in folds])
     scored = Parallel(n_jobs=n_jobs)(delayed(part)(train, test) for train, test in folds)
     order = np.argsort(tested)
@@ -58,9 +62,11 @@ def cross_fit(
     return proba, np.concatenate([part[1] for part in scored])[order]
 
 
-def splits(cv: Any, X: Table, y: Array, cluster: Array | None = None) -> list[tuple[Codes, Codes]]:
+def splits(
+    cv: Any, X: Table, y: Array, cluster: Array | None = None, *, stratified: bool = True
+) -> list[tuple[Codes, Codes]]:
     """Rows to fit on and rows to predict, every row of these once."""
-    n, folds = len(y), list(check_cv(cv, y, classifier=True).split(X, y, cluster))
+    n, folds = len(y), list(check_cv(cv, y, classifier=stratified).split(X, y, cluster))
     tested = np.concatenate([test for _, test in folds] or [np.empty(0, dtype=np.intp)])
     if len(tested) != n or len(np.unique(tested)) != n:
         raise DataError(
@@ -80,16 +86,20 @@ def fit_model(
     params: dict[str, Any],
     ask: Callable[[Any, Table], Floats] | None,
     labelled: Truths | None = None,
+    *,
+    stratified: bool = True,
 ) -> tuple[Any, Floats | None, Array]:
     """The fitted model, and what it is asked for and decisions for every row, cross-fitted unless it came fitted.
 
-    It is fitted on the rows that are ``labelled``; None for all.
+    It is fitted on the rows that are ``labelled``; None for all. Folds are ``stratified`` by label, if that is a class.
     """
     if isinstance(estimator, FrozenEstimator):
         proba = None if ask is None else ask(estimator, features)
         return estimator, proba, np.asarray(estimator.predict(features))
     assert y is not None, "a model is fitted to labels"
-    proba, predicted = cross_fit(estimator, features, y, classes, cv, n_jobs, params, ask, labelled)
+    proba, predicted = cross_fit(
+        estimator, features, y, classes, cv, n_jobs, params, ask, labelled, stratified=stratified
+    )
     if labelled is not None:
         rows = np.flatnonzero(labelled)
         features, params = take_rows(features, rows), parts_of(params, rows, len(y))

@@ -78,8 +78,13 @@ def word(policy: Policy, decisions: list[dict[str, Any]]) -> Wording:
         [one["value"] if one["name"] is None else one["name"] for one in decisions],
     )
     titles = labels([component.title for component in policy.components])
+    called = _quoted(texts, labels(texts))
+    known = policy.classes.tolist()
     return Wording(
-        _quoted(groups, labels(groups)), _quoted(texts, labels(texts)), [repr(title) for title in titles]
+        _quoted(groups, labels(groups)),
+        _quoted(known, labels(known)) if policy.listed else called,
+        called,
+        [repr(title) for title in titles],
     )
 
 

@@ -1,0 +1,306 @@
+"""Fit: from people to a policy of amounts, along its frontier, and to people without labels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from felicific._amounts.allowed import Allowed
+from felicific._amounts.calibration import Calibration, Method, calibrate
+from felicific._amounts.frontier import AmountFrontier
+from felicific._amounts.outcome import losses, outcome_of_amounts, outcome_of_lines, people_of_bins
+from felicific._amounts.people import AmountPeople
+from felicific._amounts.problem import LinesProblem
+from felicific._amounts.scale import FINE, Scale
+from felicific._amounts.shapes import Ranks
+from felicific._amounts.solve import free_lines, ranks_of, solve_lines
+from felicific._amounts.sums import AmountSums, sum_amounts
+from felicific._policy.amount_outcome import AmountOutcome
+from felicific._policy.amounts import AmountPolicy
+from felicific._policy.lines import Line
+from felicific._problem.happiness import written
+from felicific._typing import Floats, GapLike
+from felicific.exceptions import DataError, HappinessError
+
+#: How often a distance is aimed at more tightly, because people in their bins turned out to be further apart.
+TRIES = 3
+
+#: A gap may be wider than asked for by this share of it, which is rounding.
+MET = 1e-9
+
+#: A bin that holds a larger share of a group is spoken of.
+CROWDED = 0.05
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FittedAmounts:
+    """A policy of amounts with what it takes to move it.
+
+    Attributes
+    ----------
+    problem : LinesProblem
+        What was asked.
+    policy : AmountPolicy
+        With what it does to the people it was fitted on.
+    sums, calibration, allowed :
+        What lines are found from.
+    people : AmountPeople, or None
+        The people; never stored.
+    """
+
+    problem: LinesProblem
+    policy: AmountPolicy
+    sums: AmountSums
+    calibration: Calibration
+    allowed: Allowed
+    people: AmountPeople | None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # People stay out of files, and a frontier is solved again from what is kept.
+        return {part.name: getattr(self, part.name) for part in fields(self)} | {"people": None}
+
+    @cached_property
+    def frontier(self) -> AmountFrontier:
+        """The least loss for every gap."""
+        return AmountFrontier.of(self)
+
+    def moved(self, gap: GapLike) -> FittedAmounts:
+        """The policy of least loss at another gap, found anew."""
+        return self.solved(self.problem.with_widths(gap))
+
+    def solved(self, problem: LinesProblem) -> FittedAmounts:
+        """The same people under another problem."""
+        people, within = _measured_on(self.people, self.sums)
+        policy = _policy(
+            problem, self.sums, self.calibration, self.allowed, people, within,
+            salt=self.policy.salt, randomize=self.policy.randomize, out_of_fold=self.policy.out_of_fold,
+            expected=self.policy.expected, rows=self.people is not None,
+        )  # fmt: skip
+        return replace(self, problem=problem, policy=policy)
+
+    def recalibrated(self, people: AmountPeople) -> FittedAmounts:
+        """Fitted anew to people without labels: what a prediction means stays, how people are spread is new."""
+        if self.problem.loss.function is not None and not self.problem.squared:
+            raise DataError(
+                f"The loss {self.problem.loss.name!r} looks at labels, of which new people have none.",
+                "Recalibrate a policy of loss='squared', or fit again on people with labels.",
+            )
+        if people.groups != self.sums.groups:
+            raise DataError(
+                f"The groups of the new people are {list(people.groups)}, those of the fit {list(self.sums.groups)}.",
+                "Recalibrate on people of every group.",
+            )
+        sums = sum_amounts(replace(people, y=None), self.sums.scale)
+        expected = replace(people, y=self.calibration.of(people.prediction, people.codes))
+        policy = _policy(
+            self.problem, sums, self.calibration, self.allowed, expected, self._residual,
+            salt=self.policy.salt, randomize=self.policy.randomize, out_of_fold=False, expected=True,
+        )  # fmt: skip
+        return FittedAmounts(
+            problem=self.problem, policy=policy, sums=sums, calibration=self.calibration, allowed=self.allowed,
+            people=expected,
+        )  # fmt: skip
+
+    @cached_property
+    def _residual(self) -> float:
+        """What labels vary around calibrated predictions, per person."""
+        people, within = _measured_on(self.people, self.sums)
+        if people.y is None:
+            return math.nan
+        calibrated = self.calibration.of(people.prediction, people.codes)
+        return within + float(np.average((people.y - calibrated) ** 2, weights=people.weights))
+
+
+def fit_amounts(
+    problem: LinesProblem,
+    people: AmountPeople,
+    *,
+    calibration: Method = "affine",
+    salt: str,
+    randomize: bool = True,
+    out_of_fold: bool = False,
+) -> FittedAmounts:
+    """Fit a policy of amounts to people in memory."""
+    scale = Scale.of(people.prediction)
+    sums = sum_amounts(people, scale)
+    if people.y is None and problem.loss.looks_at_y:
+        raise DataError(
+            "The loss looks at labels y, and there are none.", "Pass y, one number for everybody."
+        )
+    lines = calibrate(sums, calibration)
+    allowed = problem.allowed.within(_range(sums, lines))
+    if not problem.squared:
+        grid = allowed.grid
+
+        def cost(part: slice) -> Floats:
+            some = people.take(np.arange(part.start, part.stop))
+            return np.stack([losses(problem, some, np.full(len(some), level)) for level in grid.tolist()])
+
+        sums = sum_amounts(people, scale, cost, len(grid))
+    policy = _policy(
+        problem, sums, lines, allowed, people, 0.0, salt=salt, randomize=randomize, out_of_fold=out_of_fold
+    )
+    return FittedAmounts(
+        problem=problem, policy=policy, sums=sums, calibration=lines, allowed=allowed, people=people
+    )
+
+
+def _range(sums: AmountSums, calibration: Calibration) -> tuple[float, float]:
+    """The least and the largest calibrated prediction."""
+    ends = [calibration.at(z, sums.ends[z]) for z in range(len(sums.groups))]
+    return float(np.min(ends)), float(np.max(ends))
+
+
+def _measured_on(people: AmountPeople | None, sums: AmountSums) -> tuple[AmountPeople, float]:
+    """The people that outcomes are measured on: themselves, else their bins with what labels vary within them."""
+    return (people, 0.0) if people is not None else people_of_bins(sums)
+
+
+def _policy(
+    problem: LinesProblem,
+    sums: AmountSums,
+    calibration: Calibration,
+    allowed: Allowed,
+    people: AmountPeople,
+    within: float,
+    *,
+    salt: str,
+    randomize: bool,
+    out_of_fold: bool,
+    expected: bool = False,
+    rows: bool = True,
+) -> AmountPolicy:
+    """Solve, and measure on people."""
+    if problem.of_people:
+        raise HappinessError(
+            f"The happiness {problem.of_people!r} differs between people who get the same amount, and a score does "
+            "not tell them apart.",
+            "Use policy='individual'.",
+        )
+
+    def stated(lines: Sequence[Line]) -> AmountOutcome:
+        outcome = outcome_of_lines(problem, people, lines, randomize=randomize)
+        return replace(outcome, loss=outcome.loss + within)
+
+    today = outcome_of_amounts(problem, people, people.decided_today)
+    today = replace(today, loss=math.nan if expected else today.loss + within)
+    ranks = ranks_of(sums, people if rows else None)
+    free = free_lines(calibration, allowed, ranks) if problem.squared else None
+    if free is None:
+        nothing = replace(problem, requirements=())
+        free = solve_lines(nothing, sums, calibration, allowed, ranks, today.means, distance=None).lines
+    unconstrained = stated(free)
+    lines, prices = free, dict.fromkeys(problem.widths_asked, 0.0)
+    outcome = unconstrained
+    if not _meets(problem, unconstrained):
+        lines, prices, outcome = _solved(problem, sums, calibration, allowed, ranks, today.means, stated)
+    drawn = [line.drawing(people.prediction[people.codes == z]) >= 0 for z, line in enumerate(lines)]
+    weights = [people.weights[people.codes == z] for z in range(len(lines))]
+    lucky = sum(float(weight[some].sum()) for weight, some in zip(weights, drawn, strict=True))
+    policy = AmountPolicy(
+        groups=sums.groups,
+        lines=lines,
+        components=problem.components,
+        outcome=outcome,
+        today=today,
+        unconstrained=unconstrained,
+        prices=prices,
+        asked=problem.widths_asked,
+        bounds=allowed.ends,
+        listed=allowed.listed,
+        loss_name=problem.loss.name,
+        parity=problem.parity,
+        salt=salt,
+        randomize=randomize,
+        expected=expected,
+        share_randomized=lucky / float(people.weights.sum()) if randomize else 0.0,
+        out_of_fold=out_of_fold,
+        attributes=sums.attributes,
+        unknown=sums.unknown,
+    )
+    return replace(policy, notes=tuple(_notes(problem, policy, sums, calibration)))
+
+
+def _solved(
+    problem: LinesProblem,
+    sums: AmountSums,
+    calibration: Calibration,
+    allowed: Allowed,
+    ranks: tuple[Ranks, ...],
+    today: Floats,
+    stated: Callable[[Sequence[Line]], AmountOutcome],
+) -> tuple[tuple[Line, ...], dict[str, float], AmountOutcome]:
+    """Lines that meet the gaps that were asked for; these are aimed at more tightly where bins hide some of them."""
+    asked = problem.widths_asked
+    aims, best, least = dict(asked), None, math.inf
+    for _ in range(TRIES):
+        aimed = problem if aims == asked else problem.with_widths(aims)
+        solved = solve_lines(aimed, sums, calibration, allowed, ranks, today, distance=aimed.distance)
+        outcome = stated(solved.lines)
+        over = {name: _gap(problem, outcome, name) - width for name, width in asked.items()}
+        worst = max((excess for excess in over.values()), default=0.0)
+        if best is None or worst < least:
+            best, least = (solved.lines, solved.prices, outcome), worst
+        too_wide = [name for name, excess in over.items() if excess > MET * asked[name] and aims[name] > 0]
+        if not too_wide:
+            break
+        aims |= {name: max(aims[name] - 1.25 * over[name], 0.0) for name in too_wide}
+    assert best is not None, "at least one was tried"
+    return best
+
+
+def _gap(problem: LinesProblem, outcome: AmountOutcome, name: str) -> float:
+    """A gap of an outcome by its name."""
+    if name == problem.parity:
+        assert outcome.distance is not None, "it is measured"
+        return outcome.distance.value
+    return float(outcome.gaps[[part.name for part in problem.components].index(name)])
+
+
+def _meets(problem: LinesProblem, outcome: AmountOutcome) -> bool:
+    """Whether amounts that nothing was asked of meet what was asked."""
+    if any(not one.is_plain_gap for one in problem.requirements):
+        return False
+    return all(_gap(problem, outcome, name) <= width for name, width in problem.widths_asked.items())
+
+
+def _notes(
+    problem: LinesProblem, policy: AmountPolicy, sums: AmountSums, calibration: Calibration
+) -> list[str]:
+    """What whoever fitted it should know, the worst first."""
+    notes = []
+    for z in calibration.falling:
+        notes.append(
+            f"In group {sums.groups[z]!r} larger predictions go with smaller labels, or with the same: everybody there "
+            "is taken for the group's mean. Use calibration='none' to keep the predictions as they are."
+        )
+    today, now = policy.gaps_in(policy.today), policy.gaps
+    for name, width in policy.asked.items():
+        if today[name] <= width and now[name] > today[name] * (1 + 1e-9) + 1e-12:
+            notes.append(
+                f"Today's gap of {name!r} is {written(today[name])}; the least loss uses the room up to "
+                f"{written(width)}, and it becomes {written(now[name])}. Score(calibration='none') leaves predictions "
+                "as they are where they meet what is asked."
+            )
+    crowded = sums.mass.max(axis=1) / sums.people
+    z = int(crowded.argmax())
+    if crowded[z] > CROWDED and np.ptp(sums.ends[z]) > 0:
+        place = float(sums.scale.edge(int(sums.mass[z].argmax())))
+        notes.append(
+            f"{crowded[z]:.1%} of group {sums.groups[z]!r} are predicted about {written(place)}, in one of "
+            f"{FINE:,} steps from {written(sums.scale.low)} to {written(sums.scale.high)}: predictions hardly tell "
+            "them apart."
+        )
+    less, more = policy.outcome.less, policy.outcome.more
+    known = policy.known
+    fell = policy.outcome.amounts[known] < policy.today.amounts[known] - 1e-9 * (
+        policy.bounds[1] - policy.bounds[0]
+    )
+    if less is not None and more is not None and len(known) > 1 and fell.all():
+        notes.insert(0, "Every group gets less on average than today.")
+    return notes

@@ -1,0 +1,137 @@
+"""What lines do to people: in memory row by row, elsewhere bin by bin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from felicific._amounts.people import AmountPeople
+from felicific._amounts.problem import LinesProblem
+from felicific._amounts.sums import AmountSums
+from felicific._people.worth import loss_of_amounts, worth_of_amounts
+from felicific._policy.amount_outcome import AmountOutcome, distance_between
+from felicific._policy.lines import Line
+from felicific._problem.unions import known_groups
+from felicific._program.moments import gaps_of
+from felicific._typing import Floats
+
+#: Lots at which a loss that is not the squared error is looked at, of people who draw.
+LOTS = 32
+
+#: An amount that differs from today's by less than this share of the range is today's.
+SAME = 1e-9
+
+
+def outcome_of_lines(
+    problem: LinesProblem, people: AmountPeople, lines: Sequence[Line], *, randomize: bool = True
+) -> AmountOutcome:
+    """What broken lines do to people, in expectation over lots."""
+    amounts, drawn = np.empty(len(people)), np.full(len(people), -1, dtype=np.intp)
+    for z, line in enumerate(lines):
+        rows = np.flatnonzero(people.codes == z)
+        amounts[rows] = line.at(people.prediction[rows])
+        if randomize:
+            drawn[rows] = line.drawing(people.prediction[rows])
+    if (drawn < 0).all():
+        return outcome_of_amounts(problem, people, amounts)
+    # Everybody who draws stands for as many as there are lots, each of whom has got one.
+    certain, lucky = np.flatnonzero(drawn < 0), np.flatnonzero(drawn >= 0)
+    lots = (np.arange(LOTS) + 0.5) / LOTS
+    copies = people.take(np.concatenate([certain, lucky.repeat(LOTS)]))
+    weight = np.concatenate([people.weights[certain], people.weights[lucky].repeat(LOTS) / LOTS])
+    tables = {(z, k): atom.drawn(lots) for z, line in enumerate(lines) for k, atom in enumerate(line.atoms)}
+    draws = [tables[z, k] for z, k in zip(people.codes[lucky].tolist(), drawn[lucky].tolist(), strict=True)]
+    given = np.concatenate([amounts[certain], *draws])
+    outcome = outcome_of_amounts(problem, replace(copies, weight=weight), given, distance=False)
+    if not problem.parity:
+        return outcome
+    own = [certain[people.codes[certain] == z] for z in range(len(lines))]
+    atoms = [
+        [
+            (float(people.weights[lucky][(people.codes[lucky] == z) & (drawn[lucky] == k)].sum()), atom)
+            for k, atom in enumerate(line.atoms)
+        ]
+        for z, line in enumerate(lines)
+    ]
+    far = distance_between(
+        [amounts[rows] for rows in own], [people.weights[rows] for rows in own], atoms, _known(people)
+    )
+    return replace(outcome, distance=far)
+
+
+def outcome_of_amounts(
+    problem: LinesProblem, people: AmountPeople, amounts: Floats, *, distance: bool = True
+) -> AmountOutcome:
+    """What given amounts do to people."""
+    n_groups, weights = len(people.groups), people.weights
+    held = np.bincount(people.codes, weights, n_groups)
+
+    def group_means(numbers: Floats) -> Floats:
+        return np.asarray(np.bincount(people.codes, weights * numbers, n_groups) / held)
+
+    means = np.column_stack(
+        [
+            np.zeros((n_groups, 0)),
+            *(_values(problem, j, people, amounts) for j in range(len(problem.happiness))),
+        ]
+    )
+    known, today = _known(people), people.decided_today
+    far = None
+    if distance and problem.parity:
+        own = [np.flatnonzero(people.codes == z) for z in range(n_groups)]
+        far = distance_between(
+            [amounts[rows] for rows in own], [weights[rows] for rows in own], [[]] * n_groups, known
+        )
+    slack = SAME * max(float(np.ptp(amounts)), float(np.ptp(today)), 1e-300)
+    loss = float(np.average(losses(problem, people, amounts), weights=weights))
+    return AmountOutcome(
+        loss,
+        group_means(amounts),
+        means,
+        gaps_of(means[known]) if means.shape[1] else np.zeros(0),
+        far,
+        group_means((amounts > today + slack).astype(np.float64)),
+        group_means((amounts < today - slack).astype(np.float64)),
+    )
+
+
+def losses(problem: LinesProblem, people: AmountPeople, amounts: Floats) -> Floats:
+    """What amounts cost, person by person; no number where it looks at a label and there is none."""
+    if people.y is None and problem.loss.looks_at_y:
+        return np.full(len(people), np.nan)
+    parts = [loss_of_amounts(problem.loss, batch, amounts[part]) for part, batch in people.batches()]
+    return np.concatenate(parts)
+
+
+def _values(problem: LinesProblem, j: int, people: AmountPeople, amounts: Floats) -> Floats:
+    """Group means of one component."""
+    happiness, n_groups = problem.happiness[j], len(people.groups)
+    total, counted = np.zeros(n_groups), np.zeros(n_groups)
+    for part, batch in people.batches():
+        numbers, inside = worth_of_amounts(happiness, batch, amounts[part])
+        weight = people.weights[part] if inside is None else people.weights[part] * inside
+        total += np.bincount(people.codes[part], weight * numbers, n_groups)
+        counted += np.bincount(people.codes[part], weight, n_groups)
+    return np.asarray(total / np.where(counted > 0, counted, np.nan))
+
+
+def _known(people: AmountPeople) -> list[int]:
+    """Positions of the groups that are compared: all but the people whose group is missing."""
+    return known_groups(people.groups, people.attributes, people.unknown)
+
+
+def people_of_bins(sums: AmountSums) -> tuple[AmountPeople, float]:
+    """The people of a table that only sums are known of, a row for every bin; and what labels vary within bins."""
+    codes, bins = np.nonzero(sums.mass)
+    mass = sums.mass[codes, bins]
+    y, within = None, 0.0
+    if sums.labels is not None:
+        y = sums.labels[codes, bins] / mass
+        within = max((float(sums.squares[:, 2].sum()) - float(mass @ y**2)) / sums.total, 0.0)
+    people = AmountPeople(
+        None, sums.predicted[codes, bins] / mass, y, codes, sums.groups, mass, None, np.arange(len(codes)),
+        sums.attributes, sums.unknown,
+    )  # fmt: skip
+    return people, within

@@ -1,0 +1,204 @@
+"""What is asked of amounts: happiness, loss, requirements and how far distributions may differ; read and checked once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from felicific._amounts.allowed import Allowed
+from felicific._people.worth import Batch, evaluate
+from felicific._problem.amounts import PARITY, AmountsProblem, amount_loss, amount_parts, parity_component
+from felicific._problem.asked import (
+    check_constraints,
+    check_gaps,
+    check_one_unit,
+    default_gap,
+    gaps_asked,
+    requirements_of,
+)
+from felicific._problem.criteria import CRITERIA
+from felicific._problem.happiness import Component, Happiness
+from felicific._problem.losers import Losers
+from felicific._problem.requirements import Gap, check_width, constraint_name
+from felicific._problem.rows import Requirement
+from felicific._tables.memory import as_objects
+from felicific._typing import Floats
+from felicific.exceptions import ConstraintError, DataError, HappinessError
+
+#: A happiness is straight in the amount if it is off the line by no more than this share of its range.
+STRAIGHT = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class LinesProblem(AmountsProblem):
+    """What is asked of the amounts that people are to get: a problem of amounts that also says which there may be.
+
+    Attributes
+    ----------
+    allowed : Allowed
+        What amounts there may be.
+    """
+
+    allowed: Allowed = field(default_factory=Allowed)
+
+    @classmethod
+    def of_lines(
+        cls,
+        happiness: Any,
+        *,
+        loss: Any = "squared",
+        gap: Any = None,
+        constraints: Any = (),
+        decisions: Any = None,
+        see_group: bool = True,
+    ) -> LinesProblem:
+        """Read what the user wrote."""
+        allowed, (own, parity) = Allowed.of(decisions), amount_parts(happiness)
+        _refuse_fractions(own)
+        listed = check_constraints(constraints)
+        gap = default_gap(gap, listed)
+        others = [_checked(one) for one in listed if one.happiness != PARITY]
+        widths = [_parity_of(one) for one in listed if one.happiness == PARITY]
+        asked = gap
+        if not isinstance(gap, Mapping):
+            asked = {
+                **dict.fromkeys((str(part.name) for part in own), gap),
+                **({parity: gap} if parity else {}),
+            }
+        parity = parity or (PARITY if widths or PARITY in asked else "")
+        widths += [check_width(asked[parity], f"gap of {parity!r}")] if parity in asked else []
+        gaps = {name: width for name, width in asked.items() if name != parity}
+        names = tuple(str(part.name) for part in own)
+        nothing = np.empty(0, dtype=object)
+        made = cls(
+            nothing,
+            nothing,
+            own + _spoken_of(others, own),
+            amount_loss(loss),
+            see_group=see_group,
+            closed=names,
+            parity=parity,
+            parity_gap=min(widths, default=math.inf),
+            allowed=allowed,
+        )
+        if made.loss.name == "changes":
+            raise DataError(
+                "The loss 'changes' counts amounts that differ, and nearly all do.",
+                "Use 'squared', 'absolute', 'quantile:0.9', or a function or an expression such as "
+                "'abs(decision - today)'.",
+            )
+        components = made.components
+        shares = (parity_component(parity),) if parity else ()
+        check_gaps(gaps, others, components)
+        check_gaps({parity: min(widths)} if widths else {}, (), shares)
+        if not isinstance(gap, Mapping):
+            check_one_unit(gap, "gap", (*components[: len(own)], *shares))
+        return replace(made, requirements=requirements_of(gaps, others, components))
+
+    @property
+    def distance(self) -> float | None:
+        """How far distributions may be apart; None where nothing was asked."""
+        return self.parity_gap if self.parity and math.isfinite(self.parity_gap) else None
+
+    @property
+    def widths_asked(self) -> dict[str, float]:
+        """The gaps that were asked for, that of distributions included."""
+        far = {} if self.distance is None else {self.parity: self.distance}
+        return far | gaps_asked(self.requirements, self.components)
+
+    @property
+    def of_people(self) -> str:
+        """Which component differs between people who get the same, so that amounts alone do not tell; else nothing."""
+        for part in self.happiness:
+            if part.asks & {"x", "y", "today"}:
+                return str(part.name)
+        return ""
+
+    @property
+    def squared(self) -> bool:
+        """Whether the loss is the squared error."""
+        return self.loss.name == "squared"
+
+    @property
+    def convex(self) -> bool:
+        """Whether the loss is known to be convex in the amount, so that a mean costs no more than a lottery."""
+        return self.loss.name in ("squared", "absolute") or self.loss.name.startswith("quantile:")
+
+    def with_widths(self, gap: Any) -> LinesProblem:
+        """The same with other gaps: one number, or by component, as the user writes it."""
+        own: tuple[str, ...] = (*self.closed, *([self.parity] if self.parity else []))
+        asked = dict(gap) if isinstance(gap, Mapping) else dict.fromkeys(own, check_width(gap, "gap"))
+        width = asked.pop(self.parity, math.inf) if self.parity else math.inf
+        check_gaps(asked, (), self.components)
+        check_gaps({self.parity: width}, (), (parity_component(self.parity),)) if self.parity else None
+        needs = requirements_of(asked, self.kept, self.components)
+        return replace(self, requirements=needs, parity_gap=float(width))
+
+    def values(self, amounts: Floats, groups: tuple[Any, ...]) -> Floats:
+        """Happiness of every amount in every group, where only these matter: (groups, components, amounts)."""
+        names = as_objects(groups)
+        batch = Batch(None, None, None, names, np.arange(len(groups)))
+        values = np.empty((len(groups), len(self.happiness), len(amounts)))
+        for j, part in enumerate(self.happiness):
+            for k, amount in enumerate(amounts.tolist()):
+                values[:, j, k] = evaluate(part.function, f"The happiness {part.name!r}", batch, amount)
+        return values
+
+    def straight(self, grid: Floats, groups: tuple[Any, ...]) -> bool:
+        """Whether all happiness is a straight line of the amount, at levels and between them."""
+        if not self.happiness:
+            return True
+        between = np.sort(np.concatenate([grid, (grid[1:] + 2 * grid[:-1]) / 3]))
+        values = self.values(between, groups)
+        slope = (values[:, :, -1:] - values[:, :, :1]) / (between[-1] - between[0])
+        line = values[:, :, :1] + slope * (between - between[0])
+        reach = np.ptp(values, axis=2, keepdims=True)
+        return bool((np.abs(values - line) <= STRAIGHT * np.maximum(reach, 1e-300)).all())
+
+
+def _refuse_fractions(own: tuple[Happiness, ...]) -> None:
+    """Refuse a happiness whose ``among`` looks at the amount."""
+    for part in own:
+        if part.over:
+            raise HappinessError(
+                f"The happiness {part.name!r} is a fraction: its `among` looks at the decision.",
+                "Count people whatever their amount, or use FairClassifier(decisions=...).",
+            )
+
+
+def _parity_of(one: Requirement) -> float:
+    if isinstance(one, Gap) and one.is_plain_gap:
+        return float(one.at_most)
+    raise ConstraintError(
+        f"{one!r} speaks of distributions, which have no means to compare in parts.",
+        f"Use Gap({PARITY!r}, at_most=...) of all groups.",
+    )
+
+
+def _checked(one: Requirement) -> Requirement:
+    """Refuse what speaks of decisions, not of amounts."""
+    if one.of_persons or isinstance(one, Losers):
+        raise ConstraintError(
+            f"{type(one).__name__} speaks of decisions that are drawn or compared one by one, not of amounts.",
+            "Use Gap, Ratio, Floor or Budget; Floor('decision', 'today') keeps every group's mean amount.",
+        )
+    if isinstance(one.happiness, str) and one.happiness in CRITERIA:
+        amount_parts(one.happiness)
+    return one
+
+
+def _spoken_of(constraints: Sequence[Requirement], own: tuple[Happiness, ...]) -> tuple[Happiness, ...]:
+    """Components that only constraints speak of."""
+    known = {str(part.name) for part in own}
+    extra: dict[str, Happiness] = {}
+    for one in constraints:
+        name = constraint_name(one.happiness)
+        if name in known or name in extra or isinstance(one.happiness, Component):
+            continue
+        part = one.happiness if isinstance(one.happiness, Happiness) else Happiness(one.happiness)
+        extra[name] = part
+    return tuple(extra.values())

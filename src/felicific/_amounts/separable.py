@@ -1,0 +1,255 @@
+r"""Separable convex programs: few numbers, each with a convex cost of its own, under linear requirements.
+
+.. math::
+    \min_u \sum_{zt} \Phi_{zt}(u_{zt}) \quad \text{s.t.} \quad \text{every requirement, linear in } u,
+    \quad u^{low}_{zt} \le u_{zt} \le u^{high}_{zt}
+
+Every cost is written as 16 chords, the linear program is solved, and the window of every number shrinks to three
+chords around its answer; after some rounds the chords are finer than anything that can be measured. What u is, the
+share of a group above a threshold or a group's mean amount, and what means are made of it, a :class:`Shape` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from felicific._problem.rows import Chance, ModelRow, Row
+from felicific._program.sifted import new_solver
+from felicific._typing import Codes, Floats
+from felicific.exceptions import SolverError
+
+#: Chords of a cost.
+PIECES = 16
+
+#: How much of a window is left after a round, in chords to either side of the answer.
+KEPT = 1.5
+
+
+class Shape(Protocol):
+    """What the numbers of a program are: their range, their costs, and the means that they make."""
+
+    @property
+    def low(self) -> Floats:
+        """The least that each may be, of shape (groups, numbers)."""
+
+    @property
+    def high(self) -> Floats:
+        """The most."""
+
+    @property
+    def constants(self) -> Floats:
+        """The part of every group's mean that no number changes, of shape (groups, components)."""
+
+    @property
+    def coefficients(self) -> Floats:
+        """How means follow the numbers, of shape (groups, components, numbers)."""
+
+    @property
+    def counted(self) -> Floats:
+        """Weight of who is counted, of shape (groups, components)."""
+
+    @property
+    def rounds(self) -> int:
+        """How often windows shrink."""
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the numbers of a group may not rise, one after the other."""
+
+    def cost(self, u: Floats) -> Floats:
+        """What numbers cost, of shape (groups, numbers, any)."""
+
+
+@dataclass(frozen=True)
+class Solved:
+    """An answer: the numbers, what they cost, the prices of requirements by name, and that of distances.
+
+    ``feasible`` is False where nothing meets all requirements.
+    """
+
+    feasible: bool
+    u: Floats
+    prices: dict[str, float]
+    distance_price: float = 0.0
+
+
+@dataclass(frozen=True)
+class _Windows:
+    """The program of one round, as requirements see it (see :class:`felicific._problem.rows.ScaledMeans`)."""
+
+    shape: Shape
+    start: Floats
+    widths: Floats
+    scales: Floats
+
+    @property
+    def constants(self) -> Floats:
+        """Means at the lower ends of the windows, scaled."""
+        moved = np.einsum("zjt,zt->zj", self.shape.coefficients, self.start)
+        return np.asarray((self.shape.constants + moved) / self.scales)
+
+    @property
+    def counted(self) -> Floats:
+        """Weight of who is counted."""
+        return self.shape.counted
+
+    @property
+    def rounding(self) -> Floats:
+        """Differences that may be nothing but rounding."""
+        return np.asarray(1e-13 * np.abs(self.shape.constants).max(axis=0, initial=0.0))
+
+    def mean(self, j: int, shares: Floats) -> tuple[Codes, Floats]:
+        """Columns and scaled coefficients of a weighted mean."""
+        n_numbers = self.shape.coefficients.shape[2]
+        columns, numbers = [], []
+        for z in np.flatnonzero(shares).tolist():
+            own = shares[z] * self.shape.coefficients[z, j] / self.scales[j]
+            held = np.flatnonzero(own)
+            first = (z * n_numbers + held) * PIECES
+            columns.append((first[:, None] + np.arange(PIECES)).ravel())
+            numbers.append((own[held, None] * self.widths[z, held, None]).repeat(PIECES, axis=1).ravel())
+        if not columns:
+            return np.empty(0, dtype=np.intp), np.empty(0)
+        return np.concatenate(columns), np.concatenate(numbers)
+
+    def keeping(self, chance: Chance) -> Codes:
+        """No amount is a chance of anything."""
+        return np.empty(0, dtype=np.intp)
+
+    def number(self, z: int, t: int) -> tuple[Codes, Floats, float]:
+        """Columns, coefficients and constant of one number."""
+        first = (z * self.start.shape[1] + t) * PIECES
+        return first + np.arange(PIECES), np.full(PIECES, self.widths[z, t]), float(self.start[z, t])
+
+
+def minimise(
+    shape: Shape,
+    rows: Sequence[Row],
+    *,
+    distance: float | None = None,
+    compared: Codes | None = None,
+) -> Solved:
+    """Solve the program.
+
+    Parameters
+    ----------
+    shape : Shape
+        The numbers.
+    rows : sequence of Row
+        Requirements over means.
+    distance : float, optional
+        At each number, the largest difference allowed between groups; the numbers are shares above thresholds.
+    compared : array, optional
+        The groups that are held to it; all by default.
+    """
+    low, high = shape.low, shape.high
+    start, length = low.copy(), high - low
+    swing = np.abs(shape.coefficients) * (high - low)[:, None, :]
+    scales = swing.sum(axis=2).max(axis=0, initial=0.0)
+    apart = np.ptp(shape.constants, axis=0) if len(shape.constants) else np.zeros(len(scales))
+    scales = np.where(scales > 0, scales, np.where(apart > 0, apart, 1.0))
+    answer = Solved(False, start, {})
+    for _ in range(shape.rounds):
+        windows = _Windows(shape, start, length / PIECES, scales)
+        answer = _solve(windows, rows, distance, compared)
+        if not answer.feasible:
+            return answer
+        kept = np.minimum(length, 2 * KEPT * length / PIECES)
+        start = np.clip(answer.u - kept / 2, low, np.maximum(high - kept, low))
+        length = np.minimum(kept, high - start)
+    return answer
+
+
+def _solve(windows: _Windows, rows: Sequence[Row], distance: float | None, compared: Codes | None) -> Solved:
+    """One round: chords within the windows."""
+    shape = windows.shape
+    n_groups, n_numbers = windows.start.shape
+    points = windows.start[:, :, None] + windows.widths[:, :, None] * np.arange(PIECES + 1)
+    rises = np.diff(shape.cost(points), axis=2)
+    n_pieces = rises.size
+    levels = [pair for row in rows for pair in row.levels]
+    n_levels = len(levels)
+    n_distances = n_numbers if distance is not None else 0
+    unit = float(np.abs(rises).max(initial=0.0)) or 1.0
+    cost = np.concatenate([rises.ravel() / unit, np.zeros(n_levels + n_distances)])
+    lower = np.concatenate([np.zeros(n_pieces), [pair[0] for pair in levels], np.full(n_distances, -1.0)])
+    upper = np.concatenate([np.ones(n_pieces), [pair[1] for pair in levels], np.full(n_distances, 2.0)])
+    written: list[ModelRow] = []
+    owners: list[int] = []
+    firsts, level = [], n_pieces
+    for place, row in enumerate(rows):
+        firsts.append(level)
+        own = row.written(windows, level, None)
+        written += own
+        owners += [place] * len(own)
+        level += len(row.levels)
+    n_required = len(written)
+    if distance is not None:
+        groups = np.arange(n_groups) if compared is None else compared
+        for t in range(n_numbers):
+            for z in groups.tolist():
+                columns, numbers, constant = windows.number(z, t)
+                columns, numbers = np.append(columns, level + t), np.append(numbers, -1.0)
+                written.append(ModelRow(columns, numbers, -constant, distance - constant))
+    if shape.ordered:
+        for z in range(n_groups):
+            for t in range(n_numbers - 1):
+                one, other = windows.number(z, t), windows.number(z, t + 1)
+                written.append(
+                    ModelRow(
+                        np.concatenate([one[0], other[0]]),
+                        np.concatenate([one[1], -other[1]]),
+                        other[2] - one[2],
+                        np.inf,
+                    )
+                )
+    values, duals = _run(cost, lower, upper, written)
+    if values is None:
+        return Solved(False, windows.start, {})
+    pieces = np.clip(values[:n_pieces], 0.0, 1.0).reshape(n_groups, n_numbers, PIECES)
+    u = windows.start + windows.widths * pieces.sum(axis=2)
+    prices: dict[str, float] = {}
+    for place, row in enumerate(rows):
+        mine = [i for i, owner in enumerate(owners) if owner == place]
+        own_levels = values[firsts[place] : firsts[place] + len(row.levels)]
+        price = row.price([written[i] for i in mine], [float(duals[i]) for i in mine], own_levels, unit)
+        prices[row.name] = prices.get(row.name, 0.0) + price
+    n_compared = n_numbers * (n_groups if compared is None else len(compared)) if distance is not None else 0
+    parity = np.maximum(-duals[n_required : n_required + n_compared], 0.0).sum() * unit
+    return Solved(True, u, prices, float(parity))
+
+
+def _run(
+    cost: Floats, lower: Floats, upper: Floats, rows: Sequence[ModelRow]
+) -> tuple[Floats | None, Floats]:
+    """HiGHS's columns and duals of rows; no columns where nothing is feasible."""
+    import highspy
+
+    lp = highspy.HighsLp()
+    lp.num_col_, lp.num_row_ = len(cost), len(rows)
+    lp.col_cost_, lp.col_lower_, lp.col_upper_ = cost, lower, upper
+    lp.row_lower_ = np.array([row.lower for row in rows])
+    lp.row_upper_ = np.array([row.upper for row in rows])
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    lp.a_matrix_.start_ = np.append(0, np.cumsum([len(row.columns) for row in rows])).astype(np.int32)
+    empty = np.empty(0, dtype=np.intp)
+    lp.a_matrix_.index_ = np.concatenate([empty, *(row.columns for row in rows)]).astype(np.int32)
+    lp.a_matrix_.value_ = np.concatenate([np.empty(0), *(row.numbers for row in rows)])
+    for method, presolve in (("simplex", "choose"), ("simplex", "off"), ("ipm", "off")):
+        solver = new_solver(method, presolve)
+        solver.passModel(lp)
+        solver.run()
+        status = solver.getModelStatus()
+        if status == highspy.HighsModelStatus.kOptimal:
+            solution = solver.getSolution()
+            return np.array(solution.col_value), np.array(solution.row_dual)
+        if status == highspy.HighsModelStatus.kInfeasible:
+            return None, np.empty(0)
+    raise SolverError(
+        f"HiGHS ended with the status {solver.modelStatusToString(status)!r}.",
+        "Please report it, with the sums if you can share them.",
+    )

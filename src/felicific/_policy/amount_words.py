@@ -1,0 +1,182 @@
+"""Sentences about a policy of amounts: who gets what, what that achieved, and who gets more or less than today."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from felicific._policy.lines import Line
+from felicific._problem.happiness import written
+
+if TYPE_CHECKING:
+    from felicific._policy.amount_outcome import AmountOutcome
+    from felicific._policy.amounts import AmountPolicy
+
+#: Corners of a line that sentences speak of, at the most.
+CORNERS = 9
+
+LOSSES = {"squared": "mean squared error", "absolute": "mean absolute error"}
+
+
+def loss_title(name: str) -> str:
+    """What a reader calls the mean of a loss."""
+    return LOSSES.get(name, "mean loss" if not name.startswith("quantile:") else f"mean loss ({name})")
+
+
+def loss_sentence(name: str, loss: float) -> str:
+    """A mean loss for reading: of the squared error its root too, in the label's unit."""
+    if math.isnan(loss):
+        return f"{loss_title(name)} not known without labels"
+    root = f" (a root mean squared error of {written(math.sqrt(loss), 6)})" if name == "squared" else ""
+    return f"{loss_title(name)} {written(loss, 6)}{root}"
+
+
+def headline(policy: AmountPolicy) -> str:
+    """What it is, in one line."""
+    seen = "sees" if policy.see_group else "does not see"
+    low, high = policy.bounds
+    what = f"any amount from {written(low)} to {written(high)}"
+    if policy.listed is not None:
+        what = f"one of {len(policy.listed):,} amounts from {written(low)} to {written(high)}"
+    share = policy.share_randomized if policy.randomize else 0.0
+    lots = f", by lottery to {share:.2%} of them" if share else ", by no lottery"
+    return f"A policy of amounts that {seen} the group gives {what} to people of {len(policy.groups):,} groups{lots}."
+
+
+def rules(policy: AmountPolicy, digits: int) -> list[str]:
+    """One sentence for every group, of at most nine corners; one more where lots are drawn."""
+    sentences = []
+    for z, line in enumerate(policy.lines):
+        whom = f"In group {policy.groups[z]!r}, a" if policy.see_group else "A"
+        if policy.listed is not None or _is_stairs(line):
+            sentences.append(f"{whom} {_steps(line, digits)}")
+        else:
+            sentences.append(f"{whom} {_corners(line, digits)}")
+        if policy.randomize:
+            for atom in line.atoms:
+                sentences.append(
+                    f"{whom[:-2]} {atom.share:.2%} of the people are predicted the same, "
+                    f"{written(atom.high, digits)}: lots say what each of them gets, from "
+                    f"{written(float(atom.amounts[0]), digits)} to {written(float(atom.amounts[-1]), digits)}."
+                    if policy.see_group
+                    else f"{atom.share:.2%} of the people are predicted the same, {written(atom.high, digits)}: lots "
+                    f"say what each of them gets, from {written(float(atom.amounts[0]), digits)} to "
+                    f"{written(float(atom.amounts[-1]), digits)}."
+                )
+    return sentences
+
+
+def _is_stairs(line: Line) -> bool:
+    """Whether amounts change in steps only."""
+    flat = np.diff(line.amount) == 0
+    return bool((flat | (np.diff(line.prediction) == 0)).all()) and len(line.amount) > 2
+
+
+def _corners(line: Line, digits: int) -> str:
+    x, y = fewer(*line.typical, CORNERS)
+    pairs = [(written(f, digits), written(a, digits)) for f, a in zip(x.tolist(), y.tolist(), strict=True)]
+    first, *others = pairs
+    parts = [f"prediction of {first[0]} becomes {first[1]}", *(f"of {f} {a}" for f, a in others)]
+    nearly = "" if len(x) == len(line.typical[0]) else "nearly "
+    return f"{', '.join(parts)}; in between it {nearly}follows the straight line."
+
+
+def _steps(line: Line, digits: int) -> str:
+    jumps = np.flatnonzero((np.diff(line.prediction) == 0) & (np.diff(line.amount) != 0))
+    if not len(jumps):
+        return f"person gets {written(float(line.amount[0]), digits)}, whatever is predicted."
+    parts = [f"prediction below {written(float(line.prediction[jumps[0]]), digits)} becomes "
+             f"{written(float(line.amount[jumps[0]]), digits)}"]  # fmt: skip
+    shown = jumps if len(jumps) <= CORNERS else jumps[np.linspace(0, len(jumps) - 1, CORNERS).astype(int)]
+    parts += [
+        f"from {written(float(line.prediction[k]), digits)} on {written(float(line.amount[k + 1]), digits)}"
+        for k in shown.tolist()
+    ]
+    rest = f" ({len(jumps) - len(shown)} steps in between are not listed)" if len(shown) < len(jumps) else ""
+    return ", ".join(parts) + rest + "."
+
+
+def fewer(x: np.ndarray, y: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """At most so many corners of a line, those that leave the rest nearest to it."""
+    if len(x) <= most:
+        return x, y
+    kept = [0, len(x) - 1]
+    while len(kept) < most:
+        kept.sort()
+        off = np.abs(y - np.interp(x, x[kept], y[kept]))
+        worst = int(off.argmax())
+        if off[worst] == 0 or worst in kept:
+            break
+        kept.append(worst)
+    kept.sort()
+    return x[kept], y[kept]
+
+
+def achieved(policy: AmountPolicy) -> list[str]:
+    """What it does to the people it was fitted on."""
+    whom = f"On the people it was {'recalibrated for' if policy.expected else 'fitted on'}"
+    expected = "expected " if policy.expected else ""
+    sentences = [f"{whom}, the {expected}{loss_sentence(policy.loss_name, policy.loss)}."]
+    sentences[0] = sentences[0].replace("error ", "error is ", 1).replace("mean loss ", "mean loss is ", 1)
+    means = ", ".join(
+        f"{written(mean, 6)} in group {group!r}"
+        for group, mean in zip(policy.groups, policy.outcome.amounts.tolist(), strict=True)
+    )
+    sentences.append(f"The mean amount is {means}.")
+    far = policy.outcome.distance
+    if far is not None:
+        sentences.append(_far(policy, policy.outcome))
+    for j, component in enumerate(policy.components):
+        each = ", ".join(
+            f"{'of nobody' if math.isnan(mean) else component.quantity(mean)} in group {group!r}"
+            for group, mean in zip(policy.groups, policy.outcome.means[:, j].tolist(), strict=True)
+        )
+        gap = float(policy.outcome.gaps[j])
+        if gap <= 1e-12 * float(np.nanmax(np.abs(policy.outcome.means[:, j]), initial=0.0)):
+            gap = 0.0
+        ending = "" if component.aside else f": a gap of {component.quantity(gap)}"
+        sentences.append(f"Mean {component.name!r} is {each}{ending}.")
+    if policy.out_of_fold:
+        sentences.append(
+            "Everybody was predicted by a model that was not fitted on them, as new people will be."
+        )
+    return sentences
+
+
+def _far(policy: AmountPolicy, outcome: AmountOutcome) -> str:
+    far = outcome.distance
+    assert far is not None, "it is measured"
+    if far.higher == far.lower:
+        return "There is one group only, so distributions are not compared."
+    return (
+        f"The distributions of groups are {far.value:.4g} apart: the share of people above {written(far.amount)} "
+        f"differs most, between group {policy.groups[far.higher]!r} (more) and {policy.groups[far.lower]!r}."
+    )
+
+
+def story(policy: AmountPolicy) -> list[str]:
+    """From today to the least loss without requirements, and on to this policy; and who gets more or less."""
+    points = policy.outcomes
+    steps = (
+        ("Calibration, from today to the least loss without requirements", "today", "unconstrained"),
+        ("Fairness, from there to this policy", "unconstrained", "proposed"),
+    )
+    sentences = []
+    for words, before, after in steps:
+        parts = []
+        if not math.isnan(points[before].loss + points[after].loss):
+            one, two = (written(points[name].loss, 6) for name in (before, after))
+            parts.append(f"{loss_title(policy.loss_name)} {one} -> {two}")
+        gaps = [policy.gaps_in(points[name]) for name in (before, after)]
+        parts += [f"gap of {name!r} {written(gaps[0][name])} -> {written(gaps[1][name])}" for name in gaps[1]]
+        sentences.append(f"{words}: {', '.join(parts)}.")
+    more, less = policy.outcome.more, policy.outcome.less
+    if more is not None and less is not None:
+        each = "; ".join(
+            f"in group {group!r} {up:.2%} get more and {down:.2%} less"
+            for group, up, down in zip(policy.groups, more.tolist(), less.tolist(), strict=True)
+        )
+        sentences.append(f"Compared with today's amounts, {each}.")
+    return sentences

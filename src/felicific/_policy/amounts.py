@@ -1,0 +1,391 @@
+"""A policy of amounts: for every group a broken line from the prediction to what a person gets."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from felicific._documents import (
+    check_distinct,
+    checksum,
+    plain,
+    read_document,
+    read_number,
+    read_prices,
+    read_values,
+    refused,
+    write_document,
+)
+from felicific._files import write_whole
+from felicific._policy.amount_outcome import AmountOutcome
+from felicific._policy.amount_words import achieved, headline, rules, story
+from felicific._policy.lines import Line
+from felicific._policy.lottery import SEEDED, check_keys, keys_as_text, make_salt, uniforms
+from felicific._problem.happiness import Component, read_component
+from felicific._problem.unions import Attribute, known_groups, read_attributes
+from felicific._shown.parts import Displayed, Lines, Part
+from felicific._tables.groups import UNDECIDED, encode_groups, without_null
+from felicific._tables.memory import as_entries, as_vector
+from felicific._typing import Codes, Floats
+from felicific.exceptions import ConstraintError, DataError, GroupError, PolicyFileError
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class AmountPolicy(Displayed):
+    """What a person gets, and what that does to the people it was fitted on.
+
+    Attributes
+    ----------
+    groups : tuple
+        The groups.
+    lines : tuple of Line
+        Of every group, the amount at every prediction; one for all where the group is not seen.
+    components : tuple of Component
+        What was measured.
+    outcome : AmountOutcome
+        Loss, group means, gaps and distance on the fitted people.
+    today, unconstrained : AmountOutcome
+        The same of today's amounts, and of the amounts of least loss without requirements.
+    prices : dict
+        Loss given up per unit by which each gap or other requirement is tightened.
+    asked : dict
+        The gaps that were asked for.
+    bounds : pair of float
+        The least and the largest amount.
+    listed : tuple of float, or None
+        The only amounts there are, where these were listed.
+    loss_name : str
+        What is minimised.
+    parity : str
+        What distributional parity is called, where it is measured.
+    salt, randomize :
+        Of the lottery among people who are predicted the same; without it, they get the amount in their middle.
+    see_group : bool
+        False when the policy does not need the group.
+    expected : bool
+        True when the outcome is what is expected of people without labels.
+    share_randomized : float
+        Share of the fitted people whose amount is drawn.
+    out_of_fold : bool
+        Whether predictions came from models that were not fitted on these people.
+    notes : tuple of str
+        What whoever fitted it should know, the worst first.
+    """
+
+    groups: tuple[Any, ...]
+    lines: tuple[Line, ...]
+    components: tuple[Component, ...]
+    outcome: AmountOutcome
+    today: AmountOutcome
+    unconstrained: AmountOutcome
+    prices: dict[str, float]
+    asked: dict[str, float]
+    bounds: tuple[float, float]
+    listed: tuple[float, ...] | None
+    loss_name: str
+    parity: str
+    salt: str = field(repr=False)
+    randomize: bool = True
+    see_group: bool = True
+    expected: bool = False
+    share_randomized: float = 0.0
+    out_of_fold: bool = False
+    attributes: tuple[Attribute, ...] = ()
+    unknown: str | None = None
+    notes: tuple[str, ...] = ()
+
+    kind: ClassVar[str] = "amounts"
+    _whole: ClassVar[str] = "sentences() says all of it."
+
+    # -----------------------------------------------------------------------------------------------------
+    # What it does to the fitted people
+
+    @property
+    def loss(self) -> float:
+        """Mean loss per person on the fitted people."""
+        return self.outcome.loss
+
+    @property
+    def gaps(self) -> dict[str, float]:
+        """Gap of every component on the fitted people; of distributions, how far they are apart."""
+        return self.gaps_in(self.outcome)
+
+    def gaps_in(self, outcome: AmountOutcome) -> dict[str, float]:
+        """Gaps of an outcome by name."""
+        names = [component.name for component in self.components]
+        gaps = dict(zip(names, outcome.gaps.tolist(), strict=True))
+        return gaps if outcome.distance is None else {self.parity: outcome.distance.value} | gaps
+
+    @property
+    def gap(self) -> float:
+        """The gap, when there is one."""
+        own = self.gaps
+        if len(own) != 1:
+            raise ConstraintError(f"There are {len(own)} gaps, so there is no single one.", "Read .gaps.")
+        return next(iter(own.values()))
+
+    @property
+    def means(self) -> dict[str, dict[Any, float]]:
+        """Mean happiness, by component and group."""
+        return {
+            component.name: dict(zip(self.groups, self.outcome.means[:, j].tolist(), strict=True))
+            for j, component in enumerate(self.components)
+        }
+
+    @property
+    def outcomes(self) -> dict[str, AmountOutcome]:
+        """What is done to the fitted people ``"today"``, ``"unconstrained"`` and as ``"proposed"``."""
+        return {"today": self.today, "unconstrained": self.unconstrained, "proposed": self.outcome}
+
+    @property
+    def known(self) -> list[int]:
+        """Positions of the groups that are compared."""
+        return known_groups(self.groups, self.attributes, self.unknown)
+
+    @property
+    def draws_lots(self) -> bool:
+        """Whether anybody draws an amount."""
+        return self.randomize and any(line.atoms for line in self.lines)
+
+    # -----------------------------------------------------------------------------------------------------
+    # Use
+
+    def amounts(self, prediction: Any, group: Any = None, key: Any = None) -> Floats:
+        """What people get, from arrays.
+
+        Parameters
+        ----------
+        prediction : array of shape (n,)
+            What the model predicts.
+        group : array of shape (n,)
+            The groups; one that was never fitted is an error. Not needed by a policy that does not see them.
+        key : array of shape (n,), optional
+            Strings or integers that identify people; needed where somebody draws an amount.
+        """
+        f = np.asarray(as_vector(prediction, "prediction"), dtype=np.float64)
+        if not np.isfinite(f).all():
+            row = int(np.argmin(np.isfinite(f)))
+            raise DataError(
+                f"The prediction of row {row} is {f[row]}.", "Pass a finite number for everybody."
+            )
+        return self.given(f, self._codes(group, len(f)), None if key is None else check_keys(key))
+
+    def _codes(self, group: Any, n: int) -> Codes:
+        if not self.see_group:
+            return np.zeros(n, dtype=np.intp)
+        if group is None:
+            raise GroupError("This policy sees the group, and none was given.", "Pass group=.")
+        entries = as_entries(group, "group")
+        if len(entries) != n:
+            raise DataError(
+                f"There are {len(entries)} groups for {n} predictions.", "Pass one for every row."
+            )
+        return encode_groups(without_null(entries, self.unknown, UNDECIDED), self.groups)
+
+    def given(self, prediction: Floats, codes: Codes, keys: Any = None) -> Floats:
+        """Amounts of people who were checked; ``keys`` say whose lot is whose."""
+        amounts = np.empty(len(prediction))
+        for z, line in enumerate(self.lines):
+            rows = np.flatnonzero(codes == z)
+            amounts[rows] = line.at(prediction[rows])
+            if not (self.randomize and line.atoms):
+                continue
+            place = line.drawing(prediction[rows])
+            for k, atom in enumerate(line.atoms):
+                lucky = rows[place == k]
+                if len(lucky):
+                    amounts[lucky] = atom.drawn(uniforms(self.salt, self._texts(keys, lucky)))
+        return amounts
+
+    @staticmethod
+    def _texts(keys: Any, rows: Codes) -> list[str]:
+        """The keys of some people, as lots take them."""
+        if keys is None:
+            raise DataError(
+                "Many people are predicted the very same, and lots say what each of them gets; there are no keys.",
+                "Pass key=, one string or integer per person, or fit with randomize=False.",
+            )
+        return keys(rows) if callable(keys) else keys_as_text(keys[rows])
+
+    def drawing(self, prediction: Floats, codes: Codes) -> Codes:
+        """Rows of people whose amount is drawn."""
+        if not self.draws_lots:
+            return np.empty(0, dtype=np.intp)
+        drawn = np.zeros(len(prediction), dtype=bool)
+        for z, line in enumerate(self.lines):
+            rows = np.flatnonzero(codes == z)
+            drawn[rows] = line.drawing(prediction[rows]) >= 0
+        return np.flatnonzero(drawn)
+
+    # -----------------------------------------------------------------------------------------------------
+    # Words
+
+    def rules(self, digits: int = 12) -> list[str]:
+        """Sentences that say who gets what."""
+        return rules(self, digits)
+
+    def sentences(self, digits: int = 12) -> list[str]:
+        """Spell the policy out in plain sentences, and what it achieved."""
+        return [*self.rules(digits), *achieved(self), *self.notes]
+
+    def story(self) -> list[str]:
+        """What calibration did and what fairness did, apart, and who gets more or less than today."""
+        return story(self)
+
+    def cautions(self) -> list[str]:
+        """What whoever fitted it should be warned of, the worst first."""
+        return list(self.notes)
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences(digits=4))
+
+    def _parts(self) -> list[Part]:
+        return [
+            Lines([headline(self)], strong=True),
+            Lines(self.notes, self._whole),
+            Lines(self.rules(digits=4), self._whole, listed=True),
+            Lines([*achieved(self), *self.story()], self._whole),
+        ]
+
+    # -----------------------------------------------------------------------------------------------------
+    # Files
+
+    def to_json(self) -> str:
+        """Write the policy as text that :meth:`from_json` reads; it holds no code and no person's data."""
+        return write_document(self._everything())
+
+    def _everything(self) -> dict[str, Any]:
+        return {
+            "policy": {"kind": self.kind},
+            "groups": plain(list(self.groups), "group"),
+            "lines": [line.to_json() for line in self.lines],
+            "components": [asdict(component) for component in self.components],
+            "outcome": self.outcome.to_json(),
+            "today": self.today.to_json(),
+            "unconstrained": self.unconstrained.to_json(),
+            "prices": [[name, price] for name, price in self.prices.items()],
+            "asked": [[name, width] for name, width in self.asked.items()],
+            "bounds": list(self.bounds),
+            "decisions": None if self.listed is None else list(self.listed),
+            "order": "least first",
+            "loss_name": self.loss_name,
+            "parity": self.parity,
+            "salt": self.salt,
+            "randomize": self.randomize,
+            "see_group": self.see_group,
+            "expected": self.expected,
+            "share_randomized": self.share_randomized,
+            "out_of_fold": self.out_of_fold,
+            "attributes": list(self.attributes),
+            "unknown": self.unknown,
+            "notes": list(self.notes),
+        }
+
+    @property
+    def sha256(self) -> str:
+        """The checksum that its file holds."""
+        return checksum(self._everything())
+
+    def resalted(self) -> Self:
+        """The same policy with a fresh salt."""
+        return replace(self, salt=make_salt())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the policy to a file, whole or not at all."""
+        write_whole(path, self.to_json())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> AmountPolicy:
+        """Read a policy from a file; see :meth:`from_json`."""
+        try:
+            text = Path(path).read_text("utf-8")
+        except UnicodeDecodeError as error:
+            raise refused(f"{os.fspath(path)!r} is not text") from error
+        return cls.from_json(text)
+
+    @classmethod
+    def from_json(cls, text: str) -> AmountPolicy:
+        """Read a policy, refusing whatever is not exactly one."""
+        return cls.read(read_document(text))
+
+    @classmethod
+    def read(cls, content: dict[str, Any]) -> AmountPolicy:
+        """The policy that a document holds."""
+        try:
+            policy = cls._parsed(content)
+            policy._validate()
+            extra = set(content) - set(policy._everything())
+        except PolicyFileError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+            raise refused(f"a part is missing or of another type ({error!r})") from error
+        if extra:
+            raise refused(f"it holds {sorted(extra)}, which no policy of amounts has")
+        return policy
+
+    @classmethod
+    def _parsed(cls, content: dict[str, Any]) -> AmountPolicy:
+        groups = tuple(read_values(content["groups"], "group"))
+        components = tuple(read_component(component) for component in content["components"])
+        shape = (len(groups), len(components))
+        low, high = (read_number(number, "bounds") for number in content["bounds"])
+        listed = content["decisions"]
+        return cls(
+            groups=groups,
+            lines=tuple(Line.from_json(line) for line in content["lines"]),
+            components=components,
+            outcome=AmountOutcome.from_json(content["outcome"], shape),
+            today=AmountOutcome.from_json(content["today"], shape),
+            unconstrained=AmountOutcome.from_json(content["unconstrained"], shape),
+            prices=read_prices(content["prices"]),
+            asked=read_prices(content["asked"]),
+            bounds=(low, high),
+            listed=None if listed is None else tuple(read_number(one, "decisions") for one in listed),
+            loss_name=content["loss_name"],
+            parity=content["parity"],
+            salt=content["salt"],
+            randomize=content["randomize"],
+            see_group=content["see_group"],
+            expected=content["expected"],
+            share_randomized=read_number(content["share_randomized"], "share_randomized"),
+            out_of_fold=content["out_of_fold"],
+            attributes=read_attributes(content["attributes"]),
+            unknown=content["unknown"],
+            notes=tuple(content["notes"]),
+        )
+
+    def _validate(self) -> None:
+        """Refuse a policy whose parts do not fit together."""
+        names = [component.name for component in self.components]
+        check_distinct(groups=self.groups)
+        if len(set(names)) < len(names):
+            raise refused("two components have one name")
+        if len(self.lines) != (len(self.groups) if self.see_group else 1):
+            raise refused("it has not one line for every group")
+        if not self.bounds[0] < self.bounds[1]:
+            raise refused("its bounds are none")
+        slack = 1e-9 * (self.bounds[1] - self.bounds[0])
+        for line in self.lines:
+            ends = line.amount.min(), line.amount.max()
+            if ends[0] < self.bounds[0] - slack or ends[1] > self.bounds[1] + slack:
+                raise refused("an amount lies beyond its bounds")
+        if not isinstance(self.salt, str) or not re.fullmatch(f"({SEEDED})?[0-9a-f]{{32}}", self.salt):
+            raise refused("its salt is not 32 hexadecimal digits")
+        flags = (self.randomize, self.see_group, self.expected, self.out_of_fold)
+        if not all(isinstance(flag, bool) for flag in flags):
+            raise refused("randomize, see_group, expected or out_of_fold is neither true nor false")
+        texts: Sequence[Any] = (
+            self.loss_name,
+            self.parity,
+            *self.notes,
+            *([] if self.unknown is None else [self.unknown]),
+        )
+        if not all(isinstance(text, str) for text in texts) or math.isnan(self.share_randomized):
+            raise refused("a part is of another type")

@@ -1,0 +1,637 @@
+"""FairRegressor: a scikit-learn regressor around any other, wiring only."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from copy import copy
+from textwrap import wrap
+from typing import Any, Literal, Self
+from weakref import WeakSet
+
+import numpy as np
+from sklearn import get_config
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, is_classifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import r2_score
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
+
+from felicific._amounts.fit import FittedAmounts, fit_amounts
+from felicific._amounts.frontier import AmountFrontier
+from felicific._amounts.people import AmountPeople, as_amounts
+from felicific._amounts.problem import LinesProblem
+from felicific._amounts.safety import certify_amounts, check_certifiable
+from felicific._fit.certificate import Certificate, no_certificate
+from felicific._people.checks import check_weights
+from felicific._people.columns import Columns
+from felicific._people.remembered import Remembered, Shown
+from felicific._policy.amounts import AmountPolicy
+from felicific._policy.lottery import content_keys, keys_as_text, make_salt, warn_keyless
+from felicific._policy.solve import Kind
+from felicific._problem.happiness import HappinessLike
+from felicific._problem.rows import Requirement
+from felicific._program.signal_names import resolve_policy
+from felicific._program.signals import Individual, Score, Signal
+from felicific._shown.parts import LINES, Lines, Part, as_html, as_text
+from felicific._sklearn.inputs import Intake, Rows, content_of, present_rows, present_splits, refuse_length
+from felicific._sklearn.model import fit_model, parts_of
+from felicific._statistics.intervals import check_confidence
+from felicific._tables.codes import Entries
+from felicific._tables.groups import encode_groups, named_columns
+from felicific._tables.memory import as_vector, column_names, count_rows, is_frame, is_mapping
+from felicific._typing import Array, Codes, Floats, GapLike, RandomState, Table
+from felicific.exceptions import DataError, PolicyWarning
+
+#: Fitted policies whose users were told that they name no key.
+_TOLD: WeakSet[FittedAmounts] = WeakSet()
+
+#: Where everything is that was fitted.
+FITTED = "print(fair.policy_) says more."
+
+#: Lines that scikit-learn's own diagram takes while it is folded.
+DIAGRAM = 4
+
+
+class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
+    """Change a regressor's amounts as little as needed to bring together what groups of people get.
+
+    Finds, for every group, a line from the prediction to the amount: of least expected loss subject to every gap
+    (largest minus smallest group mean of happiness) being at most ``gap``; for ``"distributional_parity"`` the gap is
+    the largest difference between groups of the share of people above any amount.
+
+    Parameters
+    ----------
+    estimator : regressor
+        A fitted regressor as ``FrozenEstimator(model)``: every row passed to ``fit`` is then used to fit the policy, so
+        they should be rows that the model was not trained on. Or an unfitted regressor: it is cross-fitted (``cv``).
+    happiness : "distributional_parity", function, Happiness, expression, or list or dict of them
+        What makes a person happy with an amount, ``decision``, in real units: ``"decision"`` is the amount itself,
+        ``"decision >= 40"`` a share. A function of the user's is called with ``decision`` as an array of numbers.
+    gap : number, or dict of component to number, optional
+        Largest allowed gap. By default 0, or nothing once there is a Gap or a Ratio among the ``constraints``.
+    decisions : None, int, (low, high) or list of numbers
+        Which amounts there may be: any between the least and the largest calibrated prediction; so many levels, where
+        levels are needed (65); any between two bounds; or exactly those that are listed.
+    policy : {"auto", "score", "individual"}, Score(...) or Individual(...), default="auto"
+        What the policy sees besides the group: the prediction, or all of x. ``Score(calibration=...)`` says what is
+        made of predictions first, group by group: "affine" (the line of least squares), "isotonic" or "none".
+    loss : "squared", "absolute", "quantile:0.9", function or expression of decision and y, default="squared"
+        What an amount costs the decision maker.
+    constraints : sequence of Gap, Ratio, Floor and Budget
+        Further requirements.
+    sensitive_features : column(s) of X, callable, or None
+        Which group a person belongs to, as for :class:`felicific.FairClassifier`.
+    today : column of X or callable, optional
+        The amounts of today, which may also be passed to ``fit``; by default the predictions.
+    confidence : float, optional
+        Returns only a policy whose gap is shown, with this confidence, to be at most ``gap`` for people like these:
+        60 % of every group are held out to test it on. Raises when nothing can be shown.
+    key : column of X, optional
+        Identifies a person where amounts are drawn: among people who are predicted the very same.
+    cv : int, splitter or iterable, default=5
+        How an unfitted estimator is cross-fitted.
+    n_jobs : int, optional
+        Processes for the cross-fit.
+    random_state : None, int or RandomState
+        Where the lottery's salt comes from at fit. ``predict`` itself is deterministic.
+    randomize : bool, default=True
+        False gives people who are predicted the same the amount in their middle; ``gaps_`` are then those reached.
+    group_at_predict : bool, default=True
+        False when the group is known at fit only.
+    missing_group : str, optional
+        What to call people whose group is missing; by default that is an error.
+    group_proba : fitted classifier of the group, {group: column of X}, or None
+        How likely each group is, for an individual policy with ``group_at_predict=False``.
+
+    Attributes
+    ----------
+    policy_ : AmountPolicy
+        The policy; read its ``sentences()``.
+    loss_, gaps_ : float, dict
+        What it does to the rows it was fitted on.
+    outcomes_ : dict
+        What is done to those people ``"today"``, ``"unconstrained"`` and as ``"proposed"``.
+    share_randomized_ : float
+        Share of those people whose amount is drawn by lottery.
+    decisions_ : array, or pair of numbers
+        The amounts that were listed; else the least and the largest there may be.
+    groups_ : tuple
+    estimator_ : regressor
+        The model whose output is post-processed.
+    frontier_ : AmountFrontier
+        The least loss for every gap; solved when first looked at.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.frozen import FrozenEstimator
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from felicific import FairRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> sex = rng.integers(0, 2, 900)
+    >>> X = np.column_stack([rng.normal(40 + 4 * sex, 6), sex])
+    >>> hours = X[:, 0] + rng.normal(0, 3, 900)
+    >>> model = LinearRegression().fit(X[:300], hours[:300])
+    >>> fair = FairRegressor(FrozenEstimator(model), happiness="decision", gap=1.0,
+    ...                      sensitive_features=lambda X: X[:, 1], random_state=0)
+    >>> fair = fair.fit(X[300:600], hours[300:600])  # people the model was not trained on
+    >>> {name: round(gap, 6) for name, gap in fair.gaps_.items()}
+    {'decision': 1.0}
+    >>> fair.predict(X[600:]).shape
+    (300,)
+    """
+
+    _notes: tuple[str, ...] = ()
+    missing_labels = None  # of which amounts know nothing
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        happiness: HappinessLike | None = None,
+        gap: GapLike = None,
+        decisions: Any = None,
+        policy: Kind | Literal["auto"] = "auto",
+        loss: Any = "squared",
+        constraints: Iterable[Requirement] = (),
+        sensitive_features: Any = None,
+        today: Any = None,
+        confidence: float | None = None,
+        key: Any = None,
+        cv: Any = 5,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        randomize: bool = True,
+        group_at_predict: bool = True,
+        missing_group: str | None = None,
+        group_proba: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.happiness = happiness
+        self.gap = gap
+        self.decisions = decisions
+        self.policy = policy
+        self.loss = loss
+        self.constraints = constraints
+        self.sensitive_features = sensitive_features
+        self.today = today
+        self.confidence = confidence
+        self.key = key
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.randomize = randomize
+        self.group_at_predict = group_at_predict
+        self.missing_group = missing_group
+        self.group_proba = group_proba
+
+    # -----------------------------------------------------------------------------------------------------
+    # Fit
+
+    def fit(
+        self,
+        X: Table,
+        y: Any = None,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
+        today: Any = None,
+        **fit_params: Any,
+    ) -> Self:
+        """Fit the policy (and, unless it is frozen, the estimator).
+
+        Parameters
+        ----------
+        X : dataframe or array of shape (n, features)
+        y : array of shape (n,)
+            Labels, finite numbers.
+        sensitive_features : array, table, column name(s) or callable, optional
+            The groups, when the constructor does not name them.
+        sample_weight : array of shape (n,), optional
+            Weight 2 is the row twice, weight 0 the row absent.
+        today : array of shape (n,) or column name, optional
+            The amounts of today, any finite numbers; by default those that the constructor names, else the predictions.
+        **fit_params :
+            For the estimator's own ``fit``.
+        """
+        trial = copy(self)  # a fit that fails changes nothing
+        learnt = ("_fitted", "_notes", "_cv", "_certificate", "_remembered")
+        for name in [name for name in vars(trial) if name.endswith("_") or name in learnt]:
+            delattr(trial, name)
+        trial._fit(X, y, sensitive_features, sample_weight, today, fit_params)
+        self.__dict__.clear()
+        self.__dict__.update(trial.__dict__)
+        return self
+
+    def _fit(
+        self,
+        X: Table,
+        y: Any,
+        sensitive_features: Any,
+        sample_weight: Any,
+        today: Any,
+        fit_params: dict[str, Any],
+    ) -> None:
+        self._refuse_classifier()
+        self.sensitive_features_ = self.sensitive_features
+        if sensitive_features is not None and not is_mapping(X) and named_columns(X, sensitive_features):
+            self.sensitive_features_ = sensitive_features
+        intake, whole = self._intake, X
+        X = intake.check(self, X, reset=True)
+        n = count_rows(X)
+        weight = check_weights(sample_weight, n)
+        present = present_rows(weight)
+        labels = _labels_of(y, n, present)
+        if (n if present is None else len(present)) < 2:
+            raise DataError(
+                "Found n_samples=1: one person shows nothing of how groups differ.",
+                "Pass at least two rows of positive weight.",
+            )
+        for name in ("randomize", "group_at_predict"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise DataError(f"{name} is {getattr(self, name)!r}.", "Say True or False.")
+        kind, problem, salt = self._kind(), self._problem(), make_salt(self.random_state)
+        frozen = isinstance(self.estimator, FrozenEstimator)
+        if frozen:
+            check_is_fitted(self.estimator)
+        table = whole if is_frame(whole) else X
+        group = intake.groups(table, sensitive_features, weight, fresh=True)
+        now = self._today_in(table, today)
+        refuse_length(now, n)
+        attributes = intake.attributes(table, sensitive_features)
+        rows = Rows(X, labels, group, weight, now, np.arange(n), attributes=attributes, keys=intake.keys(X))
+        if present is not None:
+            rows, fit_params = rows.take(present), parts_of(fit_params, present, n)
+            self._cv = present_splits(self.cv, present, n)
+        if self.confidence is None:
+            self._remembered: tuple[Remembered, ...] = (Remembered.of(self._shown(rows)),)
+            self._keep(self._fitted_to(rows, fit_params, kind, problem, salt))
+        else:
+            self._fit_safely(rows, fit_params, kind, problem, salt)
+        self.__dict__.pop("_cv", None)
+        self._warn()
+
+    def _fitted_to(
+        self, rows: Rows, fit_params: dict[str, Any], kind: Score, problem: LinesProblem, salt: str
+    ) -> FittedAmounts:
+        """Fit the model, unless it came fitted, and the policy."""
+        people = self._people_of(rows, self._model_predictions(rows, fit_params))
+        return fit_amounts(
+            problem,
+            people,
+            calibration=kind.calibration or "affine",
+            salt=salt,
+            randomize=bool(self.randomize),
+            out_of_fold=not isinstance(self.estimator, FrozenEstimator),
+        )
+
+    def _people_of(
+        self, rows: Rows, prediction: Floats, groups: tuple[Any, ...] | None = None
+    ) -> AmountPeople:
+        return AmountPeople.of(
+            rows.x,
+            prediction=prediction,
+            y=rows.y,
+            group=rows.group,
+            weight=rows.weight,
+            today=rows.today,
+            rows=rows.numbers,
+            attributes=tuple(rows.attributes),
+            unknown=self.missing_group,
+            groups=groups,
+        )
+
+    def _fit_safely(
+        self, rows: Rows, fit_params: dict[str, Any], kind: Score, problem: LinesProblem, salt: str
+    ) -> None:
+        """Fit on a part of every group, and keep the loosest policy that is shown on the others to meet the gap."""
+        sure = check_confidence(self.confidence)
+        check_certifiable(problem)
+        fitting, held = rows.halves(salt)
+        self._remembered = (Remembered.of(self._shown(fitting), self._shown(rows)),)
+        places = np.searchsorted(rows.numbers, fitting.numbers)
+        fitted = self._fitted_to(
+            fitting, parts_of(fit_params, places, len(rows.numbers)), kind, problem, salt
+        )
+        features = self._intake.features(held.x, self.estimator_)
+        prediction = _one_column(self.estimator_.predict(features))
+        others = self._people_of(held, prediction, fitted.policy.groups)
+        certified, self._certificate = certify_amounts(fitted, others, sure)
+        self._keep(certified)
+
+    def _shown(self, rows: Rows) -> Shown:
+        """Rows by which they are recognised later."""
+        return Shown(rows.x, np.asarray(rows.group), rows.y, rows.weight, keys=rows.keys, key=self.key)
+
+    def _in_sample(
+        self,
+        X: Table,
+        y: Array | None,
+        group: Array,
+        keys: Array | None = None,
+        *,
+        weight: Floats | None = None,
+        cluster: Array | None = None,
+    ) -> tuple[float, float]:
+        """Which share of some rows it was fitted on, and which it was recalibrated for."""
+        x = self._intake.check(self, X, reset=False)
+        if keys is None and self.key is not None and self.key in column_names(x):
+            keys = self._intake.keys(x)
+        rows = Shown(x, group, y, weight, cluster, keys=keys, key=self.key)
+        fitted, *recalibrated = (seen.share(rows) for seen in self._remembered)
+        return fitted, sum(recalibrated)
+
+    def _refuse_classifier(self) -> None:
+        """Refuse a model of classes."""
+        if is_classifier(self.estimator):
+            raise DataError(
+                f"{type(getattr(self.estimator, 'estimator', self.estimator)).__name__} is a classifier.",
+                "Use FairClassifier, whose decisions= may be amounts as well.",
+            )
+
+    def _kind(self) -> Score:
+        """What the policy is to see."""
+        if isinstance(self.policy, str) and self.policy == "auto":
+            return Score()
+        kind: Signal | Individual = resolve_policy(self.policy)
+        if isinstance(kind, Score):
+            return kind
+        raise DataError(
+            f"policy={self.policy!r} sees a predicted class, and a regressor predicts none.",
+            "Use policy='score', which sees the prediction.",
+        )
+
+    @property
+    def _intake(self) -> Intake:
+        named = getattr(self, "sensitive_features_", self.sensitive_features)
+        return Intake(self.key, named, bool(self.group_at_predict), self.missing_group)
+
+    def _problem(self) -> LinesProblem:
+        """What is asked."""
+        return LinesProblem.of_lines(
+            self.happiness,
+            loss=self.loss,
+            gap=self.gap,
+            constraints=self.constraints,
+            decisions=self.decisions,
+            see_group=bool(self.group_at_predict),
+        )
+
+    def _today_in(self, table: Table, today: Any) -> Array | None:
+        """The amounts of today, where somebody said what they are."""
+        said = self.today if today is None else today
+        if said is None:
+            return None
+        if callable(said):
+            return as_vector(said(table), "today")
+        return Columns(today=said).column(table, "today")
+
+    def _model_predictions(self, rows: Rows, fit_params: dict[str, Any]) -> Floats:
+        """Fit the model unless it came fitted, and ask it about the rows."""
+        frozen, cv = isinstance(self.estimator, FrozenEstimator), getattr(self, "_cv", self.cv)
+        routed = {} if frozen else self._routed(rows.weight, fit_params)
+        features = self._intake.features(rows.x, self.estimator if frozen else None)
+        self.estimator_, _, predicted = fit_model(
+            self.estimator,
+            features,
+            rows.y,
+            np.empty(0),
+            cv,
+            self.n_jobs,
+            routed,
+            None,
+            stratified=False,
+        )
+        return _one_column(predicted)
+
+    def _routed(self, sample_weight: Any, fit_params: dict[str, Any]) -> dict[str, Any]:
+        """Parameters for the estimator's own fit."""
+        given = dict(fit_params)
+        if sample_weight is not None:
+            given["sample_weight"] = sample_weight
+        if get_config()["enable_metadata_routing"]:
+            return dict(process_routing(self, "fit", **given).estimator.fit)
+        if not has_fit_parameter(self.estimator, "sample_weight"):
+            given.pop("sample_weight", None)
+        return given
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Route what ``fit`` is given: to itself as requested, and to the estimator."""
+        router = MetadataRouter(owner=self).add_self_request(self)
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        return router.add(estimator=self.estimator, method_mapping=mapping)
+
+    def _keep(self, fitted: FittedAmounts) -> None:
+        """Show what was fitted in the attributes."""
+        self._fitted = fitted
+        self.policy_: AmountPolicy = fitted.policy
+        self.groups_ = fitted.policy.groups
+        self.loss_, self.gaps_ = fitted.policy.loss, fitted.policy.gaps
+        self.outcomes_ = fitted.policy.outcomes
+        self.share_randomized_ = fitted.policy.share_randomized
+        listed = fitted.policy.listed
+        self.decisions_ = np.array(fitted.policy.bounds if listed is None else listed)
+
+    def _warn(self) -> None:
+        """At most one warning for a fit: the worst. Everything is among the notes that the printed object shows."""
+        self._notes = tuple(self.policy_.cautions())
+        if self._notes:
+            warnings.warn(self._notes[0], PolicyWarning, stacklevel=4)
+
+    @property
+    def certificate_(self) -> Certificate:
+        """What can be promised of gaps and loss to people it has not seen; print it.
+
+        After fitting with ``confidence=``, what was shown on the rows held out. There is no bound in advance for all
+        lines there are: otherwise nothing can be promised.
+        """
+        check_is_fitted(self, "policy_")
+        if "_certificate" in vars(self):
+            return self._certificate
+        return no_certificate(
+            "there is no bound in advance for lines of amounts. Audit it on rows it has not seen, or fit it with "
+            "confidence=."
+        )
+
+    # -----------------------------------------------------------------------------------------------------
+    # The frontier, and other people
+
+    @property
+    def frontier_(self) -> AmountFrontier:
+        """The least loss for every gap, on the people this one was fitted on; solved when it is first looked at."""
+        check_is_fitted(self, "policy_")
+        return self._fitted.frontier
+
+    def at(self, *, gap: GapLike) -> Self:
+        """A new fitted object at another gap, without asking the model again; it carries no certificate.
+
+        Parameters
+        ----------
+        gap : number, or dict of component to number
+            The gap allowed.
+        """
+        check_is_fitted(self, "policy_")
+        fresh = copy(self)
+        fresh.__dict__.pop("_certificate", None)
+        fresh.gap = gap
+        fresh._keep(self._fitted.moved(gap))
+        fresh._notes = tuple(fresh.policy_.cautions())
+        return fresh
+
+    def recalibrate(self, X_new: Table, *, sensitive_features: Any = None) -> Self:
+        """Fit the policy anew to people without labels: those it will decide about.
+
+        What a prediction means for the label is kept, and how the new people are spread is counted anew: their gaps are
+        met as those of the fitted people were. ``loss_`` is what is expected if p(label given prediction, group) has
+        not changed, which people without labels cannot show.
+        """
+        check_is_fitted(self, "policy_")
+        people = self._people(X_new, sensitive_features)
+        fresh = copy(self)
+        fresh.__dict__.pop("_certificate", None)
+        fresh._remembered = (self._remembered[0], Remembered.of(Shown(people.x, people.group, key=self.key)))
+        fresh._keep(self._fitted.recalibrated(people))
+        fresh._notes = tuple(fresh.policy_.cautions())
+        return fresh
+
+    def _people(self, X: Table, sensitive_features: Any, y: Any = None, today: Any = None) -> AmountPeople:
+        """People of a table after the fit."""
+        x, prediction, group = self._seen(X, sensitive_features, always=True)
+        return AmountPeople.of(
+            x,
+            prediction=prediction,
+            y=y,
+            group=group,
+            today=today,
+            groups=self.groups_,
+            attributes=self.policy_.attributes,
+            unknown=self.missing_group,
+        )
+
+    # -----------------------------------------------------------------------------------------------------
+    # Predict
+
+    def predict(self, X: Table, *, sensitive_features: Any = None, key: Any = None) -> Floats:
+        """The amount of every person; who draws one draws by their key, the same one every time.
+
+        Parameters
+        ----------
+        X : dataframe or array of shape (n, features)
+            A dataframe may have further columns, in any order.
+        sensitive_features : array, table, column name(s) or callable, optional
+            The groups, when neither the constructor nor ``fit`` named their columns.
+        key : column of X or array of shape (n,), optional
+            Identifies a person, string or integer; by default the ``key`` of the constructor.
+        """
+        check_is_fitted(self, "policy_")
+        x, prediction, group = self._seen(X, sensitive_features)
+        codes = (
+            encode_groups(group, self.groups_)
+            if self.policy_.see_group
+            else np.zeros(len(prediction), dtype=np.intp)
+        )
+        keys = self._intake.keys(X if is_frame(X) else x, key)
+
+        def texts(rows: Codes) -> list[str]:
+            if keys is not None:
+                return keys_as_text(keys[rows])
+            if self._fitted not in _TOLD:
+                _TOLD.add(self._fitted)
+                warn_keyless(stacklevel=5)
+            return content_keys(content_of(x, getattr(self, "feature_names_in_", None)), rows)
+
+        return self.policy_.given(prediction, codes, texts)
+
+    def amounts_of(self, X: Table, *, sensitive_features: Any = None) -> Floats:
+        """The amounts that an audit looks at: those of :meth:`predict`."""
+        return self.predict(X, sensitive_features=sensitive_features)
+
+    def _without_policy(self, X: Table) -> Floats:
+        """What the model itself predicts."""
+        x = self._intake.check(self, X, reset=False)
+        features = self._intake.features(x, self.estimator_, getattr(self, "feature_names_in_", None))
+        return as_amounts(_one_column(self.estimator_.predict(features)), "prediction")
+
+    def today_of(self, X: Table) -> Any:
+        """What the constructor says of today's amounts of other people; None where it or they say nothing."""
+        named = isinstance(self.today, str) and self.today in column_names(X)
+        return self._today_in(X, None) if named or callable(self.today) else None
+
+    def _seen(
+        self, X: Table, sensitive_features: Any, *, always: bool = False
+    ) -> tuple[Table, Floats, Entries]:
+        """Rows, what the model predicts of them, and their groups where these are seen (``always``: in any case)."""
+        intake = self._intake
+        x = intake.check(self, X, reset=False)
+        fitted = getattr(self, "feature_names_in_", None)
+        features = intake.features(x, self.estimator_, fitted)
+        prediction = as_amounts(_one_column(self.estimator_.predict(features)), "prediction")
+        sees = always or self.policy_.see_group
+        group = intake.groups(X if is_frame(X) else x, sensitive_features) if sees else np.empty(0)
+        return x, prediction, group
+
+    def score(self, X: Table, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
+        """R², the share of the labels' variance that the amounts explain."""
+        amounts = self.predict(X, sensitive_features=sensitive_features)
+        return float(r2_score(y, amounts, sample_weight=sample_weight))
+
+    # -----------------------------------------------------------------------------------------------------
+    # Shown
+
+    def _summary(self) -> list[Part]:
+        """What was fitted; nothing before that."""
+        if not hasattr(self, "policy_"):
+            return []
+        return [*self.policy_._parts()]
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        settings = super().__repr__(N_CHAR_MAX)
+        lines = wrap(settings, 100, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
+        return as_text([Lines(lines, "get_params()."), *self._summary()], FITTED)
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """For notebooks: scikit-learn's diagram, and what was fitted."""
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        summary = self._summary()
+        if summary and "text/html" in bundle:
+            bundle["text/html"] = as_html(summary, FITTED, LINES - DIAGRAM) + bundle["text/html"]
+        return bundle
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _one_column(predicted: Any) -> Array:
+    """What a model predicts, one number for everybody."""
+    values = np.asarray(predicted)
+    if values.ndim == 2 and values.shape[1] == 1:
+        return np.asarray(values[:, 0])
+    if values.ndim != 1:
+        raise DataError(
+            f"The model predicts {values.shape[1:]} numbers for a person.",
+            "Wrap a model that predicts one; amounts of several kinds are fitted one after the other.",
+        )
+    return values
+
+
+def _labels_of(y: Any, n: int, present: Codes | None) -> Floats:
+    """One finite number for each of n rows; of a row that is absent, any."""
+    if y is None:
+        raise DataError(
+            "FairRegressor requires y to be passed, but the target y is None.", "Pass y, one number per row."
+        )
+    column = np.asarray(y).shape[1:] == (1,)
+    labels = as_vector(column_or_1d(y, warn=True) if column else y, "y")
+    if len(labels) != n:
+        raise DataError(f"There are {len(labels)} labels y for {n} rows.", "Pass one for every row.")
+    if present is None:
+        return as_amounts(labels, "label y")
+    numbers = np.zeros(n)
+    numbers[present] = as_amounts(labels[present], "label y", present)
+    return numbers

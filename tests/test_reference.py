@@ -151,6 +151,12 @@ INDIVIDUAL = {"policy": "individual", "gap": 2.0, "random_state": 0}
 
 #: How each refusal of the table is provoked.
 REFUSED = {
+    ("amounts missing labels", "memory"): lambda: audited(
+        partly(), "score", missing_labels="explained", amounts=True
+    ),
+    ("watch amounts", "memory"): lambda: watch(
+        "score", people(), sensitive_features="sex", happiness="decision", gap=0.9
+    ),
     ("fraction promises", "memory"): lambda: fitted(confidence=0.9, happiness="precision_parity", gap=0.1),
     ("values", "sites"): lambda: moments(valued(), **ROLES | {"proba": "value"}),
     ("individual", "sites"): lambda: moments(people(), policy="individual", **ROLES),
@@ -270,6 +276,10 @@ HAD = {
     ("audit", "files"): lambda: audited(people(), read_back(solve(people(), **ROLES)), proba="score"),
     ("audit", "shell"): lambda: shell("audit", "--decision", "approved"),
     ("audit", "report"): lambda: audited(lazy()).to_html(),
+    ("audit amounts", "memory"): lambda: audited(people(), "score", amounts=True),
+    ("audit amounts", "engine"): lambda: audited(lazy(), "score", "distributional_parity"),
+    ("audit amounts", "shell"): lambda: shell("audit", "--decision", "score"),
+    ("audit amounts", "report"): lambda: audited(people(), "score", "distributional_parity").to_html(),
     ("audit missing labels", "memory"): lambda: audited(partly(), missing_labels="explained"),
     ("audit missing labels", "report"): lambda: audited(partly(), missing_labels="unknown").to_html(),
     ("audit classifier", "memory"): lambda: audited(people(), fitted()),

@@ -179,6 +179,15 @@ Classes = Annotated[
         rich_help_panel=PEOPLE,
     ),
 ]
+Amounts = Annotated[
+    bool,
+    typer.Option(
+        "--amounts",
+        help="The decisions are amounts (hours, limits, rates), not classes. Without it numbers are, unless --class "
+        "names them, if some are no whole numbers, there are more than 50, or distributional_parity is asked for.",
+        rich_help_panel=PEOPLE,
+    ),
+]
 GroupName = Annotated[
     list[str] | None,
     typer.Option(

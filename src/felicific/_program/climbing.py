@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from felicific._program.model import TIE, TOLERANCE
-from felicific._program.sifted import new_solver, settle, solved
+from felicific._program.solver import new_solver, settle, solved
 from felicific._program.written import Model
 from felicific._typing import Codes, Floats
 from felicific.exceptions import SolverError

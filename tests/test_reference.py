@@ -46,6 +46,12 @@ spec.loader.exec_module(reference)
 
 ASKED = {"sensitive_features": "sex", "happiness": "decision * loan"}
 ROLES = {"proba": "score", "y": "repaid", **ASKED}
+LISTED_ALONE = {
+    "happiness": "distributional_parity",
+    "decisions": ["refuse", "refer", "approve"],
+    "loss": [[0, 0.2, 1], [0.6, 0.2, 0]],
+}
+LISTED = ROLES | LISTED_ALONE
 
 
 def funding(decision, x):
@@ -182,6 +188,10 @@ REFUSED = {
     ("steer classes", "memory"): lambda: solve(
         people(classes=3), policy="label", predicted="repaid", y="repaid", gap=5.0, **ASKED
     ).steer("decision * loan"),
+    ("decisions steer", "memory"): lambda: solve(
+        people(), **LISTED | {"happiness": "decision == 'approve'"}, gap=0.1
+    ).steer("decision == 'approve'"),
+    ("decisions without today", "report"): lambda: reported(fitted(**LISTED_ALONE, gap=0.1)),
     ("steer blind", "memory"): lambda: solve(people(), **ROLES, gap=5.0, group_at_predict=False).steer(
         "decision * loan"
     ),

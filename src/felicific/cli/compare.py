@@ -173,6 +173,11 @@ class _Pair:
         from felicific.exceptions import DataError
 
         known = policy.classes.tolist()
+        if policy.listed:
+            raise DataError(
+                f"The decisions of {said} are listed, and ways of deciding between classes are compared here.",
+                "Compare what they decided: felicific apply each, then --before and --after name the columns.",
+            )
         others = [one for one in self.classes if one not in known]
         if others:
             raise DataError(

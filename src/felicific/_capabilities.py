@@ -209,6 +209,23 @@ CAPABILITIES: tuple[Capability, ...] = (
         "memory files report",
         engine=No("DataError", "Collect the table first, or name the file in the shell."),
     ),
+    _row(
+        "audit amounts",
+        "an audit of amounts (hours, limits, rates, a regressor), and how far apart their distributions are",
+        "memory engine shell report",
+    ),
+    _row(
+        "amounts missing labels",
+        "the same with `missing_labels=`",
+        "",
+        memory=No("DataError", "Leave y= out, or audit the people who have a label."),
+    ),
+    _row(
+        "watch amounts",
+        "`watch(...)` of amounts",
+        "",
+        memory=No("DataError", "Amounts can be audited, audit(..., amounts=True), and not watched."),
+    ),
     _row("ratios", "its ratios, `audit(...).ratios`; `missing_group=`", "memory engine files shell report"),
     _row(
         "audit classifier",

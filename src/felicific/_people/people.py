@@ -219,7 +219,7 @@ class People:
             column = given[what]
             return None if column is None else encode_labels(column, classes, name, rows, among)
 
-        amounts = _Amounts.of(given, rows) if problem.of_amounts else _Amounts()
+        amounts = _Amounts.of(given, rows, problem.amount_limits) if problem.of_amounts else _Amounts()
         if problem.of_amounts:
             labels, given = None, given | {"decisions": None, "decisions of today": None}
         decisions, truths = problem.decisions, problem.labels
@@ -471,12 +471,13 @@ class _Amounts:
     y: Floats | None = None
 
     @classmethod
-    def of(cls, given: Mapping[str, Any], rows: Codes) -> _Amounts:
-        """Insist on finite numbers."""
+    def of(cls, given: Mapping[str, Any], rows: Codes, limits: tuple[float, float] | None) -> _Amounts:
+        """Insist on finite numbers, and of what is decided on those between the limits."""
         named = {"decisions": "decision", "decisions of today": "decision of today", "labels y": "label"}
+        within = {"decisions": limits, "decisions of today": limits, "labels y": None}
         return cls(
             *(
-                None if given[what] is None else check_amounts(given[what], one, rows)
+                None if given[what] is None else check_amounts(given[what], one, rows, within[what])
                 for what, one in named.items()
             )
         )

@@ -94,7 +94,14 @@ def is_accuracy(name: str) -> bool:
 
 def loss_words(name: str) -> str:
     """What a reader calls a loss of this name."""
-    return {"error": "accuracy", CHANGES: "share of decisions that change"}.get(name, "loss per person")
+    if name.startswith("quantile:"):
+        return "mean pinball loss"
+    return {
+        "error": "accuracy",
+        CHANGES: "share of decisions that change",
+        "squared": "mean squared error",
+        "absolute": "mean absolute error",
+    }.get(name, "loss per person")
 
 
 def loss_text(name: str, loss: float, digits: int = 5) -> str:

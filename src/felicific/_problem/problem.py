@@ -163,6 +163,11 @@ class Problem:
         return not len(self.decisions)
 
     @property
+    def amount_limits(self) -> tuple[float, float] | None:
+        """Between which amounts lie, where they are decided and it was said."""
+        return getattr(self, "amount_bounds", None)
+
+    @property
     def names(self) -> list[str]:
         """What the components are called."""
         return [str(happiness.name) for happiness in self.happiness]

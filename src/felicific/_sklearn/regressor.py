@@ -6,7 +6,8 @@ import warnings
 from collections.abc import Iterable
 from copy import copy
 from textwrap import wrap
-from typing import Any, Literal, Self
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, Self
 from weakref import WeakSet
 
 import numpy as np
@@ -21,8 +22,12 @@ from felicific._amounts.fit import FittedAmounts, fit_amounts
 from felicific._amounts.frontier import AmountFrontier
 from felicific._amounts.people import AmountPeople, as_amounts
 from felicific._amounts.problem import LinesProblem
+from felicific._amounts.tryout import AmountTryout
+from felicific._audit.beside import fitted_notes
 from felicific._people.checks import check_weights
 from felicific._people.columns import Columns
+from felicific._people.remembered import KEYS, Remembered, Shown
+from felicific._people.weights import WeightKind
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.lottery import content_keys, keys_as_text, make_salt, warn_keyless
 from felicific._policy.solve import Kind
@@ -35,9 +40,12 @@ from felicific._sklearn.inputs import Intake, Rows, content_of, present_rows, pr
 from felicific._sklearn.model import fit_model, parts_of
 from felicific._tables.codes import Entries
 from felicific._tables.groups import encode_groups, named_columns
-from felicific._tables.memory import as_vector, count_rows, is_frame, is_mapping
+from felicific._tables.memory import as_vector, column_names, count_rows, is_frame, is_mapping
 from felicific._typing import Array, Codes, Floats, GapLike, RandomState, Table
 from felicific.exceptions import DataError, PolicyWarning
+
+if TYPE_CHECKING:
+    from felicific.report import Report
 
 #: Fitted policies whose users were told that they name no key.
 _TOLD: WeakSet[FittedAmounts] = WeakSet()
@@ -211,7 +219,7 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             For the estimator's own ``fit``.
         """
         trial = copy(self)  # a fit that fails changes nothing
-        learnt = ("_fitted", "_notes", "_cv")
+        learnt = ("_fitted", "_notes", "_cv", "_remembered")
         for name in [name for name in vars(trial) if name.endswith("_") or name in learnt]:
             delattr(trial, name)
         trial._fit(X, y, sensitive_features, sample_weight, today, fit_params)
@@ -282,6 +290,7 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             )
         )
         self.__dict__.pop("_cv", None)
+        self._remembered: tuple[Remembered, ...] = (Remembered.of(self._shown(people)),)
         self._warn()
 
     def _refuse_classifier(self) -> None:
@@ -416,10 +425,13 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         people = self._people(X_new, sensitive_features)
         fresh = copy(self)
         fresh._keep(self._fitted.recalibrated(people))
+        fresh._remembered = (self._remembered[0], Remembered.of(self._shown(people)))
         fresh._notes = tuple(fresh.policy_.cautions())
         return fresh
 
-    def _people(self, X: Table, sensitive_features: Any, y: Any = None, today: Any = None) -> AmountPeople:
+    def _people(
+        self, X: Table, sensitive_features: Any, y: Any = None, today: Any = None, weight: Any = None
+    ) -> AmountPeople:
         """People of a table after the fit."""
         x, prediction, group = self._seen(X, sensitive_features, always=True)
         return AmountPeople.of(
@@ -427,11 +439,162 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             prediction=prediction,
             y=y,
             group=group,
+            weight=weight,
             today=today,
             groups=self.groups_,
             attributes=self.policy_.attributes,
             unknown=self.missing_group,
         )
+
+    # -----------------------------------------------------------------------------------------------------
+    # Other people: audits and reports
+
+    def amounts_of(self, X: Table, *, sensitive_features: Any = None) -> Floats:
+        """What :func:`felicific.audit` looks at: the amount of every person, as ``predict`` gives it."""
+        return self.predict(X, sensitive_features=sensitive_features)
+
+    def _without_policy(self, X: Table) -> Floats:
+        """What the model predicts by itself."""
+        intake = self._intake
+        x = intake.check(self, X, reset=False)
+        features = intake.features(x, self.estimator_, getattr(self, "feature_names_in_", None))
+        return as_amounts(_one_column(self.estimator_.predict(features)), "prediction")
+
+    def _shown(self, people: AmountPeople) -> Shown:
+        """People by which they are recognised later."""
+        return Shown(
+            people.x, people.group, people.y, people.weight, keys=self._keys_in(people.x), key=self.key
+        )
+
+    def _keys_in(self, X: Table) -> Array | None:
+        """The keys of people, where the table says them."""
+        return self._intake.keys(X) if self.key is not None and self.key in column_names(X) else None
+
+    def _in_sample(
+        self,
+        X: Table,
+        y: Array | None,
+        group: Array,
+        *,
+        weight: Floats | None = None,
+        cluster: Array | None = None,
+    ) -> tuple[float, float]:
+        """Which share of some rows it was fitted on, and which it was recalibrated for."""
+        x = self._intake.check(self, X, reset=False)
+        return self._recognised(Shown(x, group, y, weight, cluster, keys=self._keys_in(x), key=self.key))
+
+    def _recognised(self, rows: Shown) -> tuple[float, float]:
+        """Which share of rows it was fitted on, and which it was recalibrated for."""
+        fitted, *recalibrated = (seen.share(rows) for seen in self._remembered)
+        return fitted, sum(recalibrated)
+
+    def report(
+        self,
+        X: Table,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
+        weight_kind: WeightKind = None,
+        cluster: Any = None,
+        today: Any = None,
+        unit: str = "",
+        period: str | None = None,
+        date: str | None = None,
+        title: str | None = None,
+        command: str | None = None,
+        confidence: float = 0.95,
+    ) -> Report:
+        """What the person who signs looks at: one page with the verdict, who gets more and who less, and what it costs.
+
+        Parameters
+        ----------
+        X, y : table, and array or column of it
+            People with labels, best not those on whom the model or the policy was fitted.
+        sensitive_features : array, table, column name(s) or callable, optional
+            The groups, when the constructor does not name them.
+        sample_weight : array of shape (n,), optional
+            Weight 2 is the row twice.
+        weight_kind, cluster : optional
+            As for :func:`felicific.audit`.
+        today : array of shape (n,) or column name, optional
+            The amounts of today; by default those that the constructor names, else what the model predicts.
+        unit : str, optional
+            What amounts are counted in, such as "hours"; a happiness that is the amount itself says it by its own unit.
+        period, date, title, command : str, optional
+            What stands on the page as it is given: of when the data are, when the page was made, what it is called and
+            how it was made. No clock is looked at: the same content gives the same bytes.
+        confidence : float, default=0.95
+
+        Returns
+        -------
+        Report
+            ``.verdict``; print it. Shown in a notebook as it is; ``.save("report.html")``, ``.to_html()``,
+            ``.to_dict()``.
+        """
+        check_is_fitted(self, "policy_")
+        module = import_module("felicific.report")
+        tried = self._tryout(X, y, sensitive_features, sample_weight, today, unit, weight_kind, cluster)
+        shares = self._recognised(self._shown(tried.people))
+        notes = fitted_notes(*shares, self.policy_.out_of_fold)
+        told = module.Told(
+            **self._about(),
+            confidence=confidence,
+            period=period,
+            date=date,
+            title=title,
+            command=command,
+            notes=notes,
+            in_sample=" ".join(notes) if max(shares) > KEYS else "",
+        )
+        report: Report = module.amounts_report(tried, self._fitted, told)
+        return report
+
+    def _tryout(
+        self,
+        X: Table,
+        y: Any,
+        sensitive_features: Any,
+        sample_weight: Any,
+        today: Any,
+        unit: str,
+        weight_kind: WeightKind,
+        cluster: Any,
+    ) -> AmountTryout:
+        """Other people, with labels and weights, to try policies on."""
+        if y is None:
+            raise DataError("There are no labels y.", "Pass one for every row: the loss looks at them.")
+        if not isinstance(unit, str):
+            raise DataError(f"unit is {unit!r}.", "Give it as text, 'hours' say.")
+        n = count_rows(X)
+        labels, weight = Columns(y=y).column(X, "y"), check_weights(sample_weight, n)
+        now, rows_of = self._today_in(X, today), Columns(cluster=cluster).column(X, "cluster")
+        for column in (labels, now, rows_of):
+            refuse_length(column, n)
+        people = self._people(X, sensitive_features, labels, now, weight)
+        keys = self._keys_in(people.x)
+
+        def texts(rows: Codes) -> list[str]:
+            if keys is not None:
+                return keys_as_text(keys[rows])
+            return content_keys(content_of(people.x, getattr(self, "feature_names_in_", None)), rows)
+
+        return AmountTryout.of(
+            self._fitted.problem,
+            people,
+            unit,
+            keys=texts,
+            weight_kind=weight_kind,
+            cluster=None if rows_of is None else np.asarray(rows_of)[people.rows],
+        )
+
+    def _about(self) -> dict[str, Any]:
+        """What a report says of the model and the groups."""
+        named, inner = self.sensitive_features_, getattr(self.estimator_, "estimator", self.estimator_)
+        named = " and ".join(map(str, named)) if isinstance(named, list | tuple) else named
+        steps = getattr(inner, "steps", None)
+        kind = type(steps[-1][1] if steps else inner)
+        return {"grouped_by": named if isinstance(named, str) else None, "model": kind.__name__}
 
     # -----------------------------------------------------------------------------------------------------
     # Predict

@@ -21,6 +21,7 @@ from felicific._audit.persons import EachPerson, known_groups, persons_of
 from felicific._audit.quantity import Quantity, counts
 from felicific._audit.result import Audit, ComponentAudit, Interval, RequirementAudit
 from felicific._audit.verdict import Verdict, verdict_of
+from felicific._audit.words_of_verdicts import SPELLED, sureness
 from felicific._people.people import People
 from felicific._policy.amount_words import loss_title
 from felicific._policy.amounts import AmountPolicy
@@ -264,29 +265,52 @@ class AmountAssessment:
         numbers = [line for line in found.numbers if line[0] not in ("cost", "people")]
         more, less, lots, people = counts([facts.better, facts.worse, facts.lots, facts.people])
         who = f"{more} get more than today, {less} less, {lots} by lot, of {people}"
-        return replace(found, flags=tuple(flags), numbers=(*numbers, *self._costs(), ("people", who)))
+        costs = [
+            (title, f"{was} -> {then}   change {change} ({span})")
+            for title, was, then, change, span in self._costs()
+        ]
+        told = found.sentence
+        if found.reason not in ("same", "in-sample"):
+            told = " ".join([found.sentence, *self._who_and_cost(chance=found.reason == "chance")])
+        return replace(
+            found, sentence=told, flags=tuple(flags), numbers=(*numbers, *costs, ("people", who))
+        )
 
-    def _costs(self) -> list[tuple[str, str]]:
-        """What it costs, in print."""
+    def _costs(self) -> list[tuple[str, str, str, str, str]]:
+        """What it costs, of a squared error by its root: what that is called, before, then, its change and limits."""
         if self.cost is None or self.before.loss is None or self.after.loss is None:
             return []
-        root, change = self.root_quantity, self.root_cost
-        if change is not None:
-            ends = root.texts([math.sqrt(self.before.loss.estimate), math.sqrt(self.after.loss.estimate)])
-            span = root.change_span(change.low, change.high)
-            return [
-                (
-                    "root mean squared error",
-                    f"{ends[0]} -> {ends[1]}   change {root.change(change.estimate)} ({span})",
-                )
+        quantity, change, title = self.cost_quantity, self.cost, loss_title(self.policy.loss_name)
+        ends = [self.before.loss.estimate, self.after.loss.estimate]
+        if self.root_cost is not None:
+            quantity, change, title = self.root_quantity, self.root_cost, "root mean squared error"
+            ends = [math.sqrt(end) for end in ends]
+        span = quantity.change_span(change.low, change.high)
+        return [(title, *quantity.texts(ends), quantity.change(change.estimate), span)]  # type: ignore[list-item]  # two ends
+
+    def _who_and_cost(self, *, chance: bool) -> list[str]:
+        """How sure it is that gaps change, who gets more on average and who less, and what that costs; in sentences."""
+        found, sure = [], f"with {sureness(self.confidence)} confidence"
+        shown = [] if chance else [j for j in self.closed if self.gap_changes[j] is not None]
+        for j in shown[:1] if len(shown) == 1 else []:
+            change = self.gap_changes[j]
+            assert change is not None, "it is known"
+            span = self.quantities[j].change_span(change.low, change.high)
+            found.append(f"For people like these the change is {span} {sure}.")
+        amount = next((j for j, part in enumerate(self.problem.happiness) if is_plain_amount(part)), None)
+        if amount is not None:
+            means = self.mean_changes[amount]
+            order = sorted(range(len(means)), key=lambda z: -abs(means[z].estimate) if means[z].n else 0.0)
+            each = [
+                f"{self.group_names[z]} {self.quantities[amount].change(means[z].estimate)}"
+                for z in sorted(order[:SPELLED])
             ]
-        quantity = self.cost_quantity
-        ends = quantity.texts([self.before.loss.estimate, self.after.loss.estimate])
-        span = quantity.change_span(self.cost.low, self.cost.high)
-        change_text = quantity.change(self.cost.estimate)
-        return [
-            (loss_title(self.policy.loss_name), f"{ends[0]} -> {ends[1]}   change {change_text} ({span})")
-        ]
+            left = len(means) - SPELLED
+            rest = [f"{left} more groups" if left > 1 else "one more group"] if left > 0 else []
+            found.append(f"On average beside today: {listed([*each, *rest])}.")
+        for title, was, then, _, span in self._costs():
+            found.append(f"The {title} goes from {was} to {then}, a change of {span}.")
+        return found
 
     def _all_one_way(self) -> list[Flag]:
         """That all groups get less, or more, where nobody said what people want."""

@@ -215,7 +215,7 @@ def _touched(content: Content, names: Names) -> dict[str, Any]:
         "rows": rows,
         "hidden": len(groups) - len(rows),
         "lots": count(content["lots"]),
-        "lots_share": share_texts([content["lots"]], people)[0],
+        "lots_share": share_texts([content["lots"]], people)[0] if content["lots"] else "",
     }
 
 

@@ -82,7 +82,7 @@ def lines_panel(content: Content, quantity: Quantity, drawn: Sequence[int]) -> P
             (f"series g{i}", line_path(across.places(line["prediction"]), _down(up, line["amount"])))
         )
         bars += [(across.at(at), *_down(up, (first, last))) for at, first, last, _ in line["atoms"]]
-    ticks = _upright(up, quantity)
+    ticks = _upright(up, quantity, 7)
     return Panel(
         "Amount, for every prediction",
         "What every group gets for which prediction; the sentences below say the same",
@@ -217,11 +217,11 @@ def _along(
     )
 
 
-def _upright(scale: Scale, quantity: Quantity) -> list[Tick]:
+def _upright(scale: Scale, quantity: Quantity, most: int = 4) -> list[Tick]:
     """Ticks from the top."""
     return [
         Tick(round(100.0 - tick.place, 2), tick.text, tick.zero)
-        for tick in scale.ticks(for_axis(quantity), 4)
+        for tick in scale.ticks(for_axis(quantity), most)
     ]
 
 

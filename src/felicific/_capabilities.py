@@ -95,6 +95,23 @@ CAPABILITIES: tuple[Capability, ...] = (
         memory=No("DataError", "Fit policy='individual', which is steered with any number of classes."),
     ),
     _row(
+        "decisions",
+        "decisions that are not labels, `decisions=`, of policies of every kind, and their audits",
+        "memory engine sites files shell report",
+    ),
+    _row(
+        "decisions without today",
+        "the same where nobody says what is decided today: gains and losses are left out, and so is what compares",
+        "memory engine sites files shell",
+        report=No("DataError", "Pass today=, the column of what was really decided."),
+    ),
+    _row(
+        "decisions steer",
+        "steering policies of decisions that are not labels",
+        "",
+        memory=No("DataError", "Fit policy='individual', which is steered whatever is decided."),
+    ),
+    _row(
         "steer blind",
         "the same without the group",
         "",

@@ -22,6 +22,7 @@ from felicific._audit.quantity import Quantity, counts
 from felicific._audit.result import Audit, ComponentAudit, Interval, RequirementAudit
 from felicific._audit.verdict import Verdict, verdict_of
 from felicific._audit.words_of_verdicts import SPELLED, sureness
+from felicific._fit.certificate import Certificate
 from felicific._people.people import People
 from felicific._policy.amount_words import loss_title
 from felicific._policy.amounts import AmountPolicy
@@ -72,6 +73,8 @@ class AmountAssessment:
         How these are known to be people that it was fitted to.
     requirements : tuple of RequirementAudit
         What else was asked of the policy, and what these people make of it.
+    certificate : Certificate or None
+        What is promised of it.
     """
 
     problem: LinesProblem
@@ -83,6 +86,7 @@ class AmountAssessment:
     lots: float = 0.0
     in_sample: str = ""
     requirements: tuple[RequirementAudit, ...] = ()
+    certificate: Certificate | None = None
 
     # -----------------------------------------------------------------------------------------------------
     # About whom, and what
@@ -349,10 +353,17 @@ class AmountAssessment:
             in_sample=self.in_sample,
             held_today=self._held_today,
             requirements=self.requirements,
+            promise=self._promise.basis if self._promise else "",
+            promised_with=self._promise.confidence if self._promise else self.confidence,
             kept=False,
             see_group=policy.see_group,
             labels="",
         )
+
+    @property
+    def _promise(self) -> Certificate | None:
+        """The certificate, if it promises anything."""
+        return None if self.certificate is None or self.certificate.basis == "none" else self.certificate
 
     @property
     def _held_today(self) -> bool:
@@ -381,6 +392,7 @@ class AmountAssessment:
             then=then,
             closed=j in self.closed,
             asked=self.policy.asked.get(component.name, math.inf),
+            bound=None if self._promise is None else self._promise.gaps.get(component.name),
             without=self._without_few(was, then),
         )
 

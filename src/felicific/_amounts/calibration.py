@@ -120,11 +120,7 @@ def _isotonic(mass: Floats, predicted: Floats, labels: Floats) -> tuple[Floats, 
     sums = [np.append(0.0, part[held].cumsum()) for part in (mass, labels)]
     _, ends = vertices(sums[0][None], sums[1][None])
     blocks = held[ends[:-1]]
-    edges = np.append(blocks, len(mass))
-    weight, f, y = (
-        np.array([part[low:high].sum() for low, high in zip(edges[:-1], edges[1:], strict=True)])
-        for part in (mass, predicted, labels)
-    )
+    weight, f, y = (np.add.reduceat(part, blocks) for part in (mass, predicted, labels))
     x, means = f / weight, y / weight
     kept = np.append(True, np.diff(x) > 0)
     return x[kept], np.maximum.accumulate(means[kept])

@@ -39,6 +39,7 @@ class AmountFrontier(Displayed):
 
     fitted: FittedAmounts = field(repr=False)
     widest: dict[str, float]
+    _known: dict[float, AmountPolicy] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, fitted: FittedAmounts) -> AmountFrontier:
@@ -50,8 +51,12 @@ class AmountFrontier(Displayed):
 
     @cached_property
     def _solved(self) -> dict[float, AmountPolicy]:
+        return self.looked_at(SOLVES)
+
+    def looked_at(self, most: int) -> dict[float, AmountPolicy]:
+        """The policies at no more than so many places, those where it bends most; each is solved once."""
         policies = {place: self._policy(place) for place in (0.0, 0.5, 1.0)}
-        while len(policies) < SOLVES:
+        while len(policies) < most:
             places = sorted(policies)
             loss = np.array([policies[place].loss for place in places])
             reach = float(np.ptp(loss))
@@ -71,8 +76,10 @@ class AmountFrontier(Displayed):
         return policies
 
     def _policy(self, place: float) -> AmountPolicy:
-        gap = {name: place * width for name, width in self.widest.items()}
-        return self.fitted.moved(gap).policy
+        if place not in self._known:
+            gap = {name: place * width for name, width in self.widest.items()}
+            self._known[place] = self.fitted.moved(gap).policy
+        return self._known[place]
 
     @property
     def places(self) -> Floats:

@@ -145,7 +145,7 @@ class AmountPeople:
 
     def take(self, some: Codes) -> AmountPeople:
         """Some of them."""
-        parts = {
+        parts: dict[str, Any] = {
             name: None if getattr(self, name) is None else getattr(self, name)[some]
             for name in ("prediction", "y", "codes", "weight", "today", "rows", "group_proba")
         }

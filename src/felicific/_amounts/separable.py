@@ -89,9 +89,8 @@ class _Windows:
     @property
     def constants(self) -> Floats:
         """Means at the lower ends of the windows, scaled."""
-        return (
-            self.shape.constants + np.einsum("zjt,zt->zj", self.shape.coefficients, self.start)
-        ) / self.scales
+        moved = np.einsum("zjt,zt->zj", self.shape.coefficients, self.start)
+        return np.asarray((self.shape.constants + moved) / self.scales)
 
     @property
     def counted(self) -> Floats:
@@ -101,11 +100,11 @@ class _Windows:
     @property
     def rounding(self) -> Floats:
         """Differences that may be nothing but rounding."""
-        return 1e-13 * np.abs(self.shape.constants).max(axis=0, initial=0.0)
+        return np.asarray(1e-13 * np.abs(self.shape.constants).max(axis=0, initial=0.0))
 
     def mean(self, j: int, shares: Floats) -> tuple[Codes, Floats]:
         """Columns and scaled coefficients of a weighted mean."""
-        n_groups, _, n_numbers = self.shape.coefficients.shape
+        n_numbers = self.shape.coefficients.shape[2]
         columns, numbers = [], []
         for z in np.flatnonzero(shares).tolist():
             own = shares[z] * self.shape.coefficients[z, j] / self.scales[j]

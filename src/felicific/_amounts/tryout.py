@@ -15,6 +15,7 @@ from felicific._amounts.people import AmountPeople
 from felicific._amounts.problem import LinesProblem
 from felicific._audit.measured import judged
 from felicific._audit.result import Audit
+from felicific._fit.certificate import Certificate
 from felicific._people.people import People
 from felicific._people.weights import WeightKind
 from felicific._policy.amount_outcome import AmountOutcome
@@ -82,7 +83,12 @@ class AmountTryout:
         return audit_amounts(self.problem, self.decided(amounts), confidence, together)
 
     def assessed(
-        self, fitted: FittedAmounts, *, confidence: float = 0.95, in_sample: str = ""
+        self,
+        fitted: FittedAmounts,
+        *,
+        confidence: float = 0.95,
+        in_sample: str = "",
+        certificate: Certificate | None = None,
     ) -> AmountAssessment:
         """What a policy that was fitted does to them beside today's amounts."""
         policy = fitted.policy
@@ -100,4 +106,5 @@ class AmountTryout:
             float(self.people.weights[lucky].sum()),
             in_sample,
             judged(after, fitted.stated, before.persons.means),
+            certificate,
         )

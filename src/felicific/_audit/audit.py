@@ -57,7 +57,7 @@ from felicific._problem.asked import check_constraints, default_gap
 from felicific._problem.happiness import HappinessLike, resolve_happiness
 from felicific._problem.losers import measuring
 from felicific._problem.missing_labels import MissingLabelsLike, resolve_missing_labels
-from felicific._problem.problem import Problem
+from felicific._problem.problem import Problem, asked_of
 from felicific._statistics.intervals import check_confidence
 from felicific._tables.engine import Engine, find_engine
 from felicific._tables.groups import attributes_of, groups_of_present
@@ -231,7 +231,8 @@ def audit(
             if people.missing is not None:
                 people, labels = with_beliefs(people, problem, scored or Scored())
             persons = persons_of(people, problem)
-            compared = policy is not None or people.today is not None or people.amounts_today is not None
+            classes_today = people.knows_today and (policy is not None or people.today is not None)
+            compared = people.amounts_today is not None or classes_today
             means = means_without(people, problem) if compared else None
             drawn = people.odds is not None and bool(faces_lottery(people.odds).any())
             lottery = drawn and policy is None and not hasattr(decisions, "predict")
@@ -387,15 +388,23 @@ class Asked:
             return made
         raise DataError(f"The loss {made.loss.name!r} looks at the label y, and there is none.", "Pass y.")
 
-    def problem(self, decisions: Array, *, labelled: bool, policy: Policy | None = None) -> Problem:
-        """What is asked of these decisions; a policy says what its requirements speak of besides."""
+    def problem(self, classes: Array, *, labelled: bool, policy: Policy | None = None) -> Problem:
+        """What is asked of decisions between these classes; a policy says what its requirements speak of besides.
+
+        One whose decisions are listed says these too.
+        """
+        listed = policy.decisions.tolist() if policy is not None and policy.listed else None
         loss = "error" if self.loss is None else self.loss
         about: Any = {"loss": loss, "gap": self.gap, "favourable": self.favourable}
         constraints = self.constraints
         if policy is not None and not constraints and any(one.aside for one in policy.components):
-            own = resolve_happiness(self.happiness, decisions.tolist(), self.favourable)
+            labels = classes.tolist() if listed is not None else None
+            known = classes.tolist() if listed is None else listed
+            own = resolve_happiness(self.happiness, known, self.favourable, labels)
             constraints = measuring(policy.components, own)
-        found = Problem.of(decisions, self.happiness, constraints=constraints, **about)
+        found = asked_of(
+            classes, decisions=listed, happiness=self.happiness, constraints=constraints, **about
+        )
         return found if labelled else found.unlabelled
 
     def __post_init__(self) -> None:
@@ -552,6 +561,8 @@ def by_decisions(
             asked.fill(settings)
             if columns.missing_group is None:
                 columns = replace(columns, missing_group=settings.missing_group)
+            if columns.today is None:
+                columns = replace(columns, today=settings.today_of(X))
             if columns.missing_labels is None and settings.missing_labels is not None:
                 columns = replace(columns, missing_labels=resolve_missing_labels(settings.missing_labels))
     y, cluster, now = (columns.column(X, role) for role in ("y", "cluster", "today"))
@@ -584,6 +595,9 @@ def by_decisions(
     if fair:
         own, shares = without_policy(decisions, table, y, group, weight=weight, cluster=cluster)
         decider = None if regressor else settings.policy_
+        if decider is not None and own is not None and settings.decisions is not None:
+            # Else nobody said what is decided today.
+            own = own if set(own.tolist()) <= set(settings.decisions_.tolist()) else None
         known = Beside(None, *shares, decider is not None and decider.basis.out_of_fold, policy=decider)
     classes = None
     if asked.are_amounts(array, y, regressor=regressor):

@@ -402,7 +402,7 @@ def _parts_of(problem: Problem, policy: Policy | None, people: People, *, alike:
     ways = [(people, people.odds if policy is None else policy.odds_of(people))]
     if people.amounts_today is not None:
         ways.append((people.as_today, people.odds))
-    elif policy is not None or people.today is not None:
+    elif people.knows_today and (policy is not None or people.today is not None):
         ways.append((people, np.asarray(np.eye(len(problem.decisions))[people.decisions_today()])))
     weight = people.weights
     # Fractions of which a lottery decides who is counted are means of people who count unequally.

@@ -178,9 +178,10 @@ class Loss:
             (other, good), (worst, best) = choices.labels, (choices.decisions[0], choices.decisions[-1])
             raise DataError(
                 f"{best!r} instead of {worst!r} costs {written(rise[1], 6)} more for the label {good!r}, and "
-                f"{written(rise[0], 6)} more for {other!r}; yet {good!r}, the last one, is taken for the favourable label.",
-                f"Say favourable={other!r}, or favourable={good!r} if that is meant; decisions are listed from the worst "
-                "to the best for the person.",
+                f"{written(rise[0], 6)} more for {other!r}; yet {good!r}, the last one, is taken for the favourable "
+                "label.",
+                f"Say favourable={other!r}, or favourable={good!r} if that is meant; decisions are listed from the "
+                "worst to the best for the person.",
             )
 
     @property

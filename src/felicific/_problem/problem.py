@@ -92,8 +92,8 @@ class Problem:
     ) -> Problem:
         """Read what the user wrote; what is wrong with it is said here, before any row is looked at.
 
-        Where ``labels`` are given, the decisions are others, listed from the worst to the best. A gap that is one number
-        is asked of the components of ``happiness``, not of those that only constraints speak of.
+        Where ``labels`` are given, the decisions are others, listed from the worst to the best. A gap that is one
+        number is asked of the components of ``happiness``, not of those that only constraints speak of.
         """
         truths = decisions if labels is None else labels
         choices = Choices.of(decisions.tolist(), favourable, None if labels is None else labels.tolist())
@@ -136,6 +136,16 @@ class Problem:
     def decided_as(self) -> Codes | None:
         """Position of every label among listed decisions, -1 where it is none; None where labels are the decisions."""
         return positions(self.labels, self.decisions) if self.listed else None
+
+    @property
+    def takes_labels(self) -> bool:
+        """Whether every label may be decided."""
+        known = self.decided_as
+        return known is None or (len(known) > 0 and bool((known >= 0).all()))
+
+    def as_decided(self, labels: Codes) -> Codes:
+        """Positions of labels as those of the decisions that they are."""
+        return labels if self.decided_as is None else self.decided_as[labels]
 
     @property
     def rising(self) -> bool | None:

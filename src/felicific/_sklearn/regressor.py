@@ -22,8 +22,10 @@ from felicific._amounts.fit import FittedAmounts, fit_amounts
 from felicific._amounts.frontier import AmountFrontier
 from felicific._amounts.people import AmountPeople, as_amounts
 from felicific._amounts.problem import LinesProblem
+from felicific._amounts.safety import certify_amounts, check_certifiable
 from felicific._amounts.tryout import AmountTryout
 from felicific._audit.beside import fitted_notes
+from felicific._fit.certificate import Certificate, no_certificate
 from felicific._people.checks import check_weights
 from felicific._people.columns import Columns
 from felicific._people.remembered import KEYS, Remembered, Shown
@@ -38,6 +40,7 @@ from felicific._program.signals import Individual, Score, Signal
 from felicific._shown.parts import LINES, Lines, Part, as_html, as_text
 from felicific._sklearn.inputs import Intake, Rows, content_of, present_rows, present_splits, refuse_length
 from felicific._sklearn.model import fit_model, parts_of
+from felicific._statistics.intervals import check_confidence
 from felicific._tables.codes import Entries
 from felicific._tables.groups import encode_groups, named_columns
 from felicific._tables.memory import as_vector, column_names, count_rows, is_frame, is_mapping
@@ -78,8 +81,8 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         Which amounts there may be: any between the least and the largest calibrated prediction; so many levels, where
         levels are needed (65); any between two bounds; or exactly those that are listed.
     policy : {"auto", "score", "individual"}, Score(...) or Individual(...), default="auto"
-        What the policy sees besides the group: the prediction, or all of x. ``Score(calibration=...)`` says what is made
-        of predictions first, group by group: "affine" (the line of least squares), "isotonic" or "none".
+        What the policy sees besides the group: the prediction, or all of x. ``Score(calibration=...)`` says what is
+        made of predictions first, group by group: "affine" (the line of least squares), "isotonic" or "none".
     loss : "squared", "absolute", "quantile:0.9", function or expression of decision and y, default="squared"
         What an amount costs the decision maker.
     constraints : sequence of Gap, Ratio, Floor and Budget
@@ -147,6 +150,7 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
     """
 
     _notes: tuple[str, ...] = ()
+    missing_labels = None  # of which amounts know nothing
 
     def __init__(
         self,
@@ -219,7 +223,7 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             For the estimator's own ``fit``.
         """
         trial = copy(self)  # a fit that fails changes nothing
-        learnt = ("_fitted", "_notes", "_cv", "_remembered")
+        learnt = ("_fitted", "_notes", "_cv", "_certificate", "_remembered")
         for name in [name for name in vars(trial) if name.endswith("_") or name in learnt]:
             delattr(trial, name)
         trial._fit(X, y, sensitive_features, sample_weight, today, fit_params)
@@ -263,12 +267,36 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         now = self._today_in(table, today)
         refuse_length(now, n)
         attributes = intake.attributes(table, sensitive_features)
-        rows = Rows(X, labels, group, weight, now, np.arange(n), attributes=attributes)
+        rows = Rows(X, labels, group, weight, now, np.arange(n), attributes=attributes, keys=intake.keys(X))
         if present is not None:
             rows, fit_params = rows.take(present), parts_of(fit_params, present, n)
             self._cv = present_splits(self.cv, present, n)
-        prediction = self._model_predictions(rows, fit_params)
-        people = AmountPeople.of(
+        if self.confidence is None:
+            self._remembered: tuple[Remembered, ...] = (Remembered.of(self._shown(rows)),)
+            self._keep(self._fitted_to(rows, fit_params, kind, problem, salt))
+        else:
+            self._fit_safely(rows, fit_params, kind, problem, salt)
+        self.__dict__.pop("_cv", None)
+        self._warn()
+
+    def _fitted_to(
+        self, rows: Rows, fit_params: dict[str, Any], kind: Score, problem: LinesProblem, salt: str
+    ) -> FittedAmounts:
+        """Fit the model, unless it came fitted, and the policy."""
+        people = self._people_of(rows, self._model_predictions(rows, fit_params))
+        return fit_amounts(
+            problem,
+            people,
+            calibration=kind.calibration or "affine",
+            salt=salt,
+            randomize=bool(self.randomize),
+            out_of_fold=not isinstance(self.estimator, FrozenEstimator),
+        )
+
+    def _people_of(
+        self, rows: Rows, prediction: Floats, groups: tuple[Any, ...] | None = None
+    ) -> AmountPeople:
+        return AmountPeople.of(
             rows.x,
             prediction=prediction,
             y=rows.y,
@@ -276,22 +304,50 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             weight=rows.weight,
             today=rows.today,
             rows=rows.numbers,
-            attributes=tuple(attributes),
+            attributes=tuple(rows.attributes),
             unknown=self.missing_group,
+            groups=groups,
         )
-        self._keep(
-            fit_amounts(
-                problem,
-                people,
-                calibration=kind.calibration or "affine",
-                salt=salt,
-                randomize=bool(self.randomize),
-                out_of_fold=not frozen,
-            )
+
+    def _fit_safely(
+        self, rows: Rows, fit_params: dict[str, Any], kind: Score, problem: LinesProblem, salt: str
+    ) -> None:
+        """Fit on a part of every group, and keep the loosest policy that is shown on the others to meet the gap."""
+        sure = check_confidence(self.confidence)
+        check_certifiable(problem)
+        fitting, held = rows.halves(salt)
+        self._remembered = (Remembered.of(self._shown(fitting), self._shown(rows)),)
+        places = np.searchsorted(rows.numbers, fitting.numbers)
+        fitted = self._fitted_to(
+            fitting, parts_of(fit_params, places, len(rows.numbers)), kind, problem, salt
         )
-        self.__dict__.pop("_cv", None)
-        self._remembered: tuple[Remembered, ...] = (Remembered.of(self._shown(people)),)
-        self._warn()
+        features = self._intake.features(held.x, self.estimator_)
+        prediction = _one_column(self.estimator_.predict(features))
+        others = self._people_of(held, prediction, fitted.policy.groups)
+        certified, self._certificate = certify_amounts(fitted, others, sure)
+        self._keep(certified)
+
+    def _shown(self, rows: Rows) -> Shown:
+        """Rows by which they are recognised later."""
+        return Shown(rows.x, np.asarray(rows.group), rows.y, rows.weight, keys=rows.keys, key=self.key)
+
+    def _in_sample(
+        self,
+        X: Table,
+        y: Array | None,
+        group: Array,
+        keys: Array | None = None,
+        *,
+        weight: Floats | None = None,
+        cluster: Array | None = None,
+    ) -> tuple[float, float]:
+        """Which share of some rows it was fitted on, and which it was recalibrated for."""
+        x = self._intake.check(self, X, reset=False)
+        if keys is None and self.key is not None and self.key in column_names(x):
+            keys = self._intake.keys(x)
+        rows = Shown(x, group, y, weight, cluster, keys=keys, key=self.key)
+        fitted, *recalibrated = (seen.share(rows) for seen in self._remembered)
+        return fitted, sum(recalibrated)
 
     def _refuse_classifier(self) -> None:
         """Refuse a model of classes."""
@@ -390,6 +446,21 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         if self._notes:
             warnings.warn(self._notes[0], PolicyWarning, stacklevel=4)
 
+    @property
+    def certificate_(self) -> Certificate:
+        """What can be promised of gaps and loss to people it has not seen; print it.
+
+        After fitting with ``confidence=``, what was shown on the rows held out. There is no bound in advance for all
+        lines there are: otherwise nothing can be promised.
+        """
+        check_is_fitted(self, "policy_")
+        if "_certificate" in vars(self):
+            return self._certificate
+        return no_certificate(
+            "there is no bound in advance for lines of amounts. Audit it on rows it has not seen, or fit it with "
+            "confidence=."
+        )
+
     # -----------------------------------------------------------------------------------------------------
     # The frontier, and other people
 
@@ -409,6 +480,7 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         """
         check_is_fitted(self, "policy_")
         fresh = copy(self)
+        fresh.__dict__.pop("_certificate", None)
         fresh.gap = gap
         fresh._keep(self._fitted.moved(gap))
         fresh._notes = tuple(fresh.policy_.cautions())
@@ -418,14 +490,15 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         """Fit the policy anew to people without labels: those it will decide about.
 
         What a prediction means for the label is kept, and how the new people are spread is counted anew: their gaps are
-        met as those of the fitted people were. ``loss_`` is what is expected if p(label given prediction, group) has not
-        changed, which people without labels cannot show.
+        met as those of the fitted people were. ``loss_`` is what is expected if p(label given prediction, group) has
+        not changed, which people without labels cannot show.
         """
         check_is_fitted(self, "policy_")
         people = self._people(X_new, sensitive_features)
         fresh = copy(self)
+        fresh.__dict__.pop("_certificate", None)
+        fresh._remembered = (self._remembered[0], Remembered.of(Shown(people.x, people.group, key=self.key)))
         fresh._keep(self._fitted.recalibrated(people))
-        fresh._remembered = (self._remembered[0], Remembered.of(self._shown(people)))
         fresh._notes = tuple(fresh.policy_.cautions())
         return fresh
 
@@ -447,46 +520,7 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         )
 
     # -----------------------------------------------------------------------------------------------------
-    # Other people: audits and reports
-
-    def amounts_of(self, X: Table, *, sensitive_features: Any = None) -> Floats:
-        """What :func:`felicific.audit` looks at: the amount of every person, as ``predict`` gives it."""
-        return self.predict(X, sensitive_features=sensitive_features)
-
-    def _without_policy(self, X: Table) -> Floats:
-        """What the model predicts by itself."""
-        intake = self._intake
-        x = intake.check(self, X, reset=False)
-        features = intake.features(x, self.estimator_, getattr(self, "feature_names_in_", None))
-        return as_amounts(_one_column(self.estimator_.predict(features)), "prediction")
-
-    def _shown(self, people: AmountPeople) -> Shown:
-        """People by which they are recognised later."""
-        return Shown(
-            people.x, people.group, people.y, people.weight, keys=self._keys_in(people.x), key=self.key
-        )
-
-    def _keys_in(self, X: Table) -> Array | None:
-        """The keys of people, where the table says them."""
-        return self._intake.keys(X) if self.key is not None and self.key in column_names(X) else None
-
-    def _in_sample(
-        self,
-        X: Table,
-        y: Array | None,
-        group: Array,
-        *,
-        weight: Floats | None = None,
-        cluster: Array | None = None,
-    ) -> tuple[float, float]:
-        """Which share of some rows it was fitted on, and which it was recalibrated for."""
-        x = self._intake.check(self, X, reset=False)
-        return self._recognised(Shown(x, group, y, weight, cluster, keys=self._keys_in(x), key=self.key))
-
-    def _recognised(self, rows: Shown) -> tuple[float, float]:
-        """Which share of rows it was fitted on, and which it was recalibrated for."""
-        fitted, *recalibrated = (seen.share(rows) for seen in self._remembered)
-        return fitted, sum(recalibrated)
+    # Reports
 
     def report(
         self,
@@ -535,7 +569,8 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         check_is_fitted(self, "policy_")
         module = import_module("felicific.report")
         tried = self._tryout(X, y, sensitive_features, sample_weight, today, unit, weight_kind, cluster)
-        shares = self._recognised(self._shown(tried.people))
+        people = tried.people
+        shares = self._in_sample(people.x, people.y, people.group, weight=people.weight)
         notes = fitted_notes(*shares, self.policy_.out_of_fold)
         told = module.Told(
             **self._about(),
@@ -568,11 +603,12 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             raise DataError(f"unit is {unit!r}.", "Give it as text, 'hours' say.")
         n = count_rows(X)
         labels, weight = Columns(y=y).column(X, "y"), check_weights(sample_weight, n)
-        now, rows_of = self._today_in(X, today), Columns(cluster=cluster).column(X, "cluster")
-        for column in (labels, now, rows_of):
+        now, alike = self._today_in(X, today), Columns(cluster=cluster).column(X, "cluster")
+        for column in (labels, now, alike):
             refuse_length(column, n)
         people = self._people(X, sensitive_features, labels, now, weight)
-        keys = self._keys_in(people.x)
+        named = self.key is not None and self.key in column_names(people.x)
+        keys = self._intake.keys(people.x) if named else None
 
         def texts(rows: Codes) -> list[str]:
             if keys is not None:
@@ -585,7 +621,7 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             unit,
             keys=texts,
             weight_kind=weight_kind,
-            cluster=None if rows_of is None else np.asarray(rows_of)[people.rows],
+            cluster=None if alike is None else np.asarray(alike)[people.rows],
         )
 
     def _about(self) -> dict[str, Any]:
@@ -594,7 +630,8 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         named = " and ".join(map(str, named)) if isinstance(named, list | tuple) else named
         steps = getattr(inner, "steps", None)
         kind = type(steps[-1][1] if steps else inner)
-        return {"grouped_by": named if isinstance(named, str) else None, "model": kind.__name__}
+        by = named if isinstance(named, str) else None
+        return {"grouped_by": by, "model": kind.__name__, "certificate": self.certificate_}
 
     # -----------------------------------------------------------------------------------------------------
     # Predict
@@ -630,6 +667,21 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
 
         return self.policy_.given(prediction, codes, texts)
 
+    def amounts_of(self, X: Table, *, sensitive_features: Any = None) -> Floats:
+        """The amounts that an audit looks at: those of :meth:`predict`."""
+        return self.predict(X, sensitive_features=sensitive_features)
+
+    def _without_policy(self, X: Table) -> Floats:
+        """What the model itself predicts."""
+        x = self._intake.check(self, X, reset=False)
+        features = self._intake.features(x, self.estimator_, getattr(self, "feature_names_in_", None))
+        return as_amounts(_one_column(self.estimator_.predict(features)), "prediction")
+
+    def today_of(self, X: Table) -> Any:
+        """What the constructor says of today's amounts of other people; None where it or they say nothing."""
+        named = isinstance(self.today, str) and self.today in column_names(X)
+        return self._today_in(X, None) if named or callable(self.today) else None
+
     def _seen(
         self, X: Table, sensitive_features: Any, *, always: bool = False
     ) -> tuple[Table, Floats, Entries]:
@@ -643,9 +695,7 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         group = intake.groups(X if is_frame(X) else x, sensitive_features) if sees else np.empty(0)
         return x, prediction, group
 
-    def score(
-        self, X: Table, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None
-    ) -> float:
+    def score(self, X: Table, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
         """R², the share of the labels' variance that the amounts explain."""
         amounts = self.predict(X, sensitive_features=sensitive_features)
         return float(r2_score(y, amounts, sample_weight=sample_weight))

@@ -33,6 +33,9 @@ from felicific.report.told import Told
 #: Amounts at which distributions are drawn, and the share of people left out at either end, who would squeeze them.
 STEPS, ENDS = 160, 0.002
 
+#: Places of the frontier that the page shows.
+PLACES = 11
+
 #: Most sentences that the page spells out.
 SENTENCES = 60
 
@@ -55,7 +58,9 @@ def describe_amounts(
         What else the page says.
     """
     told.check([])
-    assessment = tried.assessed(fitted, confidence=told.confidence, in_sample=told.in_sample)
+    assessment = tried.assessed(
+        fitted, confidence=told.confidence, in_sample=told.in_sample, certificate=told.certificate
+    )
     return _Described(tried, fitted, told, assessment).content(), assessment
 
 
@@ -96,6 +101,7 @@ class _Described:
             "distributions": self._distributions(),
             "frontier": self._frontier(),
             "requirements": [row.to_dict() for row in made.requirements],
+            "certificate": None if told.certificate is None else told.certificate.to_dict(),
             "verdict": made.verdict.to_dict(),
             "story": self.fitted.policy.story(),
             "methods": methods_of([*self.audits.values()], titles),
@@ -229,10 +235,11 @@ class _Described:
         if not widest:
             return None
         try:
-            policies = line.policies
+            looked_at = line.looked_at(PLACES)
         except InfeasibleError:
             return None
-        outcomes = [self.tried.outcome(one) for one in policies]
+        places = sorted(looked_at)
+        outcomes = [self.tried.outcome(looked_at[place]) for place in places]
         far = [[] if one.distance is None else [one.distance.value] for one in outcomes]
         gaps = [
             [*map(number_of, one.gaps.tolist()), *distance]
@@ -240,7 +247,7 @@ class _Described:
         ]
         asked = [policy.asked.get(name, math.inf) / width for name, width in widest.items()]
         return {
-            "places": line.places.tolist(),
+            "places": places,
             "widest": self._gaps_of(widest),
             "proposed": min(max(asked), 1.0),
             "loss": [number_of(outcome.loss) for outcome in outcomes],

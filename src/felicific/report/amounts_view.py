@@ -311,7 +311,8 @@ def _key(content: Content, names: Names, drawn: list[int]) -> list[Name]:
 def _left(content: Content, drawn: list[int]) -> str:
     """What is said of groups that are not drawn."""
     left = len(content["groups"]) - len(drawn)
-    return f"{left} more groups, whose means are in between, are not drawn." if left else ""
+    more = "One more group, whose mean is" if left == 1 else f"{left} more groups, whose means are"
+    return f"{more} in between, {'is' if left == 1 else 'are'} not drawn." if left else ""
 
 
 def _policy(content: Content, names: Names, quantity: Quantity, drawn: list[int]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Assessment: what a policy of amounts does to people beside today's amounts, how sure that is, and the verdict on it."""
+"""Assessment: what a policy of amounts does to people beside today's amounts, how sure that is, and the verdict."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ class AmountAssessment:
         return self._root_cost(self.free)
 
     def _root_cost(self, beside: Audit) -> Interval | None:
-        r"""What changes of a root, linearised: :math:`\sqrt{m}` moves by :math:`1 / (2 \sqrt{m})` of what m moves by."""
+        r"""What changes of a root, linearised: :math:`\sqrt{m}` moves by :math:`1 / (2 \sqrt{m})` of that of m."""
         if not self.problem.squared or beside.loss is None or self.after.loss is None:
             return None
         roots, parts = [], []
@@ -194,7 +194,7 @@ class AmountAssessment:
             reach[-1:, -1] /= (2.0 * root) ** 2
             roots.append(root)
             parts.append(replace(persons, losses=persons.losses / (2.0 * root), reach=reach))
-        half = change_of_loss(*parts, 1.0 - self.confidence)
+        half = change_of_loss(parts[0], parts[1], 1.0 - self.confidence)
         assert half is not None, "both are known"
         shift = roots[1] - roots[0] - half.estimate
         return replace(half, estimate=half.estimate + shift, low=half.low + shift, high=half.high + shift)
@@ -276,9 +276,7 @@ class AmountAssessment:
         told = found.sentence
         if found.reason not in ("same", "in-sample"):
             told = " ".join([found.sentence, *self._who_and_cost(chance=found.reason == "chance")])
-        return replace(
-            found, sentence=told, flags=tuple(flags), numbers=(*numbers, *costs, ("people", who))
-        )
+        return replace(found, sentence=told, flags=tuple(flags), numbers=(*numbers, *costs, ("people", who)))
 
     def _costs(self) -> list[tuple[str, str, str, str, str]]:
         """What it costs, of a squared error by its root: what that is called, before, then, its change and limits."""

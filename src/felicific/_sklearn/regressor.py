@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from copy import copy
-from textwrap import wrap
 from importlib import import_module
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal, Self
 from weakref import WeakSet
 

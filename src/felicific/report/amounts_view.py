@@ -35,8 +35,8 @@ HEADS = {
 
 #: Words for what is asked of distributions.
 DISTANCE = (
-    "How far the distributions of the groups are apart: the largest difference between two groups of the share of people "
-    "who get more than an amount, whatever that amount (Kolmogorov-Smirnov distance)."
+    "How far the distributions of the groups are apart: the largest difference between two groups of the share of "
+    "people who get more than an amount, whatever that amount (Kolmogorov-Smirnov distance)."
 )
 
 
@@ -63,6 +63,7 @@ def amounts_view(content: Content) -> dict[str, Any]:
             if not part["parity"] and part["has_gap"]
         ],
         "points": _points(content, names),
+        "promise": _promise(content, names),
         "policy": _policy(content, names, quantity, drawn),
         "spread": _spread(content, names, quantity, drawn),
         "choice": _choice(content, names),
@@ -74,7 +75,9 @@ def amounts_view(content: Content) -> dict[str, Any]:
 
 def amount_at(content: Content) -> int | None:
     """The position of the component that is the amount itself, by whose digits amounts are written."""
-    plain = [j for j, part in enumerate(content["components"]) if part["amount"] or part["words"] == "decision"]
+    plain = [
+        j for j, part in enumerate(content["components"]) if part["amount"] or part["words"] == "decision"
+    ]
     return plain[0] if plain else None
 
 
@@ -93,7 +96,7 @@ def _lead(content: Content, names: Names) -> list[list[Any]]:
         what = f"one of {policy['listed']} amounts from {low} to {high}"
     first = [f"{people} people in {len(names.groups)} groups", *by, f" get {what}, predicted by ", model, "."]
     sees = "the prediction and the group" if policy["see_group"] else "the prediction, not the group"
-    found = [first, [f"The policy sees {sees}: a line from the prediction to the amount."]]
+    found: list[list[Any]] = [first, [f"The policy sees {sees}: a line from the prediction to the amount."]]
     gaps = [
         f"{names.quantities[j].given(part['asked'])} in {names.components[j].said}"
         for j, part in enumerate(content["components"])
@@ -137,9 +140,13 @@ def _gap(content: Content, names: Names, j: int) -> dict[str, Any]:
         "today": quantity(today["estimate"]),
         "then": quantity(then["estimate"]),
         "bars": bars,
-        "change": f"Change {quantity.change(change['estimate'])} ({quantity.change_span(change['low'], change['high'])})"
-        f"{paired}.",
+        "change": f"{_change(quantity, change)}{paired}.",
     }
+
+
+def _change(quantity: Quantity, change: Content) -> str:
+    span = quantity.change_span(change["low"], change["high"])
+    return f"Change {quantity.change(change['estimate'])} ({span})"
 
 
 def _cost(content: Content, names: Names) -> dict[str, Any]:
@@ -150,9 +157,8 @@ def _cost(content: Content, names: Names) -> dict[str, Any]:
     if loss["root"]:
         quantity, key, title = root_quantity(content), "root", "root mean squared error"
         change, best = changes["root_cost"], changes["root_cost_free"]
-        rows.append(
-            (loss["title"], mean(points["proposed"]["loss"]["estimate"]), f"today {mean(points['today']['loss']['estimate'])}")
-        )
+        was, then = (mean(points[name]["loss"]["estimate"]) for name in ("today", "proposed"))
+        rows.append((loss["title"], then, f"today {was}"))
     else:
         quantity, key, title = mean, "loss", loss["title"]
         change, best = changes["cost"], changes["cost_free"]
@@ -165,10 +171,7 @@ def _cost(content: Content, names: Names) -> dict[str, Any]:
         "title": title,
         "today": quantity(points["today"][key]["estimate"]) if known else "",
         "then": quantity(points["proposed"][key]["estimate"]) if known else "not known",
-        "change": f"Change {quantity.change(change['estimate'])} ({quantity.change_span(change['low'], change['high'])}), "
-        "the same people compared."
-        if known
-        else "",
+        "change": f"{_change(quantity, change)}, the same people compared." if known else "",
         "best": quantity.change(best["estimate"]) if best else "not known",
         "best_span": quantity.change_span(best["low"], best["high"]) if best else "",
         "rows": rows,
@@ -192,7 +195,13 @@ def _prices(content: Content, names: Names) -> list[tuple[int, str, str]]:
         share = names.quantities[j].unit == "share"
         size = price * (0.01 if share else 1.0)
         text = "nothing" if size == 0 else Quantity.of("", (), [size]).change(size)
-        found.append((j, "a point" if share else names.quantities[j].given(1.0), f"{text} of {content['loss']['title']}"))
+        found.append(
+            (
+                j,
+                "a point" if share else names.quantities[j].given(1.0),
+                f"{text} of {content['loss']['title']}",
+            )
+        )
     return found
 
 
@@ -231,11 +240,17 @@ def _lanes(content: Content, names: Names, j: int) -> dict[str, Any]:
     seen = {"today": content["points"]["today"], "groups": content["groups"]}
     rows = []
     for z in by_today(seen, j):
-        was, is_, change = today["means"][z], then["means"][z], content["changes"]["components"][j]["means"][z]
+        was, is_, change = (
+            today["means"][z],
+            then["means"][z],
+            content["changes"]["components"][j]["means"][z],
+        )
         low, high = scale.span(is_)
         grown = change["estimate"] or 0.0
         still = quantity.change(grown) == quantity.change(0.0)
-        shares = share_texts([content["groups"][z][way] for way in ("more", "less")], content["groups"][z]["people"])
+        shares = share_texts(
+            [content["groups"][z][way] for way in ("more", "less")], content["groups"][z]["people"]
+        )
         rows.append(
             {
                 "name": names.groups[z],
@@ -298,6 +313,46 @@ def _points(content: Content, names: Names) -> dict[str, Any]:
 
 def _cell(quantity: Quantity, interval: Content) -> tuple[str, str]:
     return quantity(interval["estimate"]), quantity.span(interval["low"], interval["high"])
+
+
+# ---------------------------------------------------------------------------------------------------------
+# What is promised
+
+
+def _promise(content: Content, names: Names) -> dict[str, Any] | None:
+    """What is found of the gaps that were to be small, what that says of people like these, and what is promised."""
+    own = [j for j in names.alone if content["components"][j]["closed"]]
+    if not own:
+        return None
+    sure, people = confidence_text(content), count(sum(group["people"] for group in content["groups"]))
+    gaps = {j: content["points"]["proposed"]["components"][j]["gap"] for j in own}
+    rows = [
+        (
+            "Found",
+            [names.quantities[j](gaps[j]["estimate"]) for j in own],
+            "none needed",
+            f"these {people} people",
+        ),
+        (
+            "Interval",
+            [names.quantities[j].span(gaps[j]["low"], gaps[j]["high"]) for j in own],
+            sure,
+            "people like these, under the policy that was proposed before looking",
+        ),
+    ]
+    given = content["certificate"]
+    bounds = [(given or {"gaps": {}})["gaps"].get(content["components"][j]["name"]) for j in own]
+    if given is None or given["basis"] == "none":
+        row = ("Certificate", ["none"] * len(own), "–", "fit with confidence=0.95 to get one")
+    else:
+        texts = [
+            "nothing" if bound is None else f"at most {names.quantities[j].given(bound)}"
+            for j, bound in zip(own, bounds, strict=True)
+        ]
+        held = "the policy as fitted, tested on people that were held out"
+        row = ("Certificate", texts, confidence_text(given), held)
+    told = "" if given is None or given["basis"] == "none" else appendix.said(content, given["sentence"], 900)
+    return {"heads": [names.components[j] for j in own], "rows": [*rows, row], "sentence": told}
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -76,12 +76,14 @@ def lines_panel(content: Content, quantity: Quantity, drawn: Sequence[int]) -> P
     low, high = max(across.low, up.low), min(across.high, up.high)
     ends = (low, high) if low < high else ()
     paths = [("identity", line_path(across.places(ends), _down(up, ends)))]
-    bars = []
+    bars: list[tuple[float, float, float]] = []
     for i, line in enumerate(shown):
         paths.append(
             (f"series g{i}", line_path(across.places(line["prediction"]), _down(up, line["amount"])))
         )
-        bars += [(across.at(at), *_down(up, (first, last))) for at, first, last, _ in line["atoms"]]
+        for at, first, last, _ in line["atoms"]:
+            top, bottom = _down(up, (last, first))
+            bars.append((across.at(at), top, bottom))
     ticks = _upright(up, quantity, 7)
     return Panel(
         "Amount, for every prediction",
@@ -211,7 +213,10 @@ def _along(
         across.ticks(for_axis(along), 5),
         ticks,
         label_width(tick.text for tick in ticks),
-        [("boundary", line_path((0.0, 100.0), level)), ("curve", line_path(across.places(xs), _down(up, ys)))],
+        [
+            ("boundary", line_path((0.0, 100.0), level)),
+            ("curve", line_path(across.places(xs), _down(up, ys))),
+        ],
         axis,
         [("mark", across.at(proposed[0]), _down(up, proposed[1:])[0])],
     )

@@ -255,7 +255,14 @@ class AmountAssessment:
     @cached_property
     def titles(self) -> list[str]:
         """The components as text."""
-        return [*map(isolated, labels(component.title for component in self.components))]
+        return [*map(isolated, labels(map(self._title, range(len(self.components)))))]
+
+    def _title(self, j: int) -> str:
+        """What a reader calls a component; the amount itself that nobody gave a name is the mean amount."""
+        component = self.components[j]
+        own = self.problem.happiness[j] if not self.is_parity(j) else None
+        unnamed = own is not None and is_plain_amount(own) and component.name == "decision"
+        return MEAN_AMOUNT if unnamed else component.title
 
     # -----------------------------------------------------------------------------------------------------
     # The verdict

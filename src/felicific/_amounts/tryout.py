@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,15 +31,15 @@ class AmountTryout:
     problem : LinesProblem
         What was asked, with the mean amount beside it.
     people : AmountPeople
-    keys : callable
-        Of rows of these people, by which lots are drawn.
+    keys : array of shape (n,)
+        By which lots are drawn.
     weight_kind, cluster :
         As for an audit.
     """
 
     problem: LinesProblem
     people: AmountPeople
-    keys: Callable[[Codes], list[str]]
+    keys: Array
     weight_kind: WeightKind = None
     cluster: Array | None = None
 

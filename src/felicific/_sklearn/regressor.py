@@ -608,18 +608,15 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             refuse_length(column, n)
         people = self._people(X, sensitive_features, labels, now, weight)
         named = self.key is not None and self.key in column_names(people.x)
-        keys = self._intake.keys(people.x) if named else None
-
-        def texts(rows: Codes) -> list[str]:
-            if keys is not None:
-                return keys_as_text(keys[rows])
-            return content_keys(content_of(people.x, getattr(self, "feature_names_in_", None)), rows)
+        # Who is only measured draws by row where nobody is told apart: people who are alike draw each for themselves.
+        keys = self._intake.keys(people.x) if named else people.rows
+        assert keys is not None, "there is a column of keys, or rows have numbers"
 
         return AmountTryout.of(
             self._fitted.problem,
             people,
             unit,
-            keys=texts,
+            keys=keys,
             weight_kind=weight_kind,
             cluster=None if alike is None else np.asarray(alike)[people.rows],
         )

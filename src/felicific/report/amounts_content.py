@@ -11,7 +11,6 @@ import numpy as np
 from felicific._amounts.assessment import AmountAssessment
 from felicific._amounts.fit import FittedAmounts
 from felicific._amounts.tryout import AmountTryout
-from felicific._audit.names import labels
 from felicific._audit.result import Audit, Interval, plain
 from felicific._people.fingerprint import people_sha256
 from felicific._policy.amount_words import loss_title
@@ -83,7 +82,6 @@ class _Described:
         """All of it."""
         told, made, by = self.told, self.assessment, self.told.grouped_by
         told_once = {name: getattr(told, name) for name in ("title", "period", "date", "confidence", "model")}
-        titles = labels(component.title for component in made.components)
         return {
             "format": FORMAT,
             "version": VERSION,
@@ -104,7 +102,7 @@ class _Described:
             "certificate": None if told.certificate is None else told.certificate.to_dict(),
             "verdict": made.verdict.to_dict(),
             "story": self.fitted.policy.story(),
-            "methods": methods_of([*self.audits.values()], titles),
+            "methods": methods_of([*self.audits.values()], made.titles),
             "notes": self._notes(),
             "fingerprints": {"people": people_sha256(self.tried.decided(self.tried.people.decided_today))},
             "versions": versions(),
@@ -128,6 +126,7 @@ class _Described:
         component, parity = made.components[j], made.is_parity(j)
         asked = made.policy.asked.get(component.name)
         return describe_component(component, None if parity else problem.happiness[j]) | {
+            "title": made.titles[j],
             "step": made.quantities[j].step,
             "has_gap": made.before.components[j].gap is not None,
             "asked": None if asked is None else number_of(asked),

@@ -10,7 +10,7 @@ import numpy as np
 
 from felicific._audit.methods import Measure, measure_component, measure_loss
 from felicific._audit.persons import Persons, known_groups
-from felicific._audit.requirements import Judge
+from felicific._audit.requirements import Judge, Stated
 from felicific._audit.result import (
     NOBODY,
     Audit,
@@ -82,7 +82,12 @@ def measure(
 
 
 def judged(
-    found: Audit, policy: Policy, today: Floats | None, method: str = "auto", *, of_today: bool = False
+    found: Audit,
+    policy: Policy | Stated,
+    today: Floats | None,
+    method: str = "auto",
+    *,
+    of_today: bool = False,
 ) -> tuple[RequirementAudit, ...]:
     """What was asked of a policy, and what the people of its audit make of it; ``today`` are means without it.
 
@@ -93,7 +98,8 @@ def judged(
     def compare(persons: Persons, j: int, places: Codes) -> ComponentAudit:
         return _audit_component(persons, j, places, method, alpha, alpha, math.inf)
 
-    return Judge(found, policy, today, method, compare, of_today).rows()
+    stated = policy if isinstance(policy, Stated) else Stated.of(policy)
+    return Judge(found, stated, today, method, compare, of_today).rows()
 
 
 def _set_aside(part: ComponentAudit) -> ComponentAudit:

@@ -14,11 +14,8 @@ import numpy as np
 from felicific._amounts.sums import AmountSums
 from felicific._program.hulls import vertices
 from felicific._typing import Codes, Floats
-from felicific.exceptions import DataError
 
 Method = Literal["affine", "isotonic", "none"]
-
-METHODS: tuple[Method, ...] = ("affine", "isotonic", "none")
 
 #: A group of fewer people takes the slope of all people together.
 FEWEST_PEOPLE = 30
@@ -52,14 +49,6 @@ class Calibration:
             rows = np.flatnonzero(codes == z)
             calibrated[rows] = self.at(z, prediction[rows])
         return calibrated
-
-
-def check_method(method: str) -> Method:
-    """Insist on a method there is."""
-    for known in METHODS:
-        if method == known:
-            return known
-    raise DataError(f"calibration={method!r}.", f"Choose one of {', '.join(map(repr, METHODS))}.")
 
 
 def calibrate(sums: AmountSums, method: Method, *, see_group: bool = True) -> Calibration:

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -26,6 +27,7 @@ from felicific._documents import (
 from felicific._files import write_whole
 from felicific._people.checks import as_amounts
 from felicific._policy.amount_outcome import AmountOutcome
+from felicific._policy.amount_picture import picture_of_lines
 from felicific._policy.amount_words import achieved, headline, rules, story
 from felicific._policy.apply_amounts import AmountRoles, give_table
 from felicific._policy.lines import Line
@@ -298,10 +300,16 @@ class AmountPolicy(Displayed):
     def __str__(self) -> str:
         return "\n".join(self.sentences(digits=4))
 
+    def plot(self, **options: Any) -> Any:
+        """The amount for every prediction as an Altair chart; see :func:`felicific.plots.lines`."""
+        return import_module("felicific.plots").lines(self, **options)
+
     def _parts(self) -> list[Part]:
+        picture = picture_of_lines(self)
         return [
             Lines([headline(self)], strong=True),
             Lines(self.notes, self._whole),
+            *([] if picture is None else [picture]),
             Lines(self.rules(digits=4), self._whole, listed=True),
             Lines([*achieved(self), *self.story()], self._whole),
         ]

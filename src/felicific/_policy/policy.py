@@ -951,8 +951,7 @@ class Policy(Displayed, ABC):
     def _everything(self) -> dict[str, Any]:
         return {
             "classes": write_classes(self.classes),
-            "decisions": write_classes(self.decisions) if self.listed else None,
-            "order": ORDER if self.listed else None,
+            **({"decisions": write_classes(self.decisions), "order": ORDER} if self.listed else {}),
             "groups": plain(list(self.groups), "group"),
             "components": [asdict(component) for component in self.components],
             **write_outcome(self.outcome),

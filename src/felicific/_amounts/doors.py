@@ -162,7 +162,7 @@ def _calibration(policy: Any) -> Method:
     if policy is None or (isinstance(policy, str) and policy in ("score", "auto")):
         return "affine"
     if isinstance(policy, Score):
-        return policy.calibration or "affine"  # type: ignore[return-value]  # checked when it is made
+        return policy.calibration or "affine"
     raise DataError(
         f"policy={policy!r} of amounts is not offered here.",
         "Use 'score' or Score(calibration=...), or FairRegressor(policy='individual').",

@@ -29,7 +29,7 @@ from felicific._problem.expressions import Expression
 from felicific._problem.happiness import Happiness
 from felicific._problem.unions import read_attributes
 from felicific._program.moments import FORMAT
-from felicific._typing import Floats, GapLike
+from felicific._typing import Codes, Floats, GapLike
 from felicific.exceptions import DataError, MomentsError
 
 #: What files of sums call those of amounts.
@@ -41,7 +41,7 @@ BY_BIN = ("mass", "predicted", "labels", "least", "most")
 
 @dataclass(frozen=True, eq=False)
 class AskedOfAmounts:
-    """What is asked whatever the gap: components of happiness, the name of parity, the loss, and which amounts there are."""
+    """What is asked whatever the gap: components, what parity is called, the loss, and which amounts there may be."""
 
     happiness: tuple[Happiness, ...]
     parity: str
@@ -163,6 +163,16 @@ class AmountMoments:
     def people(self) -> Floats:
         """Weight of every group."""
         return self.sums.people
+
+    @property
+    def mass(self) -> Floats:
+        """Weight of every group and bin."""
+        return self.sums.mass
+
+    @property
+    def rows(self) -> Codes:
+        """Rows of every group."""
+        return self.sums.rows
 
     def __add__(self, other: AmountMoments) -> AmountMoments:
         if not isinstance(other, AmountMoments):

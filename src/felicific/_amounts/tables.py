@@ -142,7 +142,7 @@ def sum_table(
             known = find_groups(as_objects(list(seen.groups)))
             refuse_identifiers(known, seen.rows, None if columns.weight is None else seen.weight)
         scale = Scale(seen.low, seen.high) if scale is None else scale
-    sums = _folded(table, engine, columns, partial(_sum, columns, known, scale))
+    sums: AmountSums | None = _folded(table, engine, columns, partial(_sum, columns, known, scale))
     if sums is None:
         raise no_rows(columns.weight)
     return sums

@@ -368,10 +368,5 @@ def test_missing_groups_have_a_name():
     given = policy.apply(as_pandas(table), prediction="f", sensitive_features="z", key="id")
     assert np.isfinite(given["decision"]).all()
     with pytest.raises(GroupError):
-        policy.apply(
-            pd.DataFrame({"f": [1.0], "z": ["q"], "id": [1]}),
-            prediction="f",
-            sensitive_features="z",
-            key="id",
-        )
+        policy.amounts([1.0], ["q"])
     assert replace(policy, randomize=False).draws_lots is False

@@ -44,6 +44,32 @@ def many(n_groups, n_classes, happiness="statistical_parity", names=None, **sett
     return fair.fit(x, y, sensitive_features=group), x, y, group
 
 
+def amounts_world(n, seed, names=("Female", "Male"), steps=None):
+    """People of some groups, those of the last predicted most; with ``steps``, predictions are so many at the most."""
+    import pandas as pd
+
+    rng = np.random.default_rng(seed)
+    z = rng.integers(0, len(names), n)
+    x = rng.normal(40 + 5 * z / max(len(names) - 1, 1), 6 + z)
+    if steps:
+        x = np.round((x - 20) / 60 * steps) * 60 / steps + 20
+    return pd.DataFrame({"x": x}), x + rng.normal(0, 4, n), np.array([*names, None], dtype=object)[z]
+
+
+def fitted_amounts(names=("Female", "Male"), n=1_500, steps=None, **settings):
+    """A regressor that was fitted to some people, whose model knows their column."""
+    from sklearn.frozen import FrozenEstimator
+    from sklearn.linear_model import LinearRegression
+
+    from felicific import FairRegressor
+
+    X, y, _ = amounts_world(800, 5, names, steps)
+    model = FrozenEstimator(LinearRegression().fit(X, y))
+    X, y, group = amounts_world(n, 1, names, steps)
+    settings = {"happiness": "distributional_parity", "gap": 0.05, "random_state": 0} | settings
+    return FairRegressor(model, **settings).fit(X, y, sensitive_features=group)
+
+
 def long_line():
     """A frontier of more than a thousand breakpoints."""
     rng = np.random.default_rng(0)

@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from felicific._amounts.frontier import AmountFrontier
 from felicific._audit.names import clean
 from felicific._audit.names import labels as short_labels
 from felicific._audit.result import Audit, Interval
@@ -26,6 +27,8 @@ from felicific._files import write_whole
 from felicific._fit.judged import Alternatives
 from felicific._frontier.frontier import Frontier
 from felicific._frontier.picture import drawn
+from felicific._policy.amount_words import loss_title
+from felicific._policy.amounts import AmountPolicy
 from felicific._policy.policy import Policy
 from felicific._policy.steering import Steering
 from felicific._problem.happiness import Component
@@ -167,6 +170,53 @@ def frontier(
     text = today.mark_text(align="right", dx=-9, dy=13, fontWeight="bold").encode(x=x, y=y, text="text:N")
     chart = alt.layer(line, dots, mark, text).properties(width=width, height=0.5 * width)
     return themed(chart.properties(title="accuracy" if accuracy else "loss per person"), theme)
+
+
+def amounts_frontier(frontier: AmountFrontier, *, theme: Theme = LIGHT, width: int = 560) -> Chart:
+    """The least loss of amounts for every allowed gap, on the fitted people; each dot was solved."""
+    import altair as alt
+
+    gaps, losses, along = frontier.drawn()
+    rows = [{"gap": gap, "loss": loss} for gap, loss in zip(gaps, losses, strict=True)]
+    x = alt.X("gap:Q", title=clean(along, 60), axis=alt.Axis(grid=False, tickCount=6))
+    y = alt.Y(
+        "loss:Q",
+        title=None,
+        scale=alt.Scale(zero=False),
+        axis=alt.Axis(tickCount=5, domain=False, ticks=False),
+    )
+    base = values(rows).encode(x=x, y=y)
+    line = base.mark_line(color=theme.accent, strokeWidth=2.5, strokeJoin="round")
+    chart = alt.layer(line, base.mark_circle(color=theme.accent, size=42, opacity=1))
+    title = loss_title(frontier.fitted.policy.loss_name)
+    return themed(chart.properties(width=width, height=0.5 * width, title=title), theme)
+
+
+def lines(policy: AmountPolicy, *, theme: Theme = LIGHT, width: int = 560) -> Chart:
+    """What a policy of amounts gives for which prediction, a line for every group; dashed: as predicted.
+
+    Lines are drawn where 98 of 100 people of the group are that it was fitted on.
+    """
+    import altair as alt
+
+    names = _labels(policy.groups) if policy.see_group else ["everybody"]
+    rows = [
+        {"group": name, "prediction": f, "amount": amount, "order": k}
+        for name, line in zip(names, policy.lines, strict=True)
+        for k, (f, amount) in enumerate(zip(*(part.tolist() for part in line.typical), strict=True))
+    ]
+    ends = [pick(row["prediction"] for row in rows) for pick in (min, max)]
+    x = alt.X("prediction:Q", axis=alt.Axis(grid=False, tickCount=6), scale=alt.Scale(zero=False, nice=False))
+    y = alt.Y("amount:Q", axis=alt.Axis(tickCount=6, domain=False, ticks=False), scale=alt.Scale(zero=False))
+    colour = alt.Color("group:N").scale(domain=names, range=theme.colours(len(names)))
+    drawn = values(rows).mark_line(strokeWidth=2.5)
+    drawn = drawn.encode(
+        x=x, y=y, color=colour, strokeDash=alt.StrokeDash("group:N").scale(domain=names), order="order:Q"
+    )
+    same = values([{"prediction": end, "amount": end} for end in ends])
+    same = same.mark_line(color=theme.muted, strokeDash=[4, 3], strokeWidth=1).encode(x=x, y=y)
+    chart = alt.layer(same, drawn).properties(width=width, height=0.6 * width)
+    return themed(chart.properties(title="Amount for every prediction; dashed: as predicted"), theme)
 
 
 def policy(policy: Policy, *, theme: Theme = LIGHT, width: int = 560) -> Chart:

@@ -18,17 +18,19 @@ from felicific._amounts.people import AmountPeople
 from felicific._amounts.problem import LinesProblem
 from felicific._amounts.scale import FINE, Scale
 from felicific._amounts.shapes import Ranks
-from felicific._amounts.solve import free_lines, ranks_of, solve_lines
+from felicific._amounts.solve import free_lines, means_of_amounts, ranks_of, solve_lines
 from felicific._amounts.sums import AmountSums, sum_amounts
+from felicific._audit.requirements import Stated
 from felicific._policy.amount_outcome import AmountOutcome
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.lines import Line
 from felicific._problem.happiness import written
+from felicific._problem.rows import asked_of, rows_of
 from felicific._typing import Floats, GapLike
 from felicific.exceptions import DataError, HappinessError
 
 #: How often a distance is aimed at more tightly, because people in their bins turned out to be further apart.
-TRIES = 3
+TRIES = 4
 
 #: A gap may be wider than asked for by this share of it, which is rounding.
 MET = 1e-9
@@ -69,6 +71,19 @@ class FittedAmounts:
         """The least loss for every gap."""
         return AmountFrontier.of(self)
 
+    @property
+    def free(self) -> AmountPolicy:
+        """The policy of least loss without any requirement."""
+        return self.solved(replace(self.problem, requirements=(), parity_gap=math.inf)).policy
+
+    @property
+    def stated(self) -> Stated:
+        """What was asked of the policy besides gaps of all groups, which other people are held against."""
+        policy = self.policy
+        means = means_of_amounts(self.problem, self.sums, self.allowed, policy.today.means)
+        asked = asked_of(rows_of(self.problem.requirements, means))
+        return Stated(policy.groups, policy.components, {}, asked)
+
     def moved(self, gap: GapLike) -> FittedAmounts:
         """The policy of least loss at another gap, found anew."""
         return self.solved(self.problem.with_widths(gap))
@@ -95,7 +110,7 @@ class FittedAmounts:
                 f"The groups of the new people are {list(people.groups)}, those of the fit {list(self.sums.groups)}.",
                 "Recalibrate on people of every group.",
             )
-        sums = sum_amounts(replace(people, y=None), self.sums.scale)
+        sums = sum_amounts(replace(people, y=None), Scale.of(people.prediction))
         expected = replace(people, y=self.calibration.of(people.prediction, people.codes))
         policy = _policy(
             self.problem, sums, self.calibration, self.allowed, expected, self._residual,
@@ -249,7 +264,7 @@ def _solved(
         too_wide = [name for name, excess in over.items() if excess > MET * asked[name] and aims[name] > 0]
         if not too_wide:
             break
-        aims |= {name: max(aims[name] - 1.25 * over[name], 0.0) for name in too_wide}
+        aims |= {name: max(aims[name] - 1.1 * over[name] - 1e-4 * asked[name], 0.0) for name in too_wide}
     assert best is not None, "at least one was tried"
     return best
 

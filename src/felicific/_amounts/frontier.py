@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +14,8 @@ from felicific._policy.amount_words import loss_title
 from felicific._policy.amounts import AmountPolicy
 from felicific._problem.happiness import written
 from felicific._problem.requirements import check_width
-from felicific._shown.parts import Displayed, Part, Table
+from felicific._shown.drawing import plot
+from felicific._shown.parts import Displayed, Part, Picture, Table, short, spread
 from felicific._typing import Floats
 from felicific.exceptions import ConstraintError
 
@@ -39,6 +42,7 @@ class AmountFrontier(Displayed):
 
     fitted: FittedAmounts = field(repr=False)
     widest: dict[str, float]
+    _known: dict[float, AmountPolicy] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, fitted: FittedAmounts) -> AmountFrontier:
@@ -50,8 +54,12 @@ class AmountFrontier(Displayed):
 
     @cached_property
     def _solved(self) -> dict[float, AmountPolicy]:
+        return self.looked_at(SOLVES)
+
+    def looked_at(self, most: int) -> dict[float, AmountPolicy]:
+        """The policies at no more than so many places, those where it bends most; each is solved once."""
         policies = {place: self._policy(place) for place in (0.0, 0.5, 1.0)}
-        while len(policies) < SOLVES:
+        while len(policies) < most:
             places = sorted(policies)
             loss = np.array([policies[place].loss for place in places])
             reach = float(np.ptp(loss))
@@ -71,8 +79,10 @@ class AmountFrontier(Displayed):
         return policies
 
     def _policy(self, place: float) -> AmountPolicy:
-        gap = {name: place * width for name, width in self.widest.items()}
-        return self.fitted.moved(gap).policy
+        if place not in self._known:
+            gap = {name: place * width for name, width in self.widest.items()}
+            self._known[place] = self.fitted.moved(gap).policy
+        return self._known[place]
 
     @property
     def places(self) -> Floats:
@@ -111,10 +121,35 @@ class AmountFrontier(Displayed):
             for policy in self.policies
         ]
         return [
+            self._picture(title),
             Table(
                 f"The least {title} for every gap, on the fitted people; places in between are solved anew.",
                 header,
                 rows,
                 "policies and loss hold all of them.",
+                keep=spread,
             ),
         ]
+
+    def _picture(self, title: str) -> Picture:
+        xs, ys, along = self.drawn()
+        today = self.fitted.policy.today
+        now = None
+        if len(self.widest) == 1 and not math.isnan(today.loss):
+            now = self.fitted.policy.gaps_in(today)[next(iter(self.widest))], today.loss
+        drawing = plot(
+            xs, ys, now, write_x=lambda number: written(number, 4), write_y=lambda number: written(number, 4)
+        )
+        return Picture(f"{title[:1].upper()}{title[1:]} for every {along}, on the fitted people", drawing, 9)
+
+    def drawn(self) -> tuple[list[float], list[float], str]:
+        """What a picture shows: gaps allowed, the least loss at each, and what stands along its axis."""
+        size, along = 1.0, "allowed gap, all of them in proportion"
+        if len(self.widest) == 1:
+            name, size = next(iter(self.widest.items()))
+            along = f"allowed gap of {short(name)!r}"
+        return (size * self.places).tolist(), self.loss.tolist(), along
+
+    def plot(self, **options: Any) -> Any:
+        """The trade-off as an Altair chart; see :func:`felicific.plots.amounts_frontier`."""
+        return import_module("felicific.plots").amounts_frontier(self, **options)

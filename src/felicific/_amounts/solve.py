@@ -105,6 +105,17 @@ def free_lines(
     return tuple(shifted(calibration, z, 0.0, allowed.ends, own) for z, own in enumerate(ranks))
 
 
+def means_of_amounts(
+    problem: LinesProblem, sums: AmountSums, allowed: Allowed, today: Floats
+) -> MeansOfAmounts:
+    """What requirements see of people: happiness at every level, and today's group means."""
+    grid = allowed.grid
+    return MeansOfAmounts(
+        problem.components, sums.groups, sums.people, sums.rows.astype(np.float64),
+        problem.values(grid, sums.groups), today, grid, sums.attributes, sums.unknown,
+    )  # fmt: skip
+
+
 def solve_lines(
     problem: LinesProblem,
     sums: AmountSums,
@@ -120,12 +131,8 @@ def solve_lines(
     ``today`` are the group means of today's amounts, by component; ``distance`` how far distributions may be apart.
     """
     grid = allowed.grid
-    values = problem.values(grid, sums.groups)
-    means = MeansOfAmounts(
-        problem.components, sums.groups, sums.people, sums.rows.astype(np.float64), values, today, grid,
-        sums.attributes, sums.unknown,
-    )  # fmt: skip
-    rows = rows_of(problem.requirements, means)
+    means = means_of_amounts(problem, sums, allowed, today)
+    values, rows = means.values, rows_of(problem.requirements, means)
     straight = allowed.listed is None and problem.straight(grid, sums.groups)
     shape: Shifts | Thresholds
     if straight and distance is None and problem.squared:

@@ -34,7 +34,7 @@ class Shift:
     means : tuple of Interval
         Paired changes of every group's mean; none where the rows are not paired.
     was, then : tuple of float
-        Group means today, and then.
+        Group means today, and then; of distributions, which have none, nothing.
     closed : bool
         Whether the gap was to be closed.
     asked : float

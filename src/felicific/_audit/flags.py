@@ -90,6 +90,8 @@ def _asked_missed(facts: Facts) -> Flag | None:
 
 def _order_flips(facts: Facts) -> Flag | None:
     for shift in facts.shifts:
+        if not shift.was:  # distributions have no means to be in order
+            continue
         top, bottom = (pick(range(len(shift.was)), key=shift.was.__getitem__) for pick in (max, min))
         flips = shift.then[top] < shift.then[bottom] and shift.before.estimate > 0.0
         if flips and (shift.after.low > 0.0 or shift.after.estimate > shift.before.estimate / 2.0):

@@ -10,7 +10,7 @@ import numpy as np
 
 from felicific._audit.methods import Measure, measure_component, measure_loss
 from felicific._audit.persons import Persons, known_groups
-from felicific._audit.requirements import Judge
+from felicific._audit.requirements import Judge, Stated
 from felicific._audit.result import (
     NOBODY,
     Audit,
@@ -50,16 +50,18 @@ def measure(
     loss_name: str = "",
     unlabelled: int = 0,
     gaps_together: int = 1,
+    further: int = 0,
 ) -> Audit:
     """Make intervals for what is known person by person; ``allowed`` are the gaps to test (infinite: none).
 
     ``unlabelled`` are the rows whose labels are missing, where the loss is left out for that. So many
-    ``gaps_together`` hold with this confidence.
+    ``gaps_together`` hold with this confidence; so many ``further`` components are measured elsewhere.
     """
     (n_groups, n_components), known = persons.sample.n.shape, known_groups(persons)
     alpha = 1.0 - confidence
-    apart = alpha / (n_groups * n_components) if simultaneous else alpha
-    together = alpha / (n_components if simultaneous else gaps_together)
+    every = n_components + further
+    apart = alpha / (n_groups * every) if simultaneous else alpha
+    together = alpha / (every if simultaneous else gaps_together)
     components = tuple(
         _set_aside(_audit_component(persons, j, known, method, apart, together, allowed[j]))
         for j in range(n_components)
@@ -80,7 +82,12 @@ def measure(
 
 
 def judged(
-    found: Audit, policy: Policy, today: Floats | None, method: str = "auto", *, of_today: bool = False
+    found: Audit,
+    policy: Policy | Stated,
+    today: Floats | None,
+    method: str = "auto",
+    *,
+    of_today: bool = False,
 ) -> tuple[RequirementAudit, ...]:
     """What was asked of a policy, and what the people of its audit make of it; ``today`` are means without it.
 
@@ -91,7 +98,8 @@ def judged(
     def compare(persons: Persons, j: int, places: Codes) -> ComponentAudit:
         return _audit_component(persons, j, places, method, alpha, alpha, math.inf)
 
-    return Judge(found, policy, today, method, compare, of_today).rows()
+    stated = policy if isinstance(policy, Stated) else Stated.of(policy)
+    return Judge(found, stated, today, method, compare, of_today).rows()
 
 
 def _set_aside(part: ComponentAudit) -> ComponentAudit:

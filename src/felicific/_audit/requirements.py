@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from felicific._audit.methods import measure_component
 from felicific._audit.persons import Persons, known_groups
 from felicific._audit.result import Audit, ComponentAudit, Interval, RequirementAudit
 from felicific._policy.policy import Policy
+from felicific._problem.happiness import Component
 from felicific._problem.rows import MEASURES, Asked
 from felicific._statistics.ratios import DELTA, SCORE, smallest_limits
 from felicific._typing import Codes, Floats
@@ -26,6 +28,31 @@ OPEN = "hidden reasons leave it open, and there are no bounds for ratios"
 NOBODY = "none of these people are of the groups that it speaks of"
 
 
+@dataclass(frozen=True, eq=False)
+class Stated:
+    """What was asked of a policy, as it remembers it.
+
+    Attributes
+    ----------
+    groups, components : tuple
+        Of the people that it was fitted on.
+    asked : dict
+        Gaps of all groups.
+    requirements : tuple of Asked
+        What else was asked.
+    """
+
+    groups: tuple[Any, ...]
+    components: tuple[Component, ...]
+    asked: dict[str, float]
+    requirements: tuple[Asked, ...]
+
+    @classmethod
+    def of(cls, policy: Policy) -> Stated:
+        """Of a policy of decisions."""
+        return cls(policy.groups, policy.components, policy.basis.asked, policy.basis.requirements)
+
+
 @dataclass(frozen=True)
 class Judge:
     """Looks at every requirement of a policy on the people of an audit.
@@ -33,8 +60,8 @@ class Judge:
     Attributes
     ----------
     found : Audit
-    policy : Policy
-        Which says what was asked for.
+    policy : Stated
+        What was asked for.
     today : array of shape (groups, components), or None
         Group means of today's decisions about these people.
     method : str
@@ -46,7 +73,7 @@ class Judge:
     """
 
     found: Audit
-    policy: Policy
+    policy: Stated
     today: Floats | None
     method: str
     compare: Compare
@@ -54,9 +81,9 @@ class Judge:
 
     def rows(self) -> tuple[RequirementAudit, ...]:
         """One for each requirement, the gaps of all groups first."""
-        said = self.policy.basis.requirements
+        said = self.policy.requirements
         words, rows = {asked.words for asked in said}, []
-        for name, width in self.policy.basis.asked.items():
+        for name, width in self.policy.asked.items():
             row = self._gap(name, width)
             rows += [] if row.words in words else [row]
         return (*rows, *(self._judged(asked) for asked in said))

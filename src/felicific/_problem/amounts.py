@@ -190,5 +190,10 @@ def amount_parts(happiness: Any) -> tuple[tuple[Happiness, ...], str]:
 
 def _within(part: Happiness, bounds: tuple[float, float] | None) -> Happiness:
     """The amount itself lies where all amounts do."""
-    plain = isinstance(part.function, Expression) and part.function.text.strip() == "decision"
-    return replace(part, bounds=bounds) if plain and bounds is not None and part.bounds is None else part
+    said = bounds is not None and part.bounds is None
+    return replace(part, bounds=bounds) if said and is_plain_amount(part) else part
+
+
+def is_plain_amount(part: Happiness) -> bool:
+    """Whether a happiness is the amount itself."""
+    return isinstance(part.function, Expression) and part.function.text.strip() == "decision"

@@ -145,6 +145,58 @@ def plot(
     return _drawing("".join(parts), PLOT + 20, "The least loss for every allowed gap")
 
 
+def curves(
+    names: Sequence[str],
+    lines: Sequence[tuple[Sequence[float], Sequence[float]]],
+    write: Callable[[float], str],
+    label: str,
+) -> str:
+    """Lines through points in one plot, each with a pattern and its name above; dashed: both numbers are equal."""
+    left, right = room_around([x for xs, _ in lines for x in xs], 0.02)
+    low, high = room_around([y for _, ys in lines for y in ys])
+    parts, top = [], TEXT * len(names) + 6
+    for i, name in enumerate(names):
+        middle = TEXT * i + 9
+        parts.append(f'<line x1="0" x2="26" y1="{middle}" y2="{middle}" {_pattern(i)}/>')
+        parts.append(f'<text x="34" y="{middle + 4}">{html.escape(name)}</text>')
+    for number in ticks(low, high):
+        y = top + PLOT * (high - number) / (high - low)
+        parts.append(f'<line class="faint" x1="0" x2="100%" y1="{y:.1f}" y2="{y:.1f}"/>')
+        parts.append(_text(0, y - 3, write(number)))
+
+    def path(xs: Sequence[float], ys: Sequence[float]) -> str:
+        places = [
+            f"{100 * (x - left) / (right - left):.2f} {100 * (high - y) / (high - low):.2f}"
+            for x, y in zip(xs, ys, strict=True)
+        ]
+        return "M" + "L".join(places)
+
+    ends = max(left, low), min(right, high)
+    drawn = []
+    if ends[0] < ends[1]:
+        drawn.append(
+            f'<path class="dashed" d="{path(ends, ends)}" fill="none" vector-effect="non-scaling-stroke"/>'
+        )
+    for i, (xs, ys) in enumerate(lines):
+        drawn.append(
+            f'<path d="{path(xs, ys)}" fill="none" {_pattern(i)} vector-effect="non-scaling-stroke"/>'
+        )
+    parts.append(_box(top, PLOT, "".join(drawn)))
+    parts += _axis(left, right, top + PLOT, write)
+    return _drawing("".join(parts), top + PLOT + 20, f"{label}: " + ", ".join(names))
+
+
+#: Patterns of lines in one plot, in turn, so that no colour has to be told from another.
+PATTERNS = ("", "8 4", "2.5 3", "10 3 2.5 3", "16 5")
+
+
+def _pattern(i: int) -> str:
+    dashes = PATTERNS[i % len(PATTERNS)]
+    return f'stroke="{COLOURS[i % len(COLOURS)]}" stroke-width="2"' + (
+        f' stroke-dasharray="{dashes}"' if dashes else ""
+    )
+
+
 def _drawing(content: str, height: float, label: str) -> str:
     said = html.escape(label)
     return f'<svg role="img" aria-label="{said}" width="100%" height="{height:.0f}">{content}</svg>'

@@ -5,8 +5,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from copy import copy
+from importlib import import_module
 from textwrap import wrap
-from typing import Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 from weakref import WeakSet
 
 import numpy as np
@@ -19,13 +20,16 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_para
 
 from felicific._amounts.fit import FittedAmounts, fit_amounts
 from felicific._amounts.frontier import AmountFrontier
-from felicific._amounts.people import AmountPeople, as_amounts
+from felicific._amounts.people import AmountPeople
 from felicific._amounts.problem import LinesProblem
 from felicific._amounts.safety import certify_amounts, check_certifiable
+from felicific._amounts.tryout import AmountTryout
+from felicific._audit.beside import fitted_notes
 from felicific._fit.certificate import Certificate, no_certificate
-from felicific._people.checks import check_weights
+from felicific._people.checks import as_amounts, check_weights
 from felicific._people.columns import Columns
-from felicific._people.remembered import Remembered, Shown
+from felicific._people.remembered import KEYS, Remembered, Shown
+from felicific._people.weights import WeightKind
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.lottery import content_keys, keys_as_text, make_salt, warn_keyless
 from felicific._policy.solve import Kind
@@ -42,6 +46,9 @@ from felicific._tables.groups import encode_groups, named_columns
 from felicific._tables.memory import as_vector, column_names, count_rows, is_frame, is_mapping
 from felicific._typing import Array, Codes, Floats, GapLike, RandomState, Table
 from felicific.exceptions import DataError, PolicyWarning
+
+if TYPE_CHECKING:
+    from felicific.report import Report
 
 #: Fitted policies whose users were told that they name no key.
 _TOLD: WeakSet[FittedAmounts] = WeakSet()
@@ -495,7 +502,9 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         fresh._notes = tuple(fresh.policy_.cautions())
         return fresh
 
-    def _people(self, X: Table, sensitive_features: Any, y: Any = None, today: Any = None) -> AmountPeople:
+    def _people(
+        self, X: Table, sensitive_features: Any, y: Any = None, today: Any = None, weight: Any = None
+    ) -> AmountPeople:
         """People of a table after the fit."""
         x, prediction, group = self._seen(X, sensitive_features, always=True)
         return AmountPeople.of(
@@ -503,11 +512,123 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             prediction=prediction,
             y=y,
             group=group,
+            weight=weight,
             today=today,
             groups=self.groups_,
             attributes=self.policy_.attributes,
             unknown=self.missing_group,
         )
+
+    # -----------------------------------------------------------------------------------------------------
+    # Reports
+
+    def report(
+        self,
+        X: Table,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
+        weight_kind: WeightKind = None,
+        cluster: Any = None,
+        today: Any = None,
+        unit: str = "",
+        period: str | None = None,
+        date: str | None = None,
+        title: str | None = None,
+        command: str | None = None,
+        confidence: float = 0.95,
+    ) -> Report:
+        """What the person who signs looks at: one page with the verdict, who gets more and who less, and what it costs.
+
+        Parameters
+        ----------
+        X, y : table, and array or column of it
+            People with labels, best not those on whom the model or the policy was fitted.
+        sensitive_features : array, table, column name(s) or callable, optional
+            The groups, when the constructor does not name them.
+        sample_weight : array of shape (n,), optional
+            Weight 2 is the row twice.
+        weight_kind, cluster : optional
+            As for :func:`felicific.audit`.
+        today : array of shape (n,) or column name, optional
+            The amounts of today; by default those that the constructor names, else what the model predicts.
+        unit : str, optional
+            What amounts are counted in, such as "hours"; a happiness that is the amount itself says it by its own unit.
+        period, date, title, command : str, optional
+            What stands on the page as it is given: of when the data are, when the page was made, what it is called and
+            how it was made. No clock is looked at: the same content gives the same bytes.
+        confidence : float, default=0.95
+
+        Returns
+        -------
+        Report
+            ``.verdict``; print it. Shown in a notebook as it is; ``.save("report.html")``, ``.to_html()``,
+            ``.to_dict()``.
+        """
+        check_is_fitted(self, "policy_")
+        module = import_module("felicific.report")
+        tried = self._tryout(X, y, sensitive_features, sample_weight, today, unit, weight_kind, cluster)
+        people = tried.people
+        shares = self._in_sample(people.x, people.y, people.group, weight=people.weight)
+        notes = fitted_notes(*shares, self.policy_.out_of_fold)
+        told = module.Told(
+            **self._about(),
+            confidence=confidence,
+            period=period,
+            date=date,
+            title=title,
+            command=command,
+            notes=notes,
+            in_sample=" ".join(notes) if max(shares) > KEYS else "",
+        )
+        report: Report = module.amounts_report(tried, self._fitted, told)
+        return report
+
+    def _tryout(
+        self,
+        X: Table,
+        y: Any,
+        sensitive_features: Any,
+        sample_weight: Any,
+        today: Any,
+        unit: str,
+        weight_kind: WeightKind,
+        cluster: Any,
+    ) -> AmountTryout:
+        """Other people, with labels and weights, to try policies on."""
+        if y is None:
+            raise DataError("There are no labels y.", "Pass one for every row: the loss looks at them.")
+        if not isinstance(unit, str):
+            raise DataError(f"unit is {unit!r}.", "Give it as text, 'hours' say.")
+        n = count_rows(X)
+        labels, weight = Columns(y=y).column(X, "y"), check_weights(sample_weight, n)
+        now, alike = self._today_in(X, today), Columns(cluster=cluster).column(X, "cluster")
+        for column in (labels, now, alike):
+            refuse_length(column, n)
+        people = self._people(X, sensitive_features, labels, now, weight)
+        named = self.key is not None and self.key in column_names(people.x)
+        # Who is only measured draws by row where nobody is told apart: people who are alike draw each for themselves.
+        keys = self._intake.keys(people.x) if named else people.rows
+        assert keys is not None, "there is a column of keys, or rows have numbers"
+
+        return AmountTryout.of(
+            self._fitted.problem,
+            people,
+            unit,
+            keys=keys,
+            weight_kind=weight_kind,
+            cluster=None if alike is None else np.asarray(alike)[people.rows],
+        )
+
+    def _about(self) -> dict[str, Any]:
+        """What a report says of the model and the groups."""
+        named, inner = self.sensitive_features_, getattr(self.estimator_, "estimator", self.estimator_)
+        named = " and ".join(map(str, named)) if isinstance(named, list | tuple) else named
+        steps = getattr(inner, "steps", None)
+        kind = type(steps[-1][1] if steps else inner)
+        by = named if isinstance(named, str) else None
+        return {"grouped_by": by, "model": kind.__name__, "certificate": self.certificate_}
 
     # -----------------------------------------------------------------------------------------------------
     # Predict

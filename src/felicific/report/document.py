@@ -11,6 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Any
 
+from felicific._amounts.fit import FittedAmounts
+from felicific._amounts.tryout import AmountTryout
 from felicific._audit.result import Audit
 from felicific._audit.verdict import Verdict, verdict_of_audit
 from felicific._files import write_whole
@@ -18,6 +20,7 @@ from felicific._fit.tryout import Tryout
 from felicific._frontier.frontier import Frontier
 from felicific._policy.policy import Policy
 from felicific.exceptions import DataError
+from felicific.report.amounts_content import describe_amounts
 from felicific.report.audited import describe_audit
 from felicific.report.content import describe_choice
 from felicific.report.told import Told
@@ -104,6 +107,12 @@ def choice_report(
 ) -> Report:
     """A report of a policy and the frontier it lies on; see :func:`~felicific.report.content.describe_choice`."""
     content, assessment = describe_choice(tried, line, policy, along, told)
+    return Report(content, assessment.verdict)
+
+
+def amounts_report(tried: AmountTryout, fitted: FittedAmounts, told: Told) -> Report:
+    """A report of a policy of amounts; see :func:`~felicific.report.amounts_content.describe_amounts`."""
+    content, assessment = describe_amounts(tried, fitted, told)
     return Report(content, assessment.verdict)
 
 

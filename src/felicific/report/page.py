@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from felicific.report.amounts_view import amounts_view
 from felicific.report.audit import audit_view
 from felicific.report.slider import embedded
 from felicific.report.view import choice_view
@@ -16,9 +17,11 @@ HERE = Path(__file__).parent
 
 
 def render(content: dict[str, Any]) -> str:
-    """The page of a choice, or of an audit."""
+    """The page of a choice, of a policy of amounts, or of an audit."""
     if content["kind"] == "audit":
         return render_page("audit.html", **audit_view(content))
+    if content["kind"] == "amounts":
+        return render_page("amounts.html", **amounts_view(content))
     view = choice_view(content)
     return render_page("page.html", script="script.js", **view | {"data": embedded(view["data"])})
 

@@ -7,6 +7,7 @@ import threading
 import time
 import warnings
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -359,3 +360,18 @@ def interrupting(folder):
     finally:
         over.set()
         thread.join()
+
+
+@dataclass(frozen=True)
+class ByContent:
+    """Two groups out of a row's own numbers, such that every data set of scikit-learn's checks holds both."""
+
+    def __call__(self, X):
+        import scipy.sparse
+
+        rows = X.toarray() if scipy.sparse.issparse(X) else np.asarray(X)
+        return np.where(
+            np.floor(5 * np.nan_to_num(rows.astype(float), posinf=0, neginf=0).sum(axis=1)) % 2 == 0,
+            "even",
+            "odd",
+        )

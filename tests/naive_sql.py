@@ -29,6 +29,7 @@ import math
 import operator
 import re
 from decimal import Decimal
+from itertools import pairwise
 
 import sqlglot
 from sqlglot import exp
@@ -254,6 +255,30 @@ class Query:
             return int(text, 16)
 
         return self.strict(number, node.this)
+
+    def _array(self, node):
+        items = [self.compiled(item) for item in node.expressions]
+        values = [item({}) for item in items]  # literals
+        assert all(type(value) is float for value in values)
+        return lambda person: values
+
+    def _bracket(self, node):
+        assert node.args.get("offset") == 1, "counted from 1"
+        assert self.dialect == "bigquery"
+
+        def element(values, place):
+            if not 1 <= place <= len(values):
+                raise SqlError("Array index is out of bounds")
+            return values[place - 1]
+
+        return self.strict(element, node.this, node.expressions[0])
+
+    def _rangebucket(self, node):
+        def bucket(at, edges):
+            assert all(low < high for low, high in pairwise(edges))
+            return sum(edge <= at for edge in edges)
+
+        return self.strict(bucket, node.this, node.expression)
 
     # Texts
 

@@ -46,6 +46,12 @@ spec.loader.exec_module(reference)
 
 ASKED = {"sensitive_features": "sex", "happiness": "decision * loan"}
 ROLES = {"proba": "score", "y": "repaid", **ASKED}
+LISTED_ALONE = {
+    "happiness": "distributional_parity",
+    "decisions": ["refuse", "refer", "approve"],
+    "loss": [[0, 0.2, 1], [0.6, 0.2, 0]],
+}
+LISTED = ROLES | LISTED_ALONE
 
 
 def funding(decision, x):
@@ -151,6 +157,12 @@ INDIVIDUAL = {"policy": "individual", "gap": 2.0, "random_state": 0}
 
 #: How each refusal of the table is provoked.
 REFUSED = {
+    ("amounts missing labels", "memory"): lambda: audited(
+        partly(), "score", missing_labels="explained", amounts=True
+    ),
+    ("watch amounts", "memory"): lambda: watch(
+        "score", people(), sensitive_features="sex", happiness="decision", gap=0.9
+    ),
     ("fraction promises", "memory"): lambda: fitted(confidence=0.9, happiness="precision_parity", gap=0.1),
     ("values", "sites"): lambda: moments(valued(), **ROLES | {"proba": "value"}),
     ("individual", "sites"): lambda: moments(people(), policy="individual", **ROLES),
@@ -176,6 +188,10 @@ REFUSED = {
     ("steer classes", "memory"): lambda: solve(
         people(classes=3), policy="label", predicted="repaid", y="repaid", gap=5.0, **ASKED
     ).steer("decision * loan"),
+    ("decisions steer", "memory"): lambda: solve(
+        people(), **LISTED | {"happiness": "decision == 'approve'"}, gap=0.1
+    ).steer("decision == 'approve'"),
+    ("decisions without today", "report"): lambda: reported(fitted(**LISTED_ALONE, gap=0.1)),
     ("steer blind", "memory"): lambda: solve(people(), **ROLES, gap=5.0, group_at_predict=False).steer(
         "decision * loan"
     ),
@@ -270,6 +286,10 @@ HAD = {
     ("audit", "files"): lambda: audited(people(), read_back(solve(people(), **ROLES)), proba="score"),
     ("audit", "shell"): lambda: shell("audit", "--decision", "approved"),
     ("audit", "report"): lambda: audited(lazy()).to_html(),
+    ("audit amounts", "memory"): lambda: audited(people(), "score", amounts=True),
+    ("audit amounts", "engine"): lambda: audited(lazy(), "score", "distributional_parity"),
+    ("audit amounts", "shell"): lambda: shell("audit", "--decision", "score"),
+    ("audit amounts", "report"): lambda: audited(people(), "score", "distributional_parity").to_html(),
     ("audit missing labels", "memory"): lambda: audited(partly(), missing_labels="explained"),
     ("audit missing labels", "report"): lambda: audited(partly(), missing_labels="unknown").to_html(),
     ("audit classifier", "memory"): lambda: audited(people(), fitted()),

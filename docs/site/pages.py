@@ -74,8 +74,8 @@ CODE = re.compile(r"\[([^]]*)\]\((?:src|tests|benchmarks|examples|\.ci)/[^)]*\)"
 
 #: Examples in the order in which they are best read.
 EXAMPLES = (
-    "first_repair.py", "whole_trade_off.py", "take_from_nobody.py", "one_decision.py", "without_probabilities.py",
-    "audit_counts.py", "lending_rounds.py", "three_sites.py",
+    "first_repair.py", "whole_trade_off.py", "take_from_nobody.py", "refer_to_a_person.py", "one_decision.py",
+    "without_probabilities.py", "audit_counts.py", "lending_rounds.py", "three_sites.py",
 )  # fmt: skip
 
 

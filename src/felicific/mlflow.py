@@ -38,6 +38,7 @@ from felicific._files import folder_whole
 from felicific._fit.certificate import Certificate, no_certificate
 from felicific._policy.apply import Roles
 from felicific._policy.kinds import Policy
+from felicific._policy.policy import among_classes
 from felicific._typing import Array, ProbaColumns, Table
 from felicific.exceptions import DataError, GroupError, PolicyFileError
 from felicific.skops import TRUSTED
@@ -478,7 +479,8 @@ def _read(folder: Path, trusted: Sequence[str]) -> tuple[_Kept, _Columns]:
         if hashlib.sha256(parts[name]).hexdigest() != digest:
             raise _damaged(folder, f"{name} is not as it was written")
     if CLASSIFIER not in parts:
-        return _Kept(Policy.from_json(parts[POLICY].decode("utf-8")), None), columns
+        kept = among_classes(Policy.from_json(parts[POLICY].decode("utf-8")), "the flavor of MLflow")
+        return _Kept(kept, None), columns
     skops = _skops()
     unknown = sorted(set(skops.get_untrusted_types(data=parts[CLASSIFIER])) - {*TRUSTED, *trusted})
     if unknown:

@@ -97,6 +97,8 @@ def test_too_many_amounts():
     batch = Batch(None, None, None, np.zeros(n), np.arange(n))
     with pytest.raises(HappinessError, match=r"4,098 different amounts.*np\.where"):
         worth_of_amounts(Happiness(FUNCTIONS["branch"], name="hours"), batch, amounts)
+    with pytest.raises(HappinessError, match=r"raised NameError.*no_such"):  # fails of one person too
+        worth_of_amounts(Happiness(lambda decision: no_such * decision), batch, amounts)  # noqa: F821
     values, _ = worth_of_amounts(Happiness(FUNCTIONS["branch"]), batch, np.minimum(amounts, 4000.0))
     np.testing.assert_array_equal(values, np.where(amounts > 20, 100.0, 0.0))
 

@@ -4,7 +4,6 @@ import copy
 import html
 import io
 import pickle
-from dataclasses import dataclass
 
 import joblib
 import numpy as np
@@ -15,6 +14,7 @@ import pytest
 import scipy.sparse
 import sklearn
 import skops.io
+from functions import ByContent
 from sklearn.base import clone, is_classifier
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_transformer
@@ -33,19 +33,6 @@ from felicific.exceptions import DataError, GroupError, HappinessError
 
 # ---------------------------------------------------------------------------------------------------------
 # scikit-learn's own checks
-
-
-@dataclass(frozen=True)
-class ByContent:
-    """Two groups out of a row's own numbers, such that every data set of the checks holds both."""
-
-    def __call__(self, X):
-        rows = X.toarray() if scipy.sparse.issparse(X) else np.asarray(X)
-        return np.where(
-            np.floor(5 * np.nan_to_num(rows.astype(float), posinf=0, neginf=0).sum(axis=1)) % 2 == 0,
-            "even",
-            "odd",
-        )
 
 
 def checked(model=None, **settings):

@@ -9,6 +9,8 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
+from amount_policies import CASES as AMOUNTS
+from amount_policies import find_amounts, naive_amounts
 from functions import SALTS, VECTORS, as_pandas, lots
 from warehouses import CASES, HOSTILE, case, find
 
@@ -90,6 +92,21 @@ def test_every_person_is_decided_about_as_in_python(server, name):
     for column, values in odds.items():
         assert {type(value) for value in columns[column]} == {float}
         assert np.array_equal(columns[column], values)
+
+
+@pytest.mark.parametrize("name", AMOUNTS)
+def test_everybody_gets_the_amount_of_python(server, name):
+    """At knots and beside them, by lots, for groups of every type: to the last bit."""
+    found = find_amounts(name)
+    assert decide(server, found) == naive_amounts(found)
+
+
+@pytest.mark.parametrize("bad", [None, float("nan"), float("inf"), -float("inf")])
+def test_predictions_that_are_none_raise(server, bad):
+    """With the value, the key and a remedy."""
+    found = find_amounts("lots").changed(3, f=bad)
+    with pytest.raises(psycopg.Error, match=r"felicific: The prediction is missing.*\(key 10003\)"):
+        decide(server, found, f="double precision")
 
 
 @pytest.mark.parametrize("kind", ["real", "numeric", "numeric(9, 7)", "double precision"])

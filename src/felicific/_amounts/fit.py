@@ -30,7 +30,7 @@ from felicific._typing import Floats, GapLike
 from felicific.exceptions import DataError, HappinessError
 
 #: How often a distance is aimed at more tightly, because people in their bins turned out to be further apart.
-TRIES = 3
+TRIES = 4
 
 #: A gap may be wider than asked for by this share of it, which is rounding.
 MET = 1e-9
@@ -110,7 +110,7 @@ class FittedAmounts:
                 f"The groups of the new people are {list(people.groups)}, those of the fit {list(self.sums.groups)}.",
                 "Recalibrate on people of every group.",
             )
-        sums = sum_amounts(replace(people, y=None), self.sums.scale)
+        sums = sum_amounts(replace(people, y=None), Scale.of(people.prediction))
         expected = replace(people, y=self.calibration.of(people.prediction, people.codes))
         policy = _policy(
             self.problem, sums, self.calibration, self.allowed, expected, self._residual,
@@ -264,7 +264,7 @@ def _solved(
         too_wide = [name for name, excess in over.items() if excess > MET * asked[name] and aims[name] > 0]
         if not too_wide:
             break
-        aims |= {name: max(aims[name] - 1.25 * over[name], 0.0) for name in too_wide}
+        aims |= {name: max(aims[name] - 1.1 * over[name] - 1e-4 * asked[name], 0.0) for name in too_wide}
     assert best is not None, "at least one was tried"
     return best
 

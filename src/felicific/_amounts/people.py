@@ -1,4 +1,4 @@
-"""People who are given amounts: rows with a prediction, a label that is a number, a group and a weight, checked once."""
+"""People who are given amounts: rows with a prediction, a label that is a number and a group, checked once."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from felicific._people.checks import check_weights
+from felicific._people.checks import as_amounts, check_weights
 from felicific._people.worth import BATCH, Batch
 from felicific._tables.codes import Entries
 from felicific._tables.groups import encode_groups, find_groups, refuse_identifiers
-from felicific._tables.memory import as_objects, as_vector, is_null, slice_rows, take_rows
+from felicific._tables.memory import as_objects, as_vector, slice_rows, take_rows
 from felicific._typing import Array, Codes, Floats, Table
 from felicific.exceptions import DataError
 
@@ -150,33 +150,3 @@ class AmountPeople:
             for name in ("prediction", "y", "codes", "weight", "today", "rows", "group_proba")
         }
         return replace(self, x=None if self.x is None else take_rows(self.x, some), **parts)
-
-
-def as_amounts(values: Any, what: str, rows: Codes | None = None, n: int | None = None) -> Floats:
-    """One finite number for everybody; else an error that names the first that is none."""
-    vector = as_vector(values, what)
-    if n is not None and len(vector) != n:
-        raise DataError(f"There are {len(vector)} numbers in {what} for {n} rows.", "Pass one for every row.")
-    try:
-        if vector.dtype.kind not in "biuf" and any(isinstance(one, str | complex) for one in vector.tolist()):
-            raise TypeError
-        numbers = vector.astype(np.float64)
-    except (TypeError, ValueError):
-        numbers = np.array([_number(value) for value in vector.tolist()])
-    wrong = ~np.isfinite(numbers)
-    if wrong.any():
-        i = int(np.argmax(wrong))
-        value = vector.tolist()[i]
-        row = i if rows is None else int(rows[i])
-        shown = "missing" if is_null(value) else f"{value!r}, which is no finite number"
-        raise DataError(
-            f"The {what} of row {row} is {shown}.", "Correct it, or leave the row out: an amount is a number."
-        )
-    return numbers
-
-
-def _number(value: Any) -> float:
-    try:
-        return float("nan") if isinstance(value, str | complex) else float(value)
-    except (TypeError, ValueError):
-        return float("nan")

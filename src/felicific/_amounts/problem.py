@@ -1,4 +1,4 @@
-"""What is asked of amounts: happiness, loss, requirements and how far distributions may differ; read and checked once."""
+"""What is asked of amounts: happiness, loss, requirements and how far distributions may differ; read once."""
 
 from __future__ import annotations
 

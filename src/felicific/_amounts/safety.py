@@ -1,7 +1,7 @@
 r"""Safe fitting of amounts: lines whose gaps were shown, on people held out, to be at most what was asked.
 
-Candidates aim at more and more of the gaps that were asked for, from none of them to all. They are tested in that order,
-and the first failure ends it; the last to pass is returned, so that P(returned and violating) is at most
+Candidates aim at more and more of the gaps that were asked for, from none of them to all. They are tested in that
+order, and the first failure ends it; the last to pass is returned, so that P(returned and violating) is at most
 :math:`\gamma`, however many candidates there are. Gaps of means are tested as those of classes are
 (:mod:`felicific._fit.safety`); that distributions are close, by the inequality of Dvoretzky, Kiefer and Wolfowitz.
 """
@@ -167,8 +167,8 @@ def _failure(problem: LinesProblem, test: _Test, trial: Trial, held: AmountPeopl
             rows = int(float(f"{2.0 * (root / room) ** 2 / 0.6:.2g}"))
         return CertificateError(
             f"No policy could be shown to keep the distributions at most {problem.distance:g} apart: on people held "
-            f"out ({smallest:,} in the smallest group) the tightest one leaves {test.distance:.3g}, and with confidence "
-            f"no more than {could:.3g} could be shown.",
+            f"out ({smallest:,} in the smallest group) the tightest one leaves {test.distance:.3g}, and with "
+            f"confidence at most {could:.3g} could be shown.",
             f"Ask for a gap of about {min(1.1 * could, 1.0):.2g}"
             + (f", or pass about {rows:,} rows in the smallest group." if rows else ", or pass more rows."),
             rows,

@@ -13,6 +13,9 @@ from felicific.exceptions import DataError
 #: Into how many steps the range of predictions is divided.
 FINE = 4096
 
+#: What is above an edge by less than this share of a bin is at the edge: two machines may differ in that.
+ROUNDING = 1e-6
+
 #: How many bins there are: what is at the lower end, or below it, has one of its own.
 BINS = FINE + 1
 
@@ -21,6 +24,7 @@ BINS = FINE + 1
 class Scale:
     r"""Predictions from ``low`` to ``high``, in the bins :math:`\lceil 4096 (f - low) / (high - low) \rceil`.
 
+    An edge belongs to the bin below it, and so does what is above it by rounding alone.
     Predictions beyond its ends are counted at the ends.
     """
 
@@ -53,7 +57,7 @@ class Scale:
         """The bin of every prediction."""
         if self.width == 0.0:  # everybody is predicted the same, or lies beyond one of the ends
             return np.where(predictions > self.high, FINE, 0).astype(np.intp)
-        steps = np.ceil((predictions - self.low) / self.width * FINE)
+        steps = np.ceil((predictions - self.low) / self.width * FINE - ROUNDING)
         return np.clip(steps, 0, FINE).astype(np.intp)
 
     def edge(self, place: Floats | Codes | float) -> Floats:

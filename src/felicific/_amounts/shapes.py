@@ -28,7 +28,10 @@ from felicific._typing import Floats
 SLACK = 1e-3
 
 #: ... nor than moves this share of a group across an amount.
-MOVED = 2.5e-4
+MOVED = 1.5e-4
+
+#: Predictions that differ by less, as a share of their range, are taken for the same.
+SAME = 1e-9
 
 #: Knots of a line from predictions to ranks, at the most.
 KNOTS = 4096
@@ -79,7 +82,10 @@ class Ranks:
     @classmethod
     def of_rows(cls, prediction: Floats, weight: Floats, scale: Scale) -> Ranks:
         """Of the people of a group, row by row: every prediction at its middle rank, or enough of them."""
-        x, place = np.unique(prediction, return_inverse=True)
+        # Predictions that differ by rounding alone are one: two machines may differ in that.
+        steps = np.rint((prediction - scale.low) / (scale.width or 1.0) / SAME)
+        _, first, place = np.unique(steps, return_index=True, return_inverse=True)
+        x = prediction[first]
         mass = np.bincount(place, weight, len(x)) / weight.sum()
         after = mass.cumsum()
         after[-1] = 1.0

@@ -252,6 +252,7 @@ def audit(
         simultaneous=bool(simultaneous),
         loss_name=problem.loss.name,
         unlabelled=asked.unlabelled,
+        further=1 if isinstance(problem, AmountsProblem) and problem.parity else 0,
     )
     if isinstance(problem, AmountsProblem):
         found = with_parity(found, problem)

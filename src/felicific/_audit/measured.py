@@ -50,16 +50,18 @@ def measure(
     loss_name: str = "",
     unlabelled: int = 0,
     gaps_together: int = 1,
+    further: int = 0,
 ) -> Audit:
     """Make intervals for what is known person by person; ``allowed`` are the gaps to test (infinite: none).
 
     ``unlabelled`` are the rows whose labels are missing, where the loss is left out for that. So many
-    ``gaps_together`` hold with this confidence.
+    ``gaps_together`` hold with this confidence; so many ``further`` components are measured elsewhere.
     """
     (n_groups, n_components), known = persons.sample.n.shape, known_groups(persons)
     alpha = 1.0 - confidence
-    apart = alpha / (n_groups * n_components) if simultaneous else alpha
-    together = alpha / (n_components if simultaneous else gaps_together)
+    every = n_components + further
+    apart = alpha / (n_groups * every) if simultaneous else alpha
+    together = alpha / (every if simultaneous else gaps_together)
     components = tuple(
         _set_aside(_audit_component(persons, j, known, method, apart, together, allowed[j]))
         for j in range(n_components)

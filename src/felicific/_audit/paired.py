@@ -13,7 +13,7 @@ import numpy as np
 from felicific._audit.methods import BETTING_ROWS, DEBIASED, Measure, measure_component, measure_loss
 from felicific._audit.persons import EachPerson, revalued
 from felicific._audit.result import NOBODY, Interval
-from felicific._problem.happiness import Component
+from felicific._problem.happiness import SAME, Component
 from felicific._statistics.gaps import change_interval, spread_of
 from felicific._statistics.intervals import with_changed
 from felicific._typing import Codes, Floats, Truths
@@ -35,6 +35,8 @@ def paired_persons(one: EachPerson, other: EachPerson, kept: Truths | None = Non
     """
     shift = other.origin - one.origin
     change = other.values - one.values + shift
+    if one.amounts is not None:  # who gets the same is not changed by the rounding of what is subtracted
+        change[np.abs(change) <= SAME * np.abs(other.values + other.origin)] = 0.0
     inside, reach = one.inside, _reach(one, other, change)
     if inside is not None:
         inside, reach = inside.copy(), reach.copy()

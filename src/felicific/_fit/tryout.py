@@ -335,7 +335,8 @@ class Tryout:
     @cached_property
     def _ledger(self) -> tuple[Ledger, Floats]:
         """Under the real labels; where some are missing, as it is believed of those who have none."""
-        self.today  # noqa: B018  # says what is wrong with these people
+        if self.people.knows_today:
+            self.today  # noqa: B018  # says what is wrong with these people
         seeing = self.problem.seeing
         if not self._unlabelled:
             origin = find_origin(seeing, self.people)

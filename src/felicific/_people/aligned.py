@@ -98,6 +98,7 @@ def _one_by_one(call: Call, amounts: Floats, case: str, problem: str) -> Floats:
     """What a function returns that is called for every different amount, with those who get it."""
     distinct, place = np.unique(amounts, return_inverse=True)
     if len(distinct) > DISTINCT:
+        call(np.array([0]), float(amounts[0]))  # what fails of one person alone is said as it is
         raise HappinessError(
             f"{case} cannot be called with the amounts as an array ({problem.rstrip('.')}), and there are "
             f"{len(distinct):,} different amounts, more than {DISTINCT:,}.",

@@ -1,4 +1,4 @@
-"""Checks that every row passes once: labels, probabilities, weights."""
+"""Checks that every row passes once: labels, probabilities, amounts, weights."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from felicific._problem.missing_labels import SAY
 from felicific._tables.codes import Coded, Entries
-from felicific._tables.memory import as_entries, as_vector, distinct, encode, null_rows
+from felicific._tables.memory import as_entries, as_vector, distinct, encode, is_null, null_rows
 from felicific._typing import Array, Codes, Floats, Truths
 from felicific.exceptions import DataError
 
@@ -241,3 +241,33 @@ def check_weights(sample_weight: Any, n: int, first_row: int | None = None) -> F
     if n and first_row is None and not weight.any():
         raise DataError("All weights are zero: nobody is left.", "Give some row a positive weight.")
     return weight
+
+
+def as_amounts(values: Any, what: str, rows: Codes | None = None, n: int | None = None) -> Floats:
+    """One finite number for everybody; else an error that names the first that is none."""
+    vector = as_vector(values, what)
+    if n is not None and len(vector) != n:
+        raise DataError(f"There are {len(vector)} numbers in {what} for {n} rows.", "Pass one for every row.")
+    try:
+        if vector.dtype.kind not in "biuf" and any(isinstance(one, str | complex) for one in vector.tolist()):
+            raise TypeError
+        numbers = vector.astype(np.float64)
+    except (TypeError, ValueError):
+        numbers = np.array([_as_number(value) for value in vector.tolist()])
+    wrong = ~np.isfinite(numbers)
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        value = vector.tolist()[i]
+        row = i if rows is None else int(rows[i])
+        shown = "missing" if is_null(value) else f"{value!r}, which is no finite number"
+        raise DataError(
+            f"The {what} of row {row} is {shown}.", "Correct it, or leave the row out: an amount is a number."
+        )
+    return numbers
+
+
+def _as_number(value: Any) -> float:
+    try:
+        return float("nan") if isinstance(value, str | complex) else float(value)
+    except (TypeError, ValueError):
+        return float("nan")

@@ -257,7 +257,7 @@ class People:
             missing=missing,
             label_odds=known_labels.odds,
         )
-        if missing is not None and not people.knows_today:
+        if missing is not None and problem.listed and not people.knows_today:
             raise DataError(
                 "Labels are missing, decisions are listed, and nobody said what is decided today.",
                 "Pass today=, the column of what was really decided: what is supposed of labels is compared with it.",

@@ -25,17 +25,21 @@ from felicific._documents import (
     write_document,
 )
 from felicific._files import write_whole
+from felicific._people.checks import as_amounts
 from felicific._policy.amount_outcome import AmountOutcome
 from felicific._policy.amount_picture import picture_of_lines
 from felicific._policy.amount_words import achieved, headline, rules, story
+from felicific._policy.apply_amounts import AmountRoles, give_table
 from felicific._policy.lines import Line
 from felicific._policy.lottery import SEEDED, check_keys, keys_as_text, make_salt, uniforms
+from felicific._policy.sql_amounts import amount_expression
 from felicific._problem.happiness import Component, read_component
 from felicific._problem.unions import Attribute, known_groups, read_attributes
 from felicific._shown.parts import Displayed, Lines, Part
+from felicific._tables.dialect import Dialect, SqlDialect, dialect_of
 from felicific._tables.groups import UNDECIDED, encode_groups, without_null
-from felicific._tables.memory import as_entries, as_vector
-from felicific._typing import Codes, Floats
+from felicific._tables.memory import as_entries
+from felicific._typing import Codes, Floats, Table
 from felicific.exceptions import ConstraintError, DataError, GroupError, PolicyFileError
 
 
@@ -171,13 +175,61 @@ class AmountPolicy(Displayed):
         key : array of shape (n,), optional
             Strings or integers that identify people; needed where somebody draws an amount.
         """
-        f = np.asarray(as_vector(prediction, "prediction"), dtype=np.float64)
-        if not np.isfinite(f).all():
-            row = int(np.argmin(np.isfinite(f)))
-            raise DataError(
-                f"The prediction of row {row} is {f[row]}.", "Pass a finite number for everybody."
-            )
+        f = as_amounts(prediction, "prediction")
         return self.given(f, self._codes(group, len(f)), None if key is None else check_keys(key))
+
+    def apply(
+        self,
+        table: Table,
+        *,
+        prediction: str | None = None,
+        sensitive_features: str | Sequence[str] | None = None,
+        key: str | None = None,
+        column: str = "decision",
+    ) -> Any:
+        """The table with the amounts as one more column; a lazy table stays lazy.
+
+        Parameters
+        ----------
+        table : table in memory, lazy table, or path of Parquet files
+            A lazy table gets the amounts of Python, and draws the same lots, whatever its engine.
+        prediction : column
+            What the model predicts.
+        sensitive_features, key : column(s), column
+            Where the groups are, and what identifies a person (strings or integers), where lots are drawn.
+        column : str
+            How the column of amounts is called.
+        """
+        roles = AmountRoles.of(self, prediction, sensitive_features, key)
+        return give_table(table, self, roles, column)
+
+    def to_sql(
+        self,
+        dialect: SqlDialect = "duckdb",
+        *,
+        prediction: str | None = None,
+        sensitive_features: str | Sequence[str] | None = None,
+        key: str | None = None,
+    ) -> str:
+        """Write the policy as one SQL ``CASE`` expression: straight lines between knots, and the same lots.
+
+        ``SELECT *, <the expression> AS decision FROM people``. A row that may get no amount (an unknown or missing
+        group, a prediction that is no finite number, no key) raises inside the database, and so does a column of
+        another type than Python takes. The text holds the salt of the lottery where lots are drawn.
+
+        Parameters
+        ----------
+        dialect : {"duckdb", "spark", "databricks", "postgres", "snowflake", "bigquery"}
+            The SQL to write.
+        prediction, sensitive_features, key : column(s)
+            As in :meth:`apply`.
+        """
+        return self.sql_of(dialect_of(dialect), prediction, sensitive_features, key)
+
+    def sql_of(self, dialect: Dialect, prediction: Any, sensitive_features: Any, key: Any) -> str:
+        """The expression, in a dialect that is known."""
+        roles = AmountRoles.of(self, prediction, sensitive_features, key)
+        return amount_expression(self, dialect, roles.placed(dialect.quote_name))
 
     def _codes(self, group: Any, n: int) -> Codes:
         if not self.see_group:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from felicific._people.columns import ordered_columns, ordered_groups, stacked
+from felicific._policy.expression import SEVERAL
 from felicific._policy.lookup import LEAST, Lookup
 from felicific._policy.lottery import checked_keys, draw, uniforms
-from felicific._policy.sql import SEVERAL, Names
+from felicific._policy.sql import Names
 from felicific._tables.codes import Entries
 from felicific._tables.dialect import Dialect, kinds_alike
 from felicific._tables.engine import Decisions, Engine, find_engine
@@ -311,8 +312,13 @@ def _check_kinds(engine: Engine, roles: Roles) -> None:
         for name in names or ():
             if engine.kind(name, what) not in ("bool", "whole", "real"):
                 raise DataError(f"The column {name!r}, needed for {what}, holds no numbers.", "Name another.")
-    if roles.key is not None and engine.kind(roles.key, "key") not in ("whole", "text"):
+    check_keys_on(engine, roles.key)
+
+
+def check_keys_on(engine: Engine, key: str | None) -> None:
+    """Refuse keys of an engine that are neither text nor whole numbers."""
+    if key is not None and engine.kind(key, "key") not in ("whole", "text"):
         raise DataError(
-            f"The keys in {roles.key!r} are neither strings nor integers.",
+            f"The keys in {key!r} are neither strings nor integers.",
             "Floats change their text from one system to the next: use the person's identifier.",
         )

@@ -11,6 +11,24 @@ from felicific._documents import read_numbers, refused
 from felicific._typing import Codes, Floats
 
 
+def slopes_of(x: Floats, y: Floats) -> Floats:
+    """How steep a broken line is from every corner to the next; 0 after the last, and across a step."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        slopes = np.append(np.diff(y) / np.diff(x), 0.0)
+    return np.where(np.isfinite(slopes), slopes, 0.0)
+
+
+def along(x: Floats, y: Floats, at: Floats) -> Floats:
+    """A broken line somewhere: slope * (at - x) + y of the last corner that is not beyond.
+
+    Operation by operation what the SQL of a policy computes, so that a database gives the very same amounts.
+    """
+    inside = np.clip(at, x[0], x[-1])
+    corner = np.maximum(np.searchsorted(x, inside, side="right") - 1, 0)
+    straight = slopes_of(x, y)[corner] * (inside - x[corner]) + y[corner]
+    return np.where(at < x[0], y[0], straight)  # below a step at the first corner, what comes before it
+
+
 @dataclass(frozen=True, eq=False)
 class Atom:
     """People who are predicted the same, and draw their amount: predictions above ``low`` and at most ``high``.
@@ -27,7 +45,7 @@ class Atom:
 
     def drawn(self, lots: Floats) -> Floats:
         """The amounts that lots draw."""
-        return np.interp(lots, self.lots, self.amounts)
+        return along(self.lots, self.amounts, lots)
 
     def to_json(self) -> dict[str, Any]:
         """What a file holds of it."""
@@ -69,7 +87,7 @@ class Line:
 
     def at(self, prediction: Floats) -> Floats:
         """Amounts without a lottery."""
-        return np.interp(prediction, self.prediction, self.amount)
+        return along(self.prediction, self.amount, prediction)
 
     def drawing(self, prediction: Floats) -> Codes:
         """The position of everybody's atom, or -1."""

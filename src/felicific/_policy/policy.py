@@ -38,6 +38,7 @@ from felicific._documents import (
 from felicific._files import write_whole
 from felicific._people.columns import ordered_groups
 from felicific._people.people import People
+from felicific._policy.amounts import AmountPolicy
 from felicific._policy.apply import Roles, decide_table, odds_columns, refuse_taken
 from felicific._policy.basis import (
     OUT_OF_FOLD,
@@ -950,8 +951,7 @@ class Policy(Displayed, ABC):
     def _everything(self) -> dict[str, Any]:
         return {
             "classes": write_classes(self.classes),
-            "decisions": write_classes(self.decisions) if self.listed else None,
-            "order": ORDER if self.listed else None,
+            **({"decisions": write_classes(self.decisions), "order": ORDER} if self.listed else {}),
             "groups": plain(list(self.groups), "group"),
             "components": [asdict(component) for component in self.components],
             **write_outcome(self.outcome),
@@ -1000,7 +1000,9 @@ class Policy(Displayed, ABC):
         write_whole(path, self.to_json())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, happiness: Any = None, loss: Any = None) -> Policy:
+    def load(
+        cls, path: str | os.PathLike[str], *, happiness: Any = None, loss: Any = None
+    ) -> Policy | AmountPolicy:
         """Read a policy from a file; see :meth:`from_json`."""
         try:
             text = Path(path).read_text("utf-8")
@@ -1009,13 +1011,15 @@ class Policy(Displayed, ABC):
         return cls.from_json(text, happiness=happiness, loss=loss)
 
     @classmethod
-    def from_json(cls, text: str, *, happiness: Any = None, loss: Any = None) -> Policy:
-        """Read a policy, refusing whatever is not exactly one.
+    def from_json(cls, text: str, *, happiness: Any = None, loss: Any = None) -> Policy | AmountPolicy:
+        """Read a policy, of decisions or of amounts, refusing whatever is not exactly one.
 
         ``happiness`` and ``loss`` are the Python functions of an individual policy, which a file cannot hold.
         """
         content = read_document(text)
         try:
+            if content["policy"]["kind"] == AmountPolicy.kind:
+                return AmountPolicy.read(content)
             kind = cls.kinds[content["policy"]["kind"]]
             policy = kind._parsed(content, _common(content), happiness=happiness, loss=loss)
             policy._validate()
@@ -1059,8 +1063,20 @@ class Policy(Displayed, ABC):
 
 
 def policy_of(decides: object) -> Policy | None:
-    """What decides, if that is a policy; None for anything else."""
+    """What decides, if that is a policy; None for anything else. A policy of amounts is refused."""
+    if isinstance(decides, AmountPolicy):
+        return among_classes(decides, "this")
     return decides if isinstance(decides, Policy) else None
+
+
+def among_classes(policy: Policy | AmountPolicy, what: str) -> Policy:
+    """A policy that decides among classes or listed decisions; one of amounts is refused by ``what`` wants it."""
+    if isinstance(policy, AmountPolicy):
+        raise DataError(
+            f"This policy gives amounts, and {what} takes policies that decide among classes.",
+            "Apply it, `policy.apply(table, prediction=...)`, and audit the column of amounts.",
+        )
+    return policy
 
 
 def no_sql() -> DataError:

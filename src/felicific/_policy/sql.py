@@ -6,28 +6,20 @@ and both sides are exact. The lottery is the same hash, so the same person gets 
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from felicific._people.checks import PROBABILITY_TOLERANCE
+from felicific._policy.expression import Branch, Expression, Used, case_of
 from felicific._policy.lottery import cumulate
-from felicific._tables.dialect import Dialect, kind_of, kinds_alike
+from felicific._tables.dialect import Dialect, kind_of
 from felicific._typing import Floats
 from felicific.exceptions import DataError
 
 if TYPE_CHECKING:
     from felicific._policy.cells import CellPolicy
-
-
-#: What each of several columns of groups must hold to be written in SQL as Python writes it.
-SEVERAL = ("whole", "text")
-
-#: What messages call what a column holds.
-WORDS = {"bool": "truth values", "whole": "whole numbers", "real": "numbers", "text": "text"}
 
 
 @dataclass(frozen=True)
@@ -66,9 +58,10 @@ def case_expression(policy: CellPolicy, dialect: Dialect, names: Names, odds_of:
     return _Case(policy, dialect, names).text()
 
 
-class _Case:
+class _Case(Expression):
     def __init__(self, policy: CellPolicy, dialect: Dialect, names: Names) -> None:
-        self.policy, self.dialect, self.names = policy, dialect, names
+        super().__init__(policy, dialect, names.group, names.key)
+        self.policy, self.names = policy, names
         self.signal = policy.signal
         self.classes, self.decisions = policy.classes.tolist(), policy.decisions.tolist()
         self.k = len(self.classes)
@@ -78,49 +71,21 @@ class _Case:
             raise DataError(
                 "There are neither probabilities nor predictions.", "Name them in proba= or predicted=."
             )
-        if policy.see_group and not names.group:
-            raise DataError("This policy sees the group.", "Name its column in sensitive_features=.")
 
     # -----------------------------------------------------------------------------------------------------
     # The whole
 
     def text(self) -> str:
-        branches, group = self._guards(), self._group()
-        # A column, also where no row can come here: some databases compute constants before they read a row.
-        shown = group or self.names.predicted or (self.names.proba or ("''",))[0]
-        never = self._raise(
-            "The group or the prediction is none of those that were fitted: ",
-            shown,
-            "Fit on data that holds every group, or decide those people otherwise.",
-        )
-        if not self.policy.see_group:
-            return _case([*branches, *self._rules(0, never, "  ")], never)
-        for z, name in enumerate(self.policy.groups):
-            branches.append((self._is(group, name), _case(self._rules(z, never, "    "), never, "    ")))
-        return _case(branches, never)
+        shown = self.names.predicted or (self.names.proba or ("''",))[0]
+        return self.whole(self._guards(), shown, self._rules)
 
-    def _guards(self) -> list[tuple[str, str]]:
+    def _guards(self) -> list[Branch]:
         """Rows about which nothing may be decided."""
-        found = self._type_guards()
-        remedy = "Fill it in, give those people a group of their own, or leave the rows out."
-        if self.policy.see_group and len(self.names.group) > 1 and self.policy.unknown is None:
-            # One alone that is missing equals no group; text that is joined with it may.
-            found += [
-                (f"{name} IS NULL", self._raise("The group is missing: ", name, remedy))
-                for name in self.names.group
-            ]
+        found = self.type_guards(self._used()) + self.group_guards()
         if self.signal.of_values:
-            # Missing values are nothing, and what is no number, or infinite, is larger than any number.
-            found.append(
-                (
-                    f"NOT coalesce(abs({self.value}) <= {self.number(sys.float_info.max)}, FALSE)",
-                    self._raise(
-                        "The decision function is missing, infinite or no number: ",
-                        (self.names.proba or ("''",))[0],
-                        "Pass what decision_function returns.",
-                    ),
-                )
-            )
+            shown = (self.names.proba or ("''",))[0]
+            remedy = "Pass what decision_function returns."
+            found.append(self.finite_guard(self.value, "The decision function", shown, remedy))
         elif self._uses_proba():
             proba = self.names.proba or ()
             numbers = [self.dialect.as_real(p) for p in proba]
@@ -138,105 +103,25 @@ class _Case:
                     ),
                 )
             )
-        if self.policy.randomize and self._has_lottery():
-            if self.names.key is None:
-                raise DataError(
-                    "The policy decides some people by lottery, and there is no key.",
-                    "Name the column that identifies a person in key=.",
-                )
-            remedy = "Give every person an identifier, or leave those rows out."
-            found.append(
-                (f"{self.names.key} IS NULL", self._raise("The key is missing: ", self.names.key, remedy))
-            )
-        return found
+        return [*found, self.key_guard()] if self.policy.randomize and self._has_lottery() else found
 
-    def _type_guards(self) -> list[tuple[str, str]]:
-        """Columns of other types than Python takes: a database would cast them, and 1 be the group '01'."""
-        names, groups = self.names, self.policy.groups
-        used: list[tuple[tuple[str, ...], tuple[str, ...], str]] = []
+    def _used(self) -> list[Used]:
+        """What the policy reads besides the group and the key."""
         if self._uses_proba():
-            used.append(
-                (
-                    names.proba or (),
-                    ("whole", "real"),
-                    "decision function" if self.signal.of_values else "probability",
-                )
-            )
-        elif names.predicted is not None:
-            used.append(((names.predicted,), self._kinds(self.classes, "class"), "prediction"))
-        if self.policy.see_group:
-            kinds = self._kinds(groups, "group") if len(names.group) == 1 else SEVERAL
-            used.append((names.group, kinds, "group"))
-        if names.key is not None and self.policy.randomize:
-            used.append(((names.key,), ("whole", "text"), "key"))
-        return [
-            (
-                " OR ".join(self.dialect.holds_other(name, kinds) for name in columns),
-                self._raise(
-                    f"The {what} is of another type than it was fitted with: ",
-                    columns[0],
-                    f"Cast the column; it must hold {' or '.join(WORDS[kind] for kind in kinds)}.",
-                ),
-            )
-            for columns, kinds, what in used
-        ]
-
-    def _kinds(self, values: Sequence[object], what: str) -> tuple[str, ...]:
-        kinds = kinds_alike(values)
-        if not kinds:
-            raise DataError(
-                f"Some {what} of {list(values)[:5]} has no SQL literal here, or they are of different types.",
-                "Use strings, integers, finite floats or booleans as classes and groups.",
-            )
-        return kinds
-
-    def _raise(self, words: str, shown: str, remedy: str) -> str:
-        """An error that shows a value, and the key of the person it is the value of."""
-
-        def as_shown(column: str) -> str:
-            return f"coalesce({self.dialect.as_text(column)}, 'NULL')"
-
-        parts = [self._value(f"felicific: {words}"), as_shown(shown)]
-        if self.names.key not in (None, shown):
-            parts += [self._value(" (key "), as_shown(str(self.names.key)), self._value(")")]
-        return self.dialect.raise_error([*parts, self._value(f". {remedy}")], self._kind())
+            what = "decision function" if self.signal.of_values else "probability"
+            return [(self.names.proba or (), ("whole", "real"), what)]
+        if self.names.predicted is None:
+            return []
+        return [((self.names.predicted,), self._kinds(self.classes, "class"), "prediction")]
 
     def _kind(self) -> str:
         """What the expression returns."""
         return kind_of(self.decisions)
 
-    def _value(self, value: object) -> str:
-        return self.dialect.quote_value(value)
-
-    def _is(self, column: str, value: object) -> str:
-        """Condition that a column holds a value, as Python compares them."""
-        return f"{self.dialect.as_exact(column) if isinstance(value, str) else column} = {self._value(value)}"
-
-    def number(self, value: float) -> str:
-        """A 64-bit float."""
-        return self.dialect.write_number(value)
-
-    def _group(self) -> str:
-        """The group; of several columns the name of their intersection, escaped as Python escapes it."""
-        if not self.policy.see_group or len(self.names.group) == 1:
-            return self._known(self.names.group[0]) if self.names.group else ""
-        back, text = "chr(92)", self.dialect.as_text
-        parts = [
-            f"replace(replace({self._known(text(name))}, {back}, concat({back}, {back})), '&', concat({back}, '&'))"
-            for name in self.names.group
-        ]
-        joined = ", ' & ', ".join(parts)
-        return f"concat({joined})"
-
-    def _known(self, column: str) -> str:
-        """A column of the group, with the name for what is missing if there is one."""
-        unknown = self.policy.unknown
-        return column if unknown is None else f"coalesce({column}, {self._value(unknown)})"
-
     # -----------------------------------------------------------------------------------------------------
     # What is decided
 
-    def _rules(self, z: int, never: str, indent: str) -> list[tuple[str, str]]:
+    def _rules(self, z: int, never: str, indent: str) -> list[Branch]:
         """Conditions on the signal and decisions, for one group; each is for people whom none before it is about.
 
         The last condition may be empty; a run of several stretches is an expression of its own.
@@ -251,7 +136,7 @@ class _Case:
             ]
             if len(runs) == 1:
                 return stretches
-            found.append((self.signal.sql_run(r, self.k, self), _case(stretches, never, f"{indent}  ")))
+            found.append((self.signal.sql_run(r, self.k, self), case_of(stretches, never, f"{indent}  ")))
         return found
 
     def _ends(self, z: int, run: range) -> list[int]:
@@ -375,17 +260,3 @@ class _Odds(_Case):
 
     def _said(self, choice: int) -> str:
         return self.number(float(choice == self.odds_of))
-
-
-def _case(branches: Sequence[tuple[str, str]], otherwise: str, indent: str = "") -> str:
-    """An expression of conditions and what follows on each; the first without a condition is for all others."""
-    lines = []
-    for condition, decision in branches:
-        if not condition:
-            otherwise = decision
-            break
-        lines.append(f"WHEN {condition} THEN {decision}")
-    if not lines:
-        return otherwise
-    between, end = " " if indent and len(lines) == 1 else f"\n{indent}  ", " " if indent else "\n"
-    return between.join(["CASE", *lines, f"ELSE {otherwise}"]) + f"{end}END"

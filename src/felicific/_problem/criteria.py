@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 from felicific.exceptions import HappinessError
 
@@ -164,35 +164,48 @@ class Part(NamedTuple):
     among: Callable[..., Any] | None
 
 
-class Known(Protocol):
-    """What may be decided and what may be true, see :class:`felicific._problem.decisions.Choices`."""
+@dataclass(frozen=True)
+class Choices:
+    """What may be decided about a person and what may be true of one, with the best of each.
 
-    @property
-    def decisions(self) -> list[Any]:
-        """What may be decided."""
+    Attributes
+    ----------
+    decisions, labels : list
+        Decisions that are listed come from the worst to the best.
+    best : decision
+        The favourable decision: the last of those that are listed.
+    good : label
+        The favourable label.
+    listed : bool
+        Whether the decisions are listed, and not just the labels.
+    """
 
-    @property
-    def labels(self) -> list[Any]:
-        """What may be true."""
+    decisions: list[Any]
+    labels: list[Any]
+    best: Any
+    good: Any
+    listed: bool = False
 
-    @property
-    def best(self) -> Any:
-        """The favourable decision."""
-
-    @property
-    def good(self) -> Any:
-        """The favourable label."""
-
-    @property
-    def listed(self) -> bool:
-        """Whether decisions are listed from the worst to the best."""
+    @classmethod
+    def of(
+        cls, decisions: Sequence[Any], favourable: Any = None, labels: Sequence[Any] | None = None
+    ) -> Choices:
+        """The favourable class is the last one unless said; of listed decisions it is a label."""
+        known = list(decisions)
+        if labels is None:
+            best = resolve_favourable(favourable, known)
+            return cls(known, known, best, best)
+        truths = list(labels)
+        good = resolve_favourable(favourable, truths, "label") if truths else None
+        return cls(known, truths, known[-1], good, listed=True)
 
     @property
     def within_labels(self) -> bool:
         """Whether every decision is a label too."""
+        return all(decision in self.labels for decision in self.decisions)
 
 
-def criterion_parts(name: str, choices: Known) -> list[Part]:
+def criterion_parts(name: str, choices: Choices) -> list[Part]:
     """The components of a criterion, for these decisions and labels."""
     criterion = CRITERIA[name]
     best, good = choices.best, choices.good
@@ -229,7 +242,7 @@ def criterion_parts(name: str, choices: Known) -> list[Part]:
     return parts
 
 
-def _or_better(name: str, choices: Known) -> list[tuple[str, Callable[..., Any]]]:
+def _or_better(name: str, choices: Choices) -> list[tuple[str, Callable[..., Any]]]:
     """Every decision but the worst, with those that are better; of two classes one is better than the other."""
     known = choices.decisions
     if not choices.listed:

@@ -3,60 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from felicific._problem.criteria import resolve_favourable
 from felicific._tables.memory import exact_array
 from felicific._typing import Array
 from felicific.exceptions import DataError
 
 #: What a decision may be.
 KINDS = (str, int, float, bool)
-
-
-@dataclass(frozen=True)
-class Choices:
-    """What may be decided about a person and what may be true of one, with the best of each.
-
-    Attributes
-    ----------
-    decisions, labels : list
-        Decisions that are listed come from the worst to the best.
-    best : decision
-        The favourable decision: the last of those that are listed.
-    good : label
-        The favourable label.
-    listed : bool
-        Whether the decisions are listed, and not just the labels.
-    """
-
-    decisions: list[Any]
-    labels: list[Any]
-    best: Any
-    good: Any
-    listed: bool = False
-
-    @classmethod
-    def of(
-        cls, decisions: Sequence[Any], favourable: Any = None, labels: Sequence[Any] | None = None
-    ) -> Choices:
-        """The favourable class is the last one unless said; of listed decisions it is a label."""
-        known = list(decisions)
-        if labels is None:
-            best = resolve_favourable(favourable, known)
-            return cls(known, known, best, best)
-        truths = list(labels)
-        good = resolve_favourable(favourable, truths, "label") if truths else None
-        return cls(known, truths, known[-1], good, listed=True)
-
-    @property
-    def within_labels(self) -> bool:
-        """Whether every decision is a label too."""
-        return all(decision in self.labels for decision in self.decisions)
 
 
 def as_decisions(decisions: Iterable[Any]) -> Array:

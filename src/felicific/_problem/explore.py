@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from felicific._documents import read_number, refused
-from felicific._problem.decisions import Choices
+from felicific._problem.criteria import Choices
 from felicific._problem.happiness import Happiness, written
 from felicific._problem.rows import Asked, Chance, Excess, ModelRow, Requirement, Row, ScaledMeans, Sums
 from felicific._typing import Codes, Floats, Truths

@@ -17,6 +17,7 @@ import numpy as np
 from felicific._documents import check_shape, plain, read_numbers, refused
 from felicific._problem.criteria import (
     CRITERIA,
+    Choices,
     Correct,
     Decided,
     Labelled,
@@ -25,7 +26,6 @@ from felicific._problem.criteria import (
     Taken,
     criterion_parts,
 )
-from felicific._problem.decisions import Choices
 from felicific._problem.expressions import GRAMMAR, Expression, is_name
 from felicific._tables.memory import nearest
 from felicific.exceptions import HappinessError, PolicyFileError

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from felicific._problem.bound import MeanRow
-from felicific._problem.criteria import CRITERIA
-from felicific._problem.decisions import Choices
+from felicific._problem.criteria import CRITERIA, Choices
 from felicific._problem.happiness import LOSES, Component, Happiness, Loses, criterion, written
 from felicific._problem.requirements import Gap, constraint_name, ends_at
 from felicific._problem.rows import Asked, Requirement, Row, Share, Sums

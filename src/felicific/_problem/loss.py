@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from felicific._problem.decisions import Choices
+from felicific._problem.criteria import Choices
 from felicific._problem.expressions import Expression, is_name
 from felicific._problem.happiness import ARGUMENTS, arguments_of, written
 from felicific._typing import Array, Floats

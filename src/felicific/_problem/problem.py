@@ -18,8 +18,8 @@ from felicific._problem.asked import (
     requirements_of,
     resolve_gap,
 )
-from felicific._problem.criteria import CRITERIA
-from felicific._problem.decisions import Choices, as_decisions, positions
+from felicific._problem.criteria import CRITERIA, Choices
+from felicific._problem.decisions import as_decisions, positions
 from felicific._problem.explore import refuse_chances
 from felicific._problem.expressions import Expression
 from felicific._problem.happiness import (

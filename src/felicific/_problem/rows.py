@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 
-from felicific._problem.decisions import Choices
+from felicific._problem.criteria import Choices
 from felicific._problem.happiness import Component, Happiness
 from felicific._problem.unions import Attribute, Between, Shares
 from felicific._typing import Array, Codes, Floats

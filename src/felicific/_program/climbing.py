@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from felicific._program.model import TIE, TOLERANCE
-from felicific._program.sifted import new_solver, settle, solved
+from felicific._program.solver import new_solver, settle, solved
 from felicific._program.written import Model
 from felicific._typing import Codes, Floats
 from felicific.exceptions import SolverError
@@ -188,16 +188,19 @@ class Climbing:
         """The program's columns, of optimal answers one that changes today's decisions little.
 
         The least of all mixtures of the staircases that are here, and of the one in every table that changes least
-        among those that cost no more.
+        among those that cost no more. Where nobody knows today's decisions, one that is near the cheapest staircases.
         """
+        cheapest = self.stairs.cheapest(self.charged.reshape(-1, self.stairs.n_decisions))[0]
         if changes.any():
             prices, _ = self._prices(self.charged)
             per_cell = changes.reshape(-1, self.stairs.n_decisions)
             if self._take(self.stairs.nearest(prices, per_cell, TIE)):
                 solved(self.solver)
-            own = [changes[columns].sum() for columns in self.chosen]
-            return self.columns(settle(self.solver, np.append(np.zeros(self.first), own)))
-        return self.columns(np.array(self.solver.getSolution().col_value))
+        else:
+            changes = np.ones(self.model.n_policy)
+            changes[np.arange(len(cheapest)) * self.stairs.n_decisions + cheapest] = 0.0
+        own = [changes[columns].sum() for columns in self.chosen]
+        return self.columns(settle(self.solver, np.append(np.zeros(self.first), own)))
 
     def columns(self, values: Floats) -> Floats:
         """The program's columns, from the values of those that are here."""

@@ -302,7 +302,9 @@ class Generator:
     def reduced(self, columns: Columns, alpha: float, worth: Floats) -> float:
         """How much the newest column improves on the mixture, in units of the master's objective."""
         happy = np.einsum("mzj,zj->mz", np.array(columns.value), worth / columns.divisor)
-        losses = np.array(columns.loss) + self.crowd.change_cost * np.array(columns.changed)
+        losses = np.array(columns.loss)
+        if self.crowd.change_cost:
+            losses = losses + self.crowd.change_cost * np.array(columns.changed)
         scores = alpha / self.total * losses - happy
         if not self.crowd.see_group:
             scores = scores.sum(axis=1, keepdims=True)
@@ -517,7 +519,7 @@ def _slopes(search: Generator, mixture: Mixture, worth: Floats) -> dict[str, flo
     def value(here: Ground) -> float:
         found = 0.0
         for share, sums in zip(mixture.share.T, here.columns(mixture.choices), strict=True):
-            loss = sums[f"{real.name} loss"] + search.crowd.change_cost * sums["changed"]
+            loss = sums[f"{real.name} loss"] + search.crowd.change_cost * sums.get("changed", 0.0)
             happy = (worth / real.divisor * sums[f"{real.name} value"]).sum(axis=1)
             found += float(share @ (loss / search.total - happy))
         return found

@@ -15,7 +15,8 @@ from felicific._problem.rows import Row
 from felicific._program.climbing import Climbing
 from felicific._program.fractions import exchanged
 from felicific._program.model import TOLERANCE, Program
-from felicific._program.sifted import Sifted, new_solver, settle
+from felicific._program.sifted import Sifted
+from felicific._program.solver import new_solver, settle
 from felicific._program.written import Model, write_model
 from felicific._typing import Floats
 from felicific.exceptions import SolverError

@@ -75,6 +75,9 @@ class Individual:
 
 CALIBRATIONS = ("isotonic", "sigmoid", "none")
 
+#: How predictions of amounts may be calibrated.
+LINES = ("affine", "isotonic", "none")
+
 
 class SqlTerms(Protocol):
     """What a condition on a signal is written with."""
@@ -427,6 +430,9 @@ class Score(_Scored):
     def __post_init__(self) -> None:
         if self.cells is not None and (type(self.cells) is not int or self.cells < 2):
             raise DataError(f"Score(cells={self.cells!r}).", "Give a whole number of at least 2 cells.")
+        if self.calibration not in (None, *LINES):
+            known = ", ".join(map(repr, LINES))
+            raise DataError(f"Score(calibration={self.calibration!r}).", f"Choose one of {known}.")
         _check_boundary(self.boundary, self.monotone)
 
     def size(self, n_classes: int) -> int:

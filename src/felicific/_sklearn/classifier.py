@@ -1012,7 +1012,7 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         if len(labels) != n:
             raise DataError(f"There are {len(labels)} labels y for {n} rows.", "Pass one for every row.")
         group = self._intake.groups(X, sensitive_features, weight)
-        said = Columns() if sure is None else sure
+        said = Columns(today=self.today_of(X)) if sure is None else sure
         now, cluster = said.column(X, "today"), said.column(X, "cluster")
         refuse_length(cluster, n)
         rows = Rows(X, labels, group, weight, now, np.arange(n), said.weight_kind, cluster)

@@ -20,13 +20,13 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_para
 
 from felicific._amounts.fit import FittedAmounts, fit_amounts
 from felicific._amounts.frontier import AmountFrontier
-from felicific._amounts.people import AmountPeople, as_amounts
+from felicific._amounts.people import AmountPeople
 from felicific._amounts.problem import LinesProblem
 from felicific._amounts.safety import certify_amounts, check_certifiable
 from felicific._amounts.tryout import AmountTryout
 from felicific._audit.beside import fitted_notes
 from felicific._fit.certificate import Certificate, no_certificate
-from felicific._people.checks import check_weights
+from felicific._people.checks import as_amounts, check_weights
 from felicific._people.columns import Columns
 from felicific._people.remembered import KEYS, Remembered, Shown
 from felicific._people.weights import WeightKind

@@ -84,6 +84,9 @@ class Dialect:
         Patterns of types, by what they hold.
     other : dict of str to str
         A further condition that a column does not hold what Python does.
+    numbers, bucket, element : str
+        A list of 64-bit floats; how many of the ``{edges}``, which rise, are not beyond ``{at}``; and the number of a
+        ``{list}`` at a ``{place}``, counted from 1. Empty where nothing finds a place in a list.
     """
 
     name: str
@@ -102,6 +105,9 @@ class Dialect:
     matching: str
     types: Mapping[str, str]
     other: Mapping[str, str] = field(default_factory=dict)
+    numbers: str = ""
+    bucket: str = ""
+    element: str = ""
 
     def quote_name(self, name: str) -> str:
         """A column's name as an identifier."""
@@ -127,6 +133,10 @@ class Dialect:
     def write_number(self, value: float) -> str:
         """A 64-bit float."""
         return self.number.format(write_number(value))
+
+    def write_numbers(self, values: Sequence[float]) -> str:
+        """A list of 64-bit floats."""
+        return self.numbers.format(", ".join(map(write_number, values)))
 
     def as_text(self, column: str) -> str:
         """A column as text."""
@@ -291,6 +301,9 @@ DIALECTS: Mapping[str, Dialect] = {
                 "real": "real|double precision|numeric",
                 "text": "text|character varying",  # not character(n), which takes 'a ' for 'a'
             },
+            numbers="'{{{}}}'::float8[]",
+            bucket="width_bucket({at}, {edges})",
+            element="({list})[{place}]",
         ),
         Dialect(
             name="snowflake",
@@ -340,6 +353,9 @@ DIALECTS: Mapping[str, Dialect] = {
                 "real": "NULL|-?[0-9.]+(e[+-]?[0-9]+)?|CAST[(].*|(BIG)?NUMERIC .*",
                 "text": r"NULL|[\x22\x27].*",
             },
+            numbers="[{}]",
+            bucket="RANGE_BUCKET({at}, {edges})",
+            element="{list}[ORDINAL({place})]",
         ),
     )
 }

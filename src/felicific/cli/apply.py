@@ -121,7 +121,7 @@ class _Drawn:
             return content_keys(seen, positions)
 
         chances = people.chances(seen)
-        decisions = policy.classes[draw(chances, texts, policy.salt)]
+        decisions = policy.decisions[draw(chances, texts, policy.salt)]
         return decisions, {name: chances[:, position].tolist() for name, position in self.odds.items()}
 
 
@@ -132,7 +132,7 @@ def _decide(people: People, out: Path, column: str, decider: _Drawn | SteeredPeo
     from felicific._files import whole_file
 
     assert people.policy is not None, "its file was named"
-    counts = dict.fromkeys(people.policy.classes.tolist(), 0)
+    counts = dict.fromkeys(people.policy.decisions.tolist(), 0)
     total = people.source.relation.count("*").fetchall()[0][0]
     reader = people.source.relation.to_arrow_reader(BATCH)
     with (

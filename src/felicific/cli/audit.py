@@ -13,6 +13,7 @@ from felicific.cli.options import (
     ASKED,
     OUTPUT,
     PEOPLE,
+    Amounts,
     Answer,
     Between,
     Classes,
@@ -54,6 +55,7 @@ class AuditOptions(Measured, PartlyLabelled, Evidence, Limited, Answer):
     ] = None
     today: Today = None
     classes: Classes = None
+    amounts: Amounts = False
     ratios: Annotated[
         bool,
         typer.Option(
@@ -139,9 +141,10 @@ def _measure(options: AuditOptions) -> Audit:
         **read(),
         happiness=people.happiness,
         sensitive_features=people.sensitive_features,
-        loss=people.loss,
+        loss=None if people.loss == "error" else people.loss,  # of amounts there is another default
         gap=read_gap(options.gap),
         classes=people.classes,
+        amounts=options.amounts or None,
         favourable=people.favourable,
         today=people.today,
         weight_kind=people.weight_kind,

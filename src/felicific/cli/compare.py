@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 
 import typer
 
@@ -78,7 +78,7 @@ def compare(options: CompareOptions) -> None:
         before, after = pair.measured("before"), pair.measured("after")
         found = paired(before.audit, after.audit)
         found = replace(found, remarks=tuple(in_the_shell(text) for text in found.remarks))
-        flows = pair.flows(before, after)
+        flows = _flows_of_amounts(found, before, after) if pair.amounts else pair.flows(before, after)
     content = _content(found, before, after, flows)
     if options.out is not None:
         csv = options.out.suffix.lower() == ".csv"
@@ -140,6 +140,9 @@ class _Pair:
             for one in source.distinct(way)
         }
         self.classes = sorted(held, key=lambda one: (type(one).__name__, one))
+        self.amounts = not self.files and not options.classes and self._are_amounts()
+        if self.amounts:
+            self.classes = []
         if options.classes:
             texts = [*options.classes, *map(str, self.classes)]
             self.classes = sorted(
@@ -148,6 +151,17 @@ class _Pair:
         for name, path in self.files.items():
             self.policies[name] = read_policy(path, **self._functions(read_function))
             self.classes = self._known_to(self.policies[name], f"--{name} {path}")
+
+    def _are_amounts(self) -> bool:
+        """Whether the decisions of both ways are amounts, and not classes."""
+        import numpy as np
+
+        from felicific._audit.amounts import are_numbers, reason_for_amounts, reason_in_numbers
+        from felicific.cli.inputs import read_happiness
+
+        values = np.array(self.classes)
+        asked = reason_for_amounts(read_happiness(self.roles) or [], self.roles.loss)
+        return are_numbers(values) and bool(asked or reason_in_numbers(values, None))
 
     def _functions(self, read: Any) -> dict[str, Any]:
         from felicific.cli.inputs import read_happiness
@@ -159,6 +173,11 @@ class _Pair:
         from felicific.exceptions import DataError
 
         known = policy.classes.tolist()
+        if policy.listed:
+            raise DataError(
+                f"The decisions of {said} are listed, and ways of deciding between classes are compared here.",
+                "Compare what they decided: felicific apply each, then --before and --after name the columns.",
+            )
         others = [one for one in self.classes if one not in known]
         if others:
             raise DataError(
@@ -186,6 +205,8 @@ class _Pair:
         audit = self.audited(people, **people.in_memory())
         if people.policy is not None:
             return _Way(label, audit, people.chances(rows))
+        if self.amounts:
+            return _Way(label, audit, np.empty((0, 0)))
         known, decided = np.array(people.classes, dtype=object), people.decisions(rows)
         return _Way(
             label, audit, np.equal(np.asarray(decided, dtype=object)[:, None], known).astype(np.float64)
@@ -199,8 +220,9 @@ class _Pair:
             **told,
             happiness=people.happiness,
             sensitive_features=people.sensitive_features,
-            loss=people.loss,
+            loss=None if self.amounts and people.loss == "error" else people.loss,
             classes=people.classes if people.policy is None else None,
+            amounts=True if self.amounts else None,
             favourable=people.favourable,
             today=people.today,
             weight_kind=people.weight_kind,
@@ -259,6 +281,23 @@ class _Pair:
         changed = shares((1.0 - np.trace(moves, axis1=1, axis2=2)).clip(min=0.0))
         independent = all(drawn) and not same_lots
         return _Flows(persons.groups, changed, moved(up), moved(up.swapaxes(1, 2)), independent)
+
+
+def _flows_of_amounts(found: Comparison, before: _Way, after: _Way) -> _Flows:
+    """Who gets another amount, and who gains and loses by it."""
+    import numpy as np
+
+    one, other = (cast("Any", way.audit.persons) for way in (before, after))
+    mass = np.ones(len(one.codes)) if one.weight is None else one.weight
+    moved = np.bincount(one.codes, mass * (one.amounts != other.amounts), minlength=len(one.groups))
+    changed = np.asarray(moved / np.bincount(one.codes, mass, minlength=len(one.groups)))
+
+    def shares(known: dict[Any, Any]) -> Floats | None:
+        return np.array([known[group].estimate for group in one.groups]) if known else None
+
+    gain = {part.component.name: shares(part.gains) for part in found.components}
+    lose = {part.component.name: shares(part.loses) for part in found.components}
+    return _Flows(one.groups, changed, gain, lose, independent=False)
 
 
 def _content(found: Comparison, before: _Way, after: _Way, flows: _Flows) -> dict[str, Any]:

@@ -170,7 +170,8 @@ def sums(
 
     people.check_signal()
     source, told = people.source, {}
-    if looks_for_cost and resolve_kind(kind, people.proba).weighs_changes(len(people.classes or ())):
+    weighs = resolve_kind(kind, people.proba).weighs_changes(len(people.classes or ()))
+    if looks_for_cost and weighs and people.listed is None:
         source, key = source.keyed(people.label)
         told = {"folds": FOLDS, "key": key}
     return moments(
@@ -184,6 +185,7 @@ def sums(
         policy=kind,  # type: ignore[arg-type]  # sums of individual policies are refused by name
         loss=people.loss,
         classes=people.classes,
+        decisions=people.listed,
         groups=groups,
         favourable=people.favourable,
         sample_weight=people.weight,

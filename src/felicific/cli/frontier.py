@@ -77,7 +77,12 @@ def _trace(people: People, options: FrontierOptions) -> Frontier:
         people.check_signal()
         asked = ("proba", "predicted", "sensitive_features", "happiness", "loss", "classes", "favourable")
         named = {name: getattr(people, name) for name in (*asked, "missing_group", "missing_labels")}
-        named |= {"y": people.label, "today": people.today, "sample_weight": people.weight}
+        named |= {
+            "decisions": people.listed,
+            "y": people.label,
+            "today": people.today,
+            "sample_weight": people.weight,
+        }
         return trace(people.rows(), policy=kind, constraints=constraints, **named, **seen)
     from felicific.cli.fit import sums
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import math
 import re
 import sys
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,9 +29,19 @@ _IN_A_FILE = re.compile(r"(?P<path>.+\.py):(?P<name>[^\W\d]\w*)")
 
 
 def read_function(text: str, option: str) -> Any:
-    """Return a criterion or an expression as its text; what ``module.py:name`` names, as the object itself."""
+    """Return a criterion or an expression as its text; what ``module.py:name`` names, as the object itself.
+
+    A matrix is returned as a list of its rows.
+    """
     if text in CRITERIA:
         return text
+    if text.lstrip().startswith("[["):
+        try:
+            return ast.literal_eval(text.strip())
+        except (ValueError, SyntaxError):
+            raise DataError(
+                f"--{option} {text} is no matrix.", "Write rows of numbers: '[[0,.2,1],[.6,.2,0]]'."
+            ) from None
     found = _IN_A_FILE.fullmatch(text)
     return text if found is None else _load(found["path"], found["name"], option)
 
@@ -252,6 +264,40 @@ def _number(text: str, option: str) -> float:
         return float(text)
     except ValueError:
         raise DataError(f"--{option} is {text!r}, which is no number.", f"Write --{option} NUMBER.") from None
+
+
+#: Decisions that low:high:step may make.
+MOST_LEVELS = 10_000
+
+
+def read_decisions(text: str | None) -> list[Any] | None:
+    """The decisions that are listed, from the worst to the best, as numbers if all are; None for the classes."""
+    if text is None:
+        return None
+    parts = [part.strip() for part in text.split(",")]
+    if len(parts) == 1 and text.count(":") == 2:
+        return _levels(text)
+    for kind in (int, float):
+        with suppress(ValueError):
+            return [kind(part) for part in parts]
+    return [*parts]
+
+
+def _levels(text: str) -> list[Any]:
+    """Numbers from the first to the last, as far apart as low:high:step says."""
+    try:
+        low, high, step = (float(part) for part in text.split(":"))
+        count = (high - low) / step
+    except (ValueError, ZeroDivisionError):
+        count = math.nan
+    if not (math.isfinite(count) and 1 <= round(count) < MOST_LEVELS and abs(count - round(count)) <= 1e-9):
+        raise DataError(
+            f"--decisions {text} is no range.",
+            f"Write low:high:step with at most {MOST_LEVELS:,} whole steps: 0:20000:500, or 8:4:-2.",
+        )
+    levels = [low + i * step for i in range(round(count) + 1)]
+    whole = all(part.strip().lstrip("-").isdecimal() for part in text.split(":"))
+    return [int(level) for level in levels] if whole else levels
 
 
 def read_class(text: str, classes: Sequence[Any], option: str) -> Any:

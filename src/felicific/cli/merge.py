@@ -97,7 +97,7 @@ def summary(sums: Moments, out: Path) -> dict[str, Any]:
         "written": str(out),
         "rows": int(sums.rows.sum()),
         "groups": [{"group": group, "people": weight, "rows": rows} for group, weight, rows in people],
-        "decisions": sums.classes.tolist(),
+        "decisions": sums.decisions.tolist(),
         "happiness": [{"name": one.name, "unit": one.unit} for one in sums.components if not one.aside],
         "loss": sums.loss_name,
         "smallest_cell": smallest_cell(sums),

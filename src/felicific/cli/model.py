@@ -69,6 +69,7 @@ def classifier(people: People, rows: Table, kind: PolicyKind, **settings: Any) -
     fair = FairClassifier(
         FrozenEstimator(model),
         happiness=people.happiness,
+        decisions=people.listed,
         loss=people.loss,
         sensitive_features=people.sensitive_features,
         favourable=people.favourable,

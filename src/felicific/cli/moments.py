@@ -20,6 +20,7 @@ from felicific.cli.options import (
     GroupName,
     Kind,
     Label,
+    Listed,
     Losers,
     Measures,
     PartlyLabelled,
@@ -47,6 +48,7 @@ class MomentsOptions(Measures, Scores, PartlyLabelled, Bounded, Answer):
     ]
     label: Label = None
     today: Today = None
+    decisions: Listed = None
     classes: Classes = None
     group_name: GroupName = None
     weight_kind: WeightMeaning = None
@@ -135,6 +137,8 @@ class Asked:
             rows += source.relation.count("*").fetchall()[0][0]
             named = {"label": options.label, "predicted": options.predicted, "today": options.today}
             source.check(**named)
+            if options.decisions is not None:  # what is decided says nothing of the classes
+                del named["today"]
             classes += [
                 str(one) for name in named.values() if name is not None for one in source.distinct(name)
             ]

@@ -103,7 +103,18 @@ Loss = Annotated[
     typer.Option(
         metavar="LOSS",
         help="What a decision costs the decision maker: error, changes (decisions that are not today's, and nothing "
-        "else), an expression or module.py:function.",
+        "else), squared, absolute or quantile:.9 of numbers, a cost matrix of labels and decisions such as "
+        "'[[0,.2,1],[.6,.2,0]]', an expression or module.py:function.",
+        rich_help_panel=MEASURED,
+    ),
+]
+Listed = Annotated[
+    str | None,
+    typer.Option(
+        "--decisions",
+        metavar="LIST",
+        help="What may be decided, where that is not the classes, from the worst to the best for the person: "
+        "refuse,refer,approve; or numbers, low:high:step as in 0:20000:500.",
         rich_help_panel=MEASURED,
     ),
 ]
@@ -176,6 +187,15 @@ Classes = Annotated[
         "--class",
         metavar="CLASS",
         help="A decision that there is, once for each; by default those that the file holds.",
+        rich_help_panel=PEOPLE,
+    ),
+]
+Amounts = Annotated[
+    bool,
+    typer.Option(
+        "--amounts",
+        help="The decisions are amounts (hours, limits, rates), not classes. Without it numbers are, unless --class "
+        "names them, if some are no whole numbers, there are more than 50, or distributional_parity is asked for.",
         rich_help_panel=PEOPLE,
     ),
 ]
@@ -295,7 +315,7 @@ class Compared:
         str | None,
         typer.Option(
             metavar="CLASS",
-            help="The decision that people hope for; the last class by default.",
+            help="The decision that people hope for, or with --decisions the label; the last class by default.",
             rich_help_panel=MEASURED,
         ),
     ] = None
@@ -353,6 +373,7 @@ class Traced(Measured, PartlyLabelled):
 
     label: Label = None
     today: Today = None
+    decisions: Listed = None
     floor: Annotated[
         list[str] | None,
         typer.Option(
@@ -558,8 +579,8 @@ class Roles:
         What those are called whose group is missing.
     missing_labels, odds, hidden : str, list of str, float
         What is known of missing labels.
-    classes, favourable : str or list of str
-        Decisions, as they are typed.
+    classes, decisions, favourable : str or list of str
+        Classes and decisions, as they are typed.
     happiness, name, unit, among, bounds, loss : str or list of str
         What is measured, as it is typed.
     policy : Path
@@ -585,6 +606,7 @@ class Roles:
     hidden: float = 1.0
     key: str | None = None
     classes: list[str] | None = None
+    decisions: str | None = None
     favourable: str | None = None
     happiness: list[str] | None = None
     name: str | None = None

@@ -25,6 +25,7 @@ from felicific.cli.inputs import (
     read_change_cost,
     read_class,
     read_classes,
+    read_decisions,
     read_function,
     read_group_proba,
     read_happiness,
@@ -66,6 +67,8 @@ class People:
         As the library takes them.
     policy : Policy or None
         The policy that decides.
+    listed : list or None
+        What may be decided, where that is not the classes.
     """
 
     source: Source
@@ -89,6 +92,7 @@ class People:
     loss: Any
     favourable: Any
     policy: Policy | None
+    listed: list[Any] | None = None
 
     @classmethod
     def find(
@@ -150,6 +154,7 @@ class People:
             loss=cost,
             favourable=best,
             policy=rule,
+            listed=read_decisions(roles.decisions),
         )
 
     @property
@@ -343,7 +348,8 @@ def _known_classes(roles: Roles, rule: Policy | None, source: Source) -> list[An
     """The decisions that there are, as far as they must be known before the rows are read."""
     known = [] if rule is None else rule.classes.tolist()
     if rule is None and (roles.proba or roles.classes or roles.favourable is not None):
-        named = (roles.label, roles.predicted, roles.today, roles.decision)
+        now = (roles.today, roles.decision) if roles.decisions is None else ()
+        named = (roles.label, roles.predicted, *now)
         held = {value for column in named if column is not None for value in source.distinct(column)}
         known = sorted(held, key=_by_type) if any(named) else _spoken_of(roles.proba or ())
     return sorted(read_classes(roles.classes, known), key=_by_type) if roles.classes else known

@@ -101,12 +101,16 @@ def _insist(options: RecalibrateOptions, policy: Policy) -> None:
 
 def _problem(options: RecalibrateOptions, people: People, policy: Policy) -> Problem:
     """What is asked: as it was, unless it is said anew."""
-    from felicific._problem.problem import Problem
+    from felicific._problem.problem import asked_of
     from felicific.cli.inputs import read_asked
     from felicific.exceptions import DataError
 
     happiness = people.happiness or list(getattr(policy, "happiness", ()))
-    called = Problem.of(policy.classes, happiness, favourable=policy.favourable).closed
+    listed = policy.decisions.tolist() if policy.listed else None
+    loss = people.loss if listed is not None else "error"
+    called = asked_of(
+        policy.classes, decisions=listed, happiness=happiness, loss=loss, favourable=policy.favourable
+    ).closed
     names = [one.name for one in policy.components if not one.aside]
     if list(called) != names:
         raise DataError(
@@ -127,9 +131,10 @@ def _problem(options: RecalibrateOptions, people: People, policy: Policy) -> Pro
     gap, constraints = read_asked(options, happiness, options.gap, policy.favourable)
     if options.gap is None and not options.between:
         gap = dict(policy.basis.asked) or None
-    return Problem.of(
+    return asked_of(
         policy.classes,
-        happiness,
+        decisions=listed,
+        happiness=happiness,
         loss=people.loss,
         gap=gap,
         constraints=constraints,
@@ -155,6 +160,7 @@ def _known(people: People, policy: Policy, problem: Problem) -> Known:
         weight=people.weight,
         group_proba=people.group_proba,
         missing_group=policy.name_of_unknown(people.missing_group),
+        listed=policy.listed,
     ).for_groups(policy.groups)
     rows = people.rows()
     with missing_first(rows, columns):

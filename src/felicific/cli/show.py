@@ -58,8 +58,8 @@ def _content(policy: Policy, signed: Signed | None) -> dict[str, Any]:
     people, basis = _people(policy), policy.basis
     return {
         "kind": policy.kind,
-        "decisions": policy.classes.tolist(),
-        "favourable": policy.classes.tolist()[policy.best],
+        "decisions": policy.decisions.tolist(),
+        "favourable": policy.decisions.tolist()[policy.best],
         "sentences": [in_the_shell(sentence) for sentence in policy.sentences()],
         "sees_group": policy.see_group,
         "draws_lots": policy.draws_lots,
@@ -156,7 +156,7 @@ def _identity(policy: Policy, signed: Signed | None) -> list[str]:
         else signed.words
     )
     return [
-        f"Kind {policy.kind}; decisions {', '.join(repr(one) for one in policy.classes.tolist())}.",
+        f"Kind {policy.kind}; decisions {', '.join(repr(one) for one in policy.decisions.tolist())}.",
         f"SHA-256: {policy.sha256}.",
         who,
         "A policy file keeps no certificate: what was shown stands in the output of `felicific fit`, or on its page.",

@@ -16,6 +16,10 @@ IN_THE_SHELL = {
     r"group_at_predict=False": "--no-group-at-predict",
     r"(use|leave) group_at_predict=True": "leave --no-group-at-predict out",
     r"audit\(\.\.\., missing_labels=MissingLabels\(hidden=\.\.\.\)\)": "felicific audit --hidden NUMBER",
+    r"audit\(\.\.\., amounts=True\)": "felicific audit --amounts",
+    r"amounts=True": "--amounts",
+    r"Of classes, say amounts=False": "Of classes, name each with --class",
+    r"amounts=False": "--class for each",
     r"audit\(\.\.\.\)": "felicific audit",
     r"again and again use watch": "again and again use felicific watch",
     r"missing_labels='explained', MissingLabels\(odds=column\), MissingLabels\(hidden=3\) or 'unknown'": (

@@ -1,0 +1,381 @@
+"""Decisions that are not labels: through every door, in every kind of policy, and what is refused of them."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+from felicific import (
+    FairClassifier,
+    Floor,
+    Individual,
+    Losers,
+    Policy,
+    Score,
+    audit,
+    frontier,
+    moments,
+    solve,
+)
+from felicific._documents import checksum
+from felicific._problem.decisions import as_decisions
+from felicific._statistics.sample_size import log_maps, log_staircases
+from felicific.cli import run
+from felicific.exceptions import ConstraintError, DataError, HappinessError, MomentsError
+
+REFER = ["refuse", "refer", "approve"]
+COSTS = [[0, 0.2, 1], [0.6, 0.2, 0]]
+SHARES = {"refuse": 0.0, "refer": 0.4, "approve": 1.0}
+ROLES = {"proba": "score", "y": "repaid", "sensitive_features": "sex"}
+ASKED = ROLES | {"decisions": REFER, "loss": COSTS, "random_state": 0}
+
+
+def funding(decision, x):
+    return SHARES[decision] * x["loan"]
+
+
+def people(n=600, seed=0):
+    rng = np.random.default_rng(seed)
+    sex = rng.choice(["f", "m"], n)
+    ability = rng.normal(size=n) + 0.5 * (sex == "m")
+    score = 1.0 / (1.0 + np.exp(-ability))
+    decided = np.where(score > 0.7, "approve", np.where(score > 0.4, "refer", "refuse"))
+    return pd.DataFrame(
+        {
+            "sex": sex,
+            "ability": ability,
+            "score": score,
+            "repaid": (rng.random(n) < score).astype(int),
+            "loan": rng.gamma(2.0, 100.0, n),
+            "decided": decided,
+            "id": np.arange(n),
+        }
+    )
+
+
+def classifier(**settings):
+    table = people(400, 1)
+    model = LogisticRegression().fit(table[["ability"]], table["repaid"])
+    told = {"decisions": REFER, "loss": COSTS, "happiness": funding, "gap": 10.0, "random_state": 0}
+    return FairClassifier(FrozenEstimator(model), sensitive_features="sex", **told | settings)
+
+
+@pytest.mark.parametrize("kind", ["score", Score(monotone=False), "label", "soft-label", "individual"])
+@pytest.mark.parametrize("today", [None, "decided"])
+def test_what_a_policy_states_is_what_its_odds_do(kind, today):
+    """Loss and gap of every kind of policy are those of its odds, added up person by person from the cost matrix."""
+    table = people()
+    policy = solve(table, policy=kind, happiness=funding, gap=10.0, today=today, **ASKED)
+    scores = table["score"] if policy.needs_proba else (table["score"] > 0.5).astype(int)
+    odds = policy.odds(scores, table["sex"], table)
+    assert odds.shape == (len(table), 3)
+    loss = (odds * np.array(COSTS)[table["repaid"]]).sum(axis=1).mean()
+    worth = (odds * [0.0, 0.4, 1.0]).sum(axis=1) * table["loan"]
+    means = worth.groupby(table["sex"]).mean()
+    assert policy.loss == pytest.approx(loss, abs=1e-9)
+    assert policy.gap == pytest.approx(means.max() - means.min(), abs=1e-7)
+    assert policy.gap <= 10.0 + 1e-6
+    back = Policy.from_json(policy.to_json(), happiness=funding)
+    assert back.decisions.tolist() == REFER
+    assert np.array_equal(back.odds(scores, table["sex"], table), odds)
+
+
+@pytest.mark.parametrize("kind", ["score", "individual"])
+def test_decisions_that_are_the_classes_in_their_order_change_nothing(kind):
+    """Listing the classes themselves finds the policy that is found without a list."""
+    table = people()
+    told = ROLES | {"happiness": "decision * loan", "gap": 5.0, "policy": kind, "random_state": 0}
+    plain, listed = solve(table, **told), solve(table, decisions=[0, 1], **told)
+    assert listed.loss == pytest.approx(plain.loss, abs=1e-9)
+    assert listed.basis.today.loss == plain.basis.today.loss
+    assert np.allclose(
+        listed.odds(table["score"], table["sex"], table), plain.odds(table["score"], table["sex"], table)
+    )
+
+
+def test_labels_the_other_way_round_give_the_same_policy():
+    """Whoever labels defaults, and says favourable=0, gets the decisions of whoever labels repayments."""
+    table = people()
+    one = solve(table, happiness=funding, gap=10.0, **ASKED)
+    turned = table.assign(repaid=1 - table["repaid"], score=1.0 - table["score"])
+    told = ASKED | {"loss": COSTS[::-1], "favourable": 0}
+    other = solve(turned, happiness=funding, gap=10.0, **told)
+    assert other.loss == pytest.approx(one.loss, abs=2e-3)  # cells of scores are open at the other end
+    odds = other.odds(np.linspace(0.0, 1.0, 101), group=["f"] * 101)
+    assert (np.diff(odds.cumsum(axis=1)[:, :-1], axis=0) >= -1e-9).all()
+    assert Policy.from_json(other.to_json()).favourable == 0
+
+
+def test_names_of_decisions_change_nothing():
+    """Other names for the same decisions give the same odds."""
+    table = people()
+    one = solve(table, happiness="distributional_parity", gap=0.02, **ASKED)
+    other = solve(table, happiness="distributional_parity", gap=0.02, **ASKED | {"decisions": [8, 6.5, 4]})
+    assert np.array_equal(one.q, other.q)
+
+
+def test_criteria_of_listed_decisions():
+    """Parity is about every decision, opportunity about the last, and the distribution about each or a better one."""
+    table = people()
+
+    def names(criterion):
+        told = {name: part for name, part in ASKED.items() if name != "random_state"}
+        return [one.name for one in moments(table, happiness=criterion, **told).components]
+
+    assert len(names("statistical_parity")) == 3
+    assert len(names("equalized_odds")) == 6
+    assert len(names("equal_opportunity")) == 1
+    assert names("distributional_parity") == [
+        "distributional_parity(decision='refer' or better)",
+        "distributional_parity(decision='approve' or better)",
+    ]
+    policy = solve(table, happiness="equal_opportunity", gap=0.01, **ASKED)
+    odds, good = policy.odds(table["score"], table["sex"]), table["repaid"] == 1
+    rates = [odds[good & (table["sex"] == one), 2].mean() for one in ("f", "m")]
+    assert abs(rates[0] - rates[1]) == pytest.approx(policy.gap, abs=1e-9)
+
+
+def test_the_largest_gap_of_distributions_is_their_kolmogorov_smirnov_distance():
+    """The gaps of distributional_parity are the differences of the groups' distributions at every decision."""
+    table = people()
+    policy = solve(table, happiness="distributional_parity", gap=0.05, **ASKED)
+    odds = policy.odds(table["score"], table["sex"])
+    one, other = (odds[table["sex"] == sex].mean(axis=0).cumsum() for sex in ("f", "m"))
+    assert max(policy.gaps.values()) == pytest.approx(np.abs(one - other)[:-1].max(), abs=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["squared", "absolute", "quantile:0.9"])
+def test_losses_of_numbers(loss):
+    """A named loss of numbers is the function that it names."""
+    decisions = [0.0, 0.25, 0.5, 0.75, 1.0]
+    functions = {
+        "squared": lambda decision, y: (decision - y) ** 2,
+        "absolute": lambda decision, y: np.abs(decision - y),
+        "quantile:0.9": lambda decision, y: np.where(
+            y > decision, 0.9 * (y - decision), 0.1 * (decision - y)
+        ),
+    }
+    told = ROLES | {"decisions": decisions, "happiness": "decision", "gap": 0.05, "random_state": 0}
+    one, other = solve(people(), loss=loss, **told), solve(people(), loss=functions[loss], **told)
+    assert one.loss == pytest.approx(other.loss, abs=1e-9)
+
+
+@pytest.mark.parametrize("today", [None, "decided"])
+def test_engines_sum_up_the_same(today):
+    """One list of decisions gives the same sums in memory, in lazy Polars, in DuckDB and batch by batch."""
+    import duckdb
+
+    table = people()
+    told = ROLES | {"decisions": REFER, "loss": COSTS, "today": today}
+    happiness = {"worth": "(decision == 'refer') * 0.4 * loan + (decision == 'approve') * loan"}
+    expected = moments(table, happiness=happiness, **told)
+    frame = pl.from_pandas(table)
+    relation = duckdb.connect().from_arrow(frame.to_arrow())
+    for other in (frame.lazy(), relation, frame.to_arrow()):
+        found = moments(other, happiness=happiness, **told)
+        assert found.decisions.tolist() == REFER
+        for name in ("mass", "loss", "value", "today_mass", "gains"):
+            one, two = getattr(expected, name), getattr(found, name)
+            assert (one is None) == (two is None)
+            assert one is None or np.allclose(one, two, rtol=1e-12, atol=1e-9)
+    policy = solve(expected, gap=10.0, random_state=0)
+    here = policy.apply(table, proba="score", sensitive_features="sex", key="id")["decision"].tolist()
+    there = policy.apply(frame.lazy(), proba="score", sensitive_features="sex", key="id").collect()
+    assert there["decision"].to_list() == here
+    sql = policy.to_sql(proba="score", sensitive_features="sex", key="id")
+    rows = duckdb.connect().from_arrow(frame.to_arrow()).project(f"{sql} AS d").fetchall()
+    assert [row[0] for row in rows] == here
+
+
+def test_a_classifier_decides_what_is_listed():
+    """Predict gives decisions, predict_proba a column for each, classes_ stay labels; clones and copies do the same."""
+    table = people()
+    fair = classifier(today="decided").fit(table, table["repaid"])
+    assert fair.classes_.tolist() == [0, 1]
+    assert fair.decisions_.tolist() == REFER
+    assert set(fair.predict(table)) <= set(REFER)
+    assert fair.predict_proba(table).shape == (len(table), 3)
+    assert fair.outcomes_["today"].changed.tolist() == [0.0, 0.0]
+    # The column of today's decisions is not needed to decide.
+    there = fair.predict_proba(table.drop(columns="decided"))
+    assert np.array_equal(there, fair.predict_proba(table))
+    again = clone(fair).fit(table, table["repaid"])
+    assert again.loss_ == fair.loss_
+    called = classifier(today=lambda X: X["decided"]).fit(table, table["repaid"])
+    assert called.loss_ == fair.loss_
+    assert fair.at(gap=20.0).loss_ <= fair.loss_
+    assert fair.recalibrate(people(500, 3)).gaps_["funding"] <= 10.0 + 1e-6
+
+
+def test_score_is_minus_the_mean_loss_where_decisions_are_no_labels():
+    """Score is the accuracy where every decision is a label, else minus the mean loss."""
+    table, others = people(), people(500, 3)
+    fair = classifier().fit(table, table["repaid"])
+    odds = fair.predict_proba(others)
+    expected = -(odds * np.array(COSTS)[others["repaid"]]).sum(axis=1).mean()
+    assert fair.score(others, others["repaid"]) == pytest.approx(expected, abs=1e-12)
+    labels = classifier(decisions=[0, 1], loss="error", happiness="decision", gap=0.1)
+    labels.fit(table, table["repaid"])
+    right = (labels.predict(others) == others["repaid"]).mean()
+    assert labels.score(others, others["repaid"]) == right
+
+
+def test_an_audit_of_a_classifier_measures_its_decisions():
+    """audit(fair) measures what the odds do, with the loss of the cost matrix."""
+    table, others = people(), people(500, 3)
+    fair = classifier(today="decided").fit(table, table["repaid"])
+    found = audit(fair, others, others["repaid"])
+    assert found.loss.estimate == pytest.approx(-fair.score(others, others["repaid"]), abs=1e-9)
+
+
+def test_staircases_are_counted():
+    """There are C(S + D - 1, D - 1) staircases; of two decisions, the S + 1 thresholds."""
+    assert log_staircases(7, 2) == pytest.approx(log_maps(7, 2, monotone=True))
+    every = [(a, b) for a in range(4) for b in range(a, 4)]
+    assert log_staircases(2, 4) == pytest.approx(np.log(len(every)))
+
+
+def test_a_file_says_the_order():
+    """Listed decisions stand in a file with their type and order; another order is refused."""
+    policy = solve(people(), happiness="distributional_parity", gap=0.05, **ASKED)
+    content = json.loads(policy.to_json())
+    assert content["version"] == 3
+    assert content["order"] == "worst first"
+    rest = {name: part for name, part in content.items() if name not in ("format", "version", "sha256")}
+    rest["order"] = "best first"
+    wrong = {"format": "felicific policy", "version": 3, **rest, "sha256": checksum(rest)}
+    with pytest.raises(ValueError, match="worst first"):
+        Policy.from_json(json.dumps(wrong))
+
+
+BAD = {
+    "twice": (["a", "b", "a"], "'a' is listed twice"),
+    "one": (["a"], "decisions are"),
+    "none": ([], "decisions are"),
+    "null": (["a", None], "missing"),
+    "nan": ([0.0, float("nan")], "not finite"),
+    "infinite": ([0.0, float("inf")], "not finite"),
+    "true and one": ([True, 1, 2], "listed twice"),
+    "one and 1.0": ([1, 1.0, 2], "listed twice"),
+    "a word": ("abc", "not a list"),
+    "a number": (3, "not a list"),
+    "a tuple": ([(1, 2), "a"], "tuple"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_lists_that_are_none(name, refuses):
+    """A decision twice, fewer than two, missing, not finite, or of no type that a file can hold is refused."""
+    decisions, words = BAD[name]
+    with refuses(DataError, words, remedy="ist"):
+        as_decisions(decisions)
+    with refuses(DataError, words, remedy="ist"):
+        solve(people(), happiness="distributional_parity", **ASKED | {"decisions": decisions})
+
+
+@pytest.mark.parametrize(
+    ("loss", "words", "remedy"),
+    [
+        (
+            [[0, 1], [1, 0]],
+            "shape (2, 2)",
+            "2 rows for the labels 0, 1; 3 columns for refuse, refer, approve",
+        ),
+        (
+            "error",
+            "not every decision is one",
+            "2 rows for the labels 0, 1; 3 columns for refuse, refer, approve",
+        ),
+        ("squared", "'refuse' is none", "cost matrix"),
+        ("absolute", "'refuse' is none", "cost matrix"),
+        ("quantile:0.5", "'refuse' is none", "cost matrix"),
+        ([[1, 0.2, 0], [0, 0.2, 0.6]], "costs", "favourable=0"),
+    ],
+)
+def test_losses_that_do_not_fit(loss, words, remedy, refuses):
+    """A matrix of another shape or turned round, the error rate and distances of words are refused."""
+    with refuses(DataError, words, remedy=remedy):
+        solve(people(), happiness="distributional_parity", **ASKED | {"loss": loss})
+
+
+@pytest.mark.parametrize("q", ["0", "1", "x", "nan", ""])
+def test_quantiles_that_are_none(q, refuses):
+    """A quantile is a number between 0 and 1."""
+    with refuses(DataError, "quantile", remedy="quantile:0.9"):
+        solve(people(), happiness="decision", **ASKED | {"decisions": [0, 1, 2], "loss": f"quantile:{q}"})
+
+
+def test_today_is_one_of_the_decisions(refuses):
+    """A decision of today that is none, or missing, is refused with its value and row."""
+    table = people().assign(decided=lambda t: t["decided"].where(t.index != 17, "perhaps"))
+    with refuses(DataError, "'perhaps'", "row 17", remedy="decision"):
+        solve(table, happiness=funding, today="decided", **ASKED)
+    table = people().assign(decided=lambda t: t["decided"].where(t.index != 17, None))
+    with refuses(DataError, "missing", "row 17"):
+        solve(table, happiness=funding, today="decided", **ASKED)
+
+
+def test_what_compares_with_today_needs_one(refuses):
+    """Floors at today's level, changes and losers are refused where nobody says what is decided today."""
+    table = people()
+    with refuses(ConstraintError, "decided today", remedy="today="):
+        solve(table, happiness=funding, constraints=[Floor("funding", "today")], **ASKED)
+    with refuses(HappinessError, "decided today", remedy="today="):
+        solve(table, happiness=funding, **ASKED | {"loss": "changes"})
+    with refuses(HappinessError, "decided today", remedy="today="):
+        solve(table, happiness=funding, constraints=[Losers(0.1)], **ASKED)
+    with refuses(MomentsError, "decided today"):
+        solve(table, happiness=funding, change_cost=0.1, **ASKED)
+    policy = solve(table, happiness=funding, gap=10.0, **ASKED)
+    assert policy.basis.today is None
+    assert any("least loss without requirements" in one for one in policy.story())
+    assert frontier(table, happiness=funding, **ASKED).today is None
+    assert solve(table, happiness=funding, today="decided", **ASKED | {"loss": "changes"}).loss >= 0.0
+
+
+def test_accuracy_of_decisions_that_are_no_labels_is_refused(refuses):
+    """Criteria that compare decisions with labels are refused."""
+    for name in ("overall_accuracy", "error_rate_parity"):
+        with refuses(HappinessError, "not every decision is one"):
+            solve(people(), happiness=name, **ASKED)
+
+
+def test_a_regressor_is_named_its_own_class(refuses):
+    """A regressor in FairClassifier is refused, with FairRegressor as the remedy."""
+    table = people()
+    model = LinearRegression().fit(table[["ability"]], table["loan"])
+    for estimator in (FrozenEstimator(model), LinearRegression()):
+        fair = FairClassifier(estimator, happiness="decision", sensitive_features="sex")
+        with refuses(DataError, "LinearRegression is a regressor", remedy="FairRegressor"):
+            fair.fit(table[["ability", "sex"]], table["repaid"])
+
+
+def test_an_individual_policy_does_at_least_as_well_by_what_it_expects():
+    """The individual policy's plug-in program is no worse than that of the score, whose policies it contains."""
+    table = people(2_000, 5)
+    told = ASKED | {"happiness": funding, "gap": 10.0, "policy": Individual("none")}
+    policy = solve(table, **told)
+    assert policy.search.plug_in_optimum <= solve(table, **told | {"policy": "score"}).loss + 0.02
+
+
+def test_the_shell_lists_decisions(tmp_path, monkeypatch, capsys):
+    """The shell fits and refuses as the library does: words, ranges and matrices."""
+    monkeypatch.chdir(tmp_path)
+    people().to_csv("p.csv", index=False)
+    roles = ["p.csv", "--proba", "score", "--label", "repaid", "--group", "sex"]
+    asked = ["--decisions", "refuse,refer,approve", "--loss", "[[0,.2,1],[.6,.2,0]]"]
+    parity = ["--happiness", "distributional_parity", "--gap", ".05"]
+    assert run(["fit", *roles, *asked, *parity, "--today", "decided", "--out", "p.json"]) == 0
+    assert Policy.load("p.json").decisions.tolist() == REFER
+    levels = ["--decisions", "0:1:.25", "--loss", "squared", "--happiness", "decision", "--gap", ".05"]
+    assert run(["fit", *roles, *levels, "--out", "l.json"]) == 0
+    assert Policy.load("l.json").decisions.tolist() == [0.0, 0.25, 0.5, 0.75, 1.0]
+    assert run(["frontier", *roles, *asked, *parity[:2]]) == 0
+    capsys.readouterr()
+    assert run(["fit", *roles, "--decisions", "0:1:.3", *levels[2:], "--out", "x.json"]) != 0
+    assert "is no range" in capsys.readouterr().err

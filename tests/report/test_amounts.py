@@ -346,3 +346,14 @@ def test_what_makes_no_sense_is_refused(fair, others, told, words):
     given = {"y": y, "sensitive_features": group} | told
     with pytest.raises(DataError, match=words):
         fair.report(X, **given)
+
+
+def test_the_page_of_an_audit_says_where_groups_differ_and_the_root(others):
+    """An audit of amounts names the amount at which shares are compared, and the error in the label's unit."""
+    X, y, group = others
+    one = audit(X["x"], X, y, happiness="distributional_parity", gap=0.1, sensitive_features=group)
+    words = check_page(one.to_html()).words
+    assert f"Shares of people who get more than {one['distributional_parity'].at:.6g}" in words
+    root = math.sqrt(np.mean((X["x"] - y) ** 2))
+    assert f"Its root: {root:.2f}," in words
+    assert "Loss per person" not in words

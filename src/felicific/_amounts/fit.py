@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from felicific._amounts.allowed import Allowed
-from felicific._amounts.calibration import Calibration, Method, calibrate
+from felicific._amounts.calibration import Method, calibrate
 from felicific._amounts.frontier import AmountFrontier
 from felicific._amounts.outcome import losses, outcome_of_amounts, outcome_of_lines, people_of_bins
 from felicific._amounts.people import AmountPeople
@@ -19,6 +19,7 @@ from felicific._amounts.problem import LinesProblem
 from felicific._amounts.scale import FINE, Scale
 from felicific._amounts.solve import free_lines, solve_lines
 from felicific._amounts.sums import AmountSums, sum_amounts
+from felicific._policy.amount_calibration import Calibration
 from felicific._policy.amount_outcome import AmountOutcome
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.lines import Line
@@ -51,6 +52,8 @@ class FittedAmounts:
         What lines are found from.
     people : AmountPeople, or None
         The people; never stored.
+    kept_residual : float, or None
+        Of people without labels, what labels varied around calibrated predictions before.
     """
 
     problem: LinesProblem
@@ -59,6 +62,7 @@ class FittedAmounts:
     calibration: Calibration
     allowed: Allowed
     people: AmountPeople | None
+    kept_residual: float | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # People stay out of files, and a frontier is solved again from what is kept.
@@ -77,7 +81,7 @@ class FittedAmounts:
         """The same people under another problem."""
         people, within = _measured_on(self.people, self.sums)
         policy = _policy(
-            problem, self.sums, self.calibration, self.allowed, people, within,
+            problem, self.sums, self.calibration, self.allowed, people, within + (self.kept_residual or 0.0),
             salt=self.policy.salt, randomize=self.policy.randomize, out_of_fold=self.policy.out_of_fold,
             expected=self.policy.expected,
         )  # fmt: skip
@@ -90,30 +94,37 @@ class FittedAmounts:
                 f"The loss {self.problem.loss.name!r} looks at labels, of which new people have none.",
                 "Recalibrate a policy of loss='squared', or fit again on people with labels.",
             )
-        if people.groups != self.sums.groups:
-            raise DataError(
-                f"The groups of the new people are {list(people.groups)}, those of the fit {list(self.sums.groups)}.",
-                "Recalibrate on people of every group.",
-            )
+        check_new_people(people, self.sums.groups)
         sums = sum_amounts(replace(people, y=None), self.sums.scale)
         expected = replace(people, y=self.calibration.of(people.prediction, people.codes))
         policy = _policy(
-            self.problem, sums, self.calibration, self.allowed, expected, self._residual,
+            self.problem, sums, self.calibration, self.allowed, expected, self.residual,
             salt=self.policy.salt, randomize=self.policy.randomize, out_of_fold=False, expected=True,
         )  # fmt: skip
         return FittedAmounts(
             problem=self.problem, policy=policy, sums=sums, calibration=self.calibration, allowed=self.allowed,
-            people=expected,
+            people=expected, kept_residual=self.residual,
         )  # fmt: skip
 
     @cached_property
-    def _residual(self) -> float:
-        """What labels vary around calibrated predictions, per person."""
+    def residual(self) -> float:
+        """What labels vary around calibrated predictions, per person; of people without labels, as it was of others."""
+        if self.kept_residual is not None:
+            return self.kept_residual
         people, within = _measured_on(self.people, self.sums)
         if people.y is None:
             return math.nan
         calibrated = self.calibration.of(people.prediction, people.codes)
         return within + float(np.average((people.y - calibrated) ** 2, weights=people.weights))
+
+
+def check_new_people(people: AmountPeople, groups: tuple[Any, ...]) -> None:
+    """Refuse people of other groups than those of the fit."""
+    if people.groups != groups:
+        raise DataError(
+            f"The groups of the new people are {list(people.groups)}, those of the fit {list(groups)}.",
+            "Recalibrate on people of every group.",
+        )
 
 
 def fit_amounts(
@@ -133,7 +144,7 @@ def fit_amounts(
             "The loss looks at labels y, and there are none.", "Pass y, one number for everybody."
         )
     lines = calibrate(sums, calibration)
-    allowed = problem.allowed.within(_range(sums, lines))
+    allowed = problem.allowed.within(range_of(sums, lines))
     if not problem.squared:
         grid = allowed.grid
 
@@ -150,7 +161,7 @@ def fit_amounts(
     )
 
 
-def _range(sums: AmountSums, calibration: Calibration) -> tuple[float, float]:
+def range_of(sums: AmountSums, calibration: Calibration) -> tuple[float, float]:
     """The least and the largest calibrated prediction."""
     ends = [calibration.at(z, sums.ends[z]) for z in range(len(sums.groups))]
     return float(np.min(ends)), float(np.max(ends))
@@ -193,9 +204,9 @@ def _policy(
         nothing = replace(problem, requirements=())
         free = solve_lines(nothing, sums, calibration, allowed, today.means, distance=None).lines
     unconstrained = stated(free)
-    lines, prices = free, {name: 0.0 for name in _asked(problem)}
+    lines, prices = free, dict.fromkeys(asked_gaps(problem), 0.0)
     outcome = unconstrained
-    if not _meets(problem, unconstrained):
+    if not meets(problem, unconstrained):
         lines, prices, outcome = _solved(problem, sums, calibration, allowed, today.means, stated)
     drawn = [line.drawing(people.prediction[people.codes == z]) >= 0 for z, line in enumerate(lines)]
     weights = [people.weights[people.codes == z] for z in range(len(lines))]
@@ -208,7 +219,7 @@ def _policy(
         today=today,
         unconstrained=unconstrained,
         prices=prices,
-        asked=_asked(problem),
+        asked=asked_gaps(problem),
         bounds=allowed.ends,
         listed=allowed.listed,
         loss_name=problem.loss.name,
@@ -221,7 +232,7 @@ def _policy(
         attributes=sums.attributes,
         unknown=sums.unknown,
     )
-    return replace(policy, notes=tuple(_notes(problem, policy, sums, calibration)))
+    return replace(policy, notes=tuple(notes_of(problem, policy, sums, calibration)))
 
 
 def _solved(
@@ -233,7 +244,7 @@ def _solved(
     stated: Callable[[Sequence[Line]], AmountOutcome],
 ) -> tuple[tuple[Line, ...], dict[str, float], AmountOutcome]:
     """Lines that meet the gaps that were asked for; these are aimed at more tightly where bins hide some of them."""
-    asked = _asked(problem)
+    asked = asked_gaps(problem)
     aims, best, least = dict(asked), None, math.inf
     for _ in range(TRIES):
         aimed = problem if aims == asked else problem.with_widths(aims)
@@ -259,20 +270,20 @@ def _gap(problem: LinesProblem, outcome: AmountOutcome, name: str) -> float:
     return float(outcome.gaps[[part.name for part in problem.components].index(name)])
 
 
-def _asked(problem: LinesProblem) -> dict[str, float]:
+def asked_gaps(problem: LinesProblem) -> dict[str, float]:
     """The gaps that were asked for."""
     parity = {} if problem.distance is None else {problem.parity: problem.distance}
     return parity | gaps_asked(problem.requirements, problem.components)
 
 
-def _meets(problem: LinesProblem, outcome: AmountOutcome) -> bool:
+def meets(problem: LinesProblem, outcome: AmountOutcome) -> bool:
     """Whether amounts that nothing was asked of meet what was asked."""
     if any(not one.is_plain_gap for one in problem.requirements):
         return False
-    return all(_gap(problem, outcome, name) <= width for name, width in _asked(problem).items())
+    return all(_gap(problem, outcome, name) <= width for name, width in asked_gaps(problem).items())
 
 
-def _notes(
+def notes_of(
     problem: LinesProblem, policy: AmountPolicy, sums: AmountSums, calibration: Calibration
 ) -> list[str]:
     """What whoever fitted it should know, the worst first."""

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from felicific._amounts.allowed import Allowed
-from felicific._amounts.calibration import Calibration
 from felicific._amounts.problem import LinesProblem
 from felicific._amounts.separable import Solved, minimise
 from felicific._amounts.shapes import Ranks, Shifts, Thresholds, shifted
 from felicific._amounts.sums import AmountSums
+from felicific._policy.amount_calibration import Calibration
 from felicific._policy.lines import Line
 from felicific._problem.happiness import Component
 from felicific._problem.rows import Row, rows_of

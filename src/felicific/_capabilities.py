@@ -95,6 +95,23 @@ CAPABILITIES: tuple[Capability, ...] = (
         memory=No("DataError", "Fit policy='individual', which is steered with any number of classes."),
     ),
     _row(
+        "decisions",
+        "decisions that are not labels, `decisions=`, of policies of every kind, and their audits",
+        "memory engine sites files shell report",
+    ),
+    _row(
+        "decisions without today",
+        "the same where nobody says what is decided today: gains and losses are left out, and so is what compares",
+        "memory engine sites files shell",
+        report=No("DataError", "Pass today=, the column of what was really decided."),
+    ),
+    _row(
+        "decisions steer",
+        "steering policies of decisions that are not labels",
+        "",
+        memory=No("DataError", "Fit policy='individual', which is steered whatever is decided."),
+    ),
+    _row(
         "steer blind",
         "the same without the group",
         "",
@@ -208,6 +225,23 @@ CAPABILITIES: tuple[Capability, ...] = (
         "an audit with `missing_labels=`",
         "memory files report",
         engine=No("DataError", "Collect the table first, or name the file in the shell."),
+    ),
+    _row(
+        "audit amounts",
+        "an audit of amounts (hours, limits, rates, a regressor), and how far apart their distributions are",
+        "memory engine shell report",
+    ),
+    _row(
+        "amounts missing labels",
+        "the same with `missing_labels=`",
+        "",
+        memory=No("DataError", "Leave y= out, or audit the people who have a label."),
+    ),
+    _row(
+        "watch amounts",
+        "`watch(...)` of amounts",
+        "",
+        memory=No("DataError", "Amounts can be audited, audit(..., amounts=True), and not watched."),
     ),
     _row("ratios", "its ratios, `audit(...).ratios`; `missing_group=`", "memory engine files shell report"),
     _row(

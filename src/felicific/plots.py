@@ -149,14 +149,18 @@ def frontier(
     points = [
         {"gap": tau * unit, "loss": _good(loss, accuracy)} for tau, loss in zip(*drawn(frontier), strict=True)
     ]
-    now = {"gap": frontier.tau_today * unit, "loss": _good(frontier.today.loss, accuracy)}
-    reach = max(now["gap"], points[-1]["gap"]) or 1.0
+    known = frontier.today
+    now = [] if known is None else [{"gap": frontier.tau_today * unit, "loss": _good(known.loss, accuracy)}]
+    reach = max(one["gap"] for one in (*now, points[-1])) or 1.0
     # Beyond the last breakpoint a larger gap buys nothing.
     flat = [*points, {"gap": 1.06 * reach, "loss": points[-1]["loss"]}]
     line = values(flat).mark_line(color=theme.accent, strokeWidth=2.5, strokeJoin="round").encode(x=x, y=y)
     dots = values(points if len(points) <= 60 else [points[0], points[-1]])
     dots = dots.mark_circle(color=theme.accent, size=42, opacity=1).encode(x=x, y=y)
-    today = values([{**now, "text": "today"}])
+    if not now:
+        chart = alt.layer(line, dots).properties(width=width, height=0.5 * width)
+        return themed(chart.properties(title="accuracy" if accuracy else "loss per person"), theme)
+    today = values([{**now[0], "text": "today"}])
     mark = today.mark_point(shape="diamond", filled=True, color=theme.ink, size=130, opacity=1).encode(
         x=x, y=y
     )
@@ -189,11 +193,14 @@ def policy_steps(policy: Policy) -> dict[str, Any]:
             "Read its sentences().",
         )
     names = _labels(policy.groups) if policy.see_group else ["everybody"]
-    decisions = _labels(policy.classes.tolist())
+    decisions = _labels(policy.decisions.tolist())
+    labels = _labels(policy.classes.tolist()) if policy.listed else decisions
     value, ends = stretches.scale()
     return {
         "groups": names,
         "decisions": decisions,
+        "labels": labels,
+        "shown": policy.best if policy.listed else 1,
         "signal": policy.kind,
         "boundary": value.get(stretches.boundary, stretches.boundary),
         "what": "decision function" if stretches.cuts else "score",
@@ -201,7 +208,7 @@ def policy_steps(policy: Policy) -> dict[str, Any]:
         "rows": [
             {
                 "group": names[z],
-                "label": decisions[owner],
+                "label": labels[owner],
                 "low": value.get(low, low),
                 "high": value.get(high, high),
                 "q": q,
@@ -220,13 +227,14 @@ def _by_score(content: dict[str, Any], theme: Theme, width: int) -> Chart:
     """Steps of the probability along the score, one row per group."""
     import altair as alt
 
-    names, decision, rows = content["groups"], content["decisions"][1], []
+    names, one, rows = content["groups"], content["shown"], []
+    decision, label = content["decisions"][one], content["labels"][1]
     ends, what = content["ends"], content["what"]
     for row in content["rows"]:
-        rows.append({"group": row["group"], "score": row["low"], "chance": row["q"][1]})
+        rows.append({"group": row["group"], "score": row["low"], "chance": row["q"][one]})
         if row["high"] == ends[1]:
-            rows.append({"group": row["group"], "score": row["high"], "chance": row["q"][1]})
-    x = alt.X("score:Q", title=f"{what} for {decision}", axis=alt.Axis(grid=False, tickCount=6))
+            rows.append({"group": row["group"], "score": row["high"], "chance": row["q"][one]})
+    x = alt.X("score:Q", title=f"{what} for {label}", axis=alt.Axis(grid=False, tickCount=6))
     x = x.scale(domain=ends)
     y = alt.Y("chance:Q", title=None, scale=alt.Scale(domain=[0, 1]))
     y = y.axis(values=[0, 1], format="%", domain=False, ticks=False, gridDash=[1, 3])
@@ -272,8 +280,9 @@ def _by_class(content: dict[str, Any], theme: Theme, width: int) -> Chart:
     title = (
         "a label drawn from the model's probabilities is ..." if drawn else "the model labels a person ..."
     )
-    column = alt.Column("label:N", sort=decisions, title=title)
-    chart = chart.properties(width=max(60, (width - 20 * len(decisions)) // len(decisions)), height=30)
+    labels = content["labels"]
+    column = alt.Column("label:N", sort=labels, title=title)
+    chart = chart.properties(width=max(60, (width - 20 * len(labels)) // len(labels)), height=30)
     return themed(chart.facet(row=_rows("group", content["groups"]), column=column, spacing=6), theme)
 
 

@@ -327,7 +327,7 @@ def test_doubled_names(part):
 @pytest.mark.parametrize("version", ["true", "1.0", '"1"', "null", "[1]"])
 def test_version_is_a_whole_number(version):
     """Python takes true and 1.0 for 1; other readers do not."""
-    refuse(TEXT.replace('"version": 2', f'"version": {version}'), "has version")
+    refuse(TEXT.replace('"version": 3', f'"version": {version}'), "has version")
 
 
 @pytest.mark.parametrize(
@@ -355,7 +355,7 @@ def test_wrong_parts_are_named(changes, words):
     [
         ("\ufeff" + TEXT, "BOM"),
         ("[" * 200_000, "not whole JSON"),
-        (TEXT.replace('"version": 2', '"version": 1' + "0" * 5000), "not whole JSON"),
+        (TEXT.replace('"version": 3', '"version": 1' + "0" * 5000), "not whole JSON"),
         (TEXT + TEXT, "not whole JSON"),
     ],
     ids=["byte order mark", "deep", "long number", "twice"],
@@ -422,10 +422,10 @@ def replace_first(part, number):
     return [replace_first(part[0], number), *part[1:]]
 
 
-@pytest.mark.parametrize("version", [0, 3, 99, "1", None, 1.5, [1]])
+@pytest.mark.parametrize("version", [0, 4, 99, "1", None, 1.5, [1]])
 def test_wrong_version(refuses, version):
     """A file of another version is refused with both versions and the way out."""
-    with refuses(PolicyFileError, f"version {version!r}", "reads up to 2", remedy="Install"):
+    with refuses(PolicyFileError, f"version {version!r}", "reads up to 3", remedy="Install"):
         Policy.from_json(tampered(version=version))
 
 
@@ -598,7 +598,7 @@ def test_deep_nesting():
     limit = sys.getrecursionlimit()
     for depth in [100, *range(limit - 300, limit + 20), 100_000]:
         text = (
-            '{"format": "felicific policy", "version": 2, "sha256": "", "q": '
+            '{"format": "felicific policy", "version": 3, "sha256": "", "q": '
             + "[" * depth
             + "]" * depth
             + "}"
@@ -608,7 +608,7 @@ def test_deep_nesting():
 
 def test_endless_number():
     """An integer of thousands of digits is refused like any other nonsense."""
-    refuse(TEXT.replace('"version": 2', '"version": ' + "1" * 5_000), "no policy file")
+    refuse(TEXT.replace('"version": 3', '"version": ' + "1" * 5_000), "no policy file")
 
 
 def test_binary_file(tmp_path):

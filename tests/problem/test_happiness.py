@@ -358,9 +358,14 @@ def test_criteria_are_rows_of_one_table(classes):
         "true_positive_rate_parity": (1, True),
         "false_positive_rate_parity": (1, True),
         "predictive_parity": (1, True),
+        "distributional_parity": (1, False),
     }
     assert set(CRITERIA) == set(expected)
     y = np.array(classes)[np.arange(4 * K) % K]
+    if K > 2:  # the order of classes says nothing
+        with pytest.raises(HappinessError, match="order of the decisions"):
+            resolve_happiness("distributional_parity", classes)
+        expected.pop("distributional_parity")
     for name, (count, looks) in expected.items():
         components = resolve_happiness(name, classes)
         assert len(components) == len({component.name for component in components}) == count

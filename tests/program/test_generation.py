@@ -68,7 +68,7 @@ def crowds(draw, blind=SEEING, most=30):
     among[: 2 * G] = 1.0
     weight = rng.integers(1, 4, n) * draw(st.sampled_from([0.1, 1.0])) if draw(st.booleans()) else np.ones(n)
     crowd = Crowd(
-        classes=np.arange(K),
+        decisions=np.arange(K),
         groups=tuple(range(G)),
         components=tuple(Component(f"c{j}", "", f"c{j}", looks_at_y=False, bounds=None) for j in range(J)),
         origin=np.zeros(J),

@@ -47,7 +47,7 @@ def people_of(seed, n=60, *, real=None, change_cost=0.0, chances=(), components=
         among[2 * g :] = rng.integers(0, 3, (n - 2 * g, slots, components)) / 2
     weight = rng.integers(1, 4, n).astype(float) if rng.random() < 0.5 else np.ones(n)
     crowd = Crowd(
-        classes=np.arange(k),
+        decisions=np.arange(k),
         groups=tuple(range(g)),
         components=tuple(
             Component(f"c{j}", "", f"c{j}", looks_at_y=False, bounds=None) for j in range(components)

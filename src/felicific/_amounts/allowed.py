@@ -43,9 +43,7 @@ class Allowed:
             return decisions
         if decisions is None:
             return cls()
-        if isinstance(decisions, bool | np.bool_ | str | bytes) or (
-            isinstance(decisions, float | np.floating)
-        ):
+        if isinstance(decisions, bool | np.bool_ | str | bytes | float | np.floating):
             raise DataError(f"decisions is {decisions!r}.", _REMEDY)
         if isinstance(decisions, int | np.integer):
             if decisions < 2:
@@ -94,7 +92,7 @@ class Allowed:
 
 
 def _number(value: Any) -> float:
-    wrong = isinstance(value, bool | np.bool_ | str | bytes) or isinstance(value, Sequence)
+    wrong = isinstance(value, bool | np.bool_ | str | bytes | Sequence)
     try:
         number = math.nan if wrong else float(value)
     except (TypeError, ValueError):

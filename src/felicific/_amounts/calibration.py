@@ -39,15 +39,15 @@ def calibrate(sums: AmountSums, method: Method, *, see_group: bool = True) -> Ca
     if method == "none" or sums.labels is None:
         identity = np.array([sums.scale.low, sums.scale.low + max(sums.scale.width, 1.0)])
         return Calibration(((identity, identity),) * n_groups)
-    moments = np.column_stack(
-        [sums.people, sums.predicted.sum(axis=1), sums.labels.sum(axis=1), sums.squares]
-    )
+    low = sums.scale.low  # what squares are relative to
+    lifted = [part.sum(axis=1) - low * sums.people for part in (sums.predicted, sums.labels)]
+    moments = np.column_stack([sums.people, *lifted, sums.squares])
     pooled = moments.sum(axis=0)
     if not see_group:
         if method == "isotonic":
             line = _isotonic(sums.mass.sum(axis=0), sums.predicted.sum(axis=0), sums.labels.sum(axis=0))
         else:
-            line = _line(*_fit(pooled), float(ends[:, 0].min()), float(ends[:, 1].max()))
+            line = _line(pooled, low, float(ends[:, 0].min()), float(ends[:, 1].max()))
         falling = tuple(range(n_groups)) if _slope(pooled) <= 0 else ()
         return Calibration((line,) * n_groups, falling)
     lines, falling_groups = [], []
@@ -59,9 +59,7 @@ def calibrate(sums: AmountSums, method: Method, *, see_group: bool = True) -> Ca
         if method == "isotonic" and not few:
             lines.append(_isotonic(sums.mass[z], sums.predicted[z], sums.labels[z]))
             continue
-        weight, f, y = moments[z, :3]
-        b = max(slope, 0.0)
-        lines.append(_line(y / weight - b * f / weight, b, *ends[z].tolist()))
+        lines.append(_line(moments[z], low, float(ends[z, 0]), float(ends[z, 1]), slope))
     return Calibration(tuple(lines), tuple(falling_groups))
 
 
@@ -72,16 +70,17 @@ def _slope(moments: Floats) -> float:
     return (fy - f * y / weight) / spread if spread > 1e-12 * ff else 0.0
 
 
-def _fit(moments: Floats) -> tuple[float, float]:
-    slope = max(_slope(moments), 0.0)
+def _line(
+    moments: Floats, origin: float, low: float, high: float, slope: float | None = None
+) -> tuple[Floats, Floats]:
+    """The corners of the line of least squares, as far apart as the predictions are; it never falls.
+
+    Sums are relative to the ``origin``; a ``slope`` may be that of others.
+    """
     weight, f, y = moments[:3].tolist()
-    return y / weight - slope * f / weight, slope
-
-
-def _line(a: float, b: float, low: float, high: float) -> tuple[Floats, Floats]:
-    """The corners of a straight line, as far apart as the predictions are."""
+    b = max(_slope(moments) if slope is None else slope, 0.0)
     x = np.array([low, high if high > low else low + 1.0])
-    return x, a + b * x
+    return x, origin + y / weight + b * (x - origin - f / weight)
 
 
 def _isotonic(mass: Floats, predicted: Floats, labels: Floats) -> tuple[Floats, Floats]:
@@ -90,11 +89,7 @@ def _isotonic(mass: Floats, predicted: Floats, labels: Floats) -> tuple[Floats, 
     sums = [np.append(0.0, part[held].cumsum()) for part in (mass, labels)]
     _, ends = vertices(sums[0][None], sums[1][None])
     blocks = held[ends[:-1]]
-    edges = np.append(blocks, len(mass))
-    weight, f, y = (
-        np.array([part[low:high].sum() for low, high in zip(edges[:-1], edges[1:], strict=True)])
-        for part in (mass, predicted, labels)
-    )
+    weight, f, y = (np.add.reduceat(part, blocks) for part in (mass, predicted, labels))
     x, means = f / weight, y / weight
     kept = np.append(True, np.diff(x) > 0)
     return x[kept], np.maximum.accumulate(means[kept])

@@ -17,19 +17,19 @@ from felicific._amounts.outcome import losses, outcome_of_amounts, outcome_of_li
 from felicific._amounts.people import AmountPeople
 from felicific._amounts.problem import LinesProblem
 from felicific._amounts.scale import FINE, Scale
-from felicific._amounts.solve import free_lines, solve_lines
+from felicific._amounts.shapes import Ranks
+from felicific._amounts.solve import free_lines, ranks_of, solve_lines
 from felicific._amounts.sums import AmountSums, sum_amounts
 from felicific._policy.amount_calibration import Calibration
 from felicific._policy.amount_outcome import AmountOutcome
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.lines import Line
-from felicific._problem.asked import gaps_asked
 from felicific._problem.happiness import written
 from felicific._typing import Floats, GapLike
-from felicific.exceptions import ConstraintError, DataError, HappinessError
+from felicific.exceptions import DataError, HappinessError
 
 #: How often a distance is aimed at more tightly, because people in their bins turned out to be further apart.
-TRIES = 3
+TRIES = 4
 
 #: A gap may be wider than asked for by this share of it, which is rounding.
 MET = 1e-9
@@ -83,7 +83,7 @@ class FittedAmounts:
         policy = _policy(
             problem, self.sums, self.calibration, self.allowed, people, within + (self.kept_residual or 0.0),
             salt=self.policy.salt, randomize=self.policy.randomize, out_of_fold=self.policy.out_of_fold,
-            expected=self.policy.expected,
+            expected=self.policy.expected, rows=self.people is not None,
         )  # fmt: skip
         return replace(self, problem=problem, policy=policy)
 
@@ -184,6 +184,7 @@ def _policy(
     randomize: bool,
     out_of_fold: bool,
     expected: bool = False,
+    rows: bool = True,
 ) -> AmountPolicy:
     """Solve, and measure on people."""
     if problem.of_people:
@@ -199,15 +200,16 @@ def _policy(
 
     today = outcome_of_amounts(problem, people, people.decided_today)
     today = replace(today, loss=math.nan if expected else today.loss + within)
-    free = free_lines(calibration, allowed, sums) if problem.squared else None
+    ranks = ranks_of(sums, people if rows else None)
+    free = free_lines(calibration, allowed, ranks) if problem.squared else None
     if free is None:
         nothing = replace(problem, requirements=())
-        free = solve_lines(nothing, sums, calibration, allowed, today.means, distance=None).lines
+        free = solve_lines(nothing, sums, calibration, allowed, ranks, today.means, distance=None).lines
     unconstrained = stated(free)
-    lines, prices = free, dict.fromkeys(asked_gaps(problem), 0.0)
+    lines, prices = free, dict.fromkeys(problem.widths_asked, 0.0)
     outcome = unconstrained
     if not meets(problem, unconstrained):
-        lines, prices, outcome = _solved(problem, sums, calibration, allowed, today.means, stated)
+        lines, prices, outcome = _solved(problem, sums, calibration, allowed, ranks, today.means, stated)
     drawn = [line.drawing(people.prediction[people.codes == z]) >= 0 for z, line in enumerate(lines)]
     weights = [people.weights[people.codes == z] for z in range(len(lines))]
     lucky = sum(float(weight[some].sum()) for weight, some in zip(weights, drawn, strict=True))
@@ -219,7 +221,7 @@ def _policy(
         today=today,
         unconstrained=unconstrained,
         prices=prices,
-        asked=asked_gaps(problem),
+        asked=problem.widths_asked,
         bounds=allowed.ends,
         listed=allowed.listed,
         loss_name=problem.loss.name,
@@ -240,15 +242,16 @@ def _solved(
     sums: AmountSums,
     calibration: Calibration,
     allowed: Allowed,
+    ranks: tuple[Ranks, ...],
     today: Floats,
     stated: Callable[[Sequence[Line]], AmountOutcome],
 ) -> tuple[tuple[Line, ...], dict[str, float], AmountOutcome]:
     """Lines that meet the gaps that were asked for; these are aimed at more tightly where bins hide some of them."""
-    asked = asked_gaps(problem)
+    asked = problem.widths_asked
     aims, best, least = dict(asked), None, math.inf
     for _ in range(TRIES):
         aimed = problem if aims == asked else problem.with_widths(aims)
-        solved = solve_lines(aimed, sums, calibration, allowed, today, distance=aimed.distance)
+        solved = solve_lines(aimed, sums, calibration, allowed, ranks, today, distance=aimed.distance)
         outcome = stated(solved.lines)
         over = {name: _gap(problem, outcome, name) - width for name, width in asked.items()}
         worst = max((excess for excess in over.values()), default=0.0)
@@ -257,7 +260,7 @@ def _solved(
         too_wide = [name for name, excess in over.items() if excess > MET * asked[name] and aims[name] > 0]
         if not too_wide:
             break
-        aims |= {name: max(aims[name] - 1.25 * over[name], 0.0) for name in too_wide}
+        aims |= {name: max(aims[name] - 1.1 * over[name] - 1e-4 * asked[name], 0.0) for name in too_wide}
     assert best is not None, "at least one was tried"
     return best
 
@@ -270,17 +273,11 @@ def _gap(problem: LinesProblem, outcome: AmountOutcome, name: str) -> float:
     return float(outcome.gaps[[part.name for part in problem.components].index(name)])
 
 
-def asked_gaps(problem: LinesProblem) -> dict[str, float]:
-    """The gaps that were asked for."""
-    parity = {} if problem.distance is None else {problem.parity: problem.distance}
-    return parity | gaps_asked(problem.requirements, problem.components)
-
-
 def meets(problem: LinesProblem, outcome: AmountOutcome) -> bool:
     """Whether amounts that nothing was asked of meet what was asked."""
     if any(not one.is_plain_gap for one in problem.requirements):
         return False
-    return all(_gap(problem, outcome, name) <= width for name, width in asked_gaps(problem).items())
+    return all(_gap(problem, outcome, name) <= width for name, width in problem.widths_asked.items())
 
 
 def notes_of(
@@ -318,12 +315,3 @@ def notes_of(
     if less is not None and more is not None and len(known) > 1 and fell.all():
         notes.insert(0, "Every group gets less on average than today.")
     return notes
-
-
-def check_requirements(problem: LinesProblem) -> None:
-    """Refuse what a promise cannot be made of."""
-    if problem.distance == 0:
-        raise ConstraintError(
-            "A gap of 0 can never be shown on people held out.",
-            "Ask for a larger gap, or leave confidence out.",
-        )

@@ -34,7 +34,7 @@ class AmountGround:
     Attributes
     ----------
     crowd : Crowd
-        Groups, components and weights; there are no classes.
+        Groups, components and weights; there are no decisions to choose from.
     calibrated : array of shape (n,)
         Calibrated predictions.
     bounds : pair of float
@@ -68,7 +68,7 @@ class AmountGround:
         value = real.total(people.codes, people.weights, len(people.groups), np.clip(calibrated, *bounds))
         origin = value.sum(axis=0) / np.maximum(counted.sum(axis=0), 1e-300)
         crowd = Crowd(
-            classes=np.empty(0),
+            decisions=np.empty(0),
             groups=people.groups,
             components=problem.components,
             origin=origin,

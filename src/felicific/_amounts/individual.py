@@ -9,7 +9,7 @@ import numpy as np
 
 from felicific._amounts.allowed import Allowed
 from felicific._amounts.calibration import Method, calibrate
-from felicific._amounts.fit import FittedAmounts, asked_gaps, check_new_people, meets, notes_of, range_of
+from felicific._amounts.fit import FittedAmounts, check_new_people, meets, notes_of, range_of
 from felicific._amounts.ground import AmountGround
 from felicific._amounts.outcome import outcome_of_amounts
 from felicific._amounts.people import AmountPeople
@@ -130,7 +130,7 @@ def _policy(
         today = replace(today, loss=math.nan)
     unconstrained = outcome = stated(np.clip(calibrated, *allowed.ends))
     shape = (1, len(people.groups), len(problem.components))
-    solved = SolvedWeights(np.zeros(shape), np.ones((shape[1], 1)), dict.fromkeys(asked_gaps(problem), 0.0))
+    solved = SolvedWeights(np.zeros(shape), np.ones((shape[1], 1)), dict.fromkeys(problem.widths_asked, 0.0))
     if not meets(problem, unconstrained):
         solved = solve_weights(ground, problem.requirements)
     policy = IndividualAmountPolicy(
@@ -141,7 +141,7 @@ def _policy(
         today=today,
         unconstrained=unconstrained,
         prices=solved.prices,
-        asked=asked_gaps(problem),
+        asked=problem.widths_asked,
         bounds=allowed.ends,
         listed=None,
         loss_name=problem.loss.name,

@@ -129,7 +129,8 @@ def people_of_bins(sums: AmountSums) -> tuple[AmountPeople, float]:
     y, within = None, 0.0
     if sums.labels is not None:
         y = sums.labels[codes, bins] / mass
-        within = max((float(sums.squares[:, 2].sum()) - float(mass @ y**2)) / sums.total, 0.0)
+        squares = float(mass @ (y - sums.scale.low) ** 2)
+        within = max((float(sums.squares[:, 2].sum()) - squares) / sums.total, 0.0)
     people = AmountPeople(
         None, sums.predicted[codes, bins] / mass, y, codes, sums.groups, mass, None, np.arange(len(codes)),
         sums.attributes, sums.unknown,

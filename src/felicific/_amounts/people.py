@@ -1,4 +1,4 @@
-"""People who are given amounts: rows with a prediction, a label that is a number, a group and a weight, checked once."""
+"""People who are given amounts: rows with a prediction, a label that is a number and a group, checked once."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class AmountPeople:
 
     def take(self, some: Codes) -> AmountPeople:
         """Some of them."""
-        parts = {
+        parts: dict[str, Any] = {
             name: None if getattr(self, name) is None else getattr(self, name)[some]
             for name in ("prediction", "y", "codes", "weight", "today", "rows", "group_proba")
         }

@@ -1,4 +1,4 @@
-"""What is asked of amounts: happiness, loss, requirements and how far distributions may differ; read and checked once."""
+"""What is asked of amounts: happiness, loss, requirements and how far distributions may differ; read once."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from felicific._problem.asked import (
     check_gaps,
     check_one_unit,
     default_gap,
+    gaps_asked,
     requirements_of,
 )
 from felicific._problem.criteria import CRITERIA
@@ -102,6 +103,12 @@ class LinesProblem(AmountsProblem):
     def distance(self) -> float | None:
         """How far distributions may be apart; None where nothing was asked."""
         return self.parity_gap if self.parity and math.isfinite(self.parity_gap) else None
+
+    @property
+    def widths_asked(self) -> dict[str, float]:
+        """The gaps that were asked for, that of distributions included."""
+        far = {} if self.distance is None else {self.parity: self.distance}
+        return far | gaps_asked(self.requirements, self.components)
 
     @property
     def of_people(self) -> str:

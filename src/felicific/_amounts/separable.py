@@ -105,7 +105,7 @@ class _Windows:
     @property
     def rounding(self) -> Floats:
         """Differences that may be nothing but rounding."""
-        return 1e-13 * np.abs(self.shape.constants).max(axis=0, initial=0.0)
+        return np.asarray(1e-13 * np.abs(self.shape.constants).max(axis=0, initial=0.0))
 
     def mean(self, j: int, shares: Floats) -> tuple[Codes, Floats]:
         """Columns and scaled coefficients of a weighted mean."""

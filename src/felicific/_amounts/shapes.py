@@ -17,15 +17,21 @@ from functools import cached_property
 
 import numpy as np
 
-from felicific._amounts.scale import FINE
+from felicific._amounts.scale import FINE, Scale
 from felicific._amounts.sums import AmountSums
 from felicific._policy.amount_calibration import Calibration
 from felicific._policy.lines import Atom, Line, simplified
 from felicific._program.hulls import vertices
 from felicific._typing import Floats
 
-#: Lines are simplified to this share of the range of amounts.
-SLACK = 1e-4
+#: Lines are simplified: by no more than this share of the range of amounts, ...
+SLACK = 1e-3
+
+#: ... nor than moves this share of a group across an amount.
+MOVED = 1.5e-4
+
+#: Knots of a line from predictions to ranks, at the most.
+KNOTS = 4096
 
 #: People of the same prediction draw lots where they are a larger share of their group.
 LARGE = 0.01
@@ -52,7 +58,7 @@ class Ranks:
         return low, high
 
     @classmethod
-    def of(cls, sums: AmountSums, z: int) -> Ranks:
+    def of_bins(cls, sums: AmountSums, z: int) -> Ranks:
         """Of the people of a group: a bin of one prediction at its middle rank, any other from end to end."""
         held = np.flatnonzero(sums.mass[z])
         mass = sums.mass[z, held] / sums.people[z]
@@ -70,11 +76,31 @@ class Ranks:
         ]
         return cls(np.maximum.accumulate(x[kept]), r[kept], atoms)
 
+    @classmethod
+    def of_rows(cls, prediction: Floats, weight: Floats, scale: Scale) -> Ranks:
+        """Of the people of a group, row by row: every prediction at its middle rank, or enough of them."""
+        x, place = np.unique(prediction, return_inverse=True)
+        mass = np.bincount(place, weight, len(x)) / weight.sum()
+        after = mass.cumsum()
+        after[-1] = 1.0
+        middle = after - mass / 2
+        large = mass > LARGE
+        bins = scale.bins(x[large])
+        atoms = [
+            (int(number), float(end - share), float(end))
+            for number, end, share in zip(bins, after[large], mass[large], strict=True)
+        ]
+        kept = np.diff((middle * KNOTS).astype(np.intp), prepend=-1) > 0
+        kept[[0, -1]] = True
+        kept |= large
+        return cls(x[kept], middle[kept], atoms)
+
 
 @dataclass(frozen=True, eq=False)
 class Thresholds:
-    """Shares above thresholds (see the module); ``values`` are the happiness of every level, (groups, components, levels).
+    """Shares above thresholds (see the module).
 
+    ``values`` are the happiness of every level, of shape (groups, components, levels).
     ``straight``: amounts lie anywhere between thresholds, not at levels only, so that means are those of broken lines;
     happiness is then a straight line of the amount.
     """
@@ -86,6 +112,7 @@ class Thresholds:
     straight: bool
     draws: bool
     ordered: bool
+    ranks: tuple[Ranks, ...]
     rounds: int = 5
 
     @property
@@ -180,12 +207,10 @@ class Thresholds:
 
     def lines(self, u: Floats) -> tuple[Line, ...]:
         """The line of every group, from its shares above thresholds."""
-        slack = SLACK * float(self.levels[-1] - self.levels[0])
         lines = []
-        for z in range(len(self.sums.groups)):
-            above = np.minimum.accumulate(np.clip(u[z], 0.0, 1.0))
-            lots, amounts = self._quantiles(above)
-            lines.append(self._line(Ranks.of(self.sums, z), lots, amounts, slack))
+        for z, ranks in enumerate(self.ranks):
+            lots, amounts = self._quantiles(np.minimum.accumulate(np.clip(u[z], 0.0, 1.0)))
+            lines.append(self._line(ranks, lots, amounts))
         return tuple(lines)
 
     def _quantiles(self, above: Floats) -> tuple[Floats, Floats]:
@@ -196,7 +221,8 @@ class Thresholds:
             return ranks, np.concatenate([self.levels[:1], self.taus, self.levels[-1:]])
         return np.concatenate([[0.0], below.repeat(2), [1.0]]), self.levels.repeat(2)
 
-    def _line(self, ranks: Ranks, lots: Floats, amounts: Floats, slack: float) -> Line:
+    def _line(self, ranks: Ranks, lots: Floats, amounts: Floats) -> Line:
+        reach = float(self.levels[-1] - self.levels[0])
         own = np.interp(ranks.rank, lots, amounts)
         atoms = []
         for number, start, end in ranks.atoms:
@@ -206,7 +232,7 @@ class Thresholds:
             ends[1] = amounts[np.searchsorted(lots, end, side="left")] if end in lots else ends[1]
             at = np.concatenate([[0.0], (lots[inside] - start) / (end - start), [1.0]])
             drawn = np.concatenate([ends[:1], amounts[inside], ends[1:]])
-            if drawn[-1] - drawn[0] <= slack:
+            if drawn[-1] - drawn[0] <= 1e-4 * reach:
                 continue
             low, high = self.sums.scale.edge(number - 1), self.sums.scale.edge(number)
             if self.draws:
@@ -223,10 +249,14 @@ class Thresholds:
         y = np.concatenate([own, amounts[corners]])
         order = np.lexsort([y, x])
         x, y = x[order], np.maximum.accumulate(y[order])
-        if self.straight:
-            last = np.append(np.diff(x) > 0, True)
-            x, y = x[last], y[last]
-        return Line(*simplified(x, y, slack if self.straight else 0.0), tuple(atoms), ranks.middle)
+        if not self.straight:
+            return Line(*simplified(x, y, np.zeros(len(x))), tuple(atoms), ranks.middle)
+        last = np.append(np.diff(x) > 0, True)
+        x, y = x[last], y[last]
+        around = np.interp(x, ranks.prediction, ranks.rank)
+        above, below = (np.interp(around + side * MOVED, lots, amounts) for side in (1, -1))
+        slack = np.minimum(np.minimum(above - y, y - below).clip(min=1e-9 * reach), SLACK * reach)
+        return Line(*simplified(x, y, slack), tuple(atoms), ranks.middle)
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,7 +268,8 @@ class Shifts:
     bounds: tuple[float, float]
     offsets: Floats
     slopes: Floats
-    rounds: int = 14
+    ranks: tuple[Ranks, ...]
+    rounds: int = 9  # narrower windows are nothing but rounding to a solver
     ordered: bool = False
 
     @cached_property
@@ -312,7 +343,7 @@ class Shifts:
     def lines(self, u: Floats) -> tuple[Line, ...]:
         """The calibrated line of every group, moved and cut at the bounds."""
         return tuple(
-            shifted(self.calibration, z, float(self.shift(z, u[z])[0]), self.bounds, Ranks.of(self.sums, z))
+            shifted(self.calibration, z, float(self.shift(z, u[z])[0]), self.bounds, self.ranks[z])
             for z in range(len(self.sums.groups))
         )
 
@@ -333,6 +364,6 @@ def shifted(
     rising = np.flatnonzero(np.diff(y, prepend=-np.inf) > 0)
     cuts = [np.interp(bound, y[rising], x[rising]) for bound in bounds if y[0] < bound < y[-1]]
     corners = np.unique(np.append(x, cuts))
-    slack = 1e-12 * (high - low)
+    slack = np.full(len(corners), 1e-12 * (high - low))
     cut = np.clip(np.interp(corners, x, y), low, high)
     return Line(*simplified(corners, cut, slack), middle=ranks.middle)

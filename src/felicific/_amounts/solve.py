@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from felicific._amounts.allowed import Allowed
+from felicific._amounts.people import AmountPeople
 from felicific._amounts.problem import LinesProblem
 from felicific._amounts.separable import Solved, minimise
 from felicific._amounts.shapes import Ranks, Shifts, Thresholds, shifted
@@ -37,9 +38,14 @@ class MeansOfAmounts:
     unknown: str | None
 
     @property
-    def classes(self) -> Array:
+    def decisions(self) -> Array:
         """The levels."""
         return self.grid
+
+    @property
+    def listed(self) -> bool:
+        """They are not the classes of a model."""
+        return True
 
     @property
     def origin(self) -> Floats:
@@ -81,13 +87,22 @@ class SolvedLines:
     bound: bool
 
 
-def free_lines(calibration: Calibration, allowed: Allowed, sums: AmountSums) -> tuple[Line, ...] | None:
+def ranks_of(sums: AmountSums, people: AmountPeople | None) -> tuple[Ranks, ...]:
+    """The order of predictions in every group: of people row by row, else by their bins."""
+    groups = range(len(sums.groups))
+    if people is None:
+        return tuple(Ranks.of_bins(sums, z) for z in groups)
+    rows = [np.flatnonzero(people.codes == z) for z in groups]
+    return tuple(Ranks.of_rows(people.prediction[own], people.weights[own], sums.scale) for own in rows)
+
+
+def free_lines(
+    calibration: Calibration, allowed: Allowed, ranks: tuple[Ranks, ...]
+) -> tuple[Line, ...] | None:
     """The lines of least squared error without requirements: calibrated predictions, cut at the bounds."""
     if allowed.listed is not None:
         return None
-    return tuple(
-        shifted(calibration, z, 0.0, allowed.ends, Ranks.of(sums, z)) for z in range(len(sums.groups))
-    )
+    return tuple(shifted(calibration, z, 0.0, allowed.ends, own) for z, own in enumerate(ranks))
 
 
 def solve_lines(
@@ -95,10 +110,10 @@ def solve_lines(
     sums: AmountSums,
     calibration: Calibration,
     allowed: Allowed,
+    ranks: tuple[Ranks, ...],
     today: Floats,
     *,
     distance: float | None,
-    randomize: bool = True,
 ) -> SolvedLines:
     """The lines of least loss that meet every requirement, as far as sums tell.
 
@@ -116,7 +131,7 @@ def solve_lines(
     if straight and distance is None and problem.squared:
         low, high = allowed.ends
         slopes = (values[:, :, -1] - values[:, :, 0]) / (high - low)
-        shape = Shifts(sums, calibration, allowed.ends, values[:, :, 0] - slopes * low, slopes)
+        shape = Shifts(sums, calibration, allowed.ends, values[:, :, 0] - slopes * low, slopes, ranks)
     else:
         mean_will_do = straight and problem.convex and not problem.parity
         shape = Thresholds(
@@ -127,6 +142,7 @@ def solve_lines(
             straight,
             draws=not mean_will_do,
             ordered=not (straight and problem.convex),
+            ranks=ranks,
         )
     compared = np.array(known_groups(sums.groups, sums.attributes, sums.unknown), dtype=np.intp)
     answer = minimise(shape, rows, distance=distance, compared=compared)

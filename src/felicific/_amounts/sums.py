@@ -32,7 +32,8 @@ class AmountSums:
     mass, predicted, labels : arrays of shape (groups, bins)
         Weight, weighted predictions and weighted labels; labels are None where there are none.
     squares : array of shape (groups, 3)
-        Weighted squares of predictions, products of prediction and label, squares of labels.
+        Weighted squares of predictions, products of prediction and label, squares of labels; all of what they are
+        above the lower end of the scale, so that a far-away zero costs no digits.
     least, most : arrays of shape (groups, bins)
         The least and the largest prediction in every bin; infinite where nobody is.
     rows : array of shape (groups,)
@@ -149,7 +150,8 @@ def sum_amounts(
         truth = np.zeros(len(f)) if y is None else y[part]
         if y is not None:
             labels += np.bincount(place, weight * truth, size)
-        for row, numbers in enumerate((f * f, f * truth, truth * truth)):
+        up, above = f - scale.low, truth - scale.low
+        for row, numbers in enumerate((up * up, up * above, above * above)):
             squares[row] += np.bincount(group, weight * numbers, n_groups)
         if now is not None:
             amount = now[part]

@@ -81,7 +81,7 @@ class Square:
 
     def weights(self, u: Floats, shape: tuple[int, int]) -> Floats:
         """The weights at a place."""
-        return np.einsum("bwt,bt->bw", self.directions, u).reshape(shape)
+        return np.asarray(np.einsum("bwt,bt->bw", self.directions, u)).reshape(shape)
 
 
 def solve_weights(ground: AmountGround, requirements: Sequence[Requirement]) -> SolvedWeights:

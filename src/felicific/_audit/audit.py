@@ -11,13 +11,27 @@ from typing import Any, Literal
 
 import numpy as np
 
+from felicific._audit.amounts import (
+    AmountsLike,
+    are_numbers,
+    note_of,
+    numeric_kind,
+    read_amounts,
+    reason_for_amounts,
+    reason_in_numbers,
+    reason_on_engine,
+    with_parity,
+)
 from felicific._audit.beside import Beside, beside_policy, is_fitted_table, means_without
 from felicific._audit.decided import (
+    amounts_by,
     as_decisions,
     decided_by,
+    decides_amounts,
     find_classes,
     has_policy,
     last_step,
+    predicts_numbers,
     scored_by,
     without_policy,
 )
@@ -38,11 +52,12 @@ from felicific._people.worth import idle
 from felicific._policy.apply import refuse_several
 from felicific._policy.lottery import faces_lottery
 from felicific._policy.policy import Policy
+from felicific._problem.amounts import AmountsProblem
 from felicific._problem.asked import check_constraints, default_gap
 from felicific._problem.happiness import HappinessLike, resolve_happiness
 from felicific._problem.losers import measuring
 from felicific._problem.missing_labels import MissingLabelsLike, resolve_missing_labels
-from felicific._problem.problem import Problem
+from felicific._problem.problem import Problem, asked_of
 from felicific._statistics.intervals import check_confidence
 from felicific._tables.engine import Engine, find_engine
 from felicific._tables.groups import attributes_of, groups_of_present
@@ -55,7 +70,7 @@ from felicific._tables.memory import (
     take_rows,
 )
 from felicific._typing import Array, Floats, GapLike, LossLike, Table
-from felicific.exceptions import DataError, GroupWarning
+from felicific.exceptions import DataError, GroupWarning, HappinessError
 
 #: What ``method=`` may say.
 METHODS = ("auto", "t", "hall", "exact", "bernstein", "betting")
@@ -77,6 +92,7 @@ def audit(
     loss: LossLike | None = None,
     gap: GapLike = None,
     classes: Any = None,
+    amounts: AmountsLike = None,
     favourable: Any = None,
     sample_weight: Any = None,
     weight_kind: WeightKind = None,
@@ -99,20 +115,28 @@ def audit(
         Who or what decides: a FairClassifier and a Policy are audited by their decision probabilities, so that their
         lottery adds no noise; another classifier by its ``predict``. Or what any system decided: one decision per
         person, or the odds of every decision (a lottery, not what a model believes: a note says so), or the name of
-        the column of X that holds the decisions.
+        the column of X that holds the decisions. A regressor, and numbers that are no classes, are amounts: see
+        ``amounts``.
     X : table, optional
         The people. May be left out when no happiness looks at ``x`` and the groups are given. One that is not in
         memory (see :func:`felicific.moments`) is summed up by its engine; the other arguments then name columns, and
         what decides is a column or a Policy.
     y : array of shape (n,) or column name, optional
-        Labels. May be left out when no happiness looks at them; the loss is then not audited.
+        Labels; of amounts, numbers. May be left out when no happiness looks at them; the loss is then not audited.
     happiness, sensitive_features, loss, favourable :
         As for :class:`FairClassifier`; what is left None is taken from the FairClassifier that is audited. The loss is
-        the error rate unless said.
+        the error rate unless said; of amounts it is ``"squared"``, or ``"absolute"``, ``"quantile:0.9"``, a function or
+        an expression. Happiness of amounts gets ``decision`` as an array, one for every row;
+        ``"distributional_parity"`` compares the distributions of the groups (the Kolmogorov-Smirnov distance).
     gap : number, or dict of component or criterion to number, optional
         Tests whether the gap is at most this, for one look; by default the ``gap`` of the FairClassifier.
     classes : sequence, optional
         All decisions there are, in the order of the columns of decision probabilities.
+    amounts : bool, or (low, high), optional
+        Whether the decisions are amounts (hours, limits, rates) and not classes; a pair says between which all amounts
+        lie, now and of anybody: others are refused, and intervals of the mean amount are distribution-free. By default
+        numbers are amounts where ``classes`` are not named and a regressor decides, some are no whole numbers, there
+        are more than 50 different ones, or distributional parity or the loss of numbers is asked for; a note says so.
     sample_weight : array of shape (n,) or column name, optional
         Weights of the rows.
     proba, predicted : as for :func:`felicific.moments`, optional
@@ -189,6 +213,7 @@ def audit(
         missing_labels=said,
     )
     asked = Asked(happiness, sensitive_features, loss, gap, favourable, classes)
+    asked.said_amounts, asked.amount_bounds = read_amounts(amounts)
     policy = decisions if isinstance(decisions, Policy) else None
     check_scores(policy, columns)
     if policy is not None:
@@ -206,7 +231,8 @@ def audit(
             if people.missing is not None:
                 people, labels = with_beliefs(people, problem, scored or Scored())
             persons = persons_of(people, problem)
-            compared = policy is not None or people.today is not None
+            classes_today = people.knows_today and (policy is not None or people.today is not None)
+            compared = people.amounts_today is not None or classes_today
             means = means_without(people, problem) if compared else None
             drawn = people.odds is not None and bool(faces_lottery(people.odds).any())
             lottery = drawn and policy is None and not hasattr(decisions, "predict")
@@ -227,6 +253,8 @@ def audit(
         loss_name=problem.loss.name,
         unlabelled=asked.unlabelled,
     )
+    if isinstance(problem, AmountsProblem):
+        found = with_parity(found, problem)
     found = replace(found, labels=labels)
     decider = policy or beside.policy
     if decider is not None:
@@ -236,10 +264,17 @@ def audit(
     if alone:
         widths = [math.inf] * len(widths)
         warnings.warn(alone, GroupWarning, stacklevel=level_outside())
-    notes = [*([LOTTERY] if lottery else []), *([alone] if alone else []), *spared, *found.notes]
+    notes = [
+        *asked.notes,
+        *([LOTTERY] if lottery else []),
+        *([alone] if alone else []),
+        *spared,
+        *found.notes,
+    ]
     notes += [] if labels is None else notes_of(labels)
     notes += beside.notes(persons, widths, shown)
-    return replace(found, notes=tuple(notes), one_look="" if alone else _one_look(found, method))
+    look = "" if alone else _one_look(found, method, of_amounts=problem.of_amounts)
+    return replace(found, notes=tuple(notes), one_look=look)
 
 
 def _judged(problem: Problem, idle_ones: Sequence[str]) -> tuple[list[float], list[str]]:
@@ -251,6 +286,11 @@ def _judged(problem: Problem, idle_ones: Sequence[str]) -> tuple[list[float], li
     for j, happiness in enumerate(problem.happiness):
         if str(happiness.name) not in idle_ones:
             continue
+        if "decision" in happiness.asks and problem.of_amounts:
+            raise HappinessError(
+                f"No amount changes the happiness {happiness.name!r} of anybody.",
+                "Make it depend on the decision, as decision * months does.",
+            )
         if "decision" in happiness.asks:
             raise idle(str(happiness.name), problem.decisions.tolist())
         widths[j] = math.inf
@@ -261,11 +301,11 @@ def _judged(problem: Problem, idle_ones: Sequence[str]) -> tuple[list[float], li
     return widths, notes
 
 
-def _one_look(found: Audit, method: str) -> str:
+def _one_look(found: Audit, method: str, *, of_amounts: bool) -> str:
     """What is said where gaps are tested: how sure it is holds for one test, and not for many of them."""
     allowed = [part.test.at_most for part in found.components if part.test is not None]
     usual = found.confidence == 0.95 and method == "auto" and not found.simultaneous
-    return one_look(allowed, by_default=usual)
+    return one_look(allowed, by_default=usual, of_amounts=of_amounts)
 
 
 def _alone(persons: Persons) -> str:
@@ -291,16 +331,80 @@ class Asked:
 
     constraints: Any = ()
     unlabelled: int = 0
+    said_amounts: bool | None = None
+    amount_bounds: tuple[float, float] | None = None
+    notes: tuple[str, ...] = ()
 
-    def problem(self, decisions: Array, *, labelled: bool, policy: Policy | None = None) -> Problem:
-        """What is asked of these decisions; a policy says what its requirements speak of besides."""
+    def are_amounts(self, array: Array, y: Array | None, *, regressor: bool) -> bool:
+        """Whether decisions are amounts: it was said, or they are numbers and something says so, which is noted."""
+        if self.said_amounts is not None or regressor:
+            return self.said_amounts is not False
+        if self.classes is not None or not are_numbers(array):
+            return False
+        reason = reason_for_amounts(self.happiness, self.loss)
+        return self.noted(reason or reason_in_numbers(array, _known_labels(y)))
+
+    def about_amounts(
+        self, array: Array, y: Array | None, columns: Columns
+    ) -> tuple[AmountsProblem, Array | None]:
+        """What is asked of amounts, and the labels, unless some are missing that nobody has to know."""
+        if array.ndim != 1:
+            raise DataError(
+                f"The amounts have shape {array.shape}.",
+                "Pass one amount per person; several outputs are audited one by one.",
+            )
+        problem = self.problem_of_amounts(columns, labelled=y is not None)
+        return problem, None if self.drops_labels(y, problem, columns) else y
+
+    def about_classes(
+        self, classes: Array, y: Array | None, columns: Columns, policy: Policy | None
+    ) -> tuple[Problem, Array | None]:
+        """The same of decisions that are classes."""
+        problem = self.problem(classes, labelled=y is not None, policy=policy)
+        if self.drops_labels(y, problem, columns):
+            return self.problem(classes, labelled=False, policy=policy), None
+        return problem, y
+
+    def noted(self, reason: str) -> bool:
+        """Whether there is a reason to take numbers for amounts; it is kept as a note."""
+        self.notes = (note_of(reason),) if reason else ()
+        return bool(reason)
+
+    def problem_of_amounts(self, columns: Columns, *, labelled: bool) -> AmountsProblem:
+        """What is asked of amounts."""
+        refused = {
+            "classes=": (self.classes, "Leave it out, or say amounts=False."),
+            "favourable=": (self.favourable, "Leave it out: happiness says what people want."),
+            "missing_labels=": (columns.missing_labels, remedy("amounts missing labels", "memory")),
+        }
+        for name, (given, what_to_do) in refused.items():
+            if given is not None:
+                raise DataError(
+                    f"{name} is for decisions that are classes, and these are amounts.", what_to_do
+                )
+        about: Any = {"loss": self.loss, "gap": self.gap, "bounds": self.amount_bounds}
+        made = AmountsProblem.asked(self.happiness, **about)
+        if labelled or not (self.said_loss and made.loss.looks_at_y):
+            return made
+        raise DataError(f"The loss {made.loss.name!r} looks at the label y, and there is none.", "Pass y.")
+
+    def problem(self, classes: Array, *, labelled: bool, policy: Policy | None = None) -> Problem:
+        """What is asked of decisions between these classes; a policy says what its requirements speak of besides.
+
+        One whose decisions are listed says these too.
+        """
+        listed = policy.decisions.tolist() if policy is not None and policy.listed else None
         loss = "error" if self.loss is None else self.loss
         about: Any = {"loss": loss, "gap": self.gap, "favourable": self.favourable}
         constraints = self.constraints
         if policy is not None and not constraints and any(one.aside for one in policy.components):
-            own = resolve_happiness(self.happiness, decisions.tolist(), self.favourable)
+            labels = classes.tolist() if listed is not None else None
+            known = classes.tolist() if listed is None else listed
+            own = resolve_happiness(self.happiness, known, self.favourable, labels)
             constraints = measuring(policy.components, own)
-        found = Problem.of(decisions, self.happiness, constraints=constraints, **about)
+        found = asked_of(
+            classes, decisions=listed, happiness=self.happiness, constraints=constraints, **about
+        )
         return found if labelled else found.unlabelled
 
     def __post_init__(self) -> None:
@@ -324,8 +428,9 @@ class Asked:
             listed = check_constraints(settings.constraints)
             self.constraints = listed if self.gap is None else tuple(one.opened() for one in listed)
         for name in ("happiness", "sensitive_features", "loss", "favourable"):
-            if getattr(self, name) is None:
-                setattr(self, name, getattr(settings, name + "_" * (name == "sensitive_features")))
+            own = name + "_" * (name == "sensitive_features")
+            if getattr(self, name) is None and hasattr(settings, own):  # a regressor has no favourable label
+                setattr(self, name, getattr(settings, own))
         if self.gap is None:
             self.gap = default_gap(settings.gap, settings.constraints)
 
@@ -366,6 +471,8 @@ def _on_engine(
         )
     columns.names_only()
     classes, y, weight = asked.classes, columns.y, columns.weight
+    if policy is None and _amounts_on(engine, columns, asked):
+        return _amounts_on_engine(engine, columns, asked)
     if policy is not None:
         classes = policy.classes.tolist()
     elif classes is None:
@@ -389,6 +496,33 @@ def _on_engine(
             raise
         problem = asked.problem(known, labelled=False, policy=policy)
         persons, means = summed(replace(columns, y=None), problem)
+    return persons, problem, means
+
+
+def _amounts_on(engine: Engine, columns: Columns, asked: Asked) -> bool:
+    """Whether a column of decisions holds amounts."""
+    engine.index(str(columns.decided), "the decisions")
+    if asked.said_amounts is not None:
+        if asked.said_amounts:
+            numeric_kind(engine, columns)
+        return asked.said_amounts
+    if asked.classes is not None or engine.kind(str(columns.decided), "the decisions") not in (
+        "whole",
+        "real",
+    ):
+        return False
+    return asked.noted(reason_for_amounts(asked.happiness, asked.loss) or reason_on_engine(engine, columns))
+
+
+def _amounts_on_engine(
+    engine: Engine, columns: Columns, asked: Asked
+) -> tuple[Persons, Problem, Floats | None]:
+    """The people of a table that is not in memory, about whom amounts are decided."""
+    problem = asked.problem_of_amounts(columns, labelled=columns.y is not None)
+    if columns.y is not None and not asked.needs_labels(problem, columns):
+        asked.unlabelled = _gone(engine, columns)
+        columns = replace(columns, y=None) if asked.unlabelled else columns
+    persons, means = sum_persons(LazyPeople.of(engine, columns, problem))
     return persons, problem, means
 
 
@@ -416,14 +550,19 @@ def by_decisions(
     if decides and X is None:
         raise DataError("A classifier is audited on people, and X is None.", "Pass X.")
     passed, fair, settings, known, own = asked.sensitive_features, False, decisions, Beside(), None
+    problem: Problem
+    regressor = decides and predicts_numbers(decisions)
     if decides:
         settings = last_step(decisions)
-        asked.classes = settings.classes_ if asked.classes is None else asked.classes
-        fair = has_policy(settings)
+        if asked.classes is None and not regressor:
+            asked.classes = settings.classes_
+        fair = has_policy(settings) or decides_amounts(settings)
         if fair:
             asked.fill(settings)
             if columns.missing_group is None:
                 columns = replace(columns, missing_group=settings.missing_group)
+            if columns.today is None:
+                columns = replace(columns, today=settings.today_of(X))
             if columns.missing_labels is None and settings.missing_labels is not None:
                 columns = replace(columns, missing_labels=resolve_missing_labels(settings.missing_labels))
     y, cluster, now = (columns.column(X, role) for role in ("y", "cluster", "today"))
@@ -449,16 +588,23 @@ def by_decisions(
             None if part is None else part[rows] for part in (y, weight, cluster, now, odds)
         )
         array, passed = None if array is None else array[rows], group if passed is not None else None
-    if array is None:
+    if array is None and fair and regressor:
+        array = as_decisions(amounts_by(decisions, table, passed), len(rows))
+    elif array is None:
         array = as_decisions(decided_by(decisions, table, passed, by_odds=fair), len(rows))
     if fair:
         own, shares = without_policy(decisions, table, y, group, weight=weight, cluster=cluster)
-        decider = settings.policy_
-        known = Beside(None, *shares, decider.basis.out_of_fold, policy=decider)
-    classes = find_classes(array, _known_labels(y), asked.classes)
-    problem = asked.problem(classes, labelled=y is not None, policy=known.policy)
-    if asked.drops_labels(y, problem, columns):
-        y, problem = None, asked.problem(classes, labelled=False, policy=known.policy)
+        decider = None if regressor else settings.policy_
+        if decider is not None and own is not None and settings.decisions is not None:
+            # Else nobody said what is decided today.
+            own = own if set(own.tolist()) <= set(settings.decisions_.tolist()) else None
+        known = Beside(None, *shares, decider is not None and decider.basis.out_of_fold, policy=decider)
+    classes = None
+    if asked.are_amounts(array, y, regressor=regressor):
+        problem, y = asked.about_amounts(array, y, columns)
+    else:
+        classes = find_classes(array, _known_labels(y), asked.classes)
+        problem, y = asked.about_classes(classes, y, columns, known.policy)
     if X is None:
         problem.refuse_x()
     if fair and settings.key in column_names(table):  # a pipeline may make it later
@@ -479,10 +625,10 @@ def by_decisions(
         missing=columns.missing_labels,
         label_odds=odds,
     )
-    people = replace(people, drawn=settings.policy_.draws_lots) if fair else people
+    people = replace(people, drawn=settings.policy_.draws_lots) if fair and not regressor else people
     scored = None
     if people.missing is not None and people.labels is not None and not people.labelled.all():
-        if decides:
+        if decides and classes is not None:
             scored = scored_by(decisions, table, classes, fair=fair)
         else:
             scored = Scored(features=None if X is None else _beside_roles(table, columns))

@@ -23,7 +23,7 @@ from felicific._people.people import People
 from felicific._people.weights import WeightKind
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import LOSES, Component
-from felicific._problem.problem import Problem
+from felicific._problem.problem import asked_of
 from felicific._problem.unions import known_groups
 from felicific._shown.parts import clipped
 from felicific._statistics.gaps import spread_of
@@ -188,7 +188,13 @@ def band(
     if len(array) != n:
         raise DataError(f"There are {len(array)} scores for {n} rows.", "Pass one for every row.")
     policy = line.along(line.tau[:1])[0]
-    problem = Problem.of(policy.classes, happiness, loss=loss, favourable=favourable)
+    problem = asked_of(
+        policy.classes,
+        decisions=policy.decisions.tolist() if policy.listed else None,
+        happiness=happiness,
+        loss=loss,
+        favourable=favourable,
+    )
     if LOSES in (component.name for component in line.components):
         problem = problem.with_losers
     if problem.components != line.components:

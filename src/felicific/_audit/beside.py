@@ -121,6 +121,8 @@ def _same(one: Floats, other: Floats) -> bool:
 
 def means_without(people: People, problem: Problem) -> Floats:
     """Group means of what is decided today."""
+    if people.amounts is not None:
+        return persons_of(people.as_today, problem).means
     odds = np.eye(len(problem.decisions))[people.decisions_today()]
     persons = persons_of(replace(people, odds=np.asarray(odds)), problem)
     return persons.means

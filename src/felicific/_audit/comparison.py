@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
+from felicific._audit.amounts import change_of_parity
 from felicific._audit.debiased import Debiased
 from felicific._audit.measured import measure
+from felicific._audit.methods import measure_component
 from felicific._audit.paired import change_of_gap, change_of_loss, change_of_means, paired_persons
 from felicific._audit.persons import EachPerson, known_groups, revalued
 from felicific._audit.result import (
@@ -27,7 +29,7 @@ from felicific._audit.result import (
 )
 from felicific._capabilities import remedy
 from felicific._problem.change import every_group_loses, few_counted, nothing_to_repair
-from felicific._problem.happiness import Component
+from felicific._problem.happiness import SAME, SHARE, Component
 from felicific._program.known_labels import SOURCES
 from felicific._shown.parts import Displayed, Lines, Part, short, table_lines
 from felicific._statistics.intervals import check_confidence
@@ -48,7 +50,9 @@ class Change(Displayed):
     gap : Interval or None
         Gap afterwards minus gap before; None where the audits have none.
     before, after : dict
-        Group means before and after.
+        Group means before and after. Of distributional parity, of which there are none, nothing.
+    loses, gains : dict of group to Interval
+        Of amounts, the share of every group that gets less than before, and more: of those who are counted.
     """
 
     component: Component
@@ -56,11 +60,33 @@ class Change(Displayed):
     gap: Interval | None
     before: dict[Any, float]
     after: dict[Any, float]
+    loses: dict[Any, Interval] = field(default_factory=dict)
+    gains: dict[Any, Interval] = field(default_factory=dict)
 
     _whole: ClassVar[str] = "the comparison's to_frame() has all of it."
 
     def _parts(self) -> list[Part]:
-        return [table_of_means(self.component, self.means, {"gap": self.gap}, what="change")]
+        remarks = self.remarks
+        return [table_of_means(self.component, self.means, {"gap": self.gap}, remarks, what="change")]
+
+    @property
+    def shares(self) -> dict[str, dict[Any, Interval]]:
+        """Who gets less than before, and who more, where that is known."""
+        known = {"gets less than before": self.loses, "gets more than before": self.gains}
+        return {what: shares for what, shares in known.items() if shares}
+
+    @property
+    def remarks(self) -> list[str]:
+        """The same in words."""
+        return [
+            f"Share that {what}: "
+            + "; ".join(
+                f"{short(str(group))} {100 * one.estimate:.3g} %, {100 * one.low:.3g} to {100 * one.high:.3g} %"
+                for group, one in shares.items()
+            )
+            + "."
+            for what, shares in self.shares.items()
+        ]
 
 
 @dataclass(frozen=True, repr=False)
@@ -120,6 +146,7 @@ class Comparison(Displayed):
                     ],
                     "gap": None if found.gap is None else interval_to_dict(found.gap),
                 }
+                | {what.replace(" ", "_"): means_to_dict(shares) for what, shares in found.shares.items()}
                 for found in self.components
             ],
             "loss": None if self.loss is None else interval_to_dict(self.loss),
@@ -133,6 +160,8 @@ class Comparison(Displayed):
             name, unit = found.component.name, found.component.unit
             lines += [line_of(name, unit, "mean", str(group), mean) for group, mean in found.means.items()]
             lines += [] if found.gap is None else [line_of(name, unit, "gap", "", found.gap)]
+            for what, shares in found.shares.items():
+                lines += [line_of(name, "share", what, str(group), one) for group, one in shares.items()]
         if self.loss is not None:
             lines.append(line_of("loss", "", "loss", "", self.loss))
         names = dict.fromkeys([*lines[0], *bounded(lines)])
@@ -144,7 +173,7 @@ class Comparison(Displayed):
     def _title(self) -> str:
         return f"Change for the same {self.rows:,} rows, confidence {self.confidence:.6g}"
 
-    def _tables(self) -> list[tuple[str, list[tuple[str, ...]]]]:
+    def _tables(self) -> list[tuple[str, list[tuple[str, ...]], list[str]]]:
         return [
             (
                 titled(found.component),
@@ -153,14 +182,15 @@ class Comparison(Displayed):
                     for name, interval in [*found.means.items(), ("gap", found.gap)]
                     if interval is not None
                 ],
+                found.remarks,
             )
             for found in self.components
         ]
 
     def __str__(self) -> str:
         lines = [self._title]
-        for title, rows in self._tables():
-            lines += ["", title, *table_lines(HEADER, rows)]
+        for title, rows, remarks in self._tables():
+            lines += ["", title, *table_lines(HEADER, rows), *(f"  {remark}" for remark in remarks)]
         if self.loss is not None:
             lines += ["", loss_change(self.loss, self.loss_name)]
         lines += ["", *self.remarks] if self.remarks else []
@@ -220,6 +250,7 @@ def compare(before: Audit, after: Audit, *, confidence: float | None = None) -> 
     paired = paired_persons(one, other)
     alpha, known = 1.0 - level, known_groups(paired)
     changes = tuple(_change(paired, (before, after), j, known, alpha) for j in range(len(one.components)))
+    changes += _change_of_distributions(before, after, len(changes), alpha)
     return Comparison(
         components=changes,
         loss=change_of_loss(one, other, alpha),
@@ -272,6 +303,8 @@ def _remarks(before: Audit, after: Audit, components: tuple[Change, ...], level:
     shown = all(part.test is not None and part.test.verdict == "at most" for part in parts)
     what = [part.component for part in parts]
     found = nothing_to_repair(what, gaps, asked, f"before, {_known(shown, before.confidence)}")
+    components = tuple(change for change in components if change.means)
+    what = what[: len(components)]
     for change in components:
         groups = [repr(group) for group in change.means]
         was, is_ = (np.array([*means.values()])[:, None] for means in (change.before, change.after))
@@ -304,6 +337,8 @@ def _check_same(before: Audit, after: Audit) -> None:
             f"{list(after.groups)}.",
             remedy,
         )
+    if _of_amounts(before) != _of_amounts(after):
+        raise DataError("One audit is of amounts, the other of classes.", "Audit both with amounts=True.")
     if before.persons.fingerprint != after.persons.fingerprint:
         raise DataError("The two audits are not of the same people.", remedy)
     hidden = [None if audit.labels is None else audit.labels.hidden for audit in (before, after)]
@@ -312,6 +347,10 @@ def _check_same(before: Audit, after: Audit) -> None:
             "The two audits do not say the same of missing labels.",
             "Audit both with the same missing_labels=.",
         )
+
+
+def _of_amounts(audit: Audit) -> bool:
+    return isinstance(audit.persons, EachPerson) and audit.persons.amounts is not None
 
 
 def _one_by_one(audit: Audit) -> EachPerson:
@@ -337,6 +376,35 @@ def _change(paired: EachPerson, audits: tuple[Audit, Audit], j: int, known: Code
         gap=gap,
         before={group: mean.estimate for group, mean in before.means.items()},
         after={group: mean.estimate for group, mean in after.means.items()},
+        loses=_share(paired, other, j, -1.0, alpha),
+        gains=_share(paired, other, j, 1.0, alpha),
+    )
+
+
+def _share(paired: EachPerson, other: EachPerson, j: int, sign: float, alpha: float) -> dict[Any, Interval]:
+    """Of amounts, which share of every group gets less (``sign`` -1) or more; nothing of decisions that are classes."""
+    component = other.components[j]
+    if other.amounts is None or component.over or component.name in other.idle:
+        return {}
+    size = np.abs(other.values[:, j] + other.origin[j])
+    changed = sign * paired.values[:, j] > SAME * size
+    rated = replace(
+        paired,
+        components=(replace(component, bounds=SHARE),),
+        values=np.asarray(changed, dtype=np.float64)[:, None],
+        inside=None if paired.inside is None else paired.inside[:, [j]],
+        origin=np.zeros(1),
+        rates=np.ones(1, dtype=bool),
+        reach=paired.reach[:, [j, -1]],
+    )
+    return dict(zip(paired.groups, measure_component(rated, 0, "auto").intervals(alpha), strict=True))
+
+
+def _change_of_distributions(before: Audit, after: Audit, known: int, alpha: float) -> tuple[Change, ...]:
+    """How the distance between the distributions of amounts changes, if both audits have it."""
+    return tuple(
+        Change(part.component, {}, change_of_parity(before, after, alpha), {}, {})
+        for part in after.components[known:]
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from felicific._audit.missing import Scored
+from felicific._capabilities import remedy
 from felicific._people.checks import check_proba
 from felicific._tables.codes import Entries
 from felicific._tables.memory import as_objects, as_vector, distinct, exact_array, null_rows, select_columns
@@ -51,7 +52,7 @@ def find_classes(array: Array, y: Array | None, classes: Any = None) -> Array:
         if held.dtype.kind == "f" and bool((held != np.rint(held)).any()):
             raise DataError(
                 "The decisions are fractions.",
-                "Probabilities of decisions have one column per class; decisions are classes.",
+                f"Probabilities of decisions have one column per class. {remedy('watch amounts', 'memory')}",
             )
         if y is not None and (held.dtype.kind in "OU") != (y.dtype.kind in "OU"):
             raise DataError(
@@ -74,6 +75,30 @@ def last_step(estimator: Any) -> Any:
 def has_policy(estimator: Any) -> bool:
     """Whether this is a fitted FairClassifier, alone or at the end of a pipeline."""
     return hasattr(last_step(estimator), "policy_")
+
+
+def decides_amounts(estimator: Any) -> bool:
+    """Whether this is a fitted FairRegressor, alone or at the end of a pipeline: it tells the amounts that it decides.
+
+    It has what a FairClassifier has (``happiness``, ``loss``, ``gap``, ``sensitive_features_`` ...), and in place of a
+    ``policy_`` the method ``amounts_of(X, sensitive_features=None)``, one amount for every row.
+    """
+    return hasattr(last_step(estimator), "amounts_of")
+
+
+def predicts_numbers(estimator: Any) -> bool:
+    """Whether this is a regressor, by what it says of itself."""
+    from sklearn.base import is_regressor
+
+    return decides_amounts(estimator) or (hasattr(estimator, "__sklearn_tags__") and is_regressor(estimator))
+
+
+def amounts_by(estimator: Any, X: Table, sensitive_features: Any) -> Array:
+    """What a FairRegressor decides."""
+    passed = {} if sensitive_features is None else {"sensitive_features": sensitive_features}
+    if hasattr(estimator, "steps"):
+        X, estimator = estimator[:-1].transform(X) if len(estimator.steps) > 1 else X, estimator[-1]
+    return as_vector(estimator.amounts_of(X, **passed), "amounts")
 
 
 def without_policy(

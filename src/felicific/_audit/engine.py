@@ -35,16 +35,21 @@ from felicific._audit.persons import (
 from felicific._people.lazy import LazyPeople, no_rows
 from felicific._people.people import People
 from felicific._people.weights import are_sampling, distinct_clusters
-from felicific._people.worth import Worth, differs, typical, worth_of
+from felicific._people.worth import Worth, typical, worth_of
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import fractions_of
 from felicific._problem.problem import Problem
 from felicific._problem.unions import Grouping
 from felicific._program.moments import NOBODY
+from felicific._statistics.distributions import Distributions, effective
 from felicific._statistics.intervals import Sample
 from felicific._statistics.units import Powers, Spread, clustered, linearised, side_by_side
 from felicific._tables.groups import find_groups, refuse_identifiers
 from felicific._typing import Array, Codes, Floats, Truths
+from felicific.exceptions import DataError
+
+#: Different amounts whose people are counted one by one at most.
+MOST_AMOUNTS = 5_000_000
 
 #: Numbers whose squares and cubes overflow are refused by name once everybody is summed up.
 _quiet = np.errstate(all="ignore")
@@ -103,6 +108,59 @@ class _Clusters:
 
 
 @dataclass(frozen=True)
+class _Amounts:
+    """Which amounts some people get: an entry where one meets a group, with its weight and that of its square.
+
+    An amount and group may have several entries until they are :meth:`added`; after which there were ``least``.
+    """
+
+    amounts: Floats
+    group: Codes
+    weight: Floats
+    squares: Floats
+    least: int = 0
+
+    def moved(self, place: Codes) -> _Amounts:
+        """The same with other numbers for the groups."""
+        return replace(self, group=place[self.group])
+
+    def __add__(self, other: _Amounts) -> _Amounts:
+        names = ("amounts", "group", "weight", "squares")
+        joined: dict[str, Any] = {
+            name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in names
+        }
+        both = _Amounts(least=max(self.least, other.least), **joined)
+        # Now and then, so that every entry is sorted a few times and not once for every batch.
+        return both.added() if len(both.group) > 2 * both.least + 100_000 else both
+
+    def added(self) -> _Amounts:
+        """With one entry for every amount and group that meet."""
+        distinct, place = np.unique(self.amounts, return_inverse=True)
+        n_groups = int(self.group.max(initial=0)) + 1
+        pairs, entry = np.unique(place * n_groups + self.group, return_inverse=True)
+        if len(distinct) > MOST_AMOUNTS:
+            raise DataError(
+                f"There are more than {MOST_AMOUNTS:,} different amounts, and distributional parity counts each.",
+                "Round the amounts, to a thousandth of their range, say: no more can be told apart.",
+            )
+
+        def add(array: Floats) -> Floats:
+            return np.bincount(entry, array, minlength=len(pairs)).astype(np.float64)
+
+        group, amounts = pairs % n_groups, distinct[pairs // n_groups]
+        return _Amounts(amounts, group, add(self.weight), add(self.squares), len(pairs))
+
+    def distributions(self, n_groups: int, squares: Floats | None) -> Distributions:
+        """Distributions of so many groups, with the sums of squares by which people do not count alike."""
+        distinct, place = np.unique(self.amounts, return_inverse=True)
+        counts = np.bincount(
+            self.group * len(distinct) + place, self.weight, minlength=n_groups * len(distinct)
+        )
+        mass = counts.reshape(n_groups, len(distinct)).astype(np.float64)
+        return Distributions(distinct, mass, effective(mass.sum(axis=1), squares))
+
+
+@dataclass(frozen=True)
 class _Part:
     """Some people: arrays of shape (groups, columns); means relative to the origin.
 
@@ -123,6 +181,7 @@ class _Part:
     whole: bool
     moved: Truths
     clusters: _Clusters | None = None
+    amounts: _Amounts | None = None
 
     @_quiet
     def __add__(self, other: _Part) -> _Part:
@@ -154,6 +213,7 @@ class _Part:
             whole=a.whole and b.whole,
             clusters=None if a.clusters is None or b.clusters is None else a.clusters + b.clusters,
             moved=a.moved | b.moved,
+            amounts=None if a.amounts is None or b.amounts is None else a.amounts + b.amounts,
         )
 
     def _aligned(self, groups: tuple[Any, ...], origin: Floats) -> _Part:
@@ -168,8 +228,15 @@ class _Part:
         shift = self.origin - origin
         largest = self.largest + np.where(self.weight.any(axis=0), np.abs(shift), 0.0)
         clusters = None if self.clusters is None else self.clusters.moved(place, shift)
+        amounts = None if self.amounts is None else self.amounts.moved(place)
         moved = replace(
-            self, mean=self.mean + shift, origin=origin, groups=groups, largest=largest, clusters=clusters
+            self,
+            mean=self.mean + shift,
+            origin=origin,
+            groups=groups,
+            largest=largest,
+            clusters=clusters,
+            amounts=amounts,
         )
         names = ("rows", "total", "weight", "squares", "mean", "second", "third")
         wide: dict[str, Any] = {name: spread(getattr(moved, name)) for name in names}
@@ -228,12 +295,26 @@ def sum_persons(people: LazyPeople, policy: Policy | None = None) -> tuple[Summe
         grouping=Grouping(tuple(columns.group_names), columns.missing_group),
         least=sums.least[:j],
         lots=drawn,
+        distributions=_distributions(sums, sampling, j),
     )
     check_persons(persons)
     without = [
         np.where(part.weight[:, :j] > 0, part.mean[:, :j] + part.origin[:j], np.nan) for part in parts[1:]
     ]
     return persons, without[0] if without else None
+
+
+def _distributions(sums: _Part, sampling: bool, j: int) -> Distributions | None:
+    """The amounts of every group, where they are counted; column ``j``, the loss, counts everybody."""
+    if sums.amounts is None:
+        return None
+    counted, g, squares = sums.amounts.added(), len(sums.groups), None
+    if sums.clusters is not None:
+        clusters = sums.clusters.added()
+        squares = np.bincount(clusters.group, clusters.size[:, j] ** 2, minlength=g).astype(np.float64)
+    elif sampling:
+        squares = np.bincount(counted.group, counted.squares, minlength=g).astype(np.float64)
+    return counted.distributions(g, squares)
 
 
 @_quiet
@@ -283,7 +364,7 @@ def _joined(part: _Part, place: Codes, count: int) -> _Part:
         names = ("rows", "total", "weight", "squares", "mean", "second", "third")
         one: dict[str, Any] = {name: getattr(part, name)[z : z + 1] for name in names}
         clusters = None if part.clusters is None else part.clusters.of_group(z)
-        here = replace(part, groups=(union,), clusters=clusters, **one)
+        here = replace(part, groups=(union,), clusters=clusters, amounts=None, **one)
         found[union] = found[union] + here if union in found else here
     return reduce(add, (found[union] for union in range(count)))
 
@@ -318,23 +399,31 @@ def _parts_of(problem: Problem, policy: Policy | None, people: People, *, alike:
     times = None
     if alike and policy is not None and policy.sums_suffice and people.weight is None:
         people, times = _one_of_each(problem, policy, people)
-    ways = [people.odds if policy is None else policy.odds_of(people)]
-    if policy is not None or people.today is not None:
-        ways.append(np.asarray(np.eye(len(problem.decisions))[people.decisions_today()]))
+    ways = [(people, people.odds if policy is None else policy.odds_of(people))]
+    if people.amounts_today is not None:
+        ways.append((people.as_today, people.odds))
+    elif people.knows_today and (policy is not None or people.today is not None):
+        ways.append((people, np.asarray(np.eye(len(problem.decisions))[people.decisions_today()])))
     weight = people.weights
     # Fractions of which a lottery decides who is counted are means of people who count unequally.
     unequal = policy is not None and policy.draws_lots and any(h.over for h in problem.happiness)
     powers = (1, 2, 3) if (unequal or people.weight_kind == "sampling") and people.cluster is None else (1,)
     width = len(powers) * (len(problem.happiness) + 1)
     sums = [_nobody(people.groups, width, people.cluster) for _ in ways]
-    for part, batch in people.batches():
-        worth, cluster = worth_of(problem, batch), None if people.cluster is None else people.cluster[part]
-        for i, odds in enumerate(ways):
+    for parts in zip(*(some.batches() for some in dict.fromkeys(some for some, _ in ways)), strict=True):
+        part = parts[0][0]
+        worths = [worth_of(problem, batch) for _, batch in parts]
+        cluster = None if people.cluster is None else people.cluster[part]
+        for i, (_, odds) in enumerate(ways):
             assert odds is not None, "something is decided about these people"
-            values = _values(worth, odds[part])
+            values = _values(worths[min(i, len(worths) - 1)], odds[part])
             values = [replace(value, power=power) for power in powers for value in values]
             often = None if times is None else times[part]
             sums[i] += _summed(people.groups, people.codes[part], weight[part], values, cluster, often)
+    if getattr(problem, "parity", ""):
+        assert people.amounts is not None, "amounts are decided"
+        counted = _Amounts(people.amounts, people.codes, weight, weight**2).added()
+        sums[0] = replace(sums[0], amounts=counted)
     return sums
 
 
@@ -388,24 +477,27 @@ class _Value:
 def _values(worth: Worth, odds: Floats) -> list[_Value]:
     """What every person may expect of what is decided: of every component, then the loss."""
 
-    def valued(numbers: Floats, counted: Truths | None = None) -> _Value:
+    def valued(numbers: Floats, counted: Truths | None, moves: bool) -> _Value:
         origin = typical(numbers, counted) or 0.0
         least = least_of(numbers, counted)
-        return _Value(expected_value(numbers, odds, origin), origin, counted, differs(numbers), least)
+        return _Value(expected_value(numbers, odds, origin), origin, counted, moves, least)
 
     def fraction(j: int, k: int) -> _Value:
         numbers = worth.values(j)[0]
         counted = expected_value(worth.values(k)[0], odds, 0.0)
         counted = np.where(counted > NOBODY, counted, 0.0)
         mean = expected_value(numbers, odds, 0.0) / np.where(counted > 0, counted, 1.0)
-        return _Value(np.where(counted > 0, mean, 0.0), 0.0, counted, differs(numbers))
+        return _Value(np.where(counted > 0, mean, 0.0), 0.0, counted, worth.moves(j, numbers))
+
+    def component(j: int) -> _Value:
+        numbers, counted = worth.values(j)
+        return valued(numbers, counted, worth.moves(j, numbers))
 
     over = dict(fractions_of(worth.problem.components))
     values = [
-        fraction(j, over[j]) if j in over else valued(*worth.values(j))
-        for j in range(len(worth.problem.happiness))
+        fraction(j, over[j]) if j in over else component(j) for j in range(len(worth.problem.happiness))
     ]
-    return [*values, valued(worth.cost) if worth.knows_cost else _Value(np.zeros(len(odds)), 0.0)]
+    return [*values, valued(worth.cost, None, True) if worth.knows_cost else _Value(np.zeros(len(odds)), 0.0)]
 
 
 def _nobody(groups: tuple[Any, ...], n: int, cluster: Array | None) -> _Part:

@@ -11,7 +11,15 @@ import numpy as np
 from felicific._audit.methods import Measure, measure_component, measure_loss
 from felicific._audit.persons import Persons, known_groups
 from felicific._audit.requirements import Judge
-from felicific._audit.result import NOBODY, Audit, ComponentAudit, GapTest, Interval, RequirementAudit
+from felicific._audit.result import (
+    NOBODY,
+    Audit,
+    ComponentAudit,
+    GapTest,
+    Interval,
+    RequirementAudit,
+    verdict_of,
+)
 from felicific._policy.policy import Policy
 from felicific._problem.happiness import Component, written
 from felicific._statistics.gaps import (
@@ -139,7 +147,7 @@ def _without_some(
     # Without some groups a gap can be shown to be more, and never to be at most so much.
     test = part.test
     if test is not None:
-        test = replace(test, p_exceeds=1.0, verdict=_verdict(test.p_value, 1.0, together))
+        test = replace(test, p_exceeds=1.0, verdict=verdict_of(test.p_value, 1.0, together))
     spread = part.gap
     note = "not of groups in which nobody is counted"
     return replace(part, gap=spread and replace(spread, note=spread.note or note), test=test)
@@ -180,7 +188,7 @@ def _measured(
             if by_range
             else limits_p_values(found.limits, n_groups, allowed, together)
         )
-        test = GapTest(allowed, *p, _verdict(*p, together))
+        test = GapTest(allowed, *p, verdict_of(*p, together))
     means = dict(zip(groups, _with_unknown(everyone.intervals(apart), known), strict=True))
     bias = chance_gap(found.pairs)
     bias = min(bias, widest) if math.isfinite(bias) else bias
@@ -212,12 +220,6 @@ def _with_unknown(means: list[Interval], known: Codes) -> list[Interval]:
         mean if z in known else replace(mean, note="; ".join([UNKNOWN, *([mean.note] if mean.note else [])]))
         for z, mean in enumerate(means)
     ]
-
-
-def _verdict(p_value: float, p_exceeds: float, alpha: float) -> str:
-    if p_value <= alpha:
-        return "more"
-    return "at most" if p_exceeds <= alpha else "undecided"
 
 
 def _notes(

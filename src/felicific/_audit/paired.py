@@ -22,6 +22,9 @@ from felicific.exceptions import DataError
 #: Methods of mean changes, and of the change of a gap, in words.
 ADDED = "t with two changed people added, widened for skewness (large sample)"
 KNOWN_ZERO = "known: no decision changes anything for these people"
+#: The square of a change that nobody would notice, and that is not known to be none.
+LEAST = 1e-100
+
 PAIRS = "all pairs of groups together, widened for skewness (large sample)"
 
 
@@ -32,7 +35,7 @@ def paired_persons(one: EachPerson, other: EachPerson, kept: Truths | None = Non
     """
     shift = other.origin - one.origin
     change = other.values - one.values + shift
-    inside, reach = one.inside, one.reach
+    inside, reach = one.inside, _reach(one, other, change)
     if inside is not None:
         inside, reach = inside.copy(), reach.copy()
         for j, component in enumerate(one.components):
@@ -103,7 +106,32 @@ def change_of_loss(one: EachPerson, other: EachPerson, alpha: float, *, bets: bo
     change = measure_loss(_bounded(paired, one, other, other.origin - one.origin))
     assert change is not None, "the losses are known"
     span = _width(other.loss_bounds) if bets else None
-    return _intervals(change, one.reach[-1:, -1], span, one.countable, alpha)[0]
+    reach = one.reach[-1:, -1]
+    if one.amounts is not None:
+        square = float(np.average((other.losses - one.losses) ** 2, weights=one.weight))
+        reach = np.maximum(np.maximum(reach, other.reach[-1:, -1]), max(square, LEAST))
+    return _intervals(change, reach, span, one.countable, alpha)[0]
+
+
+def _reach(one: EachPerson, other: EachPerson, change: Floats) -> Floats:
+    """How far decisions could change people, as a mean square, by group; of amounts, how far these did, or two differ.
+
+    Nobody knows which amounts are possible, so of those that a happiness asks for nothing is known for sure.
+    """
+    if one.amounts is None or other.amounts is None:
+        return one.reach
+    reach, g = np.maximum(one.reach, other.reach), len(one.groups)
+    weight = np.ones(len(one.codes)) if one.weight is None else one.weight
+    for j, component in enumerate(one.components):
+        counted = weight if one.inside is None else weight * one.inside[:, j]
+        mass = np.bincount(one.codes, counted, minlength=g)
+        squares = np.bincount(one.codes, counted * change[:, j] ** 2, minlength=g)
+        reach[:-1, j] = np.maximum(reach[:-1, j], squares / np.where(mass > 0, mass, 1.0))
+        if component.name not in one.idle:
+            reach[:-1, j] = np.maximum(reach[:-1, j], LEAST)
+        else:
+            reach[:-1, j] = 0.0
+    return reach
 
 
 def _bounded(paired: EachPerson, one: EachPerson, other: EachPerson, shift: Floats) -> EachPerson:

@@ -19,11 +19,12 @@ from felicific._audit.debiased import Debiased, Supposed
 from felicific._capabilities import remedy
 from felicific._people.labels import stands_for
 from felicific._people.people import People
-from felicific._people.worth import Worth, differs, typical, worth_of
+from felicific._people.worth import Worth, typical, worth_of
 from felicific._problem.happiness import ARGUMENTS, Component, Happiness, arguments_of, fractions_of
 from felicific._problem.problem import Problem
 from felicific._problem.unions import UNGROUPED, Grouping, Union
 from felicific._program.moments import NOBODY
+from felicific._statistics.distributions import Distributions
 from felicific._statistics.intervals import Sample
 from felicific._statistics.units import of_few, sample_of, side_by_side
 from felicific._typing import Array, Codes, Floats, Truths
@@ -123,6 +124,9 @@ class EachPerson:
         each. Their values are made of it, and are neither rates nor within bounds person by person.
     ends : (EachPerson, EachPerson), or None
         The same people at the least and the most that hidden reasons leave open; None where nothing is hidden.
+    amounts : array of shape (n,), or None
+        What is decided about each, where it is an amount. ``reach`` is then the mean square of how far apart two people
+        of a group are.
     """
 
     groups: tuple[Any, ...]
@@ -147,6 +151,15 @@ class EachPerson:
     lots: bool = False
     debiased: Debiased | None = None
     ends: tuple[EachPerson, EachPerson] | None = None
+    amounts: Floats | None = None
+
+    @cached_property
+    def distributions(self) -> Distributions | None:
+        """The amounts of every group, where decisions are such."""
+        if self.amounts is None:
+            return None
+        how: dict[str, Any] = {"sampling": self.sampling, "cluster": self.cluster}
+        return Distributions.of(self.amounts, self.codes, len(self.groups), self.weight, **how)
 
     @property
     def rows(self) -> int:
@@ -321,6 +334,8 @@ class SummedPersons:
         From the union that every group belongs to, and their number, to the sample of unions.
     lots : bool
         Whether decisions are drawn by lot.
+    distributions : Distributions, or None
+        The amounts of every group, where their distributions are compared.
     """
 
     groups: tuple[Any, ...]
@@ -344,6 +359,7 @@ class SummedPersons:
     grouping: Grouping = UNGROUPED
     least: Floats | None = None
     lots: bool = False
+    distributions: Distributions | None = None
 
     @property
     def debiased_at(self) -> Truths:
@@ -404,7 +420,7 @@ def regrouped(persons: Persons, unions: Sequence[Union]) -> EachPerson:
         place[list(union.members)] = u
     codes = place[persons.codes]
     rows, names = codes >= 0, tuple(union.name for union in unions)
-    parts = ("values", "inside", "losses", "weight", "cluster", "share")
+    parts = ("values", "inside", "losses", "weight", "cluster", "share", "amounts")
     kept: dict[str, Any] = {name: getattr(persons, name) for name in parts}
     if not rows.all():
         kept = {name: None if part is None else part[rows] for name, part in kept.items()}
@@ -452,7 +468,7 @@ def persons_of(people: People, problem: Problem) -> EachPerson:
     values = np.zeros((j, n)).T
     some = any(h.among is not None and not h.over for h in problem.happiness)
     inside = np.ones((j, n), dtype=bool).T if some else None
-    losses = np.zeros(n) if people.labels is not None or not problem.loss.looks_at_y else None
+    losses = np.zeros(n) if people.knows_labels or not problem.loss.looks_at_y else None
     memory = _Memory(len(problem.happiness), len(people.groups))
     for part, batch in people.batches(4):  # nothing is summed by cell here, so more fit into the cache
         worth, q, who = worth_of(problem, batch), odds[part], (people.codes[part], people.weights[part])
@@ -467,7 +483,8 @@ def persons_of(people: People, problem: Problem) -> EachPerson:
             memory.reach_of(j, worth.cost, *who)
     debiased = _debiased(people, problem, looking, inside, memory) if unlabelled else None
     checksum = memory.checksum
-    for array in (people.codes, people.labels, people.weight, people.cluster_codes):
+    truths = people.labels if people.amounts is None else people.y
+    for array in (people.codes, truths, people.weight, people.cluster_codes):
         checksum = checksum if array is None else _checksum(array, checksum)
     origin = np.array([known or 0.0 for known in memory.origin])
     values, inside, share = fractions_among(values, inside, origin, problem.components)
@@ -485,7 +502,7 @@ def persons_of(people: People, problem: Problem) -> EachPerson:
         inside=inside,
         losses=losses,
         weight=people.weight,
-        reach=memory.reach,
+        reach=memory.reach if people.amounts is None else reach_of_amounts(people, values, inside, losses),
         checksum=checksum,
         idle=idle_among(problem, memory.moved),
         grouping=Grouping(people.attributes, people.unknown),
@@ -493,10 +510,36 @@ def persons_of(people: People, problem: Problem) -> EachPerson:
         share=share,
         lots=share is not None,
         debiased=debiased,
+        amounts=people.amounts,
     )
     persons = revalued(persons)
     check_persons(persons)
     return persons
+
+
+def reach_of_amounts(people: People, values: Floats, inside: Truths | None, losses: Floats | None) -> Floats:
+    """Mean square of how far apart two people are, by group and component; of everybody, last, by loss."""
+    g, j = len(people.groups), values.shape[1]
+    found, everyone = np.zeros((g + 1, j + 1)), np.zeros(len(people), dtype=np.intp)
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # numbers as large as that are refused by name in the end
+        for c in range(j):
+            weight = people.weights if inside is None else people.weights * inside[:, c]
+            found[:-1, c] = _apart(values[:, c], people.codes, g, weight)
+        if losses is not None:
+            found[-1, j] = _apart(losses, everyone, 1, people.weights)[0]
+    return found
+
+
+def _apart(values: Floats, codes: Codes, n_groups: int, weight: Floats) -> Floats:
+    """Twice the variance of every group."""
+    mass = np.bincount(codes, weight, minlength=n_groups)
+    held = np.where(mass > 0, mass, 1.0)
+    mean = np.bincount(codes, weight * values, minlength=n_groups) / held
+    return np.asarray(
+        2.0 * np.bincount(codes, weight * (values - mean[codes]) ** 2, minlength=n_groups) / held
+    )
 
 
 def lacks_labels(people: People) -> bool:
@@ -664,8 +707,9 @@ class _Memory:
         """Value of every person relative to the component's origin, and who is counted (None: everybody)."""
         values, counted = worth.values(j)
         self.reach_of(j, values, codes, weight if counted is None else weight * counted)
-        self.checksum = _checksum(values, self.checksum)
-        self.moved[j] = self.moved[j] or differs(values)
+        amounts = worth.batch.amounts is not None
+        self.checksum = _checksum(worth.of_one_amount(j) if amounts else values, self.checksum)
+        self.moved[j] = self.moved[j] or worth.moves(j, values)
         self.least[j] = min(self.least[j], least_of(values, counted))
         if self.origin[j] is None:
             self.origin[j] = typical(values, counted)

@@ -97,6 +97,13 @@ class GapTest:
     verdict: str
 
 
+def verdict_of(p_value: float, p_exceeds: float, alpha: float) -> str:
+    """What two p-values show."""
+    if p_value <= alpha:
+        return "more"
+    return "at most" if p_exceeds <= alpha else "undecided"
+
+
 @dataclass(frozen=True, repr=False)
 class ComponentAudit(Displayed):
     """One component: every group's mean, and the gap.
@@ -119,6 +126,11 @@ class ComponentAudit(Displayed):
         For groups whose values are so skewed that the t interval covers too rarely: a corrected one.
     corrected_gap : Interval or None
         Likewise for the gap, if there are such groups.
+    remark : str
+        What a reader has to know of it; empty if nothing.
+    at : float or None
+        Of distributional parity of amounts, the amount at which the distributions are furthest apart: means are the
+        shares of the groups that get more.
     """
 
     component: Component
@@ -128,6 +140,8 @@ class ComponentAudit(Displayed):
     test: GapTest | None = None
     corrected: dict[Any, Interval] = field(default_factory=dict)
     corrected_gap: Interval | None = None
+    remark: str = ""
+    at: float | None = None
 
     _whole: ClassVar[str] = "the audit's to_frame() has all of it."
 
@@ -512,7 +526,7 @@ def _component_to_dict(found: ComponentAudit) -> dict[str, Any]:
             "p_exceeds": test.p_exceeds,
             "verdict": test.verdict,
         },
-    }
+    } | ({} if found.at is None else {"at": plain(found.at)})
 
 
 def line_of(name: str, unit: str, what: str, group: str, interval: Interval) -> dict[str, Any]:
@@ -580,7 +594,7 @@ ASKED, ASKED_HEADER = (
 
 
 def _remarks(found: ComponentAudit) -> list[str]:
-    remarks = []
+    remarks = [found.remark] if found.remark else []
     if math.isfinite(found.bias):
         remarks.append(
             "Between equal groups, chance alone would show a gap of "
@@ -617,10 +631,18 @@ def loss_line(loss: Interval, name: str) -> str:
     ends = (loss.high, loss.low) if is_accuracy(name) else (loss.low, loss.high)
     number, low, high = (loss_text(name, part) for part in (loss.estimate, *ends))
     if loss.bounds is None:
-        return f"{loss_words(name)} {number}, from {low} to {high} {_how(loss)}"
+        return f"{loss_words(name)} {number}, from {low} to {high} {_how(loss)}{_root(loss, name)}"
     open_ends = [loss_text(name, part) for part in loss.bounds]
     left = " to ".join(open_ends[::-1] if is_accuracy(name) else open_ends)
     return f"{loss_words(name)} {number}, from {low} to {high} {_how(loss)}; hidden reasons leave {left}"
+
+
+def _root(loss: Interval, name: str) -> str:
+    """Of a mean of squares its root, which is in the unit of the label."""
+    if name != "squared":
+        return ""
+    number, low, high = (written(math.sqrt(max(part, 0.0))) for part in (loss.estimate, loss.low, loss.high))
+    return f"; its root, in the unit of the label, {number}, from {low} to {high}"
 
 
 def loss_change(loss: Interval, name: str) -> str:

@@ -408,11 +408,16 @@ def audit_sentence(
     return text + (f". And {more} more.") if more > 0 else text + ("." if said else "")
 
 
-def one_look(allowed: Sequence[float], *, by_default: bool) -> str:
-    """What is said of tests of these gaps that are repeated; how often, says ``benchmarks/looks.py``."""
+def one_look(allowed: Sequence[float], *, by_default: bool, of_amounts: bool = False) -> str:
+    """What is said of tests of these gaps that are repeated; how often, says ``benchmarks/looks.py``.
+
+    Amounts are not watched, and it was not measured how often they are called more.
+    """
     if not allowed:
         return ""
     begin = "This verdict is" if len(allowed) == 1 else "These verdicts are"
+    if of_amounts:
+        return f"{begin} for one look: audited again and again, a system at the allowed gap is called 'more' some day."
     how = "" if by_default else " by the defaults"
     # Where no gap is allowed, either of two groups may look better off by chance; else only the one that is.
     often = "three" if 0.0 in allowed else "six"

@@ -117,7 +117,7 @@ def a_priori(policy: Policy, moments: Moments | None, loss: Loss, confidence: fl
     means, counted = policy.outcome.means, moments.counted
     n_groups, n_components = means.shape
     union = math.log(2.0 * n_groups * (n_components + 1) / (1.0 - confidence))
-    log = moments.signal.log_policies(len(policy.classes)) + union
+    log = moments.log_policies + union
     gaps, silent = {}, []
     for j, component in enumerate(policy.components):
         if component.aside and component.name not in policy.basis.asked:

@@ -244,16 +244,28 @@ def outcome_of(persons: EachPerson) -> Outcome:
     return Outcome(float(high.loss_sample.mean[0]), persons.means, gaps)
 
 
+@dataclass(frozen=True)
+class _DrawnDecision(SoftLabel):
+    """A decision that is drawn, as a signal."""
+
+    n_decisions: int
+
+    def size(self, n_classes: int) -> int:
+        """Return the number of decisions."""
+        return self.n_decisions
+
+
 def _drawn(problem: Problem, people: People, odds: Floats) -> tuple[Moments, Floats]:
     """Sums of what decision probabilities do to people with labels, and the policy that leaves it at that.
 
-    Deciding with probabilities D is drawing a label from D and keeping it: the moments of the soft label,
-    under the policy that changes nothing.
+    Deciding with probabilities D is drawing a decision from D and keeping it: the moments of what is drawn, under the
+    policy that changes nothing.
     """
-    decided = replace(people, proba=odds, checked=True, today=people.decisions_today())
-    moments = sum_people(decided, replace(problem, labels=problem.decisions), SoftLabel())
+    today = people.decisions_today() if people.knows_today else None
+    decided = replace(people, proba=odds, predicted=None, checked=True, today=today)
+    moments = sum_people(decided, problem, _DrawnDecision(odds.shape[1]))
     moments.check_complete()
-    as_drawn = np.tile(np.eye(len(moments.classes)), (len(moments.groups), 1, 1))
+    as_drawn = np.tile(np.eye(odds.shape[1]), (len(moments.groups), 1, 1))
     return moments, as_drawn
 
 

@@ -96,7 +96,8 @@ def _check_same(policy: CellPolicy, labelled: Moments) -> None:
     names = [[one.name for one in side if not one.aside] for side in (policy.components, labelled.components)]
     pairs = (
         ("what a policy sees", policy.signal.kind, labelled.signal.kind),
-        ("the decisions", policy.classes.tolist(), labelled.classes.tolist()),
+        ("the classes", policy.classes.tolist(), labelled.classes.tolist()),
+        ("the decisions", policy.decisions.tolist(), labelled.decisions.tolist()),
         ("the groups", list(policy.groups), list(labelled.groups)),
         ("the happiness", *names),
         ("the loss", policy.basis.loss_name, labelled.loss_name),

@@ -253,6 +253,11 @@ class Tryout:
         """What today's decisions do."""
         return achieved(self.problem, self.people, self.odds_today)
 
+    @property
+    def today_if_known(self) -> Outcome | None:
+        """The same; None where nobody said what is decided today."""
+        return self.today if self.people.knows_today else None
+
     @cached_property
     def odds_today(self) -> Floats:
         """Today's decisions, each with probability one."""

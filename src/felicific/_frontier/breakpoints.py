@@ -320,8 +320,9 @@ def point_of(program: Program, q: Floats, place: Callable[[Floats], float] | Non
 
 
 def today_at(program: Program) -> float:
-    """How far along the ray today's decisions are."""
-    return _placed(program)(program.moments.today_value.sum(axis=1) / program.moments.divisor)
+    """How far along the ray today's decisions are; not a number where nobody knows them."""
+    now = program.moments.today_value
+    return math.nan if now is None else _placed(program)(now.sum(axis=1) / program.moments.divisor)
 
 
 def _placed(program: Program) -> Callable[[Floats], float]:

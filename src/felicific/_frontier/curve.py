@@ -48,7 +48,7 @@ class Line:
 
     moving: list[Moving]
     points: list[Point]
-    today: Outcome
+    today: Outcome | None
     sums: Moments
     policy: Callable[[Floats, Outcome], Policy]
     rounding: float

@@ -127,8 +127,8 @@ class Frontier:
         return ray_of(self._line.moving, self.components)
 
     @property
-    def today(self) -> Outcome:
-        """What the model's own decisions do."""
+    def today(self) -> Outcome | None:
+        """What today's decisions do; None where nobody said what is decided today."""
         return self._line.today
 
     @property
@@ -191,7 +191,10 @@ class Frontier:
 
     @property
     def tau_today(self) -> float:
-        """Where today's decisions stand: how much of what moves would have to be allowed for them."""
+        """Where today's decisions stand: how much of what moves would have to be allowed for them.
+
+        Not a number where nobody said what is decided today.
+        """
         return self._line.tau_today
 
     @property
@@ -440,7 +443,7 @@ class Frontier:
                 self.groups,
                 self.tau,
                 outcomes,
-                others.today,
+                others.today_if_known,
                 others.known,
                 mixes=self.mixes,
             )
@@ -616,7 +619,7 @@ def cell_frontier(
             else (),
             basis=Basis(
                 joined.loss_name,
-                joined.today if joined.knows_today else None,
+                joined.today_if_known,
                 out_of_fold=out_of_fold,
                 requirements=asked,
                 unconstrained=free.outcome,
@@ -637,6 +640,7 @@ def cell_frontier(
         points = breakpoints(program)
         policy = partial(_followed, joined, _Later(partial(first, points[0], asked_along(program.rows))))
         rounding = tau_rounding(program)
-        return Line(moving_of(program), points, joined.today, joined, policy, rounding, today_at(program))
+        known = joined.today_if_known
+        return Line(moving_of(program), points, known, joined, policy, rounding, today_at(program))
 
     return Frontier(joined.components, joined.groups, joined.loss_name, EXACT, find, change_cost)

@@ -187,7 +187,9 @@ def individual_frontier(
         mixed = partial(_mixed, replace(policy, basis=basis), policies, expected, search)
         rounding = tau_rounding(pool.program)
         today = today_at(pool.program)
-        return Line(moving_of(pool.program), pool.points, moments.today, moments, mixed, rounding, today)
+        return Line(
+            moving_of(pool.program), pool.points, moments.today_if_known, moments, mixed, rounding, today
+        )
 
     return Frontier(policy.components, policy.groups, problem.loss.name, TOLERANCE, find, policy.change_cost)
 

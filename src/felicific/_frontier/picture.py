@@ -53,11 +53,12 @@ def _picture(line: Frontier) -> Picture:
     name, (unit, along) = line.loss_name, _along(line)
     j, accuracy = line.closed_alone, is_accuracy(name)
     taus, losses = drawn(line)
-    *found, today = (1.0 - loss if accuracy else loss for loss in (*losses, line.today.loss))
+    now = [] if line.today is None else [line.today.loss]
+    found = [1.0 - loss if accuracy else loss for loss in (*losses, *now)]
     drawing = plot(
         [unit * tau for tau in taus],
-        found,
-        (unit * line.tau_today, today),
+        found[: len(losses)],
+        (unit * line.tau_today, found[-1]) if now else None,
         write_x=lambda number: written(number, 4) if j is None else line.components[j].cell(number, 4),
         write_y=lambda number: f"{100 * number:.4g}%" if accuracy else written(number, 4),
         steps=not line.mixes,
@@ -99,6 +100,6 @@ def _table(line: Frontier) -> Table:
         for i, outcome in zip(kept, outcomes, strict=True)
     ]
     others = [f"{len(own) - COLUMNS:,} more gaps: to_frame()."] if len(own) > COLUMNS else []
-    today = row("today", line.today.loss, line.today.gaps)
+    today = [] if line.today is None else [row("today", line.today.loss, line.today.gaps)]
     left_out = len(line) - len(rows)
-    return Table("", header, rows, MORE, foot=[today], keep=spread, remarks=others, left_out=left_out)
+    return Table("", header, rows, MORE, foot=today, keep=spread, remarks=others, left_out=left_out)

@@ -7,6 +7,7 @@ is a search for the level, which starts at that of its neighbour. Floors, budget
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -155,16 +156,19 @@ class Steps:
 
     @property
     def tau_today(self) -> float:
-        """Where today's decisions stand."""
+        """Where today's decisions stand; not a number where nobody knows them."""
+        now = self.moments.today_value
+        if now is None:
+            return math.nan
         if self._limit:
             reached = [asked.reached(self.moments.today.means) for asked in asked_of(self.rows[0])]
             return max(reached) if self._limit == "at most" else min(reached)
-        return self._place(self.moments.today_value.sum(axis=1) / self.moments.divisor)
+        return self._place(now.sum(axis=1) / self.moments.divisor)
 
     def line(self, policy: Callable[[Floats, Outcome], Policy]) -> Line:
         """What a frontier is to know of it."""
         sums = self.moments
-        known = self.moving, self.points, sums.today, sums, policy, self.rounding, self.tau_today
+        known = self.moving, self.points, sums.today_if_known, sums, policy, self.rounding, self.tau_today
         return Line(*known, mixes=False, solve=self.at, limit=self._limit)
 
     def at(self, tau: float) -> Point:

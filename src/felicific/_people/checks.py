@@ -85,8 +85,11 @@ def encode_labels(values: Any, classes: Array, what: str, rows: Codes, among: st
     return codes
 
 
-def check_amounts(values: Any, what: str, rows: Codes) -> Floats:
-    """Numbers, one for each of some rows; anything else, and what is not finite, is an error that names a row."""
+def check_amounts(values: Any, what: str, rows: Codes, limits: tuple[float, float] | None = None) -> Floats:
+    """Numbers, one for each of some rows; anything else, and what is not finite, is an error that names a row.
+
+    So is what lies outside ``limits``, if there are any.
+    """
     vector = np.asarray(values) if isinstance(values, Coded) else as_vector(values, what)
     missing = null_rows(vector)
     if len(missing):
@@ -94,22 +97,27 @@ def check_amounts(values: Any, what: str, rows: Codes) -> Floats:
             f"The {what} is missing in {len(missing)} rows, first in row {rows[missing[0]]}.",
             "Fill it in, or leave those people out.",
         )
-    if vector.dtype.kind == "O":
-        for i, value in enumerate(vector.tolist()):
-            if isinstance(value, str | bool) or not hasattr(value, "__float__"):
+    if vector.dtype.kind not in "iuf":
+        for i, value in enumerate(vector.astype(object).tolist()):
+            timed = vector.dtype.kind in "mM"  # nanoseconds would be numbers
+            if timed or isinstance(value, str | bool) or not hasattr(value, "__float__"):
                 raise DataError(
-                    f"The {what} of row {rows[i]} is {value!r}, and the others are amounts.",
+                    f"The {what} of row {rows[i]} is {value!r}, which is no number.",
                     "Amounts are finite numbers.",
                 )
-        vector = vector.astype(np.float64)
-    if vector.dtype.kind not in "iuf":
-        first = f", such as {vector[0]!r} in row {rows[0]}" if len(vector) else ""
-        raise DataError(f"The {what}s are {vector.dtype}, not numbers{first}.", "Amounts are finite numbers.")
     numbers = vector.astype(np.float64)
     wrong = np.flatnonzero(~np.isfinite(numbers))
     if len(wrong):
         raise DataError(
             f"The {what} of row {rows[wrong[0]]} is {numbers[wrong[0]]}.", "Amounts are finite numbers."
+        )
+    low, high = limits or (-np.inf, np.inf)
+    outside = np.flatnonzero((numbers < low) | (numbers > high))
+    if len(outside):
+        raise DataError(
+            f"The {what} of row {rows[outside[0]]} is {numbers[outside[0]]:.6g}, and amounts lie between {low:.6g} and "
+            f"{high:.6g}.",
+            "Widen the pair, or say amounts=True: what relies on wrong limits is wrong.",
         )
     return numbers
 

@@ -21,7 +21,7 @@ from felicific._people.checks import (
 )
 from felicific._people.columns import ordered_groups
 from felicific._people.weights import WeightKind, are_sampling, number_clusters, refuse_no_cluster
-from felicific._people.worth import BATCH, Batch, differs, idle, worth_of
+from felicific._people.worth import BATCH, Batch, differs, idle, no_today, worth_of
 from felicific._problem.missing_labels import MissingLabels
 from felicific._problem.problem import Problem
 from felicific._problem.unions import Attribute
@@ -219,7 +219,7 @@ class People:
             column = given[what]
             return None if column is None else encode_labels(column, classes, name, rows, among)
 
-        amounts = _Amounts.of(given, rows) if problem.of_amounts else _Amounts()
+        amounts = _Amounts.of(given, rows, problem.amount_limits) if problem.of_amounts else _Amounts()
         if problem.of_amounts:
             labels, given = None, given | {"decisions": None, "decisions of today": None}
         decisions, truths = problem.decisions, problem.labels
@@ -229,7 +229,7 @@ class People:
         # As a happiness function sees them: arithmetic on narrow numbers would wrap.
         seen: dict[str, Any] = {"group": values} | ({} if labels is None else {"y": np.asarray(labels)})
         wide = widener(seen)(seen)
-        return cls(
+        people = cls(
             x=x,
             rows=rows,
             group_entries=wide["group"],
@@ -257,6 +257,12 @@ class People:
             missing=missing,
             label_odds=known_labels.odds,
         )
+        if missing is not None and not people.knows_today:
+            raise DataError(
+                "Labels are missing, decisions are listed, and nobody said what is decided today.",
+                "Pass today=, the column of what was really decided: what is supposed of labels is compared with it.",
+            )
+        return people
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -400,13 +406,16 @@ class People:
         if self.today is not None:
             return True
         says = self.predicted is not None or self.proba is not None
-        return says and (self.decided_as is None or bool((self.decided_as >= 0).all()))
+        known = self.decided_as
+        return says and (known is None or (len(known) > 0 and bool((known >= 0).all())))
 
     def decisions_today(self, part: slice = slice(None), scores: Floats | None = None) -> Codes:
         """What is decided today, by default what the model predicts; only where that is known."""
         if self.today is not None:
             return self.today[part]
         own = self.predictions(part, scores)
+        if not self.knows_today:
+            raise no_today("What is compared here")
         return own if self.decided_as is None else self.decided_as[own]
 
     # -----------------------------------------------------------------------------------------------------
@@ -471,12 +480,13 @@ class _Amounts:
     y: Floats | None = None
 
     @classmethod
-    def of(cls, given: Mapping[str, Any], rows: Codes) -> _Amounts:
-        """Insist on finite numbers."""
+    def of(cls, given: Mapping[str, Any], rows: Codes, limits: tuple[float, float] | None) -> _Amounts:
+        """Insist on finite numbers, and of what is decided on those between the limits."""
         named = {"decisions": "decision", "decisions of today": "decision of today", "labels y": "label"}
+        within = {"decisions": limits, "decisions of today": limits, "labels y": None}
         return cls(
             *(
-                None if given[what] is None else check_amounts(given[what], one, rows)
+                None if given[what] is None else check_amounts(given[what], one, rows, within[what])
                 for what, one in named.items()
             )
         )

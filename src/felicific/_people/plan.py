@@ -11,6 +11,7 @@ import numpy as np
 
 from felicific._people.columns import Columns
 from felicific._people.weights import level_outside
+from felicific._people.worth import no_today
 from felicific._problem.happiness import ARGUMENTS, Happiness, Loses, arguments_of
 from felicific._problem.problem import Problem
 from felicific._tables.column import NUMERIC, Column, ColumnTable, NotAColumn, as_column, literal
@@ -40,6 +41,8 @@ class Plan:
         columns = {name: engine.column(name, "x") for name in engine.names}
         label = label if wanted.y is None else columns[wanted.y]
         decisions, used = problem.decisions.tolist(), list(wanted.named)
+        if problem.of_amounts:
+            decisions = [] if wanted.decided is None else [columns[wanted.decided].astype(float)]
 
         def call(function: Callable[..., Any], what: str, decision: Any) -> Column:
             x = ColumnTable(columns, what)
@@ -56,7 +59,11 @@ class Plan:
                     raise NotAColumn("the group is no column, or several")
                 if "group" in asked and wanted.missing_group is not None:
                     raise NotAColumn("the group may be missing")
-                if "today" in asked:
+                if "today" in asked and problem.of_amounts:
+                    if wanted.today is None:
+                        raise no_today(what)
+                    offered["today"] = columns[wanted.today].astype(float)
+                elif "today" in asked:
                     offered["today"] = _today(decisions)
                 return _returned(function(**{name: offered[name] for name in asked}), what)
             except FelicificError:
@@ -70,13 +77,13 @@ class Plan:
             group = _group_columns(engine, columns, wanted, used)
             values, inside, counted = [], [], []
             for happiness in problem.happiness:
-                worth, who = _component(happiness, problem, call)
+                worth, who = _component(happiness, decisions, call)
                 values.append(worth)
                 if who is not None and who.kind != "bool":
                     counted.append(who)
                     who = who != 0
                 inside.append(who)
-            losses = _losses(problem, call)
+            losses = _losses(problem, decisions, call)
         except _Unwritable as error:
             return cls(tuple(used), reason=str(error))
         return cls(tuple(used), None, group, tuple(values), tuple(inside), losses, tuple(counted))
@@ -136,7 +143,7 @@ def _group_columns(
 
 
 def _component(
-    happiness: Happiness, problem: Problem, call: Callable[..., Column]
+    happiness: Happiness, decisions: list[Any], call: Callable[..., Column]
 ) -> tuple[tuple[Column, ...] | None, Column | None]:
     """Values for every decision and membership, if either looks at x."""
     what = f"The happiness {happiness.name!r}"
@@ -145,7 +152,7 @@ def _component(
         asked |= arguments_of(happiness.among, what, ARGUMENTS)
     if "x" not in asked:
         return None, None
-    return _called(happiness, problem.decisions.tolist(), call)
+    return _called(happiness, decisions, call)
 
 
 def _called(
@@ -190,8 +197,8 @@ def _counted(happiness: Happiness, decision: Any, call: Callable[..., Column]) -
     return as_column(np.where(who, value, 0.0), "the result")
 
 
-def _losses(problem: Problem, call: Callable[..., Column]) -> tuple[Column, ...] | None:
+def _losses(problem: Problem, decisions: list[Any], call: Callable[..., Column]) -> tuple[Column, ...] | None:
     function = problem.loss.function
     if function is None or "x" not in problem.loss.asks:
         return None
-    return tuple(call(function, "The loss", decision) for decision in problem.decisions.tolist())
+    return tuple(call(function, "The loss", decision) for decision in decisions)

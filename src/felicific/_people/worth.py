@@ -103,7 +103,9 @@ class Batch:
         x = None if self.x is None else take_rows(self.x, positions)
         names = ("y", "labels", "group", "rows", "today", "amounts")
         parts: dict[str, Any] = {name: getattr(self, name) for name in names}
-        kept = {name: None if part is None else part[positions] for name, part in parts.items()}
+        kept: dict[str, Any] = {
+            name: None if part is None else part[positions] for name, part in parts.items()
+        }
         return Batch(x, supposed=self.supposed, **kept)
 
 
@@ -172,6 +174,39 @@ class Worth:
         parts = [self._valued(part) for part in function.parts]
         now = [self.batch.today == decision for decision in self.problem.decisions.tolist()]
         return np.stack(function.lost([part[0] for part in parts], [part[1] for part in parts], now))
+
+    def moves(self, j: int, values: Floats) -> bool:
+        """Whether some decision is worth something else to somebody, by the values of a component.
+
+        Of amounts, whether another person's, or one that nobody gets, would be.
+        """
+        if self.batch.amounts is None:
+            return differs(values)
+        happiness = self.problem.happiness[j]
+        if "decision" not in happiness.asks:
+            return False
+        some = self.batch.part(slice(0, TYPICAL))
+        assert some.amounts is not None, "amounts are decided"
+        low, high = some.amounts.min(initial=np.inf), some.amounts.max(initial=-np.inf)
+        far = high - low + 1.0
+        own = values[0, :TYPICAL]
+        for other in (
+            np.roll(some.amounts, 1),
+            *(np.full(len(some), one) for one in (low - far, high + far)),
+        ):
+            try:
+                if (worth_of_amounts(happiness, some, other)[0] != own).any():
+                    return True
+            except HappinessError:
+                return True  # to some an amount is worth a number, and another one none
+        return False
+
+    def of_one_amount(self, j: int) -> Floats:
+        """What one and the same amount would be worth to everybody, by which people are recognised; or nothing."""
+        try:
+            return worth_of_amounts(self.problem.happiness[j], self.batch, np.ones(len(self.batch)))[0]
+        except HappinessError:
+            return np.empty(0)  # where it is worth no number, something else tells people apart
 
     @cached_property
     def _kept(self) -> dict[str, tuple[Floats, Truths | None]]:

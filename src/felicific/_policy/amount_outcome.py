@@ -131,10 +131,10 @@ def distance_between(
         return Distance(0.0, float(places[0]), int(groups[0]), int(groups[0]))
     compared = shares[:, groups]
     apart = compared.max(axis=1) - compared.min(axis=1)
-    side, place = np.unravel_index(int(apart.argmax()), apart.shape)
-    here = compared[side, :, place]
+    at, place = np.unravel_index(int(apart.argmax()), apart.shape)
+    here = compared[at, :, place]
     return Distance(
-        float(apart[side, place]),
+        float(apart[at, place]),
         float(places[place]),
         int(groups[here.argmax()]),
         int(groups[here.argmin()]),

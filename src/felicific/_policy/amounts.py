@@ -151,6 +151,11 @@ class AmountPolicy(Displayed):
         return known_groups(self.groups, self.attributes, self.unknown)
 
     @property
+    def infers_group(self) -> bool:
+        """Whether amounts go by how likely a person is of each group."""
+        return self.sees_x and not self.see_group
+
+    @property
     def draws_lots(self) -> bool:
         """Whether anybody draws an amount."""
         return self.randomize and any(line.atoms for line in self.lines)

@@ -473,7 +473,7 @@ def solve_cells(
         explore=explored_in(chances, losses),
         basis=Basis(
             joined.loss_name,
-            joined.today if joined.knows_today else None,
+            joined.today_if_known,
             gaps_asked(requirements, joined.components),
             requirements=solution.asked,
             unconstrained=free.outcome,

@@ -174,6 +174,12 @@ def _check_cells(policy: CellPolicy) -> None:
             f"The policy decides between {len(policy.classes)} classes, and a threshold between two.",
             remedy("steer classes", "memory"),
         )
+    if policy.listed:
+        raise DataError(
+            f"The decisions {', '.join(map(repr, policy.decisions.tolist()))} are listed, and a threshold is steered "
+            "between classes.",
+            remedy("decisions steer", "memory"),
+        )
     held = policy.mass > 0
     for z, group in enumerate(policy.groups):
         if (np.diff(policy.q[z, held[z], 1]) < -1e-9).any():

@@ -39,11 +39,12 @@ def explain_person(
     odds = odds_of_all(policy, person)
     own = odds[0 if person.group is None else person.group]
     grounds = policy.grounds(person, without or {})
-    decisions = policy.classes.tolist()
+    decisions, labels = policy.decisions.tolist(), policy.classes.tolist()
     drawn = bool(faces_lottery(own[None, :])[0])
     text = (key() if callable(key) else key) if drawn else None
     number = None if text is None else float(uniforms(policy.salt, [text])[0])
-    now = grounds.likely if today is None else _position(today, decisions)
+    place = grounds.likely if today is None else _position(today, decisions)
+    now = None if place < 0 else place  # nobody said it, and the model's label is no decision
     taken = _taken(own, number)
     lot = None
     if number is not None:
@@ -53,10 +54,10 @@ def explain_person(
     found = Explanation(
         decision=None if taken is None else decisions[taken],
         odds=_named(own, decisions),
-        today=decisions[now],
+        today=None if now is None else decisions[now],
         kind=policy.kind,
         group=None if person.group is None else policy.groups[person.group],
-        label=None if grounds.label is None else decisions[grounds.label],
+        label=None if grounds.label is None else labels[grounds.label],
         score=grounds.score,
         cuts=tuple(
             Cut(

@@ -34,9 +34,10 @@ def grounds_of_cells(policy: CellPolicy, person: Person, without: Mapping[str, F
         proba = policy.read(person.scores, np.arange(1))
     spread = signal.spread(proba, None if label is None else np.array([label]))
     shares = [(int(cell[0]), 1.0 if share is None else float(share[0])) for cell, share in spread]
-    likely = int(signal.today(k)[shares[0][0]])
+    label_there = int(signal.today(k)[shares[0][0]])
     if signal.drawn and proba is not None:
-        likely = int(proba[0].argmax())
+        label_there = int(proba[0].argmax())
+    likely = int(policy.label_decisions[label_there])
 
     def mixed(table: Floats) -> Floats:
         """The odds by another table."""
@@ -48,7 +49,7 @@ def grounds_of_cells(policy: CellPolicy, person: Person, without: Mapping[str, F
     if not signal.ordered or proba is None:
         return Grounds(
             likely=likely,
-            label=None if signal.drawn else likely,
+            label=None if signal.drawn else label_there,
             words=_signal_words(policy, person, shares),
             unconstrained=None if free is None else Counterfactual(mixed(free)),
             without=lacking,
@@ -56,17 +57,17 @@ def grounds_of_cells(policy: CellPolicy, person: Person, without: Mapping[str, F
     cell = shares[0][0]
     table = policy.rounded(policy.q[z])
     held = policy.mass[:, cell].sum() if person.group is None else policy.mass[z, cell]
-    score = float(proba[0, 1] if k == 2 else proba[0, likely])
+    score = float(proba[0, 1] if k == 2 else proba[0, label_there])
     if signal.of_values:
         score = float(person.scores.ravel()[0])
     path = _path(policy, cell)
     return Grounds(
         likely=likely,
-        label=likely,
+        label=label_there,
         score=score,
         cuts=list(_around(table, path, cell)),
         own_cuts=_cuts_along(table, path),
-        words=[*_score_words(policy, person, score, likely), *([] if held > 0 else [_NOBODY])],
+        words=[*_score_words(policy, person, score, label_there), *([] if held > 0 else [_NOBODY])],
         unconstrained=None
         if free is None
         else Counterfactual(mixed(free), _moved_from(table, policy.rounded(free[z]), path)),
@@ -122,32 +123,32 @@ def _apart(table: Floats, one: int, other: int) -> bool:
 
 
 def _score_words(policy: CellPolicy, person: Person, score: float, label: int) -> list[str]:
-    decisions = policy.classes.tolist()
+    labels = policy.classes.tolist()
     where = "" if person.group is None else f", in group {policy.groups[person.group]!r}"
-    if len(decisions) == 2:
+    if len(labels) == 2:
         what = "decision function" if policy.signal.of_values else "score"
-        return [f"What decides is the {what} for {decisions[1]!r}, which is {score:.6g}{where}."]
+        return [f"What decides is the {what} for {labels[1]!r}, which is {score:.6g}{where}."]
     return [
-        f"What decides is that the model labels the person {decisions[label]!r}, and the probability of that label, "
+        f"What decides is that the model labels the person {labels[label]!r}, and the probability of that label, "
         f"which is {score:.6g}{where}."
     ]
 
 
 def _signal_words(policy: CellPolicy, person: Person, shares: list[tuple[int, float]]) -> list[str]:
     """What decides, where no score does."""
-    decisions, z = policy.classes.tolist(), person.group or 0
+    decisions, labels, z = policy.decisions.tolist(), policy.classes.tolist(), person.group or 0
     where = "" if person.group is None else f" in group {policy.groups[z]!r}"
 
     def named(cell: int) -> dict[Any, float]:
         return dict(zip(decisions, policy.q[z, cell].tolist(), strict=True))
 
     if not policy.signal.drawn:
-        label = decisions[shares[0][0]]
+        label = labels[shares[0][0]]
         return [
             f"What decides is the label that the model gives, {label!r}{where}, and no score: there is no cut."
         ]
     parts = [
-        f"label {decisions[cell]!r} ({percent(share)}) is decided {odds_words(named(cell))}"
+        f"label {labels[cell]!r} ({percent(share)}) is decided {odds_words(named(cell))}"
         for cell, share in shares
         if share > 0
     ]

@@ -24,7 +24,7 @@ def grounds_of_individual(policy: IndividualPolicy, person: Person) -> Grounds:
     likely = int(seen.likely[0])
     return Grounds(
         likely=likely,
-        label=likely,
+        label=None if policy.listed else likely,
         score=None if seen.score is None else float(seen.score[0]),
         weighed=rules,
         words=_words(policy, seen, rules),
@@ -77,7 +77,7 @@ def _without(policy: IndividualPolicy, seen: Seen) -> dict[str, Floats]:
 
 def _weighed(policy: IndividualPolicy, seen: Seen, m: int) -> Weighed:
     """One rule of the mixture."""
-    decisions, mixture, z = policy.classes.tolist(), policy.mixture, int(seen.group[0])
+    decisions, mixture, z = policy.decisions.tolist(), policy.mixture, int(seen.group[0])
     share, fixed, alpha = float(mixture.share[z, m]), int(mixture.fixed[m]), float(mixture.alpha[m])
     if fixed != CHOOSES:
         return Weighed(share, decisions[int(fixed_decisions(fixed, seen.likely)[0])])

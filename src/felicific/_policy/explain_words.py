@@ -47,7 +47,7 @@ class Words:
     grounds: Grounds
     found: Explanation
     own: Floats
-    now: int
+    now: int | None
 
     def sentences(self, *, said_today: bool, keyed: bool) -> list[str]:
         """All of them; ``said_today`` if somebody said what is decided today, ``keyed`` if who the person is."""
@@ -66,6 +66,8 @@ class Words:
     def _decided(self, said_today: bool) -> list[str]:
         found = self.found
         now = f"Today: {found.today!r}" if said_today else f"Today, by the model alone: {found.today!r}"
+        if self.now is None:
+            now = "Nobody said what is decided today"
         lot = sum(p > 0 for p in found.odds.values()) > 1
         if not lot:
             first = f"Decision: {found.decision!r}."
@@ -74,7 +76,8 @@ class Words:
         else:
             first = f"Decision: {found.decision!r}, by lot: {odds_words(found.odds)}."
         same = found.decision is not None and found.decision == found.today
-        ending = "" if found.decision is None else ", the same" if same else ", which the policy changes"
+        ending = ", the same" if same else ", which the policy changes"
+        ending = "" if found.decision is None or self.now is None else ending
         rounded = []
         if not self.policy.randomize:
             rounded = ["This policy draws no lots: of several possible decisions it takes the most probable."]
@@ -84,10 +87,10 @@ class Words:
         """Whether the person gains or loses compared with today."""
         best = self.policy.best
         chance, before = float(self.own[best]), float(self.now == best)
-        if abs(chance - before) <= ALIKE:
+        if self.now is None or abs(chance - before) <= ALIKE:
             return []
         how = "gains" if chance > before else "loses"
-        what = f"the favourable decision {self.policy.classes.tolist()[best]!r}"
+        what = f"the favourable decision {self.policy.decisions.tolist()[best]!r}"
         return [
             f"Compared with today this person {how}: {what} has probability {percent(chance)} here, and "
             f"{percent(before)} today."
@@ -150,7 +153,7 @@ class Words:
             if chance.scores is not None and score is None:
                 continue
             if keeps(chance, score, group)[0] and self.own[chance.decision] <= chance.at_least + JUST:
-                decision = self.policy.classes.tolist()[chance.decision]
+                decision = self.policy.decisions.tolist()[chance.decision]
                 told.append(
                     f"All the chance that this person has of {decision!r} is the one that people keep: {chance.words}."
                 )
@@ -233,7 +236,7 @@ class Words:
         ]
         if pays:
             told.append(f"Without one of these alone it would be otherwise: {_listed(pays)}.")
-        if float(self.own[self.now]) < 1.0 - ALIKE:
+        if self.now is not None and float(self.own[self.now]) < 1.0 - ALIKE:
             told.append("What differs from today is for the loss.")
         moves = self._moves(free)
         return told + ([f"It moves {moves}, and not past this {self._what}."] if moves else [])

@@ -9,6 +9,7 @@ import numpy as np
 
 from felicific._people.labels import LabelBeliefs
 from felicific._people.people import People
+from felicific._people.worth import no_today
 from felicific._policy.basis import Basis
 from felicific._policy.calibration import Calibration, fit_calibration
 from felicific._policy.individual import IndividualPolicy, search_of
@@ -175,8 +176,11 @@ def ground_of(
         belief = _independent(scores, codes, len(groups)) if joint is None else joint
     if origin is None:
         origin = find_origin(problem, people)
-    own = people.decisions_today()
-    if change_cost and (scores[np.arange(len(own)), own] < scores.max(axis=1) - 1e-9).any():
+    likely = problem.as_decided(likeliest(scores)) if problem.takes_labels else None
+    own = people.decisions_today() if people.knows_today else None
+    if change_cost and own is None:
+        raise no_today("What a change costs")
+    if change_cost and not _likely_enough(problem, scores, own, 1e-9):
         raise DataError(
             "Changes from what is decided today cost something, and today's decisions are not the likeliest classes, "
             "so an individual policy would have to know them of everybody.",
@@ -195,14 +199,15 @@ def ground_of(
             problem, groups, people.x, _given_group(belief, codes), None, origin, people.rows, now
         )
     crowd = Crowd(
-        classes=problem.decisions,
+        decisions=problem.decisions,
         groups=groups,
         components=problem.components,
         origin=origin,
         weight=people.weights,
         group=codes,
-        own=own,
-        likely=likeliest(scores),
+        own=plug_in.cost.argmin(axis=1) if own is None else own,
+        knows_today=own is not None,
+        likely=likely,
         see_group=problem.see_group,
         attributes=people.attributes,
         unknown=people.unknown,
@@ -212,13 +217,27 @@ def ground_of(
     return Ledgers(crowd, plug_in, known, labelled=people.labels is not None, chances=problem.chances(groups))
 
 
+def _likely_enough(problem: Problem, scores: Floats, own: Codes | None, off: float) -> bool:
+    """Whether some decisions are the likeliest labels of everybody, but for rounding."""
+    if own is None or not problem.takes_labels:
+        return False
+    label = own
+    if problem.listed:  # a decision that is no label is as good as one that nobody has
+        back = np.full(len(problem.decisions), -1)
+        back[problem.as_decided(np.arange(len(problem.labels)))] = np.arange(len(problem.labels))
+        label = back[own]
+    chance = np.where(label >= 0, scores[np.arange(len(own)), label.clip(min=0)], -1.0)
+    return not bool((chance < scores.max(axis=1) - off).any())
+
+
 def check_today(problem: Problem, people: People) -> None:
     """Insist that today's decision is the likeliest label, where happiness looks at it: the policy sees no other."""
     if not problem.looks_at_today:
         return
-    scores = _scores(people)
-    own = scores[np.arange(len(people)), people.decisions_today()]
-    if people.today is not None or bool((own < scores.max(axis=1) - 1e-11).any()):
+    if not people.knows_today:
+        raise no_today("The happiness or the loss")
+    own = people.decisions_today()
+    if people.today is not None or not _likely_enough(problem, _scores(people), own, 1e-11):
         raise HappinessError(
             "Happiness looks at what is decided today, which is not the likeliest label of everybody, and an "
             "individual policy sees no other.",
@@ -249,7 +268,9 @@ def make_policy(
         told = np.where(looking, labels.evidence[:, None], 1.0)
         evidence = replace(evidence, number=evidence.number * told)
     return IndividualPolicy(
-        classes=problem.decisions,
+        classes=problem.labels,
+        decisions=problem.decisions,
+        listed=problem.listed,
         groups=crowd.groups,
         components=crowd.components,
         outcome=generated.outcome,

@@ -81,7 +81,7 @@ class _Table:
         """What is common to all people; nobody in particular."""
         nobody = np.empty(0, dtype=np.intp)
         return Crowd(
-            classes=self.people.problem.decisions,
+            decisions=self.people.problem.decisions,
             groups=tuple(self.people.groups or ()),
             components=self.people.problem.components,
             origin=self.origin,
@@ -89,11 +89,17 @@ class _Table:
             group=nobody,
             own=nobody,
             see_group=self.people.problem.see_group,
-            likely=nobody,
+            likely=nobody if self.people.problem.takes_labels else None,
+            knows_today=self.knows_today,
             attributes=self.people.columns.attributes,
             unknown=self.people.columns.missing_group,
             change_cost=self.change_cost,
         )
+
+    @property
+    def knows_today(self) -> bool:
+        """Whether it was said what is decided today, or what the model predicts may be decided."""
+        return self.people.columns.today is not None or self.people.problem.takes_labels
 
     @property
     def has_real(self) -> bool:

@@ -173,7 +173,7 @@ class IndividualPolicy(Policy):
             belief = self.calibration.apply(scores, np.asarray(group))
         else:
             belief = joint_of(scores, check_group_proba(group_proba, g, rows))
-        likely = likeliest(scores)
+        likely = self.problem.as_decided(likeliest(scores))  # asked for only where labels are decisions
         now = self.problem.decisions[likely] if self.problem.looks_at_today else None
         ledger = expected_ledger(self.problem, self.groups, x, belief, names, self.origin, rows, now)
         if self.change_cost:
@@ -302,11 +302,11 @@ class IndividualPolicy(Policy):
         given = functions["happiness"]
         known = {}
         if given is not None:
-            resolved = with_counted(resolve_happiness(given, common["classes"].tolist()))
+            resolved = with_counted(resolve_happiness(given, *_asked_about(common)))
             known = {str(item.name): item for item in resolved}
         stored = zip(common["components"], content["functions"], strict=True)
         happiness = [function_from_json(component, written, known) for component, written in stored]
-        loss = content["loss_function"]
+        loss, decisions = content["loss_function"], common.get("decisions", common["classes"])
         if isinstance(loss, dict):
             loss = Expression(loss["expression"])
         elif isinstance(loss, str) and loss != CHANGES:
@@ -329,12 +329,14 @@ class IndividualPolicy(Policy):
             ),
             origin=read_numbers(content["origin"], "origin"),
             problem=Problem(
-                common["classes"],
+                decisions,
                 common["classes"],
                 tuple(happiness),
-                Loss.of(loss, common["classes"]),
+                Loss.of(loss, decisions, common["classes"]),
                 see_group=common["see_group"],
                 closed=tuple(component.name for component in common["components"] if not component.aside),
+                favourable=common["favourable"] if "decisions" in common else None,
+                listed="decisions" in common,
             ),
             search=_read_search(content["search"]),
             slopes=Slopes.from_json(
@@ -354,7 +356,7 @@ class IndividualPolicy(Policy):
         check_shape("origin", self.origin, (j,))
         if (mixture.share < 0).any() or not (np.abs(mixture.share.sum(axis=1) - 1.0) <= 1e-9).all():
             raise refused("some mixture weights are negative or do not sum to one")
-        if (mixture.fixed >= k).any() or (mixture.alpha < 0).any():
+        if (mixture.fixed >= len(self.decisions)).any() or (mixture.alpha < 0).any():
             raise refused("a policy of the mixture is none")
         if len(self.calibration.knots) != (g if self.see_group else 0):
             raise refused("a group has no calibration")
@@ -367,7 +369,14 @@ class IndividualPolicy(Policy):
                 if not len(x) or not rising or y.min() < 0 or y.max() > 1 or not np.isfinite(x).all():
                     raise refused("a calibration curve does not rise from 0 to 1")
         for happiness in self.happiness:
-            check_classes(happiness, self.classes.tolist(), self.problem.labels.tolist())
+            check_classes(happiness, self.decisions.tolist(), self.problem.labels.tolist())
+
+
+def _asked_about(common: dict[str, Any]) -> tuple[list[Any], Any, list[Any] | None]:
+    """Decisions, the favourable class and labels that happiness is read for."""
+    if "decisions" not in common:
+        return common["classes"].tolist(), None, None
+    return common["decisions"].tolist(), common["favourable"], common["classes"].tolist()
 
 
 def _read_search(content: Any) -> Search:

@@ -104,8 +104,8 @@ def _read_pairs(content: Any, what: str) -> Floats:
     return pairs
 
 
-def simplified(x: Floats, y: Floats, slack: float) -> tuple[Floats, Floats]:
-    """As few corners as leave every point within ``slack`` of the line; steps stay where they are."""
+def simplified(x: Floats, y: Floats, slack: Floats) -> tuple[Floats, Floats]:
+    """Few corners that leave every point within its ``slack`` of the line; steps stay where they are."""
     steps = np.flatnonzero(np.diff(x) == 0)
     kept = np.zeros(len(x), dtype=bool)
     kept[[0, len(x) - 1]] = True
@@ -118,9 +118,9 @@ def simplified(x: Floats, y: Floats, slack: float) -> tuple[Floats, Floats]:
             continue
         inside = slice(first + 1, last)
         straight = y[first] + (y[last] - y[first]) * (x[inside] - x[first]) / (x[last] - x[first])
-        off = np.abs(y[inside] - straight)
+        off = np.abs(y[inside] - straight) - slack[inside]
         worst = int(off.argmax())
-        if off[worst] > slack:
+        if off[worst] > 0:
             middle = first + 1 + worst
             kept[middle] = True
             waiting += [(first, middle), (middle, last)]

@@ -32,19 +32,20 @@ def _of_scores(policy: Policy, stretches: Stretches) -> Picture:
     shown, some = _shown_groups(policy) if policy.see_group else ([0], "")
     names = [short(str(policy.groups[z]), LETTERS) for z in shown] if policy.see_group else ["any group"]
     value, ends = stretches.scale()
+    one = policy.best if policy.listed else 1
     steps = [
         [
             (
                 value.get(low, max(low, 0.0)),
                 value.get(high, min(high, 1.0)),
-                float(policy.rounded(np.array(q))[1]),
+                float(policy.rounded(np.array(q))[one]),
             )
             for owner, _, low, high, q in stretches.rows
             if owner == z
         ]
         for z in shown
     ]
-    decision = short(repr(policy.classes.tolist()[1]), LETTERS)
+    decision = short(repr(policy.decisions.tolist()[one]), LETTERS)
     what = "decision function" if stretches.cuts else "score"
     caption = (
         f"Chance (0 to 100%) of being decided {decision}, by {what}{some}; dashed: the model's own boundary"

@@ -56,6 +56,7 @@ from felicific._policy.grounds import Grounds, Person, one_key, one_of
 from felicific._policy.lottery import SEEDED, check_keys, draw, keys_as_text, make_salt
 from felicific._policy.picture import picture_of
 from felicific._problem.change import EVERY_GROUP_LOSES, FEW_LEFT, cost_of_changes, three_points
+from felicific._problem.decisions import positions
 from felicific._problem.explore import Explored
 from felicific._problem.happiness import (
     Component,
@@ -284,6 +285,11 @@ class Policy(Displayed, ABC):
         return (
             last if self.favourable is None or self.listed else self.decisions.tolist().index(self.favourable)
         )
+
+    @property
+    def label_decisions(self) -> Codes:
+        """Position of every label among the decisions; -1 where it is none."""
+        return positions(self.classes, self.decisions)
 
     @property
     @abstractmethod

@@ -121,7 +121,7 @@ class Steering(Displayed):
         seen = self._rule.controls.look(array, codes, texts if self._rule.controls.needs_keys else None, x)
         state = self._state.copy()
         decisions, controls = Moving(self._rule, state).decide(seen, codes.tolist(), lots)
-        found = Decided(np.asarray(self._policy.classes[decisions]), np.array(controls))
+        found = Decided(np.asarray(self._policy.decisions[decisions]), np.array(controls))
         self._warn(state)
         self._state = state
         return found

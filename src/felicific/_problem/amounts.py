@@ -43,10 +43,13 @@ class AmountsProblem(Problem):
         What distributional parity is called, where it is asked for; else nothing.
     parity_gap : float
         The distance that is allowed between the distributions; infinite where none was said.
+    amount_bounds : (low, high), or None
+        Between which all amounts lie, where it was said.
     """
 
     parity: str = ""
     parity_gap: float = math.inf
+    amount_bounds: tuple[float, float] | None = None
 
     @classmethod
     def asked(
@@ -88,7 +91,7 @@ class AmountsProblem(Problem):
         gaps = {name: width for name, width in (asked or {}).items() if name != parity}
         width = (asked or {}).get(parity, math.inf) if parity else math.inf
         needs = requirements_of(gaps or None, (), made.components)
-        return replace(made, requirements=needs, parity=parity, parity_gap=float(width))
+        return replace(made, requirements=needs, parity=parity, parity_gap=float(width), amount_bounds=bounds)
 
 
 def parity_component(name: str = PARITY) -> Component:
@@ -97,7 +100,7 @@ def parity_component(name: str = PARITY) -> Component:
 
 
 def amount_loss(loss: Any = None) -> Loss:
-    r"""What an amount costs: "squared" (by default), "absolute", "quantile:0.9", "changes", or a function of the user's.
+    r"""What an amount costs: "squared" (by default), "absolute", "quantile:0.9", "changes", or what the user wrote.
 
     That of a quantile q, :math:`\max(q (y - a), (1 - q)(a - y))`, is least in expectation where a share q of the
     labels is below the amount.

@@ -150,11 +150,11 @@ def three_points(
 ) -> list[str]:
     """Tuning (today to unconstrained) and fairness (from there to what is proposed) apart; then who gains and loses."""
     today, free, proposed = (points.get(name) for name in ("today", "unconstrained", "proposed"))
-    if today is None or free is None or proposed is None:
+    if free is None or proposed is None:
         return []
 
     def gap(component: Component, point: Reached, j: int) -> str:
-        most = max(float(one.gaps[j]) for one in (today, free, proposed))
+        most = max(float(one.gaps[j]) for one in (today or free, free, proposed))
         number = float(point.gaps[j])
         return component.quantity(0.0 if number <= ROUNDING * most else number)
 
@@ -167,6 +167,11 @@ def three_points(
         ]
         return ", ".join([loss, *gaps])
 
+    if today is None:
+        return [
+            f"Nobody said what is decided today. From the least loss without requirements to this policy: "
+            f"{step(free, proposed)}."
+        ]
     return [
         f"Tuning, from today to the best without requirements: {step(today, free)}{_changed(free, groups)}.",
         f"Fairness, from there to this policy: {step(free, proposed)}{_changed(proposed, groups)}.",

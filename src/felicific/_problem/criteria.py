@@ -76,8 +76,8 @@ class Taken:
 class Criterion:
     """Which decisions are counted, among whom.
 
-    ``decided``: "each" decision, each "or better" but the first, the "favourable" one, any "other" one, the person's own "label", any but that
-    ("mistaken"); or who is "truly favourable", or "truly other", whatever is decided.
+    ``decided``: "each" decision, each "or better" but the first, the "favourable" one, any "other" one, the person's
+    own "label", any but that ("mistaken"); or who is "truly favourable", or "truly other", whatever is decided.
     ``among``: "everyone", the people of "each label", of the "favourable" label, of the "other" labels; or those who
     are "decided favourable", or "decided other".
     ``words``: what is measured, for a reader of a report.
@@ -235,7 +235,7 @@ def _or_better(name: str, choices: Known) -> list[tuple[str, Callable[..., Any]]
     if not choices.listed:
         if len(known) > 2:
             raise HappinessError(
-                f"The criterion {name!r} needs an order of the decisions, and {', '.join(map(repr, known))} are classes.",
+                f"The criterion {name!r} needs an order of the decisions, and {known} are classes.",
                 "List them from the worst to the best for the person in decisions=; or use 'statistical_parity'.",
             )
         known = [next(one for one in known if one != choices.best), choices.best]

@@ -130,6 +130,11 @@ class Explore(Requirement):
 
     def rows(self, sums: Sums) -> list[Row]:
         """One row, of every probability that it speaks of."""
+        if sums.listed and self.scores is not None:
+            raise ConstraintError(
+                "Explore speaks of scores, and decisions are listed: along these each may begin and end anywhere.",
+                "Leave scores= out, or say groups=.",
+            )
         return [ChanceRow(chance) for chance in self.chances(sums.decisions.tolist(), sums.groups)]
 
     def _words(self, decision: Any) -> str:

@@ -28,6 +28,12 @@ from felicific.exceptions import ConstraintError
 
 def today_mean(sums: Sums, z: int, j: int) -> float:
     """Mean of a component under today's decisions about a group, relative to its origin."""
+    if sums.today_value is None:
+        raise ConstraintError(
+            f"What {sums.components[j].name!r} is today is asked for, and nobody said what is decided today: not every "
+            "class is a decision.",
+            "Pass today=, the column of what was really decided; or give a number instead of 'today'.",
+        )
     mean = float(sums.today_value[z, :, j].sum() / sums.counted[z, j])
     over = sums.components[j].over
     if not over:

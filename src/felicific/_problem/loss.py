@@ -94,7 +94,14 @@ def is_accuracy(name: str) -> bool:
 
 def loss_words(name: str) -> str:
     """What a reader calls a loss of this name."""
-    return {"error": "accuracy", CHANGES: "share of decisions that change"}.get(name, "loss per person")
+    if name.startswith("quantile:"):
+        return "mean pinball loss"
+    return {
+        "error": "accuracy",
+        CHANGES: "share of decisions that change",
+        "squared": "mean squared error",
+        "absolute": "mean absolute error",
+    }.get(name, "loss per person")
 
 
 def loss_text(name: str, loss: float, digits: int = 5) -> str:
@@ -171,9 +178,10 @@ class Loss:
             (other, good), (worst, best) = choices.labels, (choices.decisions[0], choices.decisions[-1])
             raise DataError(
                 f"{best!r} instead of {worst!r} costs {written(rise[1], 6)} more for the label {good!r}, and "
-                f"{written(rise[0], 6)} more for {other!r}; yet {good!r}, the last one, is taken for the favourable label.",
-                f"Say favourable={other!r}, or favourable={good!r} if that is meant; decisions are listed from the worst "
-                "to the best for the person.",
+                f"{written(rise[0], 6)} more for {other!r}; yet {good!r}, the last one, is taken for the favourable "
+                "label.",
+                f"Say favourable={other!r}, or favourable={good!r} if that is meant; decisions are listed from the "
+                "worst to the best for the person.",
             )
 
     @property

@@ -92,8 +92,8 @@ class Problem:
     ) -> Problem:
         """Read what the user wrote; what is wrong with it is said here, before any row is looked at.
 
-        Where ``labels`` are given, the decisions are others, listed from the worst to the best. A gap that is one number
-        is asked of the components of ``happiness``, not of those that only constraints speak of.
+        Where ``labels`` are given, the decisions are others, listed from the worst to the best. A gap that is one
+        number is asked of the components of ``happiness``, not of those that only constraints speak of.
         """
         truths = decisions if labels is None else labels
         choices = Choices.of(decisions.tolist(), favourable, None if labels is None else labels.tolist())
@@ -138,6 +138,16 @@ class Problem:
         return positions(self.labels, self.decisions) if self.listed else None
 
     @property
+    def takes_labels(self) -> bool:
+        """Whether every label may be decided."""
+        known = self.decided_as
+        return known is None or (len(known) > 0 and bool((known >= 0).all()))
+
+    def as_decided(self, labels: Codes) -> Codes:
+        """Positions of labels as those of the decisions that they are."""
+        return labels if self.decided_as is None else self.decided_as[labels]
+
+    @property
     def rising(self) -> bool | None:
         """Whether better decisions go with higher scores of the last label, or with lower ones; None if not listed."""
         if not self.listed:
@@ -161,6 +171,11 @@ class Problem:
     def of_amounts(self) -> bool:
         """Whether any number may be decided: everybody has an amount of their own, and labels are numbers."""
         return not len(self.decisions)
+
+    @property
+    def amount_limits(self) -> tuple[float, float] | None:
+        """Between which amounts lie, where they are decided and it was said."""
+        return getattr(self, "amount_bounds", None)
 
     @property
     def names(self) -> list[str]:

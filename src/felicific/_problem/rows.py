@@ -44,8 +44,12 @@ class Sums(Protocol):
         """Weight inside ``among``, of shape (groups, components)."""
 
     @property
-    def today_value(self) -> Floats:
-        """Happiness of today's decisions, of shape (groups, signals, components)."""
+    def today_value(self) -> Floats | None:
+        """Happiness of today's decisions, of shape (groups, signals, components); None where nobody knows them."""
+
+    @property
+    def listed(self) -> bool:
+        """Whether decisions are listed, and not just the classes."""
 
     @property
     def people(self) -> Floats:

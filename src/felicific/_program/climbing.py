@@ -119,7 +119,7 @@ class Climbing:
         self.solver.changeColsCost(len(places), places, own)
 
     def _prices(self, cost: Floats) -> tuple[Floats, Floats]:
-        """What every cell and decision costs more than its rows are worth, and what the share of each table is worth."""
+        """What every cell and decision costs more than its rows are worth, and what the tables' shares are worth."""
         duals = np.array(self.solver.getSolution().row_dual)
         worth = np.bincount(
             self.owners, self.numbers * duals[self.n_tables :][self.rows], minlength=len(self.cost)
@@ -187,8 +187,8 @@ class Climbing:
     def settled(self, changes: Floats) -> Floats:
         """The program's columns, of optimal answers one that changes today's decisions little.
 
-        The least of all mixtures of the staircases that are here, and of the one in every table that changes least among
-        those that cost no more.
+        The least of all mixtures of the staircases that are here, and of the one in every table that changes least
+        among those that cost no more.
         """
         if changes.any():
             prices, _ = self._prices(self.charged)

@@ -228,6 +228,8 @@ class Completed:
             assert now is not None, "sums over people say what is decided today"
             return np.asarray((each / np.where(mass > 0, mass, 1.0)[:, :, None] * now).sum(axis=2))
 
+        assert base.today_loss is not None, "what is decided today is known"
+        assert base.today_value is not None, "what is decided today is known"
         loss: dict[str, Any] = {
             "loss": base.loss + ends("loss", None, 1.0),
             "least_loss": base.loss + ends("loss", None, -1.0),

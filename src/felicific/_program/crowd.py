@@ -44,12 +44,14 @@ class Ledger:
 
 @dataclass(frozen=True)
 class Crowd:
-    """The people: their weights, groups, what the model itself decides about them, and their likeliest class.
+    """The people: their weights, groups, what is decided about them today, and the decision of their likeliest class.
 
-    Deciding otherwise than the likeliest class costs ``change_cost``. ``score`` is that of the second of two classes.
+    Deciding otherwise than that costs ``change_cost``. ``score`` is that of the second of two classes. Where nobody
+    knows what is decided today (``knows_today``), ``own`` is what costs least; where likeliest classes may be no
+    decisions, ``likely`` is None.
     """
 
-    classes: Array
+    decisions: Array
     groups: tuple[Any, ...]
     components: tuple[Component, ...]
     origin: Floats
@@ -62,6 +64,7 @@ class Crowd:
     unknown: str | None = None
     change_cost: float = 0.0
     score: Floats | None = None
+    knows_today: bool = True
 
 
 @dataclass(frozen=True)
@@ -236,7 +239,7 @@ class Ledgers:
 
     @property
     def _floors(self) -> Floats:
-        return floors_of(self.chances, self.crowd.score, self.crowd.group, len(self.crowd.classes))
+        return floors_of(self.chances, self.crowd.score, self.crowd.group, len(self.crowd.decisions))
 
     def _weighing(self, share: Floats) -> Crowd:
         return replace(self.crowd, weight=self.crowd.weight * share)
@@ -321,6 +324,9 @@ class Ledgers:
                 happy = _per_group(crowd, then)
             found[f"{name} value"] = happy
         found[f"{name} square"] = _per_group(crowd, then**2)
+        if not crowd.knows_today:
+            del found["changed"]
+            return found
         return found | self._moved(then)
 
     def _moved(self, then: Floats) -> Sums:

@@ -92,7 +92,7 @@ class Generated:
 
     mixture: Mixture
     outcome: Outcome
-    today: Outcome
+    today: Outcome | None
     unconstrained: Outcome
     plug_in: Outcome
     plug_in_optimum: float
@@ -143,6 +143,7 @@ class Columns:
         """The master's moments: one signal, and columns for decisions."""
         crowd, m, mass = self.crowd, len(self.loss), self.totals["mass"]
         squares = [square for square in self.square if square is not None]
+        now = [self.totals[f"{self.name} today {what}"] for what in ("loss", "value")]
         moved: dict[str, Any] = {}
         if self.changed:  # those about whom a column decides as today stand where a decision of today does
             moved["today_mass"] = (mass[:, None] - np.array(self.changed).T)[:, None, :]
@@ -164,8 +165,8 @@ class Columns:
             loss=np.array(self.loss).T[:, None, :],
             value=np.array(self.value).transpose(1, 0, 2)[:, None, :, :],
             among=self.counted[:, None, :],
-            today_loss=self.totals[f"{self.name} today loss"][:, None],
-            today_value=self.totals[f"{self.name} today value"][:, None, :],
+            today_loss=now[0][:, None] if crowd.knows_today else None,
+            today_value=now[1][:, None, :] if crowd.knows_today else None,
             rows=self.totals["rows"].astype(np.int64),
             **moved,
         )
@@ -228,7 +229,7 @@ class Generator:
         # The model's own choice, and deciding alike about everybody, meet many requirements whatever the labels are.
         own = [] if crowd.likely is None else [LIKELY]
         self.add_all(
-            [(1.0, none, CHOOSES), *((0.0, none, fixed) for fixed in (*own, *range(len(crowd.classes))))]
+            [(1.0, none, CHOOSES), *((0.0, none, fixed) for fixed in (*own, *range(len(crowd.decisions))))]
         )
         self.expected.moments().check_complete()
         self.real.moments().check_complete()
@@ -552,7 +553,7 @@ def _generate(ground: Ground, requirements: Sequence[Requirement]) -> tuple[Gene
     generated = Generated(
         mixture=mixture,
         outcome=found.outcome,
-        today=search.real.moments().today,
+        today=search.real.moments().today_if_known,
         unconstrained=free.moments.evaluate(freely),
         plug_in=search.expected.moments().evaluate(found.q),
         plug_in_optimum=optimum,
@@ -573,7 +574,7 @@ def mixed_outcome(crowd: Crowd, ledger: Ledger, decisions: Floats) -> Outcome:
     columns = Columns(crowd, "expected", Ledgers(crowd, ledger).totals())
     loss = np.zeros(len(crowd.groups))
     value = np.zeros((len(crowd.groups), len(crowd.components)))
-    for d in range(len(crowd.classes)):
+    for d in range(len(crowd.decisions)):
         part = replace(crowd, weight=crowd.weight * decisions[:, d])
         here = sums_of(part, ledger, np.full(len(decisions), d))
         loss, value = loss + here[0], value + here[1]

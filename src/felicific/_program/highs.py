@@ -189,6 +189,7 @@ class Ray:
         if self.model.stairs is not None:  # by the whole model, because what a column costs becomes a row
             return Ray(self.program, plain=True).least_at(loss, changes)
         program, solver = self.program, self.solver
+        assert isinstance(self.sifted, Sifted), "the whole model is here"
         last = len(self.model.row_lower)
         self.sifted.take_all()
         least = program.charged(self.weighted(0.0).columns)

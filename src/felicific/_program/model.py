@@ -460,7 +460,7 @@ def _filled(program: Program, q: Floats, n_labels: int) -> Floats:
     told = _told_by_signals(moments)
     if any(row.chance is not None for row in program.rows):
         told[:] = -1  # today's decisions leave nobody a chance
-    everybody = held.any(axis=0)
+    everybody = np.asarray(held.any(axis=0))
     for run in moments.signal.runs(n_labels):
         for z in range(n_groups):
             _fill_run(q, z, run, held, everybody, told, program.steps)

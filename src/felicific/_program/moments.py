@@ -494,6 +494,18 @@ class Moments(Displayed):
         means = divided(self.today_value.sum(axis=1) / self.divisor, self.origin, self._fractions)
         return replace(self._outcome(float(self.today_loss.sum()), means), **self._shares(None))
 
+    @property
+    def today_if_known(self) -> Outcome | None:
+        """The same; None where nobody said what is decided today."""
+        return self.today if self.knows_today else None
+
+    @property
+    def log_policies(self) -> float:
+        """Logarithm of how many deterministic policies there are, the cuts of cells included."""
+        if self.listed:
+            return self.signal.log_staircases(len(self.classes), len(self.decisions))
+        return self.signal.log_policies(len(self.classes))
+
     def joined(self) -> Moments:
         """With a score's fine bins joined to cells; any other moments as they are."""
         joined = self.signal.join(self.mass, len(self.classes))

@@ -21,7 +21,7 @@ from felicific._program.bins import (
     lower_edges,
     stretches,
 )
-from felicific._statistics.sample_size import log_maps
+from felicific._statistics.sample_size import log_maps, log_staircases
 from felicific._tables.memory import row_argmax
 from felicific._typing import Codes, Floats
 from felicific.exceptions import DataError
@@ -163,6 +163,10 @@ class Signal(ABC):
     @abstractmethod
     def log_policies(self, n_classes: int) -> float:
         """Logarithm of how many deterministic policies a fitted signal could have led to, its cuts included."""
+
+    def log_staircases(self, n_classes: int, n_decisions: int) -> float:
+        """The same where so many decisions are listed: any of them at every signal, unless they only get better."""
+        return log_maps(self.size(n_classes), n_decisions)
 
     def chains(self, n_classes: int) -> list[tuple[range, int]]:
         """Runs of signals along which the probability of a decision may not fall."""
@@ -350,12 +354,24 @@ class _Scored(Signal):
         data. Monotone policies of any cells are monotone policies of the fine bins; free ones are counted for each
         choice of cuts. The model's own boundary is taken as given.
         """
-        fine = Score(boundary=self.boundary).size(n_classes)
         if self.monotone:
-            return log_maps(fine, n_classes, monotone=True)
-        cells = self.size(n_classes)
+            return log_maps(self._fine(n_classes), n_classes, monotone=True)
+        return self._log_free(n_classes, n_classes)
+
+    def log_staircases(self, n_classes: int, n_decisions: int) -> float:
+        """Where decisions only get better, staircases along the fine bins; else any decisions of cells."""
+        if self.climbs(n_classes):
+            return log_staircases(self._fine(n_classes), n_decisions)
+        return self._log_free(n_classes, n_decisions)
+
+    def _fine(self, n_classes: int) -> int:
+        return Score(boundary=self.boundary).size(n_classes)
+
+    def _log_free(self, n_classes: int, n_decisions: int) -> float:
+        """Every map of cells to decisions, for every choice of their cuts."""
+        fine, cells = self._fine(n_classes), self.size(n_classes)
         choose = math.lgamma(fine) - math.lgamma(cells) - math.lgamma(fine - cells + 1)
-        return min(choose + cells * math.log(n_classes), fine * math.log(n_classes))
+        return min(choose + cells * math.log(n_decisions), fine * math.log(n_decisions))
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,9 @@ class Staircases:
         if not self.steps:
             chosen = prices.argmin(axis=1)
             own = prices[np.arange(len(prices)), chosen]
-            return chosen, np.bincount(self.owner, own, minlength=len(self.occupied))
+            return chosen, np.asarray(
+                np.bincount(self.owner, own, minlength=len(self.occupied)), dtype=np.float64
+            )
         chosen, cost = np.empty(len(prices), dtype=np.intp), np.zeros(len(self.occupied))
         for table in range(len(self.occupied)):
             cells = np.flatnonzero(self.owner == table)[:: self.steps]

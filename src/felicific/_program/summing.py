@@ -310,7 +310,7 @@ class _Sums:
         mass = per_cell(None)
         grow(self.mass, mass)
         for d in range(len(self.today_mass)) if today is not None else ():
-            grow(self.today_mass[d], per_cell((today == d).astype(np.float64)))
+            grow(self.today_mass[d], per_cell(np.asarray(today == d, dtype=np.float64)))
         for f in range(self.folds):
             inside = np.asarray(fold == f, dtype=np.float64)
             grow(self.fold_mass[f], per_cell(inside))

@@ -235,7 +235,7 @@ class Unlabelled:
         if not isinstance(content, dict) or set(content) != names:
             raise refused("what it says of missing labels lacks a part, or has one too many")
         g, s = labelled.mass.shape
-        k, d, j = len(labelled.classes), len(labelled.classes), len(labelled.components)
+        k, d, j = len(labelled.classes), len(labelled.decisions), len(labelled.components)
         supposed = tuple(_like(labelled, read(part)) for part in content["supposed"])
         beside_x = content["beside_x"]
         wrong = len(supposed) != k or content["source"] not in ("odds", "model", "score")

@@ -16,7 +16,7 @@ import numpy as np
 
 from felicific._program.bins import cuts_of
 from felicific._program.signals import CELLS, Score, Signal, Spread, SqlTerms, required
-from felicific._statistics.sample_size import log_maps
+from felicific._statistics.sample_size import log_maps, log_staircases
 from felicific._typing import Array, Codes, Floats
 from felicific.exceptions import DataError
 
@@ -117,6 +117,12 @@ class ValueCells(Signal):
         if self.monotone:
             return log_maps(NUMBERS, n_classes, monotone=True)
         return len(self.values) * math.log(NUMBERS) + log_maps(self.size(n_classes), n_classes)
+
+    def log_staircases(self, n_classes: int, n_decisions: int) -> float:
+        """Where decisions only get better, each may begin at any number that there is."""
+        if self.monotone:
+            return log_staircases(NUMBERS, n_decisions)
+        return len(self.values) * math.log(NUMBERS) + log_maps(self.size(n_classes), n_decisions)
 
     def ranges(self, n_classes: int) -> list[tuple[int, float, float]]:
         """The model's label, and from which place to which; negative where there is none below."""

@@ -24,6 +24,7 @@ from felicific._audit.band import Band, band_of
 from felicific._audit.beside import fitted_notes
 from felicific._audit.decided import decision_values, predict_proba
 from felicific._audit.verdict import FITTED_ONLY, Verdict
+from felicific._capabilities import remedy
 from felicific._fit.assessment import Assessment
 from felicific._fit.certificate import Certificate, a_priori, no_certificate
 from felicific._fit.fit import fit_policy
@@ -146,13 +147,14 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         the favourable decision, and better ones may only become more likely as the score of the ``favourable`` label
         rises. ``predict`` then returns decisions, and ``predict_proba`` has a column for each of them.
     today : column of X, or callable of X, optional
-        What was really decided, the baseline; ``fit`` and ``report`` also take it as an array. By default what the model
-        predicts, if all of its classes are decisions; otherwise nothing is known of today, and whatever compares with
-        it is refused or says so. The model does not see the column, and predicting does not need it.
-    loss : "error", "squared", "absolute", "quantile:0.9", "changes", cost matrix, function or expression, default="error"
-        What a decision costs the decision maker. A cost matrix has a row for every class and a column for every
-        decision. "squared", "absolute" and "quantile:0.9" (the pinball loss) are of numbers. "changes" counts decisions that are not today's and nothing else: with
-        a frozen model and happiness that does not look at the label, ``fit`` then needs no ``y``.
+        What was really decided, the baseline; ``fit`` and ``report`` also take it as an array. By default what the
+        model predicts, if all of its classes are decisions; otherwise nothing is known of today, and what compares with
+        it is left out, or refused. The model does not see the column, and predicting does not need it.
+    loss : "error", "squared", "absolute", "quantile:0.9", "changes", cost matrix, function or expression
+        What a decision costs the decision maker; by default "error". A cost matrix has a row for every class and a
+        column for every decision. "squared", "absolute" and "quantile:0.9" (the pinball loss) are of numbers. "changes"
+        counts decisions that are not today's and nothing else: with a frozen model and happiness that does not look at
+        the label, ``fit`` then needs no ``y``.
     constraints : sequence of Gap, Ratio, Floor, Budget, Losers and Explore
         Further requirements. Of several gaps of a component between all groups the smallest counts.
     change_cost : "auto" or number, default="auto"
@@ -535,6 +537,11 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
             return self.today if today is None else today
         return self.today(X)
 
+    def today_of(self, X: Table) -> Any:
+        """What the constructor says of today's decisions about other people; None where it or they say nothing."""
+        named = isinstance(self.today, str) and self.today in column_names(X)
+        return self._today_in(X, None) if named or callable(self.today) else None
+
     def _problem(self) -> Problem:
         """What is asked, spelled out for the classes of the model."""
         constraints = check_constraints(self.constraints)
@@ -603,6 +610,12 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         aimed = problem.cautious(partial(held.margin, sure), 1.0 - HELD_OUT)
         self._keep(self._fit_policy(aimed, people, kind, salt))
         others = self._people(held.x, held.group, **held.known)
+        if not others.knows_today:
+            raise DataError(
+                "confidence= comes with a verdict, which compares with what is decided today, and nobody said what "
+                "that is: not every class is a decision.",
+                remedy("decisions without today", "report"),
+            )
         # What decisions are worth to people is asked once, and not for every policy that is tried on them.
         fitted, held_out = (Tryout(problem, part.with_scores).persons for part in (people, others))
         if not all(part.plain for part in problem.comparisons):
@@ -923,7 +936,9 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         outcomes = [tried.outcome(tried.odds(policy)) for policy in line.policies]
         policy = self.policy_
         known = known_groups(policy.groups, policy.attributes, policy.unknown)
-        return curve(line.components, line.groups, line.tau, outcomes, tried.today, known, mixes=line.mixes)
+        return curve(
+            line.components, line.groups, line.tau, outcomes, tried.today_if_known, known, mixes=line.mixes
+        )
 
     def frontier_band(
         self,
@@ -1066,6 +1081,12 @@ class FairClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # typ
         today, *unlike = self._baseline(X, today)
         said = Columns(today=today, cluster=cluster, weight_kind=weight_kind)
         tried = self._tryout(X, y, sensitive_features, sample_weight, said)
+        if not tried.people.knows_today or self.frontier_.today is None:
+            raise DataError(
+                "A report compares with what is decided today, and nobody said what that is: not every class is a "
+                "decision.",
+                remedy("decisions without today", "report"),
+            )
         shares = self._shares_seen(tried.people)
         notes = fitted_notes(*shares, self.policy_.basis.out_of_fold)
         told = module.Told(

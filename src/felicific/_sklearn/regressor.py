@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from textwrap import wrap
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 from weakref import WeakSet
 
 import numpy as np
@@ -23,8 +23,11 @@ from felicific._amounts.frontier import AmountFrontier
 from felicific._amounts.individual import check_individual, fit_individual_amounts
 from felicific._amounts.people import AmountPeople, as_amounts
 from felicific._amounts.problem import LinesProblem
+from felicific._amounts.safety import certify_amounts, check_certifiable
+from felicific._fit.certificate import Certificate, no_certificate
 from felicific._people.checks import check_weights
 from felicific._people.columns import Columns, ordered_groups, stacked
+from felicific._people.remembered import Remembered, Shown
 from felicific._policy.amount_individual import IndividualAmountPolicy
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.lottery import content_keys, keys_as_text, make_salt, warn_keyless
@@ -37,6 +40,7 @@ from felicific._shown.parts import LINES, Lines, Part, as_html, as_text
 from felicific._sklearn.beliefs import believed_by, check_given, fit_group_model
 from felicific._sklearn.inputs import Intake, Rows, content_of, present_rows, present_splits, refuse_length
 from felicific._sklearn.model import fit_model, parts_of
+from felicific._statistics.intervals import check_confidence
 from felicific._tables.codes import Entries
 from felicific._tables.groups import encode_groups, find_groups, named_columns, refuse_identifiers
 from felicific._tables.memory import as_vector, column_names, count_rows, is_frame, is_mapping
@@ -51,6 +55,13 @@ FITTED = "print(fair.policy_) says more."
 
 #: Lines that scikit-learn's own diagram takes while it is folded.
 DIAGRAM = 4
+
+
+class Sight(NamedTuple):
+    """What a policy sees: the people themselves or predictions alone, and how these are calibrated."""
+
+    individual: bool
+    calibration: Method
 
 
 class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
@@ -74,8 +85,8 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         Which amounts there may be: any between the least and the largest calibrated prediction; so many levels, where
         levels are needed (65); any between two bounds; or exactly those that are listed.
     policy : {"auto", "score", "individual"}, Score(...) or Individual(...), default="auto"
-        What the policy sees besides the group: the prediction, or all of x. ``Score(calibration=...)`` says what is made
-        of predictions first, group by group: "affine" (the line of least squares), "isotonic" or "none".
+        What the policy sees besides the group: the prediction, or all of x. ``Score(calibration=...)`` says what is
+        made of predictions first, group by group: "affine" (the line of least squares), "isotonic" or "none".
     loss : "squared", "absolute", "quantile:0.9", function or expression of decision and y, default="squared"
         What an amount costs the decision maker.
     constraints : sequence of Gap, Ratio, Floor and Budget
@@ -143,6 +154,7 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
     """
 
     _notes: tuple[str, ...] = ()
+    missing_labels = None  # of which amounts know nothing
 
     def __init__(
         self,
@@ -215,7 +227,7 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             For the estimator's own ``fit``.
         """
         trial = copy(self)  # a fit that fails changes nothing
-        learnt = ("_fitted", "_notes", "_cv")
+        learnt = ("_fitted", "_notes", "_cv", "_certificate", "_remembered")
         for name in [name for name in vars(trial) if name.endswith("_") or name in learnt]:
             delattr(trial, name)
         trial._fit(X, y, sensitive_features, sample_weight, today, fit_params)
@@ -251,10 +263,10 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise DataError(f"{name} is {getattr(self, name)!r}.", "Say True or False.")
         problem, salt = self._problem(), make_salt(self.random_state)
-        individual, calibration = self._kind(problem)
-        if individual:
+        kind = self._kind(problem)
+        if kind.individual:
             check_individual(problem)
-        check_inference(self.group_proba, sees_x=individual, group_at_predict=problem.see_group)
+        check_inference(self.group_proba, sees_x=kind.individual, group_at_predict=problem.see_group)
         frozen = isinstance(self.estimator, FrozenEstimator)
         if frozen:
             check_is_fitted(self.estimator)
@@ -262,19 +274,54 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         group = intake.groups(table, sensitive_features, weight, fresh=True)
         check_given(self.group_proba, find_groups(group if present is None else group[present]), X)
         now = self._today_in(table, today)
-        if individual and today is not None and any("today" in part.asks for part in problem.happiness):
+        if kind.individual and today is not None and any("today" in part.asks for part in problem.happiness):
             raise DataError(
                 "Happiness looks at today's amounts, and an individual policy has to know those of new people too.",
                 "Name their column in the constructor, today='...', instead of passing them to fit.",
             )
         refuse_length(now, n)
         attributes = intake.attributes(table, sensitive_features)
-        rows = Rows(X, labels, group, weight, now, np.arange(n), attributes=attributes)
+        rows = Rows(X, labels, group, weight, now, np.arange(n), attributes=attributes, keys=intake.keys(X))
         if present is not None:
             rows, fit_params = rows.take(present), parts_of(fit_params, present, n)
             self._cv = present_splits(self.cv, present, n)
+        if self.confidence is None:
+            self._remembered: tuple[Remembered, ...] = (Remembered.of(self._shown(rows)),)
+            self._keep(self._fitted_to(rows, fit_params, kind, problem, salt))
+        else:
+            self._fit_safely(rows, fit_params, kind, problem, salt)
+        self.__dict__.pop("_cv", None)
+        self._warn()
+
+    def _fitted_to(
+        self, rows: Rows, fit_params: dict[str, Any], kind: Sight, problem: LinesProblem, salt: str
+    ) -> FittedAmounts:
+        """Fit the model, unless it came fitted, and the policy."""
         prediction = self._model_predictions(rows, fit_params)
-        people = AmountPeople.of(
+        out_of_fold = not isinstance(self.estimator, FrozenEstimator)
+        if kind.individual:
+            chances = None if problem.see_group else self._beliefs(rows)
+            people = self._people_of(rows, prediction, group_proba=chances)
+            return fit_individual_amounts(
+                problem, people, calibration=kind.calibration, salt=salt, out_of_fold=out_of_fold
+            )
+        return fit_amounts(
+            problem,
+            self._people_of(rows, prediction),
+            calibration=kind.calibration,
+            salt=salt,
+            randomize=bool(self.randomize),
+            out_of_fold=out_of_fold,
+        )
+
+    def _people_of(
+        self,
+        rows: Rows,
+        prediction: Floats,
+        groups: tuple[Any, ...] | None = None,
+        group_proba: Floats | None = None,
+    ) -> AmountPeople:
+        return AmountPeople.of(
             rows.x,
             prediction=prediction,
             y=rows.y,
@@ -282,17 +329,53 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             weight=rows.weight,
             today=rows.today,
             rows=rows.numbers,
-            attributes=tuple(attributes),
+            attributes=tuple(rows.attributes),
             unknown=self.missing_group,
-            group_proba=self._beliefs(rows) if individual and not problem.see_group else None,
+            groups=groups,
+            group_proba=group_proba,
         )
-        given: dict[str, Any] = {"calibration": calibration, "salt": salt, "out_of_fold": not frozen}
-        if individual:
-            self._keep(fit_individual_amounts(problem, people, **given))
-        else:
-            self._keep(fit_amounts(problem, people, randomize=bool(self.randomize), **given))
-        self.__dict__.pop("_cv", None)
-        self._warn()
+
+    def _fit_safely(
+        self, rows: Rows, fit_params: dict[str, Any], kind: Sight, problem: LinesProblem, salt: str
+    ) -> None:
+        """Fit on a part of every group, and keep the loosest policy that is shown on the others to meet the gap."""
+        sure = check_confidence(self.confidence)
+        check_certifiable(problem)
+        fitting, held = rows.halves(salt)
+        self._remembered = (Remembered.of(self._shown(fitting), self._shown(rows)),)
+        places = np.searchsorted(rows.numbers, fitting.numbers)
+        fitted = self._fitted_to(
+            fitting, parts_of(fit_params, places, len(rows.numbers)), kind, problem, salt
+        )
+        features = self._intake.features(held.x, self.estimator_)
+        prediction = _one_column(self.estimator_.predict(features))
+        groups, infers = fitted.policy.groups, fitted.policy.infers_group
+        chances = self._chances(held.x, groups) if infers else None
+        others = self._people_of(held, prediction, groups, chances)
+        certified, self._certificate = certify_amounts(fitted, others, sure)
+        self._keep(certified)
+
+    def _shown(self, rows: Rows) -> Shown:
+        """Rows by which they are recognised later."""
+        return Shown(rows.x, np.asarray(rows.group), rows.y, rows.weight, keys=rows.keys, key=self.key)
+
+    def _in_sample(
+        self,
+        X: Table,
+        y: Array | None,
+        group: Array,
+        keys: Array | None = None,
+        *,
+        weight: Floats | None = None,
+        cluster: Array | None = None,
+    ) -> tuple[float, float]:
+        """Which share of some rows it was fitted on, and which it was recalibrated for."""
+        x = self._intake.check(self, X, reset=False)
+        if keys is None and self.key is not None and self.key in column_names(x):
+            keys = self._intake.keys(x)
+        rows = Shown(x, group, y, weight, cluster, keys=keys, key=self.key)
+        fitted, *recalibrated = (seen.share(rows) for seen in self._remembered)
+        return fitted, sum(recalibrated)
 
     def _refuse_classifier(self) -> None:
         """Refuse a model of classes."""
@@ -302,20 +385,20 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
                 "Use FairClassifier, whose decisions= may be amounts as well.",
             )
 
-    def _kind(self, problem: LinesProblem) -> tuple[bool, Method]:
-        """Whether the policy sees the people themselves, and how predictions are calibrated."""
+    def _kind(self, problem: LinesProblem) -> Sight:
+        """What the policy sees."""
         if isinstance(self.policy, str) and self.policy == "auto":
             looks_at_x = any("x" in part.asks for part in problem.happiness)
             looks_at_y = any("y" in part.asks for part in problem.happiness)
             asks_more = looks_at_x or not problem.see_group
             # What only cells of the prediction can do: ranks, labels, listed amounts and other losses.
             of_cells = problem.parity or looks_at_y or not problem.squared or problem.allowed.listed
-            return bool(asks_more and not of_cells), "affine"
+            return Sight(bool(asks_more and not of_cells), "affine")
         kind: Signal | Individual = resolve_policy(self.policy)
         if isinstance(kind, Score):
-            return False, kind.calibration or "affine"
+            return Sight(False, kind.calibration or "affine")
         if isinstance(kind, Individual):
-            return True, "affine" if isinstance(self.policy, str) else check_method(kind.calibration)
+            return Sight(True, "affine" if isinstance(self.policy, str) else check_method(kind.calibration))
         raise DataError(
             f"policy={self.policy!r} sees a predicted class, and a regressor predicts none.",
             "Use policy='score', which sees the prediction, or policy='individual', which sees all of x.",
@@ -427,6 +510,21 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         if self._notes:
             warnings.warn(self._notes[0], PolicyWarning, stacklevel=4)
 
+    @property
+    def certificate_(self) -> Certificate:
+        """What can be promised of gaps and loss to people it has not seen; print it.
+
+        After fitting with ``confidence=``, what was shown on the rows held out. There is no bound in advance for all
+        lines there are: otherwise nothing can be promised.
+        """
+        check_is_fitted(self, "policy_")
+        if "_certificate" in vars(self):
+            return self._certificate
+        return no_certificate(
+            "there is no bound in advance for lines of amounts. Audit it on rows it has not seen, or fit it with "
+            "confidence=."
+        )
+
     # -----------------------------------------------------------------------------------------------------
     # The frontier, and other people
 
@@ -446,6 +544,7 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         """
         check_is_fitted(self, "policy_")
         fresh = copy(self)
+        fresh.__dict__.pop("_certificate", None)
         fresh.gap = gap
         fresh._keep(self._fitted.moved(gap))
         fresh._notes = tuple(fresh.policy_.cautions())
@@ -455,13 +554,15 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         """Fit the policy anew to people without labels: those it will decide about.
 
         What a prediction means for the label is kept, and how the new people are spread is counted anew: their gaps are
-        met as those of the fitted people were. ``loss_`` is what is expected if p(label given prediction, group) has not
-        changed, which people without labels cannot show.
+        met as those of the fitted people were. ``loss_`` is what is expected if p(label given prediction, group) has
+        not changed, which people without labels cannot show.
         """
         check_is_fitted(self, "policy_")
         table = X_new if is_frame(X_new) else self._intake.check(self, X_new, reset=False)
         people = self._people(X_new, sensitive_features, today=self._today_in(table, None))
         fresh = copy(self)
+        fresh.__dict__.pop("_certificate", None)
+        fresh._remembered = (self._remembered[0], Remembered.of(Shown(people.x, people.group, key=self.key)))
         fresh._keep(self._fitted.recalibrated(people))
         fresh._notes = tuple(fresh.policy_.cautions())
         return fresh
@@ -478,13 +579,8 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             groups=self.groups_,
             attributes=self.policy_.attributes,
             unknown=self.missing_group,
-            group_proba=self._chances(x, self.groups_) if self._infers_group else None,
+            group_proba=self._chances(x, self.groups_) if self.policy_.infers_group else None,
         )
-
-    @property
-    def _infers_group(self) -> bool:
-        """Whether amounts go by how likely each group is."""
-        return self.policy_.sees_x and not self.policy_.see_group
 
     # -----------------------------------------------------------------------------------------------------
     # Predict
@@ -509,7 +605,7 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             else np.zeros(len(prediction), dtype=np.intp)
         )
         if isinstance(self.policy_, IndividualAmountPolicy):
-            chances = self._chances(x, self.groups_) if self._infers_group else None
+            chances = self._chances(x, self.groups_) if self.policy_.infers_group else None
             now = None
             if self.policy_.looks_at_today:
                 said = self._today_in(X if is_frame(X) else x, None)
@@ -526,6 +622,21 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             return content_keys(content_of(x, getattr(self, "feature_names_in_", None)), rows)
 
         return self.policy_.given(prediction, codes, texts)
+
+    def amounts_of(self, X: Table, *, sensitive_features: Any = None) -> Floats:
+        """The amounts that an audit looks at: those of :meth:`predict`."""
+        return self.predict(X, sensitive_features=sensitive_features)
+
+    def _without_policy(self, X: Table) -> Floats:
+        """What the model itself predicts."""
+        x = self._intake.check(self, X, reset=False)
+        features = self._intake.features(x, self.estimator_, getattr(self, "feature_names_in_", None))
+        return as_amounts(_one_column(self.estimator_.predict(features)), "prediction")
+
+    def today_of(self, X: Table) -> Any:
+        """What the constructor says of today's amounts of other people; None where it or they say nothing."""
+        named = isinstance(self.today, str) and self.today in column_names(X)
+        return self._today_in(X, None) if named or callable(self.today) else None
 
     def _seen(
         self, X: Table, sensitive_features: Any, *, always: bool = False

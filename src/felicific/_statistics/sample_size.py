@@ -194,6 +194,14 @@ def log_maps(signals: int, n_classes: int, *, monotone: bool = False) -> float:
     return n_classes * run
 
 
+def log_staircases(signals: int, n_decisions: int) -> float:
+    r"""Logarithm of the number of staircases: decisions that never get worse along the signals.
+
+    There are :math:`\binom{S + D - 1}{D - 1}`; of two decisions the S + 1 thresholds of :func:`log_maps`.
+    """
+    return math.fsum(math.log((signals + i) / i) for i in range(1, n_decisions))
+
+
 def _note(rows: int, printed: int, same_question: bool) -> str:
     if rows == printed:
         return "The formula printed in the paper gives the same number here."

@@ -68,10 +68,11 @@ def fit(options: FitOptions) -> None:
     for sentence in result.policy.sentences(digits=4):
         print(in_the_shell(sentence))
     name = result.policy.basis.loss_name
-    print(f"Today the {loss_words(name)} is {loss_text(name, result.today.loss, 6)}.")
-    for component, gap in zip(result.policy.components, result.today.gaps.tolist(), strict=True):
-        if not component.aside:
-            print(f"Today the gap of {component.name!r} is {component.quantity(gap)}.")
+    if result.today is not None:
+        print(f"Today the {loss_words(name)} is {loss_text(name, result.today.loss, 6)}.")
+        for component, gap in zip(result.policy.components, result.today.gaps.tolist(), strict=True):
+            if not component.aside:
+                print(f"Today the gap of {component.name!r} is {component.quantity(gap)}.")
     print("\n".join(result.policy.story()))
     if result.certificate is not None:
         print(result.certificate)
@@ -82,7 +83,7 @@ class _Result(NamedTuple):
     """A policy, what is decided without it, what can be promised of it, why it is of its kind, what it comes to."""
 
     policy: Policy
-    today: Outcome
+    today: Outcome | None
     certificate: Certificate | None = None
     chosen: str | None = None
     verdict: Verdict | None = None
@@ -108,7 +109,7 @@ def _fitted(people: People, options: FitOptions) -> _Result:
         if people.favourable is not None:  # which sums do not say
             best = resolve_favourable(people.favourable, policy.classes.tolist())
             policy = replace(policy, favourable=best)
-        return _Result(policy, moments.today, chosen=chosen)
+        return _Result(policy, moments.today_if_known, chosen=chosen)
     from felicific.cli.model import classifier
 
     rows = people.source.read(pandas=True)
@@ -139,7 +140,7 @@ def _fitted_to(sums: Moments, options: FitOptions) -> _Result:
         random_state=options.seed,
     )
     policy = policy if best is None else replace(policy, favourable=best)
-    return _Result(policy, sums.today, note=said)
+    return _Result(policy, sums.today_if_known, note=said)
 
 
 def _verdict_on(options: FitOptions, fair: FairClassifier) -> Verdict:
@@ -224,7 +225,7 @@ def _summary(result: _Result, out: Path) -> dict[str, Any]:
         "sentences": [in_the_shell(sentence) for sentence in policy.sentences()],
         "fitted": outcome(policy.outcome),
         "expected_gaps": policy.expected_gaps(),
-        "today": outcome(result.today),
+        "today": None if result.today is None else outcome(result.today),
         "requirements": [
             {
                 "asked": words,

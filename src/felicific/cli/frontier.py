@@ -110,15 +110,18 @@ def _content(line: Frontier) -> dict[str, Any]:
         for name, values in columns.items()
     }
     names = [component.name for component in line.components]
-    means = {
-        name: {group: plain(mean) for group, mean in zip(_groups(line), column, strict=True)}
-        for name, column in zip(names, line.today.means.T.tolist(), strict=True)
-    }
-    gaps = dict(zip(names, line.today.gaps.tolist(), strict=True))
+    today = None
+    if line.today is not None:
+        means = {
+            name: {group: plain(mean) for group, mean in zip(_groups(line), column, strict=True)}
+            for name, column in zip(names, line.today.means.T.tolist(), strict=True)
+        }
+        gaps = dict(zip(names, line.today.gaps.tolist(), strict=True))
+        today = {"loss": line.today.loss, "gaps": gaps, "means": means}
     return {
         "units": {component.name: component.unit for component in line.components},
         "loss": line.loss_name,
-        "today": {"loss": line.today.loss, "gaps": gaps, "means": means},
+        "today": today,
         "breakpoints": columns,
     }
 
@@ -167,26 +170,27 @@ def _lines(line: Frontier) -> list[str]:
     count = f"{last + 1} {line.places}" + (f", {len(shown)} of them shown" if len(shown) <= last else "")
     lines = [f"From {line.course}: {count}"]
     prices = _prices(line)
+    now = [] if line.today is None else [line.today]
     # What belongs to a place, and to no component, stands in the first table.
     first: dict[str, list[str]] = {
         loss_words(line.loss_name): [
-            loss_text(line.loss_name, loss) for loss in (line.today.loss, *losses[shown])
+            loss_text(line.loss_name, loss) for loss in (*(one.loss for one in now), *losses[shown])
         ],
         "changed": ["0.00%", *(f"{share:.2%}" for share in changed[shown])]
         if changed is not None and line.loss_name != CHANGES
         else [],
-        "price": ["", *(prices[i] for i in shown)],
+        "price": [*("" for _ in now), *(prices[i] for i in shown)],
     }
-    places = ["today", *(line.place(i) for i in shown)]
+    places = [*("today" for _ in now), *(line.place(i) for i in shown)]
     for j, component in enumerate(line.components):
         if component.aside:
             continue
         # What is left of an exact zero after rounding is zero to a reader.
-        gaps = [gap if gap > tiny[j] else 0.0 for gap in (line.today.gaps[j], *all_gaps[shown, j])]
+        gaps = [gap if gap > tiny[j] else 0.0 for gap in (*(one.gaps[j] for one in now), *all_gaps[shown, j])]
         columns = {name: values for name, values in first.items() if values}
         columns["gap"] = [component.cell(gap) for gap in gaps]
         for z, group in enumerate(_groups(line)):
-            means = (line.today.means[z, j], *all_means[shown, z, j])
+            means = (*(one.means[z, j] for one in now), *all_means[shown, z, j])
             columns[short(group, 24)] = [component.cell(mean) for mean in means]
         rows = list(zip(places, *columns.values(), strict=True))
         lines += [

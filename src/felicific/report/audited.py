@@ -75,7 +75,10 @@ def describe_audit(
         # Of an audit, estimates are as if nothing were hidden, and its notes say what intervals hold under.
         "labels": None if found.labels is None else who_has_labels(replace(found.labels, hidden=1.0)),
         "ratios": [ratios.to_dict() for ratios in found.shown_ratios or _ratios(found)],
-        "notes": [say(note, components) for note in found.notes],
+        "notes": [
+            say(note, components)
+            for note in (*(part.remark for part in found.components if part.remark), *found.notes)
+        ],
         "methods": methods_of([found], labels(component.title for component in components)),
         "fingerprints": {"people": found.persons.fingerprint or NO_FINGERPRINT},
         "versions": versions(),

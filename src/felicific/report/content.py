@@ -136,7 +136,7 @@ class Choice:
             "story": policy.story(),
             "methods": methods_of([self.assessment.before, self.assessment.after], self.assessment.titles),
             "caveats": self._caveats(),
-            "fitted_today": self.line.today.gaps.tolist(),
+            "fitted_today": None if self.line.today is None else self.line.today.gaps.tolist(),
             "premises": policy.premises(),
             "outlook": outlook(policy),
             "fingerprints": {"people": people_sha256(self.tried.people)},

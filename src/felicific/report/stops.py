@@ -43,6 +43,7 @@ def find_places(
 ) -> list[Place]:
     """From the least gap on; today is the last. ``along`` are the policies at some places of the frontier."""
     ray = line.ray
+    assert line.today is not None, "a report compares with today"
     tau_today, tau_policy = tau_of(line.today, ray), tau_of(policy.outcome, ray)
     marked = mark(line.points[0].tau, line.points[-1].tau, tau_today, tau_policy)
     solved = None if line.mixes else line.tau.tolist()

@@ -1,0 +1,191 @@
+r"""Safe fitting of amounts: lines whose gaps were shown, on people held out, to be at most what was asked.
+
+Candidates aim at more and more of the gaps that were asked for, from none of them to all. They are tested in that
+order, and the first failure ends it; the last to pass is returned, so that P(returned and violating) is at most
+:math:`\gamma`, however many candidates there are. Gaps of means are tested as those of classes are
+(:mod:`felicific._fit.safety`); that distributions are close, by the inequality of Dvoretzky, Kiefer and Wolfowitz.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from felicific._amounts.fit import FittedAmounts
+from felicific._amounts.people import AmountPeople
+from felicific._amounts.problem import LinesProblem
+from felicific._audit.persons import EachPerson, persons_of
+from felicific._fit.certificate import Certificate, tested
+from felicific._fit.safety import Shown, Trial
+from felicific._people.people import People
+from felicific._policy.amount_individual import IndividualAmountPolicy
+from felicific._policy.amounts import AmountPolicy
+from felicific._problem.amounts import parity_component
+from felicific._problem.happiness import written
+from felicific._problem.unions import known_groups
+from felicific._statistics.distributions import Distributions
+from felicific._typing import Floats
+from felicific.exceptions import CertificateError, ConstraintError
+
+#: Shares of the gaps asked for that candidates aim at, tightest first.
+AIMS = np.linspace(0.0, 1.0, 13)
+
+#: How a distance is shown.
+DKW = "the Dvoretzky-Kiefer-Wolfowitz inequality"
+
+
+def check_certifiable(problem: LinesProblem) -> None:
+    """Refuse at once what no number of rows could show, and what no test is there for."""
+    asked = problem.widths_asked
+    if not asked:
+        raise ConstraintError(
+            "No gap was asked for, so there is nothing to be confident of.",
+            "Give a gap together with confidence=, or leave confidence out.",
+        )
+    if any(width == 0 for width in asked.values()):
+        raise ConstraintError(
+            "A gap of 0 can never be shown, with any number of rows: sampling error is always left.",
+            "Allow a small gap with confidence=.",
+        )
+    if problem.kept:
+        raise ConstraintError(
+            f"{problem.kept[0]!r} is not tested on people held out, where amounts are given.",
+            "Ask for gaps alone with confidence=, or leave confidence out and audit the policy on other people.",
+        )
+
+
+@dataclass(frozen=True)
+class _Test:
+    """What people held out say of one candidate."""
+
+    fitted: FittedAmounts
+    persons: EachPerson
+    shown: list[Shown]
+    distance: float
+    p_value: float
+
+    def failed(self, level: float) -> bool:
+        """Whether anything could not be shown."""
+        return self.p_value > level or not all(part.passed for part in self.shown)
+
+
+def certify_amounts(
+    fitted: FittedAmounts, held: AmountPeople, confidence: float
+) -> tuple[FittedAmounts, Certificate]:
+    """The loosest of some policies that is shown on people held out to keep the gaps that were asked for."""
+    problem = fitted.problem
+    assert fitted.people is not None, "people are there while they are fitted to"
+    before = _persons(problem, fitted.people, fitted.policy)
+    trial = Trial("auto", confidence, problem.comparisons, before)
+    chosen: _Test | None = None
+    for aim in AIMS.tolist():
+        candidate = fitted.moved({name: aim * width for name, width in problem.widths_asked.items()})
+        test = _tried(candidate, problem, held, trial)
+        if test.failed(trial.level):
+            if chosen is None:
+                raise _failure(problem, test, trial, held)
+            break
+        chosen = test
+    assert chosen is not None, "there is a tightest one"
+    return chosen.fitted, _certificate(problem, chosen, trial, held)
+
+
+def _tried(candidate: FittedAmounts, problem: LinesProblem, held: AmountPeople, trial: Trial) -> _Test:
+    persons = _persons(problem, held, candidate.policy)
+    shown = trial.shows(persons, candidate.policy.salt)
+    if problem.distance is None:
+        return _Test(candidate, persons, shown, 0.0, 0.0)
+    amounts = _given(candidate.policy, held)
+    every = Distributions.of(amounts, held.codes, len(held.groups), held.weight)
+    known = every.only(np.array(known_groups(held.groups, held.attributes, held.unknown), dtype=np.intp))
+    return _Test(candidate, persons, shown, known.furthest.distance, known.p_values(problem.distance)[1])
+
+
+def _given(policy: AmountPolicy, people: AmountPeople) -> Floats:
+    """What people get; where lots are drawn, by the numbers of their rows."""
+    if isinstance(policy, IndividualAmountPolicy):
+        return policy.decided(
+            people.prediction, people.codes, people.x, people.group_proba, people.decided_today
+        )
+    return policy.given(people.prediction, people.codes, people.rows)
+
+
+def _persons(problem: LinesProblem, people: AmountPeople, policy: AmountPolicy) -> EachPerson:
+    """What a policy does to everybody."""
+    decided = People.of(
+        people.x if people.x is not None else np.empty((len(people), 0)),
+        problem,
+        group=people.group,
+        decided=_given(policy, people),
+        y=people.y,
+        weight=people.weight,
+        today=people.today,
+        rows=people.rows,
+        groups=people.groups,
+        attributes=people.attributes,
+        unknown=people.unknown,
+    )
+    return persons_of(decided, problem)
+
+
+def _certificate(problem: LinesProblem, test: _Test, trial: Trial, held: AmountPeople) -> Certificate:
+    loss, roughly = trial.loss_bound(test.persons, len(AIMS))
+    components = (*([parity_component(problem.parity)] if problem.parity else []), *problem.components)
+    rough = tuple(problem.components[part.claim.j].name for part in test.shown if not part.surely) + (
+        ("loss",) if roughly else ()
+    )
+    methods = list(dict.fromkeys([part.method for part in test.shown]))
+    if problem.distance is not None:
+        methods.append(DKW)
+    smallest = int(
+        min(np.bincount(held.codes, held.weights).min(), *(part.smallest for part in test.shown), math.inf)
+    )
+    return tested(
+        components,
+        problem.widths_asked,
+        loss,
+        trial.confidence,
+        len(held),
+        smallest,
+        methods,
+        problem.loss.name,
+        rough,
+        (),
+        [],
+        "",
+    )
+
+
+def _failure(problem: LinesProblem, test: _Test, trial: Trial, held: AmountPeople) -> CertificateError:
+    """What could not be shown of the tightest policy."""
+    counts = np.bincount(held.codes, held.weights)
+    smallest = int(counts.min())
+    if problem.distance is not None and test.p_value > trial.level:
+        root = math.sqrt(math.log(2.0 * len(counts) / trial.level))
+        scale = np.sort(1.0 / np.sqrt(2.0 * counts))[-2:].sum()
+        could = test.distance + root * float(scale)
+        room = problem.distance - 0.5 * test.distance
+        rows = None
+        if room > 0:
+            rows = int(float(f"{2.0 * (root / room) ** 2 / 0.6:.2g}"))
+        return CertificateError(
+            f"No policy could be shown to keep the distributions at most {problem.distance:g} apart: on people held "
+            f"out ({smallest:,} in the smallest group) the tightest one leaves {test.distance:.3g}, and with "
+            f"confidence at most {could:.3g} could be shown.",
+            f"Ask for a gap of about {min(1.1 * could, 1.0):.2g}"
+            + (f", or pass about {rows:,} rows in the smallest group." if rows else ", or pass more rows."),
+            rows,
+        )
+    worst = next(part for part in test.shown if not part.passed)
+    component = problem.components[worst.claim.j]
+    error = worst.error if math.isfinite(worst.error) else 0.0
+    return CertificateError(
+        f"No policy could be shown to keep the gap of {component.name!r} at most "
+        f"{component.quantity(worst.claim.at_most)}: on people held out ({smallest:,} in the smallest group) the "
+        f"tightest one has {component.quantity(float(f'{worst.gap:.4g}'))} with a standard error of "
+        f"{component.quantity(float(f'{error:.3g}'))}.",
+        f"Ask for about {written(max(worst.gap + 3 * error, 1.1 * worst.claim.at_most), 3)}, or pass more rows of the "
+        "smallest group.",
+    )

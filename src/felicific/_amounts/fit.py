@@ -12,14 +12,17 @@ import numpy as np
 
 from felicific._amounts.allowed import Allowed
 from felicific._amounts.calibration import Method, calibrate
+from felicific._amounts.cells import Cells, cell_ground, check_cells, solve_cells
 from felicific._amounts.frontier import AmountFrontier
+from felicific._amounts.levels import level_moments, shared_grid, solve_levels
 from felicific._amounts.outcome import losses, outcome_of_amounts, outcome_of_lines, people_of_bins
 from felicific._amounts.people import AmountPeople
 from felicific._amounts.problem import LinesProblem
 from felicific._amounts.scale import FINE, Scale
 from felicific._amounts.shapes import Ranks
-from felicific._amounts.solve import free_lines, ranks_of, solve_lines
+from felicific._amounts.solve import SolvedLines, free_lines, ranks_of, solve_lines
 from felicific._amounts.sums import AmountSums, sum_amounts
+from felicific._people.straight import is_straight
 from felicific._policy.amount_calibration import Calibration
 from felicific._policy.amount_outcome import AmountOutcome
 from felicific._policy.amounts import AmountPolicy
@@ -94,6 +97,12 @@ class FittedAmounts:
                 f"The loss {self.problem.loss.name!r} looks at labels, of which new people have none.",
                 "Recalibrate a policy of loss='squared', or fit again on people with labels.",
             )
+        for part in self.problem.happiness:
+            if "y" in part.asks:
+                raise HappinessError(
+                    f"The happiness {part.name!r} looks at the label y, of which new people have none.",
+                    "Recalibrate a policy whose happiness does not; or fit again on people with labels.",
+                )
         check_new_people(people, self.sums.groups)
         sums = sum_amounts(replace(people, y=None), self.sums.scale)
         expected = replace(people, y=self.calibration.of(people.prediction, people.codes))
@@ -143,9 +152,9 @@ def fit_amounts(
         raise DataError(
             "The loss looks at labels y, and there are none.", "Pass y, one number for everybody."
         )
-    lines = calibrate(sums, calibration)
+    lines = calibrate(sums, calibration, see_group=problem.see_group)
     allowed = problem.allowed.within(range_of(sums, lines))
-    if not problem.squared:
+    if not problem.squared and problem.see_group and not problem.of_people:
         grid = allowed.grid
 
         def cost(part: slice) -> Floats:
@@ -187,12 +196,6 @@ def _policy(
     rows: bool = True,
 ) -> AmountPolicy:
     """Solve, and measure on people."""
-    if problem.of_people:
-        raise HappinessError(
-            f"The happiness {problem.of_people!r} differs between people who get the same amount, and a score does "
-            "not tell them apart.",
-            "Use policy='individual'.",
-        )
 
     def stated(lines: Sequence[Line]) -> AmountOutcome:
         outcome = outcome_of_lines(problem, people, lines, randomize=randomize)
@@ -202,20 +205,20 @@ def _policy(
     today = replace(today, loss=math.nan if expected else today.loss + within)
     ranks = ranks_of(sums, people if rows else None)
     free = free_lines(calibration, allowed, ranks) if problem.squared else None
+    solver = _solver(problem, sums, calibration, allowed, people, ranks, today.means, stated, rows=rows)
     if free is None:
-        nothing = replace(problem, requirements=())
-        free = solve_lines(nothing, sums, calibration, allowed, ranks, today.means, distance=None).lines
+        free = solver(replace(problem, requirements=(), parity_gap=math.inf)).lines
     unconstrained = stated(free)
     lines, prices = free, dict.fromkeys(problem.widths_asked, 0.0)
     outcome = unconstrained
     if not meets(problem, unconstrained):
-        lines, prices, outcome = _solved(problem, sums, calibration, allowed, ranks, today.means, stated)
+        lines, prices, outcome = _solved(problem, solver, stated)
     drawn = [line.drawing(people.prediction[people.codes == z]) >= 0 for z, line in enumerate(lines)]
     weights = [people.weights[people.codes == z] for z in range(len(lines))]
     lucky = sum(float(weight[some].sum()) for weight, some in zip(weights, drawn, strict=True))
     policy = AmountPolicy(
         groups=sums.groups,
-        lines=lines,
+        lines=lines if problem.see_group else lines[:1],
         components=problem.components,
         outcome=outcome,
         today=today,
@@ -228,6 +231,7 @@ def _policy(
         parity=problem.parity,
         salt=salt,
         randomize=randomize,
+        see_group=problem.see_group,
         expected=expected,
         share_randomized=lucky / float(people.weights.sum()) if randomize else 0.0,
         out_of_fold=out_of_fold,
@@ -237,13 +241,40 @@ def _policy(
     return replace(policy, notes=tuple(notes_of(problem, policy, sums, calibration)))
 
 
-def _solved(
+def _solver(
     problem: LinesProblem,
     sums: AmountSums,
     calibration: Calibration,
     allowed: Allowed,
+    people: AmountPeople,
     ranks: tuple[Ranks, ...],
     today: Floats,
+    stated: Callable[[Sequence[Line]], AmountOutcome],
+    *,
+    rows: bool,
+) -> Callable[[LinesProblem], SolvedLines]:
+    """What finds lines for a problem of the same people, whatever the gaps asked for."""
+    if problem.see_group and not problem.of_people:
+        return lambda aimed: solve_lines(
+            aimed, sums, calibration, allowed, ranks, today, distance=aimed.distance
+        )
+    check_cells(problem, rows=rows)
+    cells = Cells.of(people, sums.scale, see_group=problem.see_group)
+    calibrated = calibration.of(people.prediction, people.codes)
+    straight = allowed.listed is None and is_straight(
+        problem.happiness, people.batch(slice(0, len(people))), allowed.ends
+    )
+    if straight and problem.squared:
+        ground = cell_ground(problem, people, cells, calibrated, allowed.ends, today)
+        return lambda aimed: solve_cells(aimed, ground, calibration, ranks, stated)
+    grid = allowed.grid if problem.see_group or allowed.listed else shared_grid(allowed)
+    moments = level_moments(problem, people, cells, calibrated, grid)
+    return lambda aimed: solve_levels(aimed, moments, cells, ranks, mean=straight and problem.convex)
+
+
+def _solved(
+    problem: LinesProblem,
+    solver: Callable[[LinesProblem], SolvedLines],
     stated: Callable[[Sequence[Line]], AmountOutcome],
 ) -> tuple[tuple[Line, ...], dict[str, float], AmountOutcome]:
     """Lines that meet the gaps that were asked for; these are aimed at more tightly where bins hide some of them."""
@@ -251,7 +282,7 @@ def _solved(
     aims, best, least = dict(asked), None, math.inf
     for _ in range(TRIES):
         aimed = problem if aims == asked else problem.with_widths(aims)
-        solved = solve_lines(aimed, sums, calibration, allowed, ranks, today, distance=aimed.distance)
+        solved = solver(aimed)
         outcome = stated(solved.lines)
         over = {name: _gap(problem, outcome, name) - width for name, width in asked.items()}
         worst = max((excess for excess in over.values()), default=0.0)
@@ -306,6 +337,13 @@ def notes_of(
             f"{crowded[z]:.1%} of group {sums.groups[z]!r} are predicted about {written(place)}, in one of "
             f"{FINE:,} steps from {written(sums.scale.low)} to {written(sums.scale.high)}: predictions hardly tell "
             "them apart."
+        )
+    if not policy.see_group and not policy.sees_x:
+        notes.insert(
+            0,
+            "The policy sees the prediction alone: whoever is predicted the same gets the same, whatever their group, "
+            "so bringing groups together moves everybody. policy='individual' weighs how likely each group is and "
+            "mostly costs less.",
         )
     less, more = policy.outcome.less, policy.outcome.more
     known = policy.known

@@ -6,6 +6,7 @@ everybody say all there is: evaluated at the least and the largest amount, and t
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,22 +34,35 @@ class Straight:
 
 def straight_worth(happiness: Happiness, batch: Batch, bounds: tuple[float, float]) -> Straight:
     """What amounts between two bounds are worth to some people; an error where that is no straight line."""
+    line, bent = _tried(happiness, batch, bounds)
+    if bent is not None:
+        raise HappinessError(
+            f"The happiness {happiness.name!r} is no straight line of the amount in {batch.row(bent)}, and an "
+            "individual policy of amounts has to know what one more unit is worth.",
+            "Use policy='score', or a happiness such as 'decision * months'.",
+        )
+    return line
+
+
+def is_straight(happiness: Iterable[Happiness], batch: Batch, bounds: tuple[float, float]) -> bool:
+    """Whether amounts between two bounds are worth a straight line to each of some people."""
+    return all(_tried(one, batch, bounds)[1] is None for one in happiness)
+
+
+def _tried(happiness: Happiness, batch: Batch, bounds: tuple[float, float]) -> tuple[Straight, int | None]:
+    """The line through the ends of everybody's worth; and the position of somebody whose worth is not on it."""
     low, high = bounds
 
     def worth(share: float) -> tuple[Floats, Truths | None]:
         return worth_of_amounts(happiness, batch, np.full(len(batch), low + share * (high - low)))
 
     (first, counted), (last, _) = worth(0.0), worth(1.0)
+    bent = None
     for share in TESTED:
         here = worth(share)[0]
         off = np.abs(here - (first + share * (last - first)))
-        size = np.abs(first).max(initial=0.0) + np.abs(last).max(initial=0.0) + np.abs(here).max(initial=0.0)
+        size = sum(np.abs(part).max(initial=0.0) for part in (first, last, here))
         if off.max(initial=0.0) > STRAIGHT * size:
-            raise HappinessError(
-                f"The happiness {happiness.name!r} is no straight line of the amount in "
-                f"{batch.row(int(off.argmax()))}, and an individual policy of amounts has to know what one more unit "
-                "is worth.",
-                "Use policy='score', or a happiness such as 'decision * months'.",
-            )
+            bent = int(off.argmax())
     slope = (last - first) / (high - low)
-    return Straight(first - slope * low, slope, counted)
+    return Straight(first - slope * low, slope, counted), bent

@@ -357,3 +357,41 @@ def test_the_page_of_an_audit_says_where_groups_differ_and_the_root(others):
     root = math.sqrt(np.mean((X["x"] - y) ** 2))
     assert f"Its root: {root:.2f}," in words
     assert "Loss per person" not in words
+
+
+def double(decision, x):
+    """Amounts count twice above 40."""
+    return decision * (1 + (x["x"] > 40))
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"happiness": {"pay": double}, "gap": 1.0, "policy": "individual"}, "everything that is known"),
+        (
+            {
+                "happiness": {"pay": double},
+                "gap": 2.0,
+                "policy": "score",
+                "constraints": [Floor("pay", at_least="today")],
+            },
+            "at least today's",
+        ),
+        (
+            {"happiness": "decision", "gap": 2.0, "policy": "score", "group_at_predict": False},
+            "A line for everybody",
+        ),
+        ({"happiness": "decision", "gap": 2.0, "group_at_predict": False}, "Infers the group"),
+    ],
+    ids=["individual", "cells", "blind", "blind individual"],
+)
+@pytest.mark.filterwarnings("ignore::felicific.exceptions.PolicyWarning")
+def test_every_kind_of_policy_has_a_page(others, settings, words):
+    """Whether it sees people or predictions, and the group or not: numbers are those of ``predict`` on these rows."""
+    X, y, group = (part[:800] for part in others)
+    own = fitted_amounts(n=800, **settings)
+    report = own.report(X, y, sensitive_features=group)
+    amounts = own.predict(X, sensitive_features=group)
+    loss = report.content["points"]["proposed"]["loss"]["estimate"]
+    assert loss == pytest.approx(np.mean((amounts - y) ** 2), rel=1e-12)
+    assert words in check_page(report.to_html()).words

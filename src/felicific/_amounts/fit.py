@@ -211,6 +211,8 @@ def _policy(
     rows: bool = True,
 ) -> AmountPolicy:
     """Solve, and measure on people."""
+    if problem.of_people or not problem.see_group:
+        check_cells(problem, rows=rows)
 
     def stated(lines: Sequence[Line]) -> AmountOutcome:
         outcome = outcome_of_lines(problem, people, lines, randomize=randomize)
@@ -220,7 +222,7 @@ def _policy(
     today = replace(today, loss=math.nan if expected else today.loss + within)
     ranks = ranks_of(sums, people if rows else None)
     free = free_lines(calibration, allowed, ranks) if problem.squared else None
-    solver = _solver(problem, sums, calibration, allowed, people, ranks, today.means, stated, rows=rows)
+    solver = _solver(problem, sums, calibration, allowed, people, ranks, today.means, stated)
     if free is None:
         free = solver(replace(problem, requirements=(), parity_gap=math.inf)).lines
     unconstrained = stated(free)
@@ -265,15 +267,12 @@ def _solver(
     ranks: tuple[Ranks, ...],
     today: Floats,
     stated: Callable[[Sequence[Line]], AmountOutcome],
-    *,
-    rows: bool,
 ) -> Callable[[LinesProblem], SolvedLines]:
     """What finds lines for a problem of the same people, whatever the gaps asked for."""
     if problem.see_group and not problem.of_people:
         return lambda aimed: solve_lines(
             aimed, sums, calibration, allowed, ranks, today, distance=aimed.distance
         )
-    check_cells(problem, rows=rows)
     cells = Cells.of(people, sums.scale, see_group=problem.see_group)
     calibrated = calibration.of(people.prediction, people.codes)
     straight = allowed.listed is None and is_straight(

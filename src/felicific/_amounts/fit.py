@@ -185,6 +185,42 @@ def fit_amounts(
     )
 
 
+def fit_sums(
+    problem: LinesProblem,
+    sums: AmountSums,
+    *,
+    calibration: Method = "affine",
+    salt: str,
+    randomize: bool = True,
+) -> FittedAmounts:
+    """Fit a policy of amounts to people of whom only sums are known; what it does to them is stated bin by bin."""
+    if sums.labels is None and calibration != "none":
+        raise DataError(
+            "The loss looks at labels y, and there are none.", "Pass y=, or policy=Score(calibration='none')."
+        )
+    empty = [group for group, weight in zip(sums.groups, sums.people.tolist(), strict=True) if weight == 0]
+    if empty:
+        raise DataError(f"Nobody is of the group {empty[0]!r}.", "Add the sums of all sites first.")
+    lines = calibrate(sums, calibration)
+    allowed = problem.allowed.within(range_of(sums, lines))
+    people, within = people_of_bins(sums)
+    policy = _policy(
+        problem,
+        sums,
+        lines,
+        allowed,
+        people,
+        within,
+        salt=salt,
+        randomize=randomize,
+        out_of_fold=False,
+        rows=False,
+    )
+    return FittedAmounts(
+        problem=problem, policy=policy, sums=sums, calibration=lines, allowed=allowed, people=None
+    )
+
+
 def range_of(sums: AmountSums, calibration: Calibration) -> tuple[float, float]:
     """The least and the largest calibrated prediction."""
     ends = [calibration.at(z, sums.ends[z]) for z in range(len(sums.groups))]

@@ -117,6 +117,7 @@ class AmountPolicy(Displayed):
 
     kind: ClassVar[str] = "amounts"
     sees_x: ClassVar[bool] = False
+    kinds: ClassVar[dict[str, type[AmountPolicy]]] = {}
     _whole: ClassVar[str] = "sentences() says all of it."
 
     # -----------------------------------------------------------------------------------------------------
@@ -475,3 +476,6 @@ class AmountPolicy(Displayed):
             ends = line.amount.min(), line.amount.max()
             if ends[0] < self.bounds[0] - slack or ends[1] > self.bounds[1] + slack:
                 raise refused("an amount lies beyond its bounds")
+
+
+AmountPolicy.kinds[AmountPolicy.kind] = AmountPolicy

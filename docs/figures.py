@@ -24,12 +24,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import train_test_split
 
-from felicific import FairClassifier, plots
+from felicific import FairClassifier, FairRegressor, plots
 from felicific.cli.demo import _page as demo_page
-from felicific.datasets import synthetic_loans
+from felicific.datasets import adult, synthetic_loans
 from felicific.studies import make_forest
 
 HERE = Path(__file__).parent
@@ -140,9 +141,55 @@ def deployed() -> dict[str, Any]:
     return values
 
 
+def draw_amounts() -> plots.Chart:
+    """Hours of work by sex on Adult: what is given for which prediction, and who gets how much before and after."""
+    import altair as alt
+
+    people = adult(as_frame="pandas")
+    coded = people.X.apply(
+        lambda c: c if c.dtype.kind in "iuf" else np.unique(c.astype(str), return_inverse=True)[1]
+    )
+    X = coded.assign(income=people.y, sex=people.X["sex"])
+    hours = X.pop("hours-per-week").to_numpy(float)
+    order = np.random.default_rng(0).permutation(len(hours))
+    fitting, policy, test = np.split(order, [int(0.4 * len(order)), int(0.7 * len(order))])
+    features = [name for name in X if name not in ("sex", "fnlwgt")]
+    model = HistGradientBoostingRegressor(max_iter=150, random_state=0)
+    model.fit(X.iloc[fitting][features], hours[fitting])
+    asked = {"happiness": "distributional_parity", "gap": 0.05, "sensitive_features": "sex"}
+    fair = FairRegressor(FrozenEstimator(model), **asked, random_state=0).fit(X.iloc[policy], hours[policy])
+    given = {
+        "today": model.predict(X.iloc[test][features]),
+        "with distributions at most 5 points apart": fair.predict(X.iloc[test]),
+    }
+    sex = X["sex"].to_numpy()[test]
+    places = np.linspace(20.0, 60.0, 161)
+    rows = [
+        {"when": when, "group": name, "hours": place, "share": float((amounts[sex == name] > place).mean())}
+        for when, amounts in given.items()
+        for name in ("Female", "Male")
+        for place in places.tolist()
+    ]
+    colours = alt.Scale(domain=["Female", "Male"], range=plots.LIGHT.colours(2))
+    legend = alt.Legend(symbolStrokeWidth=2.5, symbolSize=500)
+    spread = plots.values(rows).mark_line(strokeWidth=2.5)
+    spread = spread.encode(
+        x=alt.X("hours:Q", title="hours", axis=alt.Axis(grid=False, tickCount=5)),
+        y=alt.Y("share:Q", title=None, axis=alt.Axis(format="%", tickCount=4, domain=False, ticks=False)),
+        color=alt.Color("group:N", scale=colours, legend=legend),
+        strokeDash=alt.StrokeDash("group:N", scale=alt.Scale(domain=["Female", "Male"]), legend=legend),
+    ).properties(width=290, height=170)
+    facets = spread.facet(column=alt.Column("when:N", title=None, sort=[*given]), spacing=24)
+    facets = facets.properties(title="share of people who get more than so many hours")
+    lines = plots.lines(fair.policy_, width=604)
+    lines.config = lines.padding = alt.Undefined  # one theme for both
+    return plots.themed(alt.vconcat(lines, facets, spacing=24), plots.LIGHT)
+
+
 FIGURES: dict[str, Callable[[], plots.Chart | bytes]] = {
     "demo.svg": lambda: draw(measure(make())),
     "report.png": lambda: take_report(make()),
+    "amounts.svg": draw_amounts,
     "missing-labels-rounds.svg": draw_rounds,
     "watch.svg": lambda: deployed()["seen"].plot(),
     "steer.svg": lambda: deployed()["steering"].plot(),

@@ -199,6 +199,11 @@ def lines(policy: AmountPolicy, *, theme: Theme = LIGHT, width: int = 560) -> Ch
     """
     import altair as alt
 
+    if not policy.lines:
+        raise DataError(
+            f"A policy of kind {policy.kind!r} looks at people themselves, so it has no lines.",
+            "Read its sentences().",
+        )
     names = _labels(policy.groups) if policy.see_group else ["everybody"]
     rows = [
         {"group": name, "prediction": f, "amount": amount, "order": k}
@@ -208,11 +213,11 @@ def lines(policy: AmountPolicy, *, theme: Theme = LIGHT, width: int = 560) -> Ch
     ends = [pick(row["prediction"] for row in rows) for pick in (min, max)]
     x = alt.X("prediction:Q", axis=alt.Axis(grid=False, tickCount=6), scale=alt.Scale(zero=False, nice=False))
     y = alt.Y("amount:Q", axis=alt.Axis(tickCount=6, domain=False, ticks=False), scale=alt.Scale(zero=False))
-    colour = alt.Color("group:N").scale(domain=names, range=theme.colours(len(names)))
+    legend = alt.Legend(symbolStrokeWidth=2.5, symbolSize=500)
+    colour = alt.Color("group:N", legend=legend).scale(domain=names, range=theme.colours(len(names)))
+    dash = alt.StrokeDash("group:N", legend=legend).scale(domain=names)
     drawn = values(rows).mark_line(strokeWidth=2.5)
-    drawn = drawn.encode(
-        x=x, y=y, color=colour, strokeDash=alt.StrokeDash("group:N").scale(domain=names), order="order:Q"
-    )
+    drawn = drawn.encode(x=x, y=y, color=colour, strokeDash=dash, order="order:Q")
     same = values([{"prediction": end, "amount": end} for end in ends])
     same = same.mark_line(color=theme.muted, strokeDash=[4, 3], strokeWidth=1).encode(x=x, y=y)
     chart = alt.layer(same, drawn).properties(width=width, height=0.6 * width)

@@ -346,3 +346,52 @@ def test_what_makes_no_sense_is_refused(fair, others, told, words):
     given = {"y": y, "sensitive_features": group} | told
     with pytest.raises(DataError, match=words):
         fair.report(X, **given)
+
+
+def test_the_page_of_an_audit_says_where_groups_differ_and_the_root(others):
+    """An audit of amounts names the amount at which shares are compared, and the error in the label's unit."""
+    X, y, group = others
+    one = audit(X["x"], X, y, happiness="distributional_parity", gap=0.1, sensitive_features=group)
+    words = check_page(one.to_html()).words
+    assert f"Shares of people who get more than {one['distributional_parity'].at:.6g}" in words
+    root = math.sqrt(np.mean((X["x"] - y) ** 2))
+    assert f"Its root: {root:.2f}," in words
+    assert "Loss per person" not in words
+
+
+def double(decision, x):
+    """Amounts count twice above 40."""
+    return decision * (1 + (x["x"] > 40))
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"happiness": {"pay": double}, "gap": 1.0, "policy": "individual"}, "everything that is known"),
+        (
+            {
+                "happiness": {"pay": double},
+                "gap": 2.0,
+                "policy": "score",
+                "constraints": [Floor("pay", at_least="today")],
+            },
+            "at least today's",
+        ),
+        (
+            {"happiness": "decision", "gap": 2.0, "policy": "score", "group_at_predict": False},
+            "A line for everybody",
+        ),
+        ({"happiness": "decision", "gap": 2.0, "group_at_predict": False}, "Infers the group"),
+    ],
+    ids=["individual", "cells", "blind", "blind individual"],
+)
+@pytest.mark.filterwarnings("ignore::felicific.exceptions.PolicyWarning")
+def test_every_kind_of_policy_has_a_page(others, settings, words):
+    """Whether it sees people or predictions, and the group or not: numbers are those of ``predict`` on these rows."""
+    X, y, group = (part[:800] for part in others)
+    own = fitted_amounts(n=800, **settings)
+    report = own.report(X, y, sensitive_features=group)
+    amounts = own.predict(X, sensitive_features=group)
+    loss = report.content["points"]["proposed"]["loss"]["estimate"]
+    assert loss == pytest.approx(np.mean((amounts - y) ** 2), rel=1e-12)
+    assert words in check_page(report.to_html()).words

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from reported import long_line
+from reported import fitted_amounts, long_line
 
 from felicific import FairClassifier, Happiness, Score, alternatives, frontier, plots
 from felicific._audit.names import labels
@@ -329,3 +329,19 @@ def test_a_report_needs_no_charts(tmp_path):
         assert code == 0, err
         assert "pip install" not in err
     assert {"page.html", "demo.html"} <= {path.name for path in tmp_path.iterdir()}
+
+
+def test_lines_and_frontier_of_amounts_are_drawn_as_they_are(tmp_path):
+    """The chart of a policy of amounts has its corners, that of a frontier every place that was solved."""
+    fair = fitted_amounts(HOSTILE[:4], 400, gap=0.3)
+    chart = fair.policy_.plot()
+    drawn = [row for row in values(chart) if "group" in row]
+    for name, line in zip(labels(fair.groups_, plots.LONGEST), fair.policy_.lines, strict=True):
+        own = [(row["prediction"], row["amount"]) for row in drawn if row["group"] == name]
+        assert own == list(zip(*(part.tolist() for part in line.typical), strict=True))
+    plots.save(chart, tmp_path / "lines.svg")
+    ElementTree.parse(tmp_path / "lines.svg")
+    line = fair.frontier_
+    found = [(row["gap"], row["loss"]) for row in values(line.plot())]
+    width = line.widest["distributional_parity"]
+    assert found == list(zip((width * line.places).tolist(), line.loss.tolist(), strict=True))

@@ -6,6 +6,7 @@ from textwrap import wrap
 
 import numpy as np
 import pandas as pd
+from reported import amounts_world, fitted_amounts
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
@@ -32,7 +33,7 @@ def table(n=600, seed=0, names=("f", "m"), classes=2):
 def salts(objects):
     """Every salt that is among some objects."""
     policies = [getattr(one, "policy_", one) for one in objects.values()]
-    return {one.salt for one in policies if isinstance(one, felicific.Policy)}
+    return {one.salt for one in policies if hasattr(one, "salt")}
 
 
 @cache
@@ -73,7 +74,13 @@ def public():
     after = audit(fair, *tried, sensitive_features=new["sex"])
     report = fair.report(*tried, sensitive_features=new["sex"])
     other = {"score": X["score"], "noise": np.random.default_rng(1).random(len(X))}
+    regressor = fitted_amounts(n=600)
+    amounts = amounts_world(600, 2)
     return found | {
+        "regressor": regressor,
+        "lines": regressor.policy_,
+        "lines frontier": regressor.frontier_,
+        "report of amounts": regressor.report(*amounts[:2], sensitive_features=amounts[2]),
         "fair": fair,
         "unfitted": FairClassifier(model, happiness=loan, gap=1.0),
         "verdict": fair.verdict_,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reported import HOSTILE
+from reported import HOSTILE, fitted_amounts
 from shown.objects import LINES, ROLES, Page, lines_of_text, public, salts, seen, table
 
 import felicific
@@ -384,3 +384,30 @@ def test_colours_stand_out_from_light_and_dark():
         for ground in ("#ffffff", "#111111", "#1e1e1e"):
             light, dark = sorted([luminance(colour), luminance(ground)], reverse=True)
             assert (light + 0.05) / (dark + 0.05) >= 3.0, (colour, ground)
+
+
+def test_amounts_are_shown_with_their_lines():
+    """A policy of amounts, its frontier and the regressor have a picture of five groups at most; names are text."""
+    names = [f"<b>{i}</b>" for i in range(7)]
+    fair = fitted_amounts(names, 700, gap=0.3)
+    for shown in (fair.policy_._repr_html_(), fair._repr_mimebundle_()["text/html"]):
+        picture = shown[shown.index("<figure>") : shown.index("</figure>")]
+        assert "5 of 7 groups" in picture
+        assert picture.count("vector-effect") == 5 + 1  # and the line of those who get what is predicted
+        assert "<b>" not in picture
+        assert "&lt;b&gt;0" in picture
+    line = fair.frontier_
+    assert line._repr_html_().count("<circle") == len(line.places)
+    assert "<figure>" not in repr(fair.policy_)
+
+
+def test_the_picture_of_lines_is_the_policy():
+    """In a picture of 100 by 100, corners stand where their prediction and amount do."""
+    policy = fitted_amounts(n=400, gap=0.3).policy_
+    shown = policy._repr_html_()
+    first = re.search(r'<path d="M([^"]+)" fill="none" stroke="#0072b2"', shown)[1]
+    drawn = np.array([[float(number) for number in pair.split()] for pair in first.split("L")])
+    x, y = policy.lines[0].typical
+    for place, number in ((drawn[:, 0], x), (-drawn[:, 1], y)):
+        line = np.polyfit(number, place, 1)
+        assert np.abs(np.polyval(line, number) - place).max() < 0.02

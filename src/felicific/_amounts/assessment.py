@@ -362,6 +362,7 @@ class AmountAssessment:
             promised_with=self._promise.confidence if self._promise else self.confidence,
             kept=False,
             see_group=policy.see_group,
+            infers_group=policy.infers_group,
             labels="",
         )
 

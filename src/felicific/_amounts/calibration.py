@@ -6,49 +6,30 @@ line of least squares of every group, from sums that add. A group of few rows ta
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
 from felicific._amounts.sums import AmountSums
+from felicific._policy.amount_calibration import Calibration
 from felicific._program.hulls import vertices
-from felicific._typing import Codes, Floats
+from felicific._typing import Floats
+from felicific.exceptions import DataError
 
 Method = Literal["affine", "isotonic", "none"]
+
+METHODS: tuple[Method, ...] = ("affine", "isotonic", "none")
 
 #: A group of fewer people takes the slope of all people together.
 FEWEST_PEOPLE = 30
 
 
-@dataclass(frozen=True)
-class Calibration:
-    """For every group a broken line from the prediction to the mean label; beyond its ends it goes on straight.
-
-    ``lines[z]`` holds the predictions and the means at its corners; ``falling`` are the groups in which larger
-    predictions went with smaller labels, so that everybody is taken for the mean.
-    """
-
-    lines: tuple[tuple[Floats, Floats], ...] = field(repr=False)
-    falling: tuple[int, ...] = ()
-
-    def at(self, z: int, prediction: Floats) -> Floats:
-        """Calibrated predictions of people of a group."""
-        x, y = self.lines[z]
-        inside = np.interp(prediction, x, y)
-        if len(x) == 1:
-            return np.asarray(inside)
-        first, last = (y[1] - y[0]) / (x[1] - x[0]), (y[-1] - y[-2]) / (x[-1] - x[-2])
-        below, above = np.minimum(prediction - x[0], 0.0), np.maximum(prediction - x[-1], 0.0)
-        return np.asarray(inside + first * below + last * above)
-
-    def of(self, prediction: Floats, codes: Codes) -> Floats:
-        """Calibrated predictions of people of all groups."""
-        calibrated = np.empty(len(prediction))
-        for z in range(len(self.lines)):
-            rows = np.flatnonzero(codes == z)
-            calibrated[rows] = self.at(z, prediction[rows])
-        return calibrated
+def check_method(method: str) -> Method:
+    """Insist on a method there is."""
+    for known in METHODS:
+        if method == known:
+            return known
+    raise DataError(f"calibration={method!r}.", f"Choose one of {', '.join(map(repr, METHODS))}.")
 
 
 def calibrate(sums: AmountSums, method: Method, *, see_group: bool = True) -> Calibration:

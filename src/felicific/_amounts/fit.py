@@ -11,16 +11,20 @@ from typing import Any
 import numpy as np
 
 from felicific._amounts.allowed import Allowed
-from felicific._amounts.calibration import Calibration, Method, calibrate
+from felicific._amounts.calibration import Method, calibrate
+from felicific._amounts.cells import Cells, cell_ground, check_cells, solve_cells
 from felicific._amounts.frontier import AmountFrontier
+from felicific._amounts.levels import level_moments, shared_grid, solve_levels
 from felicific._amounts.outcome import losses, outcome_of_amounts, outcome_of_lines, people_of_bins
 from felicific._amounts.people import AmountPeople
 from felicific._amounts.problem import LinesProblem
 from felicific._amounts.scale import FINE, Scale
 from felicific._amounts.shapes import Ranks
-from felicific._amounts.solve import free_lines, means_of_amounts, ranks_of, solve_lines
+from felicific._amounts.solve import SolvedLines, free_lines, means_of_amounts, ranks_of, solve_lines
 from felicific._amounts.sums import AmountSums, sum_amounts
 from felicific._audit.requirements import Stated
+from felicific._people.straight import is_straight
+from felicific._policy.amount_calibration import Calibration
 from felicific._policy.amount_outcome import AmountOutcome
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.lines import Line
@@ -34,6 +38,9 @@ TRIES = 4
 
 #: A gap may be wider than asked for by this share of it, which is rounding.
 MET = 1e-9
+
+#: A distance that is missed by more is spoken of.
+MISSED = 0.005
 
 #: A bin that holds a larger share of a group is spoken of.
 CROWDED = 0.05
@@ -53,6 +60,8 @@ class FittedAmounts:
         What lines are found from.
     people : AmountPeople, or None
         The people; never stored.
+    kept_residual : float, or None
+        Of people without labels, what labels varied around calibrated predictions before.
     """
 
     problem: LinesProblem
@@ -61,6 +70,7 @@ class FittedAmounts:
     calibration: Calibration
     allowed: Allowed
     people: AmountPeople | None
+    kept_residual: float | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         # People stay out of files, and a frontier is solved again from what is kept.
@@ -92,7 +102,7 @@ class FittedAmounts:
         """The same people under another problem."""
         people, within = _measured_on(self.people, self.sums)
         policy = _policy(
-            problem, self.sums, self.calibration, self.allowed, people, within,
+            problem, self.sums, self.calibration, self.allowed, people, within + (self.kept_residual or 0.0),
             salt=self.policy.salt, randomize=self.policy.randomize, out_of_fold=self.policy.out_of_fold,
             expected=self.policy.expected, rows=self.people is not None,
         )  # fmt: skip
@@ -105,30 +115,43 @@ class FittedAmounts:
                 f"The loss {self.problem.loss.name!r} looks at labels, of which new people have none.",
                 "Recalibrate a policy of loss='squared', or fit again on people with labels.",
             )
-        if people.groups != self.sums.groups:
-            raise DataError(
-                f"The groups of the new people are {list(people.groups)}, those of the fit {list(self.sums.groups)}.",
-                "Recalibrate on people of every group.",
-            )
+        for part in self.problem.happiness:
+            if "y" in part.asks:
+                raise HappinessError(
+                    f"The happiness {part.name!r} looks at the label y, of which new people have none.",
+                    "Recalibrate a policy whose happiness does not; or fit again on people with labels.",
+                )
+        check_new_people(people, self.sums.groups)
         sums = sum_amounts(replace(people, y=None), Scale.of(people.prediction))
         expected = replace(people, y=self.calibration.of(people.prediction, people.codes))
         policy = _policy(
-            self.problem, sums, self.calibration, self.allowed, expected, self._residual,
+            self.problem, sums, self.calibration, self.allowed, expected, self.residual,
             salt=self.policy.salt, randomize=self.policy.randomize, out_of_fold=False, expected=True,
         )  # fmt: skip
         return FittedAmounts(
             problem=self.problem, policy=policy, sums=sums, calibration=self.calibration, allowed=self.allowed,
-            people=expected,
+            people=expected, kept_residual=self.residual,
         )  # fmt: skip
 
     @cached_property
-    def _residual(self) -> float:
-        """What labels vary around calibrated predictions, per person."""
+    def residual(self) -> float:
+        """What labels vary around calibrated predictions, per person; of people without labels, as it was of others."""
+        if self.kept_residual is not None:
+            return self.kept_residual
         people, within = _measured_on(self.people, self.sums)
         if people.y is None:
             return math.nan
         calibrated = self.calibration.of(people.prediction, people.codes)
         return within + float(np.average((people.y - calibrated) ** 2, weights=people.weights))
+
+
+def check_new_people(people: AmountPeople, groups: tuple[Any, ...]) -> None:
+    """Refuse people of other groups than those of the fit."""
+    if people.groups != groups:
+        raise DataError(
+            f"The groups of the new people are {list(people.groups)}, those of the fit {list(groups)}.",
+            "Recalibrate on people of every group.",
+        )
 
 
 def fit_amounts(
@@ -147,9 +170,9 @@ def fit_amounts(
         raise DataError(
             "The loss looks at labels y, and there are none.", "Pass y, one number for everybody."
         )
-    lines = calibrate(sums, calibration)
-    allowed = problem.allowed.within(_range(sums, lines))
-    if not problem.squared:
+    lines = calibrate(sums, calibration, see_group=problem.see_group)
+    allowed = problem.allowed.within(range_of(sums, lines))
+    if not problem.squared and problem.see_group and not problem.of_people:
         grid = allowed.grid
 
         def cost(part: slice) -> Floats:
@@ -182,7 +205,7 @@ def fit_sums(
     if empty:
         raise DataError(f"Nobody is of the group {empty[0]!r}.", "Add the sums of all sites first.")
     lines = calibrate(sums, calibration)
-    allowed = problem.allowed.within(_range(sums, lines))
+    allowed = problem.allowed.within(range_of(sums, lines))
     people, within = people_of_bins(sums)
     policy = _policy(
         problem,
@@ -201,7 +224,7 @@ def fit_sums(
     )
 
 
-def _range(sums: AmountSums, calibration: Calibration) -> tuple[float, float]:
+def range_of(sums: AmountSums, calibration: Calibration) -> tuple[float, float]:
     """The least and the largest calibrated prediction."""
     ends = [calibration.at(z, sums.ends[z]) for z in range(len(sums.groups))]
     return float(np.min(ends)), float(np.max(ends))
@@ -227,12 +250,8 @@ def _policy(
     rows: bool = True,
 ) -> AmountPolicy:
     """Solve, and measure on people."""
-    if problem.of_people:
-        raise HappinessError(
-            f"The happiness {problem.of_people!r} differs between people who get the same amount, and a score does "
-            "not tell them apart.",
-            "Use policy='individual'.",
-        )
+    if problem.of_people or not problem.see_group:
+        check_cells(problem, rows=rows)
 
     def stated(lines: Sequence[Line]) -> AmountOutcome:
         outcome = outcome_of_lines(problem, people, lines, randomize=randomize)
@@ -242,20 +261,20 @@ def _policy(
     today = replace(today, loss=math.nan if expected else today.loss + within)
     ranks = ranks_of(sums, people if rows else None)
     free = free_lines(calibration, allowed, ranks) if problem.squared else None
+    solver = _solver(problem, sums, calibration, allowed, people, ranks, today.means, stated)
     if free is None:
-        nothing = replace(problem, requirements=())
-        free = solve_lines(nothing, sums, calibration, allowed, ranks, today.means, distance=None).lines
+        free = solver(replace(problem, requirements=(), parity_gap=math.inf)).lines
     unconstrained = stated(free)
     lines, prices = free, dict.fromkeys(problem.widths_asked, 0.0)
     outcome = unconstrained
-    if not _meets(problem, unconstrained):
-        lines, prices, outcome = _solved(problem, sums, calibration, allowed, ranks, today.means, stated)
+    if not meets(problem, unconstrained):
+        lines, prices, outcome = _solved(problem, solver, stated)
     drawn = [line.drawing(people.prediction[people.codes == z]) >= 0 for z, line in enumerate(lines)]
     weights = [people.weights[people.codes == z] for z in range(len(lines))]
     lucky = sum(float(weight[some].sum()) for weight, some in zip(weights, drawn, strict=True))
     policy = AmountPolicy(
         groups=sums.groups,
-        lines=lines,
+        lines=lines if problem.see_group else lines[:1],
         components=problem.components,
         outcome=outcome,
         today=today,
@@ -268,22 +287,47 @@ def _policy(
         parity=problem.parity,
         salt=salt,
         randomize=randomize,
+        see_group=problem.see_group,
         expected=expected,
         share_randomized=lucky / float(people.weights.sum()) if randomize else 0.0,
         out_of_fold=out_of_fold,
         attributes=sums.attributes,
         unknown=sums.unknown,
     )
-    return replace(policy, notes=tuple(_notes(problem, policy, sums, calibration)))
+    return replace(policy, notes=tuple(notes_of(problem, policy, sums, calibration)))
 
 
-def _solved(
+def _solver(
     problem: LinesProblem,
     sums: AmountSums,
     calibration: Calibration,
     allowed: Allowed,
+    people: AmountPeople,
     ranks: tuple[Ranks, ...],
     today: Floats,
+    stated: Callable[[Sequence[Line]], AmountOutcome],
+) -> Callable[[LinesProblem], SolvedLines]:
+    """What finds lines for a problem of the same people, whatever the gaps asked for."""
+    if problem.see_group and not problem.of_people:
+        return lambda aimed: solve_lines(
+            aimed, sums, calibration, allowed, ranks, today, distance=aimed.distance
+        )
+    cells = Cells.of(people, sums.scale, see_group=problem.see_group)
+    calibrated = calibration.of(people.prediction, people.codes)
+    straight = allowed.listed is None and is_straight(
+        problem.happiness, people.batch(slice(0, len(people))), allowed.ends
+    )
+    if straight and problem.squared:
+        ground = cell_ground(problem, people, cells, calibrated, allowed.ends, today)
+        return lambda aimed: solve_cells(aimed, ground, calibration, ranks, stated)
+    grid = allowed.grid if problem.see_group or allowed.listed else shared_grid(allowed)
+    moments = level_moments(problem, people, cells, calibrated, grid)
+    return lambda aimed: solve_levels(aimed, moments, cells, ranks, mean=straight and problem.convex)
+
+
+def _solved(
+    problem: LinesProblem,
+    solver: Callable[[LinesProblem], SolvedLines],
     stated: Callable[[Sequence[Line]], AmountOutcome],
 ) -> tuple[tuple[Line, ...], dict[str, float], AmountOutcome]:
     """Lines that meet the gaps that were asked for; these are aimed at more tightly where bins hide some of them."""
@@ -291,7 +335,7 @@ def _solved(
     aims, best, least = dict(asked), None, math.inf
     for _ in range(TRIES):
         aimed = problem if aims == asked else problem.with_widths(aims)
-        solved = solve_lines(aimed, sums, calibration, allowed, ranks, today, distance=aimed.distance)
+        solved = solver(aimed)
         outcome = stated(solved.lines)
         over = {name: _gap(problem, outcome, name) - width for name, width in asked.items()}
         worst = max((excess for excess in over.values()), default=0.0)
@@ -313,14 +357,14 @@ def _gap(problem: LinesProblem, outcome: AmountOutcome, name: str) -> float:
     return float(outcome.gaps[[part.name for part in problem.components].index(name)])
 
 
-def _meets(problem: LinesProblem, outcome: AmountOutcome) -> bool:
+def meets(problem: LinesProblem, outcome: AmountOutcome) -> bool:
     """Whether amounts that nothing was asked of meet what was asked."""
     if any(not one.is_plain_gap for one in problem.requirements):
         return False
     return all(_gap(problem, outcome, name) <= width for name, width in problem.widths_asked.items())
 
 
-def _notes(
+def notes_of(
     problem: LinesProblem, policy: AmountPolicy, sums: AmountSums, calibration: Calibration
 ) -> list[str]:
     """What whoever fitted it should know, the worst first."""
@@ -331,6 +375,18 @@ def _notes(
             "is taken for the group's mean. Use calibration='none' to keep the predictions as they are."
         )
     today, now = policy.gaps_in(policy.today), policy.gaps
+    for name, width in policy.asked.items():
+        far = MISSED if name == policy.parity else 1e-6 * (policy.bounds[1] - policy.bounds[0])
+        if now[name] > width + far:
+            lots = (
+                ""
+                if policy.randomize
+                else " Lots (randomize=True) tell people apart who are predicted the same."
+            )
+            notes.append(
+                f"The gap of {name!r} is {written(now[name])} on the fitted people, and {written(width)} was asked "
+                f"for: predictions that many share leave it.{lots}"
+            )
     for name, width in policy.asked.items():
         if today[name] <= width and now[name] > today[name] * (1 + 1e-9) + 1e-12:
             notes.append(
@@ -346,6 +402,13 @@ def _notes(
             f"{crowded[z]:.1%} of group {sums.groups[z]!r} are predicted about {written(place)}, in one of "
             f"{FINE:,} steps from {written(sums.scale.low)} to {written(sums.scale.high)}: predictions hardly tell "
             "them apart."
+        )
+    if not policy.see_group and not policy.sees_x:
+        notes.insert(
+            0,
+            "The policy sees the prediction alone: whoever is predicted the same gets the same, whatever their group, "
+            "so bringing groups together moves everybody. policy='individual' weighs how likely each group is and "
+            "mostly costs less.",
         )
     less, more = policy.outcome.less, policy.outcome.more
     known = policy.known

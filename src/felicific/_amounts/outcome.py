@@ -11,17 +11,33 @@ from felicific._amounts.people import AmountPeople
 from felicific._amounts.problem import LinesProblem
 from felicific._amounts.sums import AmountSums
 from felicific._people.worth import loss_of_amounts, worth_of_amounts
+from felicific._policy.amount_individual import IndividualAmountPolicy
 from felicific._policy.amount_outcome import AmountOutcome, distance_between
+from felicific._policy.amounts import AmountPolicy
 from felicific._policy.lines import Line
 from felicific._problem.unions import known_groups
 from felicific._program.moments import gaps_of
-from felicific._typing import Floats
+from felicific._typing import Array, Codes, Floats
 
 #: Lots at which a loss that is not the squared error is looked at, of people who draw.
 LOTS = 32
 
 #: An amount that differs from today's by less than this share of the range is today's.
 SAME = 1e-9
+
+
+def amounts_given(policy: AmountPolicy, people: AmountPeople, keys: Array | None = None) -> Floats:
+    """What a policy gives people; where lots are drawn, by their keys, else by the numbers of their rows."""
+    if isinstance(policy, IndividualAmountPolicy):
+        return policy.decided(
+            people.prediction, people.codes, people.x, people.group_proba, people.decided_today
+        )
+    return policy.given(people.prediction, codes_seen(policy, people), people.rows if keys is None else keys)
+
+
+def codes_seen(policy: AmountPolicy, people: AmountPeople) -> Codes:
+    """Which line is whose: that of the group, or the one for all where the group is not seen."""
+    return people.codes if policy.see_group else np.zeros(len(people), dtype=np.intp)
 
 
 def outcome_of_lines(

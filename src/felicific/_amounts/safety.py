@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from felicific._amounts.fit import FittedAmounts
+from felicific._amounts.outcome import amounts_given
 from felicific._amounts.people import AmountPeople
 from felicific._amounts.problem import LinesProblem
 from felicific._audit.persons import EachPerson, persons_of
@@ -25,7 +26,6 @@ from felicific._problem.amounts import parity_component
 from felicific._problem.happiness import written
 from felicific._problem.unions import known_groups
 from felicific._statistics.distributions import Distributions
-from felicific._typing import Floats
 from felicific.exceptions import CertificateError, ConstraintError
 
 #: Shares of the gaps asked for that candidates aim at, tightest first.
@@ -96,15 +96,10 @@ def _tried(candidate: FittedAmounts, problem: LinesProblem, held: AmountPeople, 
     shown = trial.shows(persons, candidate.policy.salt)
     if problem.distance is None:
         return _Test(candidate, persons, shown, 0.0, 0.0)
-    amounts = _given(candidate.policy, held)
+    amounts = amounts_given(candidate.policy, held)
     every = Distributions.of(amounts, held.codes, len(held.groups), held.weight)
     known = every.only(np.array(known_groups(held.groups, held.attributes, held.unknown), dtype=np.intp))
     return _Test(candidate, persons, shown, known.furthest.distance, known.p_values(problem.distance)[1])
-
-
-def _given(policy: AmountPolicy, people: AmountPeople) -> Floats:
-    """What people get; where lots are drawn, by the numbers of their rows."""
-    return policy.given(people.prediction, people.codes, people.rows)
 
 
 def _persons(problem: LinesProblem, people: AmountPeople, policy: AmountPolicy) -> EachPerson:
@@ -113,7 +108,7 @@ def _persons(problem: LinesProblem, people: AmountPeople, policy: AmountPolicy) 
         people.x if people.x is not None else np.empty((len(people), 0)),
         problem,
         group=people.group,
-        decided=_given(policy, people),
+        decided=amounts_given(policy, people),
         y=people.y,
         weight=people.weight,
         today=people.today,

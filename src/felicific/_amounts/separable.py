@@ -18,12 +18,15 @@ from typing import Protocol
 import numpy as np
 
 from felicific._problem.rows import Chance, ModelRow, Row
-from felicific._program.sifted import new_solver
+from felicific._program.solver import new_solver
 from felicific._typing import Codes, Floats
 from felicific.exceptions import SolverError
 
 #: Chords of a cost.
 PIECES = 16
+
+#: Steps of a solver, besides a hundred for every column and row, after which it is given up.
+STEPS = 10_000
 
 #: How much of a window is left after a round, in chords to either side of the answer.
 KEPT = 1.5
@@ -46,7 +49,10 @@ class Shape(Protocol):
 
     @property
     def coefficients(self) -> Floats:
-        """How means follow the numbers, of shape (groups, components, numbers)."""
+        """How means follow the numbers of their own group, of shape (groups, components, numbers).
+
+        Or, where all groups share the numbers, of shape (groups, components, 1, numbers).
+        """
 
     @property
     def counted(self) -> Floats:
@@ -89,8 +95,10 @@ class _Windows:
     @property
     def constants(self) -> Floats:
         """Means at the lower ends of the windows, scaled."""
-        moved = np.einsum("zjt,zt->zj", self.shape.coefficients, self.start)
-        return np.asarray((self.shape.constants + moved) / self.scales)
+        follow = "zjt,zt->zj" if self.shape.coefficients.ndim == 3 else "zjbt,bt->zj"
+        return np.asarray(
+            (self.shape.constants + np.einsum(follow, self.shape.coefficients, self.start)) / self.scales
+        )
 
     @property
     def counted(self) -> Floats:
@@ -104,17 +112,22 @@ class _Windows:
 
     def mean(self, j: int, shares: Floats) -> tuple[Codes, Floats]:
         """Columns and scaled coefficients of a weighted mean."""
+        if self.shape.coefficients.ndim == 4:
+            shared = np.einsum("z,zt->t", shares, self.shape.coefficients[:, j, 0]) / self.scales[j]
+            held = np.flatnonzero(shared)
+            numbers = (shared[held] * self.widths[0, held])[:, None].repeat(PIECES, axis=1)
+            return (held[:, None] * PIECES + np.arange(PIECES)).ravel(), numbers.ravel()
         n_numbers = self.shape.coefficients.shape[2]
-        columns, numbers = [], []
+        columns, parts = [], []
         for z in np.flatnonzero(shares).tolist():
             own = shares[z] * self.shape.coefficients[z, j] / self.scales[j]
             held = np.flatnonzero(own)
             first = (z * n_numbers + held) * PIECES
             columns.append((first[:, None] + np.arange(PIECES)).ravel())
-            numbers.append((own[held, None] * self.widths[z, held, None]).repeat(PIECES, axis=1).ravel())
+            parts.append((own[held, None] * self.widths[z, held, None]).repeat(PIECES, axis=1).ravel())
         if not columns:
             return np.empty(0, dtype=np.intp), np.empty(0)
-        return np.concatenate(columns), np.concatenate(numbers)
+        return np.concatenate(columns), np.concatenate(parts)
 
     def keeping(self, chance: Chance) -> Codes:
         """No amount is a chance of anything."""
@@ -149,7 +162,7 @@ def minimise(
     low, high = shape.low, shape.high
     start, length = low.copy(), high - low
     swing = np.abs(shape.coefficients) * (high - low)[:, None, :]
-    scales = swing.sum(axis=2).max(axis=0, initial=0.0)
+    scales = swing.sum(axis=tuple(range(2, swing.ndim))).max(axis=0, initial=0.0)
     apart = np.ptp(shape.constants, axis=0) if len(shape.constants) else np.zeros(len(scales))
     scales = np.where(scales > 0, scales, np.where(apart > 0, apart, 1.0))
     answer = Solved(False, start, {})
@@ -241,6 +254,8 @@ def _run(
     lp.a_matrix_.value_ = np.concatenate([np.empty(0), *(row.numbers for row in rows)])
     for method, presolve in (("simplex", "choose"), ("simplex", "off"), ("ipm", "off")):
         solver = new_solver(method, presolve)
+        # Where chords are so short that their slopes are rounding, a solver may go round in circles.
+        solver.setOptionValue("simplex_iteration_limit", STEPS + 100 * (len(cost) + len(rows)))
         solver.passModel(lp)
         solver.run()
         status = solver.getModelStatus()

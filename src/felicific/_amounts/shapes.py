@@ -17,9 +17,9 @@ from functools import cached_property
 
 import numpy as np
 
-from felicific._amounts.calibration import Calibration
 from felicific._amounts.scale import FINE, Scale
 from felicific._amounts.sums import AmountSums
+from felicific._policy.amount_calibration import Calibration
 from felicific._policy.lines import Atom, Line, simplified
 from felicific._program.hulls import vertices
 from felicific._typing import Floats

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from felicific._amounts.allowed import Allowed
-from felicific._amounts.calibration import Calibration
 from felicific._amounts.people import AmountPeople
 from felicific._amounts.problem import LinesProblem
 from felicific._amounts.separable import Solved, minimise
 from felicific._amounts.shapes import Ranks, Shifts, Thresholds, shifted
 from felicific._amounts.sums import AmountSums
+from felicific._policy.amount_calibration import Calibration
 from felicific._policy.lines import Line
 from felicific._problem.happiness import Component
 from felicific._problem.rows import Row, rows_of
@@ -109,10 +109,16 @@ def means_of_amounts(
     problem: LinesProblem, sums: AmountSums, allowed: Allowed, today: Floats
 ) -> MeansOfAmounts:
     """What requirements see of people: happiness at every level, and today's group means."""
-    grid = allowed.grid
+    grid, shape = allowed.grid, (len(sums.groups), len(problem.components))
+    # Of a happiness that looks at people, amounts alone do not tell what it can be.
+    values = (
+        np.broadcast_to([-np.inf, np.inf], (*shape, 2))
+        if problem.of_people
+        else problem.values(grid, sums.groups)
+    )
     return MeansOfAmounts(
-        problem.components, sums.groups, sums.people, sums.rows.astype(np.float64),
-        problem.values(grid, sums.groups), today, grid, sums.attributes, sums.unknown,
+        problem.components, sums.groups, sums.people, sums.rows.astype(np.float64), values, today, grid,
+        sums.attributes, sums.unknown,
     )  # fmt: skip
 
 

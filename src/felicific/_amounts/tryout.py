@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from felicific._amounts.assessment import AmountAssessment, audit_amounts, measured_problem
 from felicific._amounts.fit import FittedAmounts
-from felicific._amounts.outcome import outcome_of_amounts
+from felicific._amounts.outcome import amounts_given, codes_seen, outcome_of_amounts
 from felicific._amounts.people import AmountPeople
 from felicific._amounts.problem import LinesProblem
 from felicific._audit.measured import judged
@@ -19,7 +17,7 @@ from felicific._people.people import People
 from felicific._people.weights import WeightKind
 from felicific._policy.amount_outcome import AmountOutcome
 from felicific._policy.amounts import AmountPolicy
-from felicific._typing import Array, Codes, Floats
+from felicific._typing import Array, Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,12 +46,9 @@ class AmountTryout:
         """To try policies of a problem on people; ``unit`` is what amounts are counted in."""
         return cls(measured_problem(problem, unit), people, **known)
 
-    def _codes(self, policy: AmountPolicy) -> Codes:
-        return self.people.codes if policy.see_group else np.zeros(len(self.people), dtype=np.intp)
-
     def amounts(self, policy: AmountPolicy) -> Floats:
         """What a policy gives them."""
-        return policy.given(self.people.prediction, self._codes(policy), self.keys)
+        return amounts_given(policy, self.people, self.keys)
 
     def outcome(self, policy: AmountPolicy) -> AmountOutcome:
         """What that does to them, without any interval."""
@@ -94,7 +89,7 @@ class AmountTryout:
         together = max(1, len(policy.asked))
         before = self.audit(self.people.decided_today, confidence)
         after = self.audit(self.amounts(policy), confidence, together)
-        lucky = policy.drawing(self.people.prediction, self._codes(policy))
+        lucky = policy.drawing(self.people.prediction, codes_seen(policy, self.people))
         return AmountAssessment(
             self.problem,
             policy,

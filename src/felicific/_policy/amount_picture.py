@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 def picture_of_lines(policy: AmountPolicy) -> Picture | None:
     """The amount for every prediction, a line for each group; None where no line has a stretch to draw."""
+    if not policy.lines:  # who looks at people themselves has none
+        return None
     means = policy.today.amounts.tolist()
     shown = sorted(extremes(means, LANES)) if policy.see_group else [0]
     lines = [tuple(part.tolist() for part in policy.lines[z].typical) for z in shown]

@@ -116,6 +116,8 @@ class AmountPolicy(Displayed):
     notes: tuple[str, ...] = ()
 
     kind: ClassVar[str] = "amounts"
+    sees_x: ClassVar[bool] = False
+    kinds: ClassVar[dict[str, type[AmountPolicy]]] = {}
     _whole: ClassVar[str] = "sentences() says all of it."
 
     # -----------------------------------------------------------------------------------------------------
@@ -162,6 +164,11 @@ class AmountPolicy(Displayed):
     def known(self) -> list[int]:
         """Positions of the groups that are compared."""
         return known_groups(self.groups, self.attributes, self.unknown)
+
+    @property
+    def infers_group(self) -> bool:
+        """Whether amounts go by how likely a person is of each group."""
+        return self.sees_x and not self.see_group
 
     @property
     def draws_lots(self) -> bool:
@@ -392,24 +399,26 @@ class AmountPolicy(Displayed):
         write_whole(path, self.to_json())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> AmountPolicy:
+    def load(cls, path: str | os.PathLike[str], **functions: Any) -> Self:
         """Read a policy from a file; see :meth:`from_json`."""
         try:
             text = Path(path).read_text("utf-8")
         except UnicodeDecodeError as error:
             raise refused(f"{os.fspath(path)!r} is not text") from error
-        return cls.from_json(text)
+        return cls.from_json(text, **functions)
 
     @classmethod
-    def from_json(cls, text: str) -> AmountPolicy:
+    def from_json(cls, text: str, **functions: Any) -> Self:
         """Read a policy, refusing whatever is not exactly one."""
-        return cls.read(read_document(text))
+        return cls.read(read_document(text), **functions)
 
     @classmethod
-    def read(cls, content: dict[str, Any]) -> AmountPolicy:
-        """The policy that a document holds."""
+    def read(cls, content: dict[str, Any], **functions: Any) -> Self:
+        """The policy that a document holds; ``functions`` are those of the user's that a file cannot hold."""
         try:
-            policy = cls._parsed(content)
+            if content["policy"] != {"kind": cls.kind}:
+                raise refused(f"it is of the kind {content['policy']}, not {cls.kind!r}")
+            policy = cls(**cls._parts_of(content, **functions))
             policy._validate()
             extra = set(content) - set(policy._everything())
         except PolicyFileError:
@@ -421,35 +430,35 @@ class AmountPolicy(Displayed):
         return policy
 
     @classmethod
-    def _parsed(cls, content: dict[str, Any]) -> AmountPolicy:
+    def _parts_of(cls, content: dict[str, Any], **functions: Any) -> dict[str, Any]:
         groups = tuple(read_values(content["groups"], "group"))
         components = tuple(read_component(component) for component in content["components"])
         shape = (len(groups), len(components))
         low, high = (read_number(number, "bounds") for number in content["bounds"])
         listed = content["decisions"]
-        return cls(
-            groups=groups,
-            lines=tuple(Line.from_json(line) for line in content["lines"]),
-            components=components,
-            outcome=AmountOutcome.from_json(content["outcome"], shape),
-            today=AmountOutcome.from_json(content["today"], shape),
-            unconstrained=AmountOutcome.from_json(content["unconstrained"], shape),
-            prices=read_prices(content["prices"]),
-            asked=read_prices(content["asked"]),
-            bounds=(low, high),
-            listed=None if listed is None else tuple(read_number(one, "decisions") for one in listed),
-            loss_name=content["loss_name"],
-            parity=content["parity"],
-            salt=content["salt"],
-            randomize=content["randomize"],
-            see_group=content["see_group"],
-            expected=content["expected"],
-            share_randomized=read_number(content["share_randomized"], "share_randomized"),
-            out_of_fold=content["out_of_fold"],
-            attributes=read_attributes(content["attributes"]),
-            unknown=content["unknown"],
-            notes=tuple(content["notes"]),
-        )
+        return {
+            "groups": groups,
+            "lines": tuple(Line.from_json(line) for line in content["lines"]),
+            "components": components,
+            "outcome": AmountOutcome.from_json(content["outcome"], shape),
+            "today": AmountOutcome.from_json(content["today"], shape),
+            "unconstrained": AmountOutcome.from_json(content["unconstrained"], shape),
+            "prices": read_prices(content["prices"]),
+            "asked": read_prices(content["asked"]),
+            "bounds": (low, high),
+            "listed": None if listed is None else tuple(read_number(one, "decisions") for one in listed),
+            "loss_name": content["loss_name"],
+            "parity": content["parity"],
+            "salt": content["salt"],
+            "randomize": content["randomize"],
+            "see_group": content["see_group"],
+            "expected": content["expected"],
+            "share_randomized": read_number(content["share_randomized"], "share_randomized"),
+            "out_of_fold": content["out_of_fold"],
+            "attributes": read_attributes(content["attributes"]),
+            "unknown": content["unknown"],
+            "notes": tuple(content["notes"]),
+        }
 
     def _validate(self) -> None:
         """Refuse a policy whose parts do not fit together."""
@@ -457,15 +466,9 @@ class AmountPolicy(Displayed):
         check_distinct(groups=self.groups)
         if len(set(names)) < len(names):
             raise refused("two components have one name")
-        if len(self.lines) != (len(self.groups) if self.see_group else 1):
-            raise refused("it has not one line for every group")
         if not self.bounds[0] < self.bounds[1]:
             raise refused("its bounds are none")
-        slack = 1e-9 * (self.bounds[1] - self.bounds[0])
-        for line in self.lines:
-            ends = line.amount.min(), line.amount.max()
-            if ends[0] < self.bounds[0] - slack or ends[1] > self.bounds[1] + slack:
-                raise refused("an amount lies beyond its bounds")
+        self._check_lines()
         if not isinstance(self.salt, str) or not re.fullmatch(f"({SEEDED})?[0-9a-f]{{32}}", self.salt):
             raise refused("its salt is not 32 hexadecimal digits")
         flags = (self.randomize, self.see_group, self.expected, self.out_of_fold)
@@ -480,6 +483,16 @@ class AmountPolicy(Displayed):
         if not all(isinstance(text, str) for text in texts) or math.isnan(self.share_randomized):
             raise refused("a part is of another type")
 
+    def _check_lines(self) -> None:
+        """Refuse lines that do not fit groups and bounds."""
+        if len(self.lines) != (len(self.groups) if self.see_group else 1):
+            raise refused("it has not one line for every group")
+        slack = 1e-9 * (self.bounds[1] - self.bounds[0])
+        for line in self.lines:
+            ends = line.amount.min(), line.amount.max()
+            if ends[0] < self.bounds[0] - slack or ends[1] > self.bounds[1] + slack:
+                raise refused("an amount lies beyond its bounds")
+
 
 def not_among_classes(what: str) -> DataError:
     """What is said where a policy of amounts is given to something that speaks of classes."""
@@ -487,3 +500,6 @@ def not_among_classes(what: str) -> DataError:
         f"This policy gives amounts, and {what} takes policies that decide among classes.",
         "Apply it, `policy.apply(table, prediction=...)`, and audit the column of amounts.",
     )
+
+
+AmountPolicy.kinds[AmountPolicy.kind] = AmountPolicy

@@ -1018,8 +1018,8 @@ class Policy(Displayed, ABC):
         """
         content = read_document(text)
         try:
-            if content["policy"]["kind"] == AmountPolicy.kind:
-                return AmountPolicy.read(content)
+            if content["policy"]["kind"] in AmountPolicy.kinds:
+                return AmountPolicy.kinds[content["policy"]["kind"]].read(content, happiness=happiness)
             kind = cls.kinds[content["policy"]["kind"]]
             policy = kind._parsed(content, _common(content), happiness=happiness, loss=loss)
             policy._validate()

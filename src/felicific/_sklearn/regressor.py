@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from importlib import import_module
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 from weakref import WeakSet
 
 import numpy as np
@@ -18,8 +19,10 @@ from sklearn.metrics import r2_score
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
 
+from felicific._amounts.calibration import Method, check_method
 from felicific._amounts.fit import FittedAmounts, fit_amounts
 from felicific._amounts.frontier import AmountFrontier
+from felicific._amounts.individual import check_individual, fit_individual_amounts
 from felicific._amounts.people import AmountPeople
 from felicific._amounts.problem import LinesProblem
 from felicific._amounts.safety import certify_amounts, check_certifiable
@@ -27,22 +30,24 @@ from felicific._amounts.tryout import AmountTryout
 from felicific._audit.beside import fitted_notes
 from felicific._fit.certificate import Certificate, no_certificate
 from felicific._people.checks import as_amounts, check_weights
-from felicific._people.columns import Columns
+from felicific._people.columns import Columns, ordered_groups, stacked
 from felicific._people.remembered import KEYS, Remembered, Shown
 from felicific._people.weights import WeightKind
+from felicific._policy.amount_individual import IndividualAmountPolicy
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.lottery import content_keys, keys_as_text, make_salt, warn_keyless
-from felicific._policy.solve import Kind
+from felicific._policy.solve import Kind, check_inference
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.rows import Requirement
 from felicific._program.signal_names import resolve_policy
 from felicific._program.signals import Individual, Score, Signal
 from felicific._shown.parts import LINES, Lines, Part, as_html, as_text
+from felicific._sklearn.beliefs import believed_by, check_given, fit_group_model
 from felicific._sklearn.inputs import Intake, Rows, content_of, present_rows, present_splits, refuse_length
 from felicific._sklearn.model import fit_model, parts_of
 from felicific._statistics.intervals import check_confidence
 from felicific._tables.codes import Entries
-from felicific._tables.groups import encode_groups, named_columns
+from felicific._tables.groups import encode_groups, find_groups, named_columns, refuse_identifiers
 from felicific._tables.memory import as_vector, column_names, count_rows, is_frame, is_mapping
 from felicific._typing import Array, Codes, Floats, GapLike, RandomState, Table
 from felicific.exceptions import DataError, PolicyWarning
@@ -58,6 +63,14 @@ FITTED = "print(fair.policy_) says more."
 
 #: Lines that scikit-learn's own diagram takes while it is folded.
 DIAGRAM = 4
+
+
+class Sight(NamedTuple):
+    """What a policy sees: the people themselves or predictions alone, and how these are calibrated."""
+
+    individual: bool
+    calibration: Method
+    monotone: bool = True
 
 
 class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
@@ -258,13 +271,24 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         for name in ("randomize", "group_at_predict"):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise DataError(f"{name} is {getattr(self, name)!r}.", "Say True or False.")
-        kind, problem, salt = self._kind(), self._problem(), make_salt(self.random_state)
+        problem, salt = self._problem(), make_salt(self.random_state)
+        kind = self._kind(problem)
+        problem = replace(problem, monotone=kind.monotone)
+        if kind.individual:
+            check_individual(problem)
+        check_inference(self.group_proba, sees_x=kind.individual, group_at_predict=problem.see_group)
         frozen = isinstance(self.estimator, FrozenEstimator)
         if frozen:
             check_is_fitted(self.estimator)
         table = whole if is_frame(whole) else X
         group = intake.groups(table, sensitive_features, weight, fresh=True)
+        check_given(self.group_proba, find_groups(group if present is None else group[present]), X)
         now = self._today_in(table, today)
+        if kind.individual and today is not None and any("today" in part.asks for part in problem.happiness):
+            raise DataError(
+                "Happiness looks at today's amounts, and an individual policy has to know those of new people too.",
+                "Name their column in the constructor, today='...', instead of passing them to fit.",
+            )
         refuse_length(now, n)
         attributes = intake.attributes(table, sensitive_features)
         rows = Rows(X, labels, group, weight, now, np.arange(n), attributes=attributes, keys=intake.keys(X))
@@ -280,21 +304,32 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         self._warn()
 
     def _fitted_to(
-        self, rows: Rows, fit_params: dict[str, Any], kind: Score, problem: LinesProblem, salt: str
+        self, rows: Rows, fit_params: dict[str, Any], kind: Sight, problem: LinesProblem, salt: str
     ) -> FittedAmounts:
         """Fit the model, unless it came fitted, and the policy."""
-        people = self._people_of(rows, self._model_predictions(rows, fit_params))
+        prediction = self._model_predictions(rows, fit_params)
+        out_of_fold = not isinstance(self.estimator, FrozenEstimator)
+        if kind.individual:
+            chances = None if problem.see_group else self._beliefs(rows)
+            people = self._people_of(rows, prediction, group_proba=chances)
+            return fit_individual_amounts(
+                problem, people, calibration=kind.calibration, salt=salt, out_of_fold=out_of_fold
+            )
         return fit_amounts(
             problem,
-            people,
-            calibration=kind.calibration or "affine",
+            self._people_of(rows, prediction),
+            calibration=kind.calibration,
             salt=salt,
             randomize=bool(self.randomize),
-            out_of_fold=not isinstance(self.estimator, FrozenEstimator),
+            out_of_fold=out_of_fold,
         )
 
     def _people_of(
-        self, rows: Rows, prediction: Floats, groups: tuple[Any, ...] | None = None
+        self,
+        rows: Rows,
+        prediction: Floats,
+        groups: tuple[Any, ...] | None = None,
+        group_proba: Floats | None = None,
     ) -> AmountPeople:
         return AmountPeople.of(
             rows.x,
@@ -307,10 +342,11 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             attributes=tuple(rows.attributes),
             unknown=self.missing_group,
             groups=groups,
+            group_proba=group_proba,
         )
 
     def _fit_safely(
-        self, rows: Rows, fit_params: dict[str, Any], kind: Score, problem: LinesProblem, salt: str
+        self, rows: Rows, fit_params: dict[str, Any], kind: Sight, problem: LinesProblem, salt: str
     ) -> None:
         """Fit on a part of every group, and keep the loosest policy that is shown on the others to meet the gap."""
         sure = check_confidence(self.confidence)
@@ -323,7 +359,9 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         )
         features = self._intake.features(held.x, self.estimator_)
         prediction = _one_column(self.estimator_.predict(features))
-        others = self._people_of(held, prediction, fitted.policy.groups)
+        groups, infers = fitted.policy.groups, fitted.policy.infers_group
+        chances = self._chances(held.x, groups) if infers else None
+        others = self._people_of(held, prediction, groups, chances)
         certified, self._certificate = certify_amounts(fitted, others, sure)
         self._keep(certified)
 
@@ -357,22 +395,30 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
                 "Use FairClassifier, whose decisions= may be amounts as well.",
             )
 
-    def _kind(self) -> Score:
-        """What the policy is to see."""
+    def _kind(self, problem: LinesProblem) -> Sight:
+        """What the policy sees."""
         if isinstance(self.policy, str) and self.policy == "auto":
-            return Score()
+            looks_at_x = any("x" in part.asks for part in problem.happiness)
+            looks_at_y = any("y" in part.asks for part in problem.happiness)
+            asks_more = looks_at_x or not problem.see_group
+            # What only cells of the prediction can do: ranks, labels, listed amounts and other losses.
+            of_cells = problem.parity or looks_at_y or not problem.squared or problem.allowed.listed
+            return Sight(bool(asks_more and not of_cells), "affine")
         kind: Signal | Individual = resolve_policy(self.policy)
         if isinstance(kind, Score):
-            return kind
+            return Sight(False, kind.calibration or "affine", kind.monotone)
+        if isinstance(kind, Individual):
+            return Sight(True, "affine" if isinstance(self.policy, str) else check_method(kind.calibration))
         raise DataError(
             f"policy={self.policy!r} sees a predicted class, and a regressor predicts none.",
-            "Use policy='score', which sees the prediction.",
+            "Use policy='score', which sees the prediction, or policy='individual', which sees all of x.",
         )
 
     @property
     def _intake(self) -> Intake:
         named = getattr(self, "sensitive_features_", self.sensitive_features)
-        return Intake(self.key, named, bool(self.group_at_predict), self.missing_group)
+        columns = tuple(self.group_proba.values()) if isinstance(self.group_proba, Mapping) else ()
+        return Intake(self.key, named, bool(self.group_at_predict), self.missing_group, columns)
 
     def _problem(self) -> LinesProblem:
         """What is asked."""
@@ -411,6 +457,34 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             stratified=False,
         )
         return _one_column(predicted)
+
+    def _beliefs(self, rows: Rows) -> Floats:
+        """How likely each of the fitted people is of each group, by nobody who was fitted on them."""
+        groups = find_groups(rows.group)
+        refuse_identifiers(groups, len(rows.group), None if rows.weight is None else float(rows.weight.sum()))
+        if self.group_proba is not None:
+            if not isinstance(self.group_proba, Mapping):
+                self.group_model_ = self.group_proba
+            return self._chances(rows.x, groups)
+        features = self._intake.features(rows.x)
+        self.group_model_, chances = fit_group_model(
+            features,
+            encode_groups(rows.group, groups),
+            groups,
+            names=column_names(features) if is_frame(features) else None,
+            cv=getattr(self, "_cv", self.cv),
+            n_jobs=self.n_jobs,
+            weight=rows.weight,
+            cluster=None,
+        )
+        return chances
+
+    def _chances(self, X: Table, groups: Sequence[Any]) -> Floats:
+        """How likely each person is of each group."""
+        if isinstance(self.group_proba, Mapping):
+            return stacked(X, ordered_groups(self.group_proba, groups))
+        fitted = getattr(self, "feature_names_in_", None)
+        return believed_by(self.group_model_, self._intake.features(X, self.group_model_, fitted), groups)
 
     def _routed(self, sample_weight: Any, fit_params: dict[str, Any]) -> dict[str, Any]:
         """Parameters for the estimator's own fit."""
@@ -494,7 +568,8 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
         not changed, which people without labels cannot show.
         """
         check_is_fitted(self, "policy_")
-        people = self._people(X_new, sensitive_features)
+        table = X_new if is_frame(X_new) else self._intake.check(self, X_new, reset=False)
+        people = self._people(X_new, sensitive_features, today=self._today_in(table, None))
         fresh = copy(self)
         fresh.__dict__.pop("_certificate", None)
         fresh._remembered = (self._remembered[0], Remembered.of(Shown(people.x, people.group, key=self.key)))
@@ -517,6 +592,7 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             groups=self.groups_,
             attributes=self.policy_.attributes,
             unknown=self.missing_group,
+            group_proba=self._chances(x, self.groups_) if self.policy_.infers_group else None,
         )
 
     # -----------------------------------------------------------------------------------------------------
@@ -652,6 +728,13 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             if self.policy_.see_group
             else np.zeros(len(prediction), dtype=np.intp)
         )
+        if isinstance(self.policy_, IndividualAmountPolicy):
+            chances = self._chances(x, self.groups_) if self.policy_.infers_group else None
+            now = None
+            if self.policy_.looks_at_today:
+                said = self._today_in(X if is_frame(X) else x, None)
+                now = None if said is None else as_amounts(said, "amount of today", n=len(prediction))
+            return self.policy_.decided(prediction, codes, x, chances, now)
         keys = self._intake.keys(X if is_frame(X) else x, key)
 
         def texts(rows: Codes) -> list[str]:

@@ -95,8 +95,10 @@ def _lead(content: Content, names: Names) -> list[list[Any]]:
     if policy["listed"]:
         what = f"one of {policy['listed']} amounts from {low} to {high}"
     first = [f"{people} people in {len(names.groups)} groups", *by, f" get {what}, predicted by ", model, "."]
-    sees = "the prediction and the group" if policy["see_group"] else "the prediction, not the group"
-    found: list[list[Any]] = [first, [f"The policy sees {sees}: a line from the prediction to the amount."]]
+    seen = "the prediction" if content["lines"] else "everything that is known about a person"
+    sees = seen + (" and the group" if policy["see_group"] else ", not the group")
+    line = ": a line from the prediction to the amount" if content["lines"] else ""
+    found: list[list[Any]] = [first, [f"The policy sees {sees}{line}."]]
     gaps = [
         f"{names.quantities[j].given(part['asked'])} in {names.components[j].said}"
         for j, part in enumerate(content["components"])

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from felicific._audit.names import clean
-from felicific._audit.quantity import count
+from felicific._audit.quantity import Quantity, count
+from felicific._problem.amounts import MEAN_AMOUNT
 from felicific.report import appendix
 from felicific.report.charts import Scale, for_axis
 from felicific.report.effects import by_today, gap_bars, group_note, scale_of_means
@@ -49,6 +50,8 @@ def _loss(content: Content, names: Names) -> str:
     if loss is None:
         return ""
     ends = [loss[end] for end in ("low", "high")]
+    if "title" in content["loss"] and None not in ends:
+        return _loss_of_amounts(content["loss"], loss)
     if None in ends:
         return f"{names.aim[:1].upper()}{names.aim[1:]}: {names.goods([loss['estimate']])[0]}."
     # Of right decisions, the larger loss is the smaller share.
@@ -56,10 +59,23 @@ def _loss(content: Content, names: Names) -> str:
     return f"{names.aim[:1].upper()}{names.aim[1:]}: {names.goods([loss['estimate']])[0]}, {low} to {high}."
 
 
+def _loss_of_amounts(described: Content, loss: Content) -> str:
+    """The same of amounts; of squared errors the root too, which is in the label's unit."""
+    quantity, title = Quantity("", described["step"]), described["title"]
+    told = f"{title[:1].upper()}{title[1:]}: {quantity(loss['estimate'])}, {quantity.span(loss['low'], loss['high'])}."
+    if "root_step" not in described:
+        return told
+    root = Quantity("", described["root_step"])
+    number, low, high = (max(loss[end], 0.0) ** 0.5 for end in ("estimate", "low", "high"))
+    return f"{told} Its root: {root(number)}, {root.span(low, high)}."
+
+
 def _lanes(content: Content, names: Names, j: int) -> dict[str, Any]:
     """One component: a bar for the gap, a dot with its interval for every group."""
     quantity, part = names.quantities[j], content["today"]["components"][j]
-    scale, gap = scale_of_means([part], zero=j not in names.own), part["gap"]
+    # Shares of people who lose begin at nobody; amounts are far from 0, and differ by little.
+    apart = j in names.own or content["components"][j]["name"] == MEAN_AMOUNT
+    scale, gap = scale_of_means([part], zero=not apart), part["gap"]
     compared = [z for z, group in enumerate(content["groups"]) if group["compared"]]
     asked = content["components"][j]["asked"]
     return {
@@ -74,6 +90,7 @@ def _lanes(content: Content, names: Names, j: int) -> dict[str, Any]:
             "open": quantity.span(*gap["bounds"]) if gap.get("bounds") else "",
             "asked": "" if asked is None else f"allowed: at most {quantity.given(asked)}",
         },
+        "remark": content["components"][j].get("remark", ""),
         "ticks": scale.ticks(for_axis(quantity), 5),
         "rows": [_row(content, names, scale, j, z) for z in by_today(content, j)],
     }

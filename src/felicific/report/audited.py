@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
 from felicific._audit.facts import told_once
 from felicific._audit.names import labels
-from felicific._audit.quantity import Quantity
+from felicific._audit.quantity import Quantity, common_step
 from felicific._audit.result import Audit, plain
 from felicific._audit.verdict import verdict_of_audit
+from felicific._policy.amount_words import loss_title
 from felicific._problem.loss import is_accuracy
 from felicific.report.data import (
     FORMAT,
@@ -61,15 +63,11 @@ def describe_audit(
                 "asked": None if part.test is None else part.test.at_most,
                 "closed": False,
                 "complement": j not in once,
+                "remark": say(part.remark, components) if part.at is not None else "",
             }
             for j, part in enumerate(found.components)
         ],
-        "loss": {
-            "name": found.loss_name,
-            "accuracy": is_accuracy(found.loss_name),
-            "step": 1e-4,
-            "majority": None,
-        },
+        "loss": _described_loss(found),
         "today": audited(found) | {"requirements": [row.to_dict() for row in found.requirements]},
         "verdict": verdict_of_audit(found).to_dict(),
         # Of an audit, estimates are as if nothing were hidden, and its notes say what intervals hold under.
@@ -84,6 +82,20 @@ def describe_audit(
         "versions": versions(),
         "command": command,
     }
+
+
+def _described_loss(found: Audit) -> dict[str, Any]:
+    """How losses are called and written; those of amounts to what is known of them, a squared one with its root."""
+    told = {"name": found.loss_name, "accuracy": is_accuracy(found.loss_name), "step": 1e-4, "majority": None}
+    loss = found.loss
+    if found.persons.distributions is None or loss is None:
+        return told
+    halves = [(loss.high - loss.low) / 2.0]
+    told |= {"title": loss_title(found.loss_name), "step": common_step(halves, [loss.estimate])}
+    if found.loss_name == "squared":
+        ends = [math.sqrt(max(end, 0.0)) for end in (loss.low, loss.high)]
+        told["root_step"] = common_step([(ends[1] - ends[0]) / 2.0], ends)
+    return told
 
 
 def _audit_quantity(part: Any) -> Quantity:

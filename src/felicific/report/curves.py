@@ -66,6 +66,8 @@ def drawn_groups(content: Content, j: int | None) -> list[int]:
 def lines_panel(content: Content, quantity: Quantity, drawn: Sequence[int]) -> Panel | None:
     """The amount for every prediction, group by group, and the line on which nothing changes."""
     lines = content["lines"]
+    if not lines:  # who looks at people themselves has none
+        return None
     shown = [lines[z] for z in drawn] if content["policy"]["see_group"] else lines[:1]
     xs = [x for line in shown for x in line["prediction"]]
     ys = [y for line in shown for y in line["amount"]]

@@ -67,7 +67,8 @@ def _lots(line: Line, whose: str, digits: int) -> list[str]:
     ordered = sorted(line.atoms, key=lambda atom: -atom.share)
     sentences = [
         f"{whose}{atom.share:.2%} of the people are predicted the same, {written(atom.high, digits)}: lots say what "
-        f"each of them gets, from {written(float(atom.amounts[0]), digits)} to {written(float(atom.amounts[-1]), digits)}."
+        f"each of them gets, from {written(float(atom.amounts[0]), digits)} to "
+        f"{written(float(atom.amounts[-1]), digits)}."
         for atom in ordered[:ATOMS]
     ]
     others = ordered[ATOMS:]

@@ -325,7 +325,7 @@ class Compared:
         str | None,
         typer.Option(
             metavar="CLASS",
-            help="The decision that people hope for, or the label where decisions are listed; by default the last class.",
+            help="The decision that people hope for; where decisions are listed, the label. By default the last class.",
             rich_help_panel=MEASURED,
         ),
     ] = None

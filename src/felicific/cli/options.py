@@ -325,7 +325,7 @@ class Compared:
         str | None,
         typer.Option(
             metavar="CLASS",
-            help="The decision that people hope for; where decisions are listed, the label. By default the last class.",
+            help="The decision that people hope for, or of listed decisions the label; the last class by default.",
             rich_help_panel=MEASURED,
         ),
     ] = None

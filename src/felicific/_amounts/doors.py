@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from felicific._amounts.calibration import Method
+from felicific._amounts.calibration import Method, check_method
 from felicific._amounts.fit import FittedAmounts, fit_amounts, fit_sums
 from felicific._amounts.frontier import AmountFrontier
 from felicific._amounts.moments import AmountMoments, AskedOfAmounts
@@ -19,7 +19,7 @@ from felicific._people.lazy import no_rows
 from felicific._policy.amounts import AmountPolicy
 from felicific._policy.lottery import make_salt
 from felicific._problem.rows import Requirement
-from felicific._program.signals import Score
+from felicific._program.signal_names import resolve_sight
 from felicific._tables.engine import find_engine
 from felicific._typing import GapLike, Table
 from felicific.exceptions import DataError, MomentsError
@@ -159,11 +159,12 @@ def _refuse_beside_sums(columns: AmountColumns, **others: Any) -> None:
 
 def _calibration(policy: Any) -> Method:
     """What is made of predictions: as Score(calibration=...) says."""
-    if policy is None or (isinstance(policy, str) and policy in ("score", "auto")):
+    if policy is None or (isinstance(policy, str) and policy == "auto"):
         return "affine"
-    if isinstance(policy, Score):
-        return policy.calibration or "affine"
-    raise DataError(
-        f"policy={policy!r} of amounts is not offered here.",
-        "Use 'score' or Score(calibration=...), or FairRegressor(policy='individual').",
-    )
+    sight = resolve_sight(policy)
+    if sight.individual:
+        raise DataError(
+            f"policy={policy!r} of amounts is not offered here.",
+            "Use 'score' or Score(calibration=...), or FairRegressor(policy='individual').",
+        )
+    return check_method(sight.calibration)

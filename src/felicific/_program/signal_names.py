@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from felicific._capabilities import remedy
 from felicific._program.signals import Individual, Label, Score, ScoreCells, Signal, SoftLabel
@@ -25,6 +25,11 @@ def resolve_policy(policy: Any) -> Signal | Individual:
     names = [*SIGNALS, Individual.kind]
     if isinstance(policy, str) and policy in names:
         return Individual() if policy == Individual.kind else SIGNALS[policy]()
+    if isinstance(policy, Score) and policy.calibration is not None:
+        raise DataError(
+            f"Score(calibration={policy.calibration!r}) says what is made of a regressor's predictions.",
+            "Leave calibration out, or use FairRegressor.",
+        )
     if isinstance(policy, SoftLabel | Label | Score | ScoreCells | Individual):
         return policy
     if isinstance(policy, ValueCells):
@@ -33,6 +38,28 @@ def resolve_policy(policy: Any) -> Signal | Individual:
             "Use fair.frontier_on(X, y) and fair.frontier_band(X, y), or policy='score'.",
         )
     raise DataError(f"There is no policy {policy!r}.", f"Choose one of {', '.join(map(repr, names))}.")
+
+
+class Sight(NamedTuple):
+    """What a policy of amounts sees: all of x or predictions alone, how they are calibrated, and if amounts may fall."""
+
+    individual: bool
+    calibration: str = "affine"
+    monotone: bool = True
+
+
+def resolve_sight(policy: Any) -> Sight:
+    """Turn ``policy=`` (a name or an object) into what a policy of amounts sees."""
+    if isinstance(policy, Score):
+        return Sight(False, policy.calibration or "affine", policy.monotone)
+    kind = resolve_policy(policy)
+    if kind.kind not in (Score.kind, Individual.kind):
+        raise DataError(
+            f"policy={policy!r} sees a predicted class, and a regressor predicts none.",
+            "Use policy='score', which sees the prediction, or policy='individual', which sees all of x.",
+        )
+    named = policy.calibration if isinstance(policy, Individual) else "affine"
+    return Sight(kind.sees_x, named)
 
 
 def choose_policy(

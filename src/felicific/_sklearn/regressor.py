@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import replace
 from importlib import import_module
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 from weakref import WeakSet
 
 import numpy as np
@@ -19,7 +19,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, column_or_1d, has_fit_parameter
 
-from felicific._amounts.calibration import Method, check_method
+from felicific._amounts.calibration import check_method
 from felicific._amounts.fit import FittedAmounts, fit_amounts
 from felicific._amounts.frontier import AmountFrontier
 from felicific._amounts.individual import check_individual, fit_individual_amounts
@@ -39,8 +39,7 @@ from felicific._policy.lottery import content_keys, keys_as_text, make_salt, war
 from felicific._policy.solve import Kind, check_inference
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.rows import Requirement
-from felicific._program.signal_names import resolve_policy
-from felicific._program.signals import Individual, Score, Signal
+from felicific._program.signal_names import Sight, resolve_sight
 from felicific._shown.parts import LINES, Lines, Part, as_html, as_text
 from felicific._sklearn.beliefs import believed_by, check_given, fit_group_model
 from felicific._sklearn.inputs import Intake, Rows, content_of, present_rows, present_splits, refuse_length
@@ -63,14 +62,6 @@ FITTED = "print(fair.policy_) says more."
 
 #: Lines that scikit-learn's own diagram takes while it is folded.
 DIAGRAM = 4
-
-
-class Sight(NamedTuple):
-    """What a policy sees: the people themselves or predictions alone, and how these are calibrated."""
-
-    individual: bool
-    calibration: Method
-    monotone: bool = True
 
 
 class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
@@ -313,12 +304,16 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             chances = None if problem.see_group else self._beliefs(rows)
             people = self._people_of(rows, prediction, group_proba=chances)
             return fit_individual_amounts(
-                problem, people, calibration=kind.calibration, salt=salt, out_of_fold=out_of_fold
+                problem,
+                people,
+                calibration=check_method(kind.calibration),
+                salt=salt,
+                out_of_fold=out_of_fold,
             )
         return fit_amounts(
             problem,
             self._people_of(rows, prediction),
-            calibration=kind.calibration,
+            calibration=check_method(kind.calibration),
             salt=salt,
             randomize=bool(self.randomize),
             out_of_fold=out_of_fold,
@@ -403,16 +398,8 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             asks_more = looks_at_x or not problem.see_group
             # What only cells of the prediction can do: ranks, labels, listed amounts and other losses.
             of_cells = problem.parity or looks_at_y or not problem.squared or problem.allowed.listed
-            return Sight(bool(asks_more and not of_cells), "affine")
-        kind: Signal | Individual = resolve_policy(self.policy)
-        if isinstance(kind, Score):
-            return Sight(False, kind.calibration or "affine", kind.monotone)
-        if isinstance(kind, Individual):
-            return Sight(True, "affine" if isinstance(self.policy, str) else check_method(kind.calibration))
-        raise DataError(
-            f"policy={self.policy!r} sees a predicted class, and a regressor predicts none.",
-            "Use policy='score', which sees the prediction, or policy='individual', which sees all of x.",
-        )
+            return Sight(bool(asks_more and not of_cells))
+        return resolve_sight(self.policy)
 
     @property
     def _intake(self) -> Intake:
@@ -785,7 +772,7 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
 
     def _summary(self) -> list[Part]:
         """What was fitted; nothing before that."""
-        if not hasattr(self, "policy_"):
+        if "policy_" not in vars(self):
             return []
         return [*self.policy_._parts()]
 

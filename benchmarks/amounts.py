@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -32,15 +33,14 @@ import numpy as np
 import pandas as pd
 from shared import ROOT, SCRIPTS, environment, fill, machine, table
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.isotonic import IsotonicRegression
-from sklearn.pipeline import make_pipeline
 
 import felicific
 from felicific import FairRegressor, Score
 from felicific.datasets import adult, financial_loans
+from felicific.exceptions import LotteryWarning, PolicyWarning
 
 PEER = ("equipy",)
 BLENDS = [0.0, 0.25, 0.5]
@@ -78,7 +78,6 @@ class Data:
     features: list[str]
     y: Numbers
     sensitive_features: str
-    unit: str
 
 
 def coded(X: pd.DataFrame) -> pd.DataFrame:
@@ -93,29 +92,37 @@ def load(name: str, loans: str | None) -> Data | None:
         people = adult(as_frame="pandas")
         X = coded(people.X).assign(income=people.y, sex=people.X["sex"])
         features = [column for column in X if column not in ("sex", "fnlwgt", "hours-per-week")]
-        return Data(X, features, X["hours-per-week"].to_numpy(float), "sex", "hours")
+        return Data(X, features, X["hours-per-week"].to_numpy(float), "sex")
     people = financial_loans(loans, as_frame="pandas")
     if "simulated" in people.name:
         return None
     X = coded(people.X[LOANS]).assign(age=people.X["age_group"])
-    return Data(X, LOANS, 100.0 * people.X["InterestRate"].to_numpy(float), "age", "percent")
+    return Data(X, LOANS, 100.0 * people.X["InterestRate"].to_numpy(float), "age")
+
+
+class Given(RegressorMixin, BaseEstimator):
+    """A model that was asked before: its prediction is a column of the table."""
+
+    def fit(self, X: pd.DataFrame, y: Any = None) -> Given:
+        """Nothing is to be learned."""
+        self.fitted_ = True
+        return self
+
+    def predict(self, X: pd.DataFrame) -> Numbers:
+        """The column."""
+        return X["prediction"].to_numpy()
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """One data set, one seed, and a model of its own rows."""
+    """One data set, one seed, and what a model of its own rows predicts for all."""
 
     name: str
     seed: int
     data: Data
-    model: Any
+    prediction: Numbers
     policy: Numbers
     test: Numbers
-
-    @cached_property
-    def prediction(self) -> Numbers:
-        """What the model says, for all rows."""
-        return self.model.predict(self.data.X)
 
     @cached_property
     def group(self) -> Numbers:
@@ -123,13 +130,14 @@ class Split:
         return np.unique(self.data.X[self.data.sensitive_features], return_inverse=True)[1]
 
     def rows(self, part: Numbers) -> tuple[pd.DataFrame, Numbers]:
-        """Table and labels of some rows."""
-        return self.data.X.iloc[part], self.data.y[part]
+        """Table, with what the model predicts, and labels of some rows."""
+        return self.data.X.iloc[part].assign(prediction=self.prediction[part]), self.data.y[part]
 
     def fit(self, **settings: Any) -> FairRegressor:
         """A policy of ours on the policy rows."""
         given = {"happiness": "distributional_parity", "sensitive_features": self.data.sensitive_features}
-        return FairRegressor(FrozenEstimator(self.model), **(given | settings)).fit(*self.rows(self.policy))
+        X, y = self.rows(self.policy)
+        return FairRegressor(FrozenEstimator(Given().fit(X)), **(given | settings)).fit(X, y)
 
     def amounts(self, fair: Any) -> Numbers:
         """What a policy of ours gives the test rows."""
@@ -149,12 +157,10 @@ def split(name: str, seed: int, loans: str | None) -> Split:
     data = load(name, loans)
     n = len(data.y)
     train, policy, test = np.split(np.random.default_rng(seed).permutation(n), [int(0.4 * n), int(0.7 * n)])
-    model = make_pipeline(
-        make_column_transformer(("passthrough", data.features)),
-        HistGradientBoostingRegressor(max_iter=150, random_state=0),
-    )
-    model.fit(data.X.iloc[train], data.y[train])
-    return Split(name, seed, data, model, policy, test)
+    features = data.X[data.features]
+    model = HistGradientBoostingRegressor(max_iter=150, random_state=0)
+    model.fit(features.iloc[train], data.y[train])
+    return Split(name, seed, data, model.predict(features), policy, test)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -349,19 +355,6 @@ def calibrations(work: Split) -> dict[str, float]:
     return found
 
 
-class Given(RegressorMixin, BaseEstimator):
-    """A model whose prediction is a column."""
-
-    def fit(self, X: pd.DataFrame, y: Any = None) -> Given:
-        """Nothing is to be learned."""
-        self.fitted_ = True
-        return self
-
-    def predict(self, X: pd.DataFrame) -> Numbers:
-        """The column."""
-        return X["prediction"].to_numpy()
-
-
 def times(n: int, peer: Peer) -> str:
     """Seconds for n simulated rows: a fit for the distance, one for the mean, predict; and equipy's."""
     rng = np.random.default_rng(0)
@@ -446,9 +439,18 @@ def equal_table(found: dict[str, list[dict[str, tuple[float, float, float]]]]) -
     return table(["", "distance", "felicific", "equipy", "equipy less felicific"], rows)
 
 
-def plain_table(seeds: list[dict[str, Any]], head: list[str], form: Callable[[Any], list[str]]) -> str:
-    rows = [[method, *form(np.mean([seed[method] for seed in seeds], axis=0))] for method in seeds[0]]
-    return table(head, rows)
+def interest_table(seeds: list[dict[str, tuple[float, float]]]) -> str:
+    means = {method: np.mean([seed[method] for seed in seeds], axis=0) for method in seeds[0]}
+    rows = [[method, f"{error:.3f}", f"$ {gap:.0f}"] for method, (error, gap) in means.items()]
+    return table(["", "squared error", "gap in mean yearly interest"], rows)
+
+
+def calibration_table(found: dict[str, list[dict[str, float]]]) -> str:
+    rows = [
+        [way, *(f"{np.mean([seed[way] for seed in seeds]):.3f}" for seeds in found.values())]
+        for way in next(iter(found.values()))[0]
+    ]
+    return table(["squared error, no requirement", *found], rows)
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -465,54 +467,52 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def sections(asked: argparse.Namespace, names: list[str], peer: Peer) -> dict[str, str]:
-    """The text of every section that was asked for."""
+def sections(asked: argparse.Namespace, names: list[str], peer: Peer) -> dict[str, Callable[[], str]]:
+    """How the text of every section is made."""
     by_name = {name: [split(name, seed, asked.loans) for seed in range(asked.seeds)] for name in names}
-    wanted = [asked.only] if asked.only else ["table", "equal", "interest", "calibration", "time"]
-    texts = {}
-    if {"table", "equal"} & set(wanted):
-        theirs = peer.amounts([work for works in by_name.values() for work in works])
-    ways = {"table": (measure, errors_table), "equal": (equal_distance, equal_table)}
-    for part in wanted:
-        start = time.perf_counter()
-        if part in ways:
-            way, words = ways[part]
-            texts[part] = words(
-                {name: [way(w, theirs[name, w.seed]) for w in works] for name, works in by_name.items()}
-            )
-        elif part == "interest" and "loans" in names:
-            found = [interest(work) for work in by_name["loans"]]
-            head = ["", "squared error", "gap in mean yearly interest"]
-            texts[part] = plain_table(found, head, lambda v: [f"{v[0]:.3f}", f"$ {v[1]:.0f}"])
-        elif part == "calibration":
-            both = {name: [calibrations(work) for work in works] for name, works in by_name.items()}
-            rows = [
-                [way, *(f"{np.mean([seed[way] for seed in seeds]):.3f}" for seeds in both.values())]
-                for way in next(iter(both.values()))[0]
-            ]
-            texts[part] = table(["squared error, no requirement", *both], rows)
-        elif part == "time":
-            texts[part] = times(asked.rows, peer)
-        print(f"  {part}: {time.perf_counter() - start:.0f} s", flush=True)
-    return texts
+
+    @cache
+    def theirs() -> dict[tuple[str, int], dict[str, Numbers]]:
+        return peer.amounts([work for works in by_name.values() for work in works])
+
+    def compared(way: Callable[[Split, dict[str, Numbers]], Any]) -> dict[str, list[Any]]:
+        return {name: [way(w, theirs()[name, w.seed]) for w in works] for name, works in by_name.items()}
+
+    made: dict[str, Callable[[], str]] = {
+        "table": lambda: errors_table(compared(measure)),
+        "equal": lambda: equal_table(compared(equal_distance)),
+        "calibration": lambda: calibration_table(
+            {name: [calibrations(work) for work in works] for name, works in by_name.items()}
+        ),
+        "time": lambda: times(asked.rows, peer),
+    }
+    if "loans" in names:
+        made["interest"] = lambda: interest_table([interest(work) for work in by_name["loans"]])
+    return made
 
 
 def main() -> None:
     asked = arguments()
+    # Nobody has a key in these tables, and a gap of 1 asks for nothing on purpose.
+    for kind in (LotteryWarning, PolicyWarning):
+        warnings.simplefilter("ignore", category=kind)
     names = [name for name in ("Adult", "loans") if load(name, asked.loans) is not None]
     if "loans" not in names:
-        print("The public Loan.csv is not at hand: its columns are left out. --loans names it.", flush=True)
+        print("The public Loan.csv is not at hand: what is measured on it is left out. --loans names it.")
     peer = Peer(environment(asked.envs.resolve() / "equipy", PEER))
-    texts = sections(asked, names, peer)
-    known = {"equipy": peer.version} | {
-        name: version(name) for name in ("numpy", "pandas", "scikit-learn", "highspy")
-    }
-    about = f"felicific {felicific.__version__}, " + ", ".join(
-        f"{name} {value}" for name, value in known.items()
+    known = {"felicific": felicific.__version__, "equipy": peer.version}
+    known |= {name: version(name) for name in ("numpy", "pandas", "scikit-learn", "highspy")}
+    print(
+        ", ".join(f"{name} {value}" for name, value in known.items()),
+        f"; {asked.seeds} seeds",
+        sep="",
+        flush=True,
     )
-    for part, text in texts.items():
-        fill(asked.out / "howto-amounts.md" if asked.out else Path("-"), f"amounts: {part}", text)
-    print(f"{asked.seeds} seeds; {about}; {machine()}")
+    page = asked.out / "howto-amounts.md" if asked.out else Path("-")
+    for part, text in sections(asked, names, peer).items():
+        if asked.only in (None, part):
+            fill(page, f"amounts: {part}", text())
+    print(machine())
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from itertools import pairwise, permutations
 
 import numpy as np
 from oracles import UncertifiedError
-from scipy.optimize import linprog
+from scipy.optimize import linprog, nnls
 from scipy.sparse import csr_matrix
 
 #: Halvings of an interval until floats end.
@@ -245,6 +245,34 @@ def mean_gap_loss(loss_free, share, gap_free, eps):
     """
     first, second = share
     return loss_free + first * second * max(gap_free - eps, 0.0) ** 2
+
+
+def nearest_amounts(prediction, rows, limits, weight=None):
+    r"""The amounts nearest to the predictions, in weighted squares, with ``rows @ amounts <= limits``.
+
+    Least distance programming (Lawson and Hanson 1974, chapter 23): with x = sqrt(w) (d - m) it is the least :math:`|x|`
+    with G x >= h, where G = -A / sqrt(w) and h = A m - b. Non-negative least squares of E u = f, E = [G'; h'] and
+    f = (0, ..., 0, 1), leaves a residual r that is 0 where nothing is feasible, and else x = -r[:n] / r[n].
+
+    Raises
+    ------
+    ValueError
+        If no amounts meet the rows.
+    """
+    prediction, rows = np.asarray(prediction, dtype=float), np.asarray(rows, dtype=float)
+    root = np.sqrt(weights_of(prediction, weight))
+    pull = np.vstack([-(rows / root).T, (rows @ prediction - np.asarray(limits))[None]])
+    aim = np.append(np.zeros(len(prediction)), 1.0)
+    size = np.linalg.norm(pull, axis=0)
+    multipliers, _ = nnls(pull / np.where(size > 0, size, 1.0), aim, maxiter=50 * pull.shape[1])
+    residual = pull / np.where(size > 0, size, 1.0) @ multipliers - aim
+    if np.linalg.norm(residual) < 1e-9:
+        raise ValueError("No amounts meet the rows.")
+    amounts = prediction - residual[:-1] / residual[-1] / root
+    scale = 1.0 + np.abs(rows).sum(axis=1) * np.abs(amounts).max()
+    if (rows @ amounts - limits > 1e-7 * scale).any():
+        raise UncertifiedError("the nearest amounts break their own rows")
+    return amounts
 
 
 # ---------------------------------------------------------------------------------------------------------

@@ -36,6 +36,7 @@ from felicific._audit.verdict import plain_text
 from felicific._documents import read_document, write_document
 from felicific._files import folder_whole
 from felicific._fit.certificate import Certificate, no_certificate
+from felicific._policy.amounts import AmountPolicy
 from felicific._policy.apply import Roles
 from felicific._policy.kinds import Policy
 from felicific._policy.policy import among_classes
@@ -209,8 +210,8 @@ class _Kept:
     @classmethod
     def of(cls, model: FairClassifier | Policy) -> _Kept:
         """Refuse what is neither a policy nor a fitted classifier."""
-        if isinstance(model, Policy):
-            return cls(model, None)
+        if isinstance(model, Policy | AmountPolicy):
+            return cls(among_classes(model, "the flavor of MLflow"), None)
         ours = isinstance(model, import_module("felicific._sklearn.classifier").FairClassifier)
         if not ours or "policy_" not in vars(model):
             raise DataError(

@@ -21,7 +21,7 @@ _TYPES = {
     "felicific._policy.calibration": ["Calibration"],
     "felicific._policy.cells": ["CellPolicy"],
     "felicific._policy.individual": ["IndividualPolicy", "Search"],
-    "felicific._problem.criteria": ["Correct", "Decided", "Labelled", "Taken"],
+    "felicific._problem.criteria": ["Correct", "Decided", "Labelled", "Reached", "Taken"],
     "felicific._problem.explore": ["Explore", "Explored"],
     "felicific._problem.expressions": ["Expression"],
     "felicific._problem.happiness": ["Component", "Counted", "Happiness", "Loses"],

@@ -1,84 +1,214 @@
-"""``felicific audit`` and ``felicific compare`` of amounts: the library's, from a file."""
+"""Amounts in the shell: fitted, applied, shown, summed up and written as SQL, as Python does."""
 
 import json
+from pathlib import Path
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pytest
 
-from felicific import audit, compare
+from felicific import Moments, Policy, moments, solve
 
-ASKED = "--group sex --happiness decision --happiness distributional_parity"
+ASKED = "--prediction f --label hours --group sex --happiness distributional_parity"
 
 
 @pytest.fixture
-def limits(tmp_path, monkeypatch):
-    """Credit limits of two systems, and what people could have paid back."""
+def care(tmp_path, monkeypatch):
+    """A folder with ``p.csv`` of predicted and real hours of care, and ``next.csv`` without labels."""
     monkeypatch.chdir(tmp_path)
-    rng = np.random.default_rng(4)
-    sex = rng.choice(["f", "m"], 600)
-    could = rng.gamma(3.0, 900.0, 600).round(2)
-    limit = (0.5 * could + 500 * (sex == "m") + rng.normal(900, 200, 600)).round(2)
-    people = pd.DataFrame({"sex": sex, "could": could, "limit": limit, "new": limit - 500 * (sex == "m")})
-    people["level"] = np.round(people["limit"], -3)
-    people.to_csv("limits.csv", index=False)
-    people.to_parquet("limits.parquet")
+    rng = np.random.default_rng(0)
+    sex = rng.choice(["Female", "Male"], 800)
+    f = np.round(rng.normal(np.where(sex == "Male", 42.0, 36.0), 8.0), 3)
+    people = pd.DataFrame(
+        {
+            "id": [f"{i:04d}" for i in range(800)],
+            "sex": sex,
+            "f": f,
+            "hours": np.round(f + rng.normal(0, 5, 800), 1),
+            "now": np.round(f / 5) * 5,
+            "w": rng.integers(0, 4, 800),
+        }
+    )
+    people.to_csv("p.csv", index=False)
+    people.head(300).drop(columns=["hours", "now"]).to_csv("next.csv", index=False)
     return people
 
 
-def close(left, right):
-    """Whether two trees of data are the same but for rounding."""
-    if isinstance(left, dict):
-        return left.keys() == right.keys() and all(close(left[key], right[key]) for key in left)
-    if isinstance(left, list):
-        return len(left) == len(right) and all(map(close, left, right))
-    return left == pytest.approx(right, rel=1e-9, abs=1e-12) if isinstance(left, float) else left == right
+def test_fit_apply_show_and_sql_agree_with_python(care, done):
+    """A policy file gives the same amounts in the shell, in Python and in DuckDB; keys stay as they are written."""
+    told = done(f"fit p.csv {ASKED} --gap .05 --seed 1 --out policy.json")
+    assert "Written to policy.json." in told
+    policy = Policy.load("policy.json")
+    asked = {
+        "prediction": "f",
+        "y": "hours",
+        "sensitive_features": "sex",
+        "happiness": "distributional_parity",
+    }
+    assert policy.to_json() == solve(care, gap=0.05, random_state=1, **asked).to_json()
+    assert policy.gap <= 0.05 * (1 + 1e-9)
+    done("apply policy.json next.csv --prediction f --group sex --key id --out decided.csv")
+    decided, people = pd.read_csv("decided.csv", dtype={"id": str}), care.head(300)
+    expected = policy.amounts(people["f"], people["sex"], people["id"])
+    assert np.allclose(decided["decision"], expected, rtol=1e-12)
+    assert decided["id"].tolist() == people["id"].tolist()
+    text = done("sql policy.json --dialect duckdb --prediction f --group sex --key id --from people")
+    found = duckdb.from_df(people).query("people", text).df()
+    assert np.array_equal(found["decision"], expected)
+    shown = done("show policy.json")
+    assert policy.sha256 in shown
+    assert policy.salt not in shown
+    assert json.loads(done("show policy.json --json"))["kind"] == "amounts"
 
 
-def test_close_sees_a_difference():
-    """The helper tells numbers apart, and trees of other shape."""
-    assert not close({"a": [1.0]}, {"a": [1.001]})
-    assert not close({"a": [1.0]}, {"a": [1.0, 2.0]})
+def test_what_is_printed_as_json(care, done):
+    """Loss, gaps and mean amounts of today, of least loss and as proposed."""
+    told = json.loads(done(f"fit p.csv {ASKED} --gap .1 --seed 1 --json"))
+    policy = Policy.load("policy.json")
+    assert told["fitted"]["loss"] == policy.loss
+    assert told["fitted"]["gaps"] == policy.gaps
+    assert told["today"]["loss"] == policy.today.loss
+    given = json.loads(
+        done("apply policy.json next.csv --prediction f --group sex --key id --out d.parquet --json")
+    )
+    assert given["rows"] == 300
+    assert given["mean"] == pytest.approx(pd.read_parquet("d.parquet")["decision"].mean(), rel=1e-12)
 
 
-@pytest.mark.parametrize("file", ["limits.csv", "limits.parquet"])
-def test_audit(limits, done, file):
-    """Numbers in a file are audited as amounts, and the shell says so in its own words."""
-    line = f"audit {file} --decision limit --label could {ASKED} --gap distributional_parity=.05"
-    found = json.loads(done(f"{line} --json"))
-    asked = {"happiness": ["decision", "distributional_parity"], "sensitive_features": "sex"}
-    expected = audit("limit", limits, "could", gap={"distributional_parity": 0.05}, **asked).to_dict()
-    assert "--class" in found["notes"][0]
-    assert "amounts=" not in found["notes"][0]
-    assert close({**found, "notes": []}, {**expected, "notes": []})
-    text = done(line)
-    assert "furthest apart" in text
-    assert "mean squared error" in text
+@pytest.mark.parametrize(
+    ("text", "bounds", "listed"),
+    [
+        ("0:80", (0.0, 80.0), None),
+        ("20:60:10", (20.0, 60.0), (20.0, 30.0, 40.0, 50.0, 60.0)),
+        ("30,40,50", (30.0, 50.0), (30.0, 40.0, 50.0)),
+    ],
+)
+def test_which_amounts_there_may_be(care, done, text, bounds, listed):
+    """Bounds, a range with steps, or a list; a number alone says how many levels are looked at."""
+    done(f"fit p.csv {ASKED} --gap .1 --decisions {text} --seed 1")
+    policy = Policy.load("policy.json")
+    assert policy.bounds == bounds
+    assert policy.listed == listed
+    done(f"fit p.csv {ASKED} --gap .1 --decisions 33 --seed 1 --force")
+    assert Policy.load("policy.json").listed is None
 
 
-def test_said(limits, done):
-    """Few whole numbers are classes unless --amounts says otherwise; --class says so of any."""
-    means = {}
-    for option in ("", "--amounts"):
-        found = json.loads(
-            done(f"audit limits.csv --decision level --group sex --happiness decision {option} --json")
-        )
-        means[option] = [mean["estimate"] for mean in found["components"][0]["means"]]
-    assert means[""] == pytest.approx(means["--amounts"], rel=1e-12)
-    page = done("audit limits.csv --decision limit --group sex --happiness decision --out page.html")
-    assert "Written" in page or "decision" in page
+def test_weights_today_and_other_losses(care, done):
+    """Options mean what the arguments of Python mean."""
+    done(
+        f"fit p.csv {ASKED} --gap .1 --weight w --today now --loss absolute --decisions 0:80 --seed 1 "
+        "--floor decision=30"
+    )
+    policy = Policy.load("policy.json")
+    assert policy.loss_name == "absolute"
+    assert policy.today.loss == pytest.approx(
+        np.average(abs(care["now"] - care["hours"]), weights=care["w"]), rel=1e-12
+    )
 
 
-def test_compare(limits, done):
-    """Who gains and who loses is counted by what everybody's own amounts are."""
-    content = json.loads(done(f"compare limits.csv --before limit --after new --label could {ASKED} --json"))
-    asked = {"happiness": ["decision", "distributional_parity"], "sensitive_features": "sex"}
-    expected = compare(*(audit(name, limits, "could", **asked) for name in ("limit", "new")))
-    assert close({name: content[name] for name in expected.to_dict()}, expected.to_dict())
-    lose = {(one["component"], one["group"]): one["lose"] for one in content["who"]}
-    assert lose["decision", "m"] == 1.0
-    assert lose["decision", "f"] == 0.0
-    assert lose["distributional_parity", "f"] is None
-    assert {one["group"]: one["changed"] for one in content["changed"]} == {"f": 0.0, "m": 1.0}
-    text = done(f"compare limits.csv --before limit --after new {ASKED}")
-    assert "gets less than before" in text
+def test_sites_add_to_the_policy_of_all_rows(care, done):
+    """Sums of two files, merged, give the policy of the sums of one; both are read by Python too."""
+    care.head(350).to_csv("north.csv", index=False)
+    care.tail(450).to_csv("south.csv", index=False)
+    bounded = f"{ASKED} --decisions 0:80"
+    for name in ("north", "south"):
+        done(f"moments {name}.csv {bounded} --out {name}.json")
+    done("merge north.json south.json --out all.json")
+    done(f"moments north.csv south.csv {bounded} --out both.json")
+    done("fit all.json --gap .05 --seed 1 --out merged.json")
+    done("fit both.json --gap .05 --seed 1 --out both-policy.json")
+    asked = {
+        "prediction": "f",
+        "y": "hours",
+        "sensitive_features": "sex",
+        "happiness": "distributional_parity",
+    }
+    whole = solve(moments(care, decisions=(0, 80), **asked), gap=0.05, random_state=1)
+    for path in ("merged.json", "both-policy.json"):
+        policy = Policy.load(path)
+        assert policy.loss == pytest.approx(whole.loss, rel=1e-9)
+        assert policy.gap == pytest.approx(whole.gap, abs=1e-9)
+    assert Moments.load("all.json").rows.sum() == 800
+    assert json.loads(done("moments north.csv --out n2.json --json " + bounded))["kind"] == "amounts"
+
+
+def test_the_frontier_of_a_file_and_of_sums(care, done):
+    """The least loss rises as the gap falls, in the file that is written too."""
+    done(f"moments p.csv {ASKED} --out sums.json")
+    done("frontier sums.json --out line.csv")
+    table = pd.read_csv("line.csv")
+    assert table["loss"].is_monotonic_decreasing
+    assert "gap of distributional_parity" in table
+    assert json.loads(done(f"frontier p.csv {ASKED} --json"))["breakpoints"]["loss"]
+
+
+REFUSED = {
+    "both": (f"fit --out new.json p.csv {ASKED} --proba f", "--proba"),
+    "blind": (f"fit --out new.json p.csv {ASKED} --no-group-at-predict", "--no-group-at-predict"),
+    "losers": (f"fit --out new.json p.csv {ASKED} --losers .1", "--losers"),
+    "individual": (f"fit --out new.json p.csv {ASKED} --policy individual", "--policy individual"),
+    "no column": (f"fit --out new.json p.csv {ASKED.replace(' f ', ' g ')}", "'g'"),
+    "words": (f"fit --out new.json p.csv {ASKED} --decisions low,high", "words"),
+    "range": (f"fit --out new.json p.csv {ASKED} --decisions a:b", "no range"),
+    "criterion": (
+        "fit --out new.json p.csv --prediction f --label hours --group sex --happiness statistical_parity",
+        "criterion",
+    ),
+    "text": (
+        "fit --out new.json p.csv --prediction id --label sex --group sex --happiness decision",
+        "number",
+    ),
+    "loss of sums": (f"moments p.csv {ASKED} --loss absolute --out s.json", "absolute"),
+    "sites": (f"moments p.csv next2.csv {ASKED} --out s.json", "--decisions LOW:HIGH"),
+    "today of sums": (f"moments p.csv {ASKED} --today now --out s.json", "today"),
+    "apply without": ("apply policy.json next.csv --group sex --key id --out d.csv", "--prediction"),
+    "apply proba": ("apply policy.json next.csv --prediction f --proba f --group sex --out d.csv", "--proba"),
+    "apply no group": ("apply policy.json next.csv --prediction f --out d.csv", "group"),
+    "apply odds": ("apply policy.json next.csv --prediction f --group sex --odds --out d.csv", "--odds"),
+    "taken": ("apply policy.json next.csv --prediction f --group sex --column f --out d.csv", "already"),
+    "sql without": ("sql policy.json --dialect postgres --group sex", "--prediction"),
+    "audit by it": (
+        "audit p.csv --policy-file policy.json --proba f --label hours --group sex --happiness decision",
+        "amounts",
+    ),
+    "compare": (
+        "compare p.csv --before policy.json --after policy.json --proba f --group sex --happiness decision",
+        "amounts",
+    ),
+    "too late": ("fit --out new.json sums.json --prediction f --gap .1", "too late"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused(care, done, shell, name):
+    """With what is wrong, in the words of the shell; nothing is written."""
+    done(f"fit p.csv {ASKED} --gap .1 --seed 1 --out policy.json")
+    done(f"moments p.csv {ASKED} --out sums.json")
+    care.to_csv("next2.csv", index=False)
+    line, words = REFUSED[name]
+    before = sorted(path.name for path in Path().iterdir())
+    code, _, err = shell(line)
+    assert code != 0
+    assert words in err
+    assert sorted(path.name for path in Path().iterdir()) == before
+
+
+def test_a_policy_of_classes_takes_no_prediction(loans, done, shell):
+    """And says what it looks at."""
+    done("fit scores.csv --proba score --label repaid --group sex --happiness decision")
+    code, _, err = shell("apply policy.json next.csv --prediction score --group sex --key id --out d.csv")
+    assert code != 0
+    assert "among classes" in err
+
+
+def test_sums_of_amounts_and_of_decisions_do_not_add(care, done, shell):
+    """By name of the files."""
+    care["y"] = (care["hours"] > 40).astype(int)
+    care["s"] = 0.5
+    care.to_csv("c.csv", index=False)
+    done(f"moments p.csv {ASKED} --out a.json")
+    done("moments c.csv --proba s --label y --group sex --happiness decision --out b.json")
+    code, _, err = shell("merge a.json b.json --out c.json")
+    assert code != 0
+    assert "sums of amounts" in err

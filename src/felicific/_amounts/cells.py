@@ -2,7 +2,8 @@ r"""Cells: people of nearly the same prediction, where happiness differs between
 
 A policy that sees the prediction gives all people of a cell the same move, so a cell is one person to the program: its
 mean calibrated prediction, and the mean of what one more unit is worth to its people. Amounts may not fall along the
-cells of a group; of all such amounts, those of a deterministic policy are the isotonic regression of
+cells of a group, unless they are free to; of all such amounts, those of a deterministic policy are the isotonic
+regression of
 
 .. math:: m_s + \sum_{zj} w_{zj} \bar\beta_{zj}(s)
 
@@ -21,12 +22,12 @@ from felicific._amounts.ground import AmountGround
 from felicific._amounts.people import AmountPeople
 from felicific._amounts.problem import LinesProblem
 from felicific._amounts.scale import BINS, Scale
-from felicific._amounts.shapes import Ranks, cut
+from felicific._amounts.shapes import Ranks
 from felicific._amounts.solve import SolvedLines
 from felicific._policy.amount_calibration import Calibration
 from felicific._policy.amount_outcome import AmountOutcome
 from felicific._policy.amount_worth import AmountWorth, worth_of_people
-from felicific._policy.lines import Line
+from felicific._policy.lines import Line, simplified
 from felicific._program.crowd import Crowd
 from felicific._program.generation import Generator
 from felicific._program.hulls import vertices
@@ -125,13 +126,15 @@ class CellGround(AmountGround):
     cells: Cells = field(kw_only=True)
     today_means: Floats = field(kw_only=True)
     rows: Floats = field(kw_only=True)
+    monotone: bool = field(kw_only=True)
 
     def amounts(self, weights: Floats) -> Floats:
         """What people of every cell get by such weights."""
         aim = self.calibrated + self.expected.pushed(weights, self.crowd.group)
         mass = self.crowd.weight
-        parts = [_rising(aim[run], mass[run]) for run in self.cells.runs]
-        return np.clip(np.concatenate(parts), *self.bounds)
+        if self.monotone:
+            aim = np.concatenate([_rising(aim[run], mass[run]) for run in self.cells.runs])
+        return np.clip(aim, *self.bounds)
 
     def _per_group(self, numbers: Floats) -> Floats:
         return np.asarray(self.cells.mass @ numbers)
@@ -198,7 +201,10 @@ def cell_ground(
         unknown=people.unknown,
     )
     rows = np.bincount(people.codes, minlength=n_groups).astype(np.float64)
-    return CellGround(crowd, m, bounds, means, means, m, cells=cells, today_means=today, rows=rows)
+    return CellGround(
+        crowd, m, bounds, means, means, m,
+        cells=cells, today_means=today, rows=rows, monotone=problem.monotone,
+    )  # fmt: skip
 
 
 def solve_cells(
@@ -241,16 +247,33 @@ def cell_lines(
 
     It is the move from the calibrated prediction that is carried on, not the amount, unless that is held at the end.
     """
-    cells, lines = ground.cells, []
+    cells, lines, (low, high) = ground.cells, [], ground.bounds
     for z, own in enumerate(ranks):
         run = cells.run(z)
-        x = cells.prediction[run]
-        moved = amounts[run] - calibration.at(z, x)
+        x, given = cells.prediction[run], amounts[run]
+        moved = given - calibration.at(z, x)
         corners = np.unique(np.concatenate([x, calibration.lines[z][0]]))
+        # As far beyond the last corners as it takes to meet the bounds.
+        ends = corners[[0, -1]] + np.array([-1.0, 1.0]) * max(float(np.ptp(corners)), 1.0)
+        rises = np.abs(calibration.at(z, ends) - calibration.at(z, corners[[0, -1]])) / np.abs(
+            ends - corners[[0, -1]]
+        )
+        far = np.where(rises > 0, (high - low) / np.where(rises > 0, rises, 1.0), 1.0)
+        corners = np.concatenate([[corners[0] - far[0]], corners, [corners[-1] + far[1]]])
         y = calibration.at(z, corners) + np.interp(corners, x, moved)
-        given = amounts[run]
         for end, beside, beyond in ((0, 1, corners < x[0]), (-1, -2, corners > x[-1])):
-            if len(given) > 1 and abs(given[end] - given[beside]) <= HELD * np.ptp(ground.bounds):
+            if len(given) > 1 and abs(given[end] - given[beside]) <= HELD * (high - low):
                 y[beyond] = given[end]
-        lines.append(cut(corners, np.maximum.accumulate(y), ground.bounds, own))
+        x, y = _cut(corners, np.maximum.accumulate(y) if ground.monotone else y, ground.bounds)
+        lines.append(Line(*simplified(x, y, np.full(len(x), 1e-12 * (high - low))), middle=own.middle))
     return tuple(lines)
+
+
+def _cut(x: Floats, y: Floats, bounds: tuple[float, float]) -> tuple[Floats, Floats]:
+    """A broken line, cut at the bounds where it crosses them."""
+    crossed = [x]
+    for bound in bounds:
+        i = np.flatnonzero((y[:-1] - bound) * (y[1:] - bound) < 0)
+        crossed.append(x[i] + (bound - y[i]) / (y[i + 1] - y[i]) * (x[i + 1] - x[i]))
+    corners = np.unique(np.concatenate(crossed))
+    return corners, np.clip(np.interp(corners, x, y), *bounds)

@@ -185,6 +185,42 @@ def fit_amounts(
     )
 
 
+def fit_sums(
+    problem: LinesProblem,
+    sums: AmountSums,
+    *,
+    calibration: Method = "affine",
+    salt: str,
+    randomize: bool = True,
+) -> FittedAmounts:
+    """Fit a policy of amounts to people of whom only sums are known; what it does to them is stated bin by bin."""
+    if sums.labels is None and calibration != "none":
+        raise DataError(
+            "The loss looks at labels y, and there are none.", "Pass y=, or policy=Score(calibration='none')."
+        )
+    empty = [group for group, weight in zip(sums.groups, sums.people.tolist(), strict=True) if weight == 0]
+    if empty:
+        raise DataError(f"Nobody is of the group {empty[0]!r}.", "Add the sums of all sites first.")
+    lines = calibrate(sums, calibration)
+    allowed = problem.allowed.within(range_of(sums, lines))
+    people, within = people_of_bins(sums)
+    policy = _policy(
+        problem,
+        sums,
+        lines,
+        allowed,
+        people,
+        within,
+        salt=salt,
+        randomize=randomize,
+        out_of_fold=False,
+        rows=False,
+    )
+    return FittedAmounts(
+        problem=problem, policy=policy, sums=sums, calibration=lines, allowed=allowed, people=None
+    )
+
+
 def range_of(sums: AmountSums, calibration: Calibration) -> tuple[float, float]:
     """The least and the largest calibrated prediction."""
     ends = [calibration.at(z, sums.ends[z]) for z in range(len(sums.groups))]
@@ -211,6 +247,8 @@ def _policy(
     rows: bool = True,
 ) -> AmountPolicy:
     """Solve, and measure on people."""
+    if problem.of_people or not problem.see_group:
+        check_cells(problem, rows=rows)
 
     def stated(lines: Sequence[Line]) -> AmountOutcome:
         outcome = outcome_of_lines(problem, people, lines, randomize=randomize)
@@ -220,7 +258,7 @@ def _policy(
     today = replace(today, loss=math.nan if expected else today.loss + within)
     ranks = ranks_of(sums, people if rows else None)
     free = free_lines(calibration, allowed, ranks) if problem.squared else None
-    solver = _solver(problem, sums, calibration, allowed, people, ranks, today.means, stated, rows=rows)
+    solver = _solver(problem, sums, calibration, allowed, people, ranks, today.means, stated)
     if free is None:
         free = solver(replace(problem, requirements=(), parity_gap=math.inf)).lines
     unconstrained = stated(free)
@@ -265,15 +303,12 @@ def _solver(
     ranks: tuple[Ranks, ...],
     today: Floats,
     stated: Callable[[Sequence[Line]], AmountOutcome],
-    *,
-    rows: bool,
 ) -> Callable[[LinesProblem], SolvedLines]:
     """What finds lines for a problem of the same people, whatever the gaps asked for."""
     if problem.see_group and not problem.of_people:
         return lambda aimed: solve_lines(
             aimed, sums, calibration, allowed, ranks, today, distance=aimed.distance
         )
-    check_cells(problem, rows=rows)
     cells = Cells.of(people, sums.scale, see_group=problem.see_group)
     calibrated = calibration.of(people.prediction, people.codes)
     straight = allowed.listed is None and is_straight(

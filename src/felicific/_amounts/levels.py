@@ -24,7 +24,7 @@ from felicific._amounts.problem import LinesProblem
 from felicific._amounts.shapes import Ranks
 from felicific._amounts.solve import SolvedLines
 from felicific._capacity import check_room
-from felicific._people.worth import loss_of_amounts, worth_of_amounts
+from felicific._people.worth import Batch, loss_of_amounts, worth_of_amounts
 from felicific._policy.lines import Atom, Line
 from felicific._program.moments import Moments
 from felicific._program.signals import Signal
@@ -40,10 +40,11 @@ NEVER = 1e-9
 
 @dataclass(frozen=True)
 class CellSignal(Signal):
-    """Cells of the prediction, along which amounts may only rise."""
+    """Cells of the prediction, along which amounts may only rise, unless they are free."""
 
     kind: ClassVar[str] = "cells of the prediction"
     count: int = 1
+    monotone: bool = True
 
     def size(self, n_classes: int) -> int:
         """How many there are."""
@@ -66,14 +67,64 @@ class CellSignal(Signal):
         return math.inf
 
     def climbs(self, n_classes: int) -> bool:
-        """Amounts rise along them."""
-        return True
+        """Whether amounts rise along them."""
+        return self.monotone
 
 
 def shared_grid(allowed: Allowed) -> Floats:
     """The levels that are tried where groups share their cells."""
     low, high = allowed.ends
     return np.linspace(low, high, min(allowed.levels, SHARED_LEVELS))
+
+
+@dataclass(frozen=True, eq=False)
+class _LevelSums:
+    """Running sums by group and cell: of every level its cost and worth, who is counted, and today's worth."""
+
+    loss: Floats
+    value: Floats
+    among: Floats
+    today: Floats
+
+    @classmethod
+    def empty(cls, shape: tuple[int, int], n_levels: int, n_components: int) -> _LevelSums:
+        """Sums of nobody."""
+        loss, value = np.zeros((*shape, n_levels)), np.zeros((*shape, n_levels, n_components))
+        return cls(loss, value, np.zeros((*shape, n_components)), np.zeros((*shape, n_components)))
+
+    def add(
+        self,
+        problem: LinesProblem,
+        batch: Batch,
+        index: Codes,
+        weight: Floats,
+        today: Floats,
+        calibrated: Floats,
+        grid: Floats,
+    ) -> None:
+        """Add some people, by their group and cell."""
+        shape = self.loss.shape[:2]
+
+        def per_cell(numbers: Floats) -> Floats:
+            sums = np.bincount(index, weight * numbers, shape[0] * shape[1])
+            return np.asarray(sums, dtype=np.float64).reshape(shape)
+
+        for j, happiness in enumerate(problem.happiness):
+            now, inside = worth_of_amounts(happiness, batch, today)
+            counted = np.ones(len(weight)) if inside is None else inside.astype(np.float64)
+            self.among[:, :, j] += per_cell(counted)
+            self.today[:, :, j] += per_cell(counted * now)
+        for k, level in enumerate(grid.tolist()):
+            everybody = np.full(len(weight), level)
+            cost = (
+                (level - calibrated) ** 2
+                if problem.squared
+                else loss_of_amounts(problem.loss, batch, everybody)
+            )
+            self.loss[:, :, k] += per_cell(cost)
+            for j, happiness in enumerate(problem.happiness):
+                worth, inside = worth_of_amounts(happiness, batch, everybody)
+                self.value[:, :, k, j] += per_cell(worth if inside is None else worth * inside)
 
 
 def level_moments(
@@ -90,32 +141,12 @@ def level_moments(
     )
     starts = np.array([cells.run(z).start for z in range(n_groups)])
     index = people.codes * size + cells.place - starts[people.codes]
-    shape = (n_groups, size)
-    loss, value = np.zeros((*shape, len(grid))), np.zeros((*shape, len(grid), n_components))
-    among, today = np.zeros((*shape, n_components)), np.zeros((*shape, n_components))
+    sums = _LevelSums.empty((n_groups, size), len(grid), n_components)
     for part, batch in people.batches():
-        weight, place = people.weights[part], index[part]
-
-        def per_cell(numbers: Floats, place: Codes = place, weight: Floats = weight) -> Floats:
-            sums = np.bincount(place, weight * numbers, n_groups * size)
-            return np.asarray(sums, dtype=np.float64).reshape(shape)
-
-        for j, happiness in enumerate(problem.happiness):
-            now, inside = worth_of_amounts(happiness, batch, people.decided_today[part])
-            counted = np.ones(len(weight)) if inside is None else inside.astype(np.float64)
-            among[:, :, j] += per_cell(counted)
-            today[:, :, j] += per_cell(counted * now)
-        for k, level in enumerate(grid.tolist()):
-            everybody = np.full(len(weight), level)
-            cost = (
-                (level - calibrated[part]) ** 2
-                if problem.squared
-                else loss_of_amounts(problem.loss, batch, everybody)
-            )
-            loss[:, :, k] += per_cell(cost)
-            for j, happiness in enumerate(problem.happiness):
-                worth, inside = worth_of_amounts(happiness, batch, everybody)
-                value[:, :, k, j] += per_cell(worth if inside is None else worth * inside)
+        now = people.decided_today[part]
+        sums.add(problem, batch, index[part], people.weights[part], now, calibrated[part], grid)
+    loss, value, among, today = sums.loss, sums.value, sums.among, sums.today
+    shape = (n_groups, size)
     mass = np.bincount(index, people.weights, n_groups * size).reshape(shape)
     # Relative to what the middle level is worth on average, sums are no larger than what amounts change.
     origin = value[:, :, len(grid) // 2].sum(axis=(0, 1)) / np.maximum(among.sum(axis=(0, 1)), 1e-300)
@@ -127,7 +158,7 @@ def level_moments(
         attributes=people.attributes,
         unknown=people.unknown,
         components=problem.components,
-        signal=CellSignal(size),
+        signal=CellSignal(size, problem.monotone),
         loss_name=problem.loss.name,
         origin=origin,
         mass=mass,
@@ -176,7 +207,7 @@ def _steps(
         share = float(mass[z, s] / mass[z].sum())
         atoms.append(Atom(float(edges[s]), float(edges[s + 1]), share, lots, grid[drawn].repeat(2)))
     x = np.concatenate([edges[:1], between.repeat(2), edges[-1:]])
-    y = np.maximum.accumulate(amounts).repeat(2)
+    y = amounts.repeat(2)
     kept = np.ones(len(x), dtype=bool)
     kept[1:-1] = np.repeat(np.diff(amounts) != 0, 2)
     return Line(x[kept], y[kept], tuple(atoms), ranks.middle)

@@ -41,9 +41,12 @@ class LinesProblem(AmountsProblem):
     ----------
     allowed : Allowed
         What amounts there may be.
+    monotone : bool
+        Whether amounts by cells of the prediction may not fall as it rises.
     """
 
     allowed: Allowed = field(default_factory=Allowed)
+    monotone: bool = True
 
     @classmethod
     def of_lines(

@@ -18,7 +18,7 @@ from typing import Protocol
 import numpy as np
 
 from felicific._problem.rows import Chance, ModelRow, Row
-from felicific._program.sifted import new_solver
+from felicific._program.solver import new_solver
 from felicific._typing import Codes, Floats
 from felicific.exceptions import SolverError
 

@@ -358,13 +358,9 @@ def shifted(
     calibration: Calibration, z: int, shift: float, bounds: tuple[float, float], ranks: Ranks
 ) -> Line:
     """The calibrated line of a group, moved and cut at the bounds; it goes on straight until it meets them."""
-    x, m = calibration.lines[z]
-    return cut(x, m + shift, bounds, ranks)
-
-
-def cut(x: Floats, y: Floats, bounds: tuple[float, float], ranks: Ranks) -> Line:
-    """A line that rises, by its corners, cut at the bounds; it goes on straight until it meets them."""
     low, high = bounds
+    x, m = calibration.lines[z]
+    y = m + shift
     if len(x) > 1:
         first, last = (y[1] - y[0]) / (x[1] - x[0]), (y[-1] - y[-2]) / (x[-1] - x[-2])
         if first > 0 and y[0] > low:

@@ -51,7 +51,7 @@ from felicific._people.weights import WeightKind, level_outside, warn_repeated
 from felicific._people.worth import idle
 from felicific._policy.apply import refuse_several
 from felicific._policy.lottery import faces_lottery
-from felicific._policy.policy import Policy
+from felicific._policy.policy import Policy, policy_of
 from felicific._problem.amounts import AmountsProblem
 from felicific._problem.asked import check_constraints, default_gap
 from felicific._problem.happiness import HappinessLike, resolve_happiness
@@ -214,7 +214,7 @@ def audit(
     )
     asked = Asked(happiness, sensitive_features, loss, gap, favourable, classes)
     asked.said_amounts, asked.amount_bounds = read_amounts(amounts)
-    policy = decisions if isinstance(decisions, Policy) else None
+    policy = policy_of(decisions)
     check_scores(policy, columns)
     if policy is not None:
         columns = replace(columns, missing_group=policy.name_of_unknown(missing_group))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
 from typing import Any, cast
 
 from felicific._capabilities import remedy
@@ -15,7 +16,7 @@ from felicific._people.people import People
 from felicific._policy.fit_individual import fit_individual, ground_of
 from felicific._policy.individual import IndividualPolicy
 from felicific._policy.lottery import make_salt
-from felicific._policy.solve import Kind, Said, check_sums, fitted_on, sha256_if_known
+from felicific._policy.solve import Kind, Said, check_sums, fitted_on, is_of_amounts, sha256_if_known
 from felicific._problem.asked import check_constraints
 from felicific._problem.happiness import HappinessLike
 from felicific._problem.missing_labels import MissingLabelsLike
@@ -41,6 +42,7 @@ def frontier(
     group_at_predict: bool = True,
     random_state: RandomState = None,
     policy: Kind | None = None,
+    prediction: Any = None,
     proba: Any = None,
     y: Any = None,
     sensitive_features: Any = None,
@@ -57,7 +59,7 @@ def frontier(
     key: str | Array | None = None,
     missing_labels: MissingLabelsLike = None,
     hidden: float | None = None,
-) -> Frontier:
+) -> Frontier | Any:
     """The exact trade-off between loss and gap; of a ratio, the least loss for some values of it.
 
     Parameters
@@ -78,7 +80,7 @@ def frontier(
         False for policies that decide alike in all groups.
     random_state : None, int or NumPy generator
         Where the lottery's salt comes from.
-    policy, proba, y, sensitive_features, happiness, loss, classes, decisions, favourable, predicted, today,
+    policy, prediction, proba, y, sensitive_features, happiness, loss, classes, decisions, favourable, predicted, today,
     sample_weight, missing_group, group_proba, key, missing_labels :
         Of a table: as for :func:`felicific.solve`. Individual policies need it in memory.
     hidden : number of 1 or more, optional
@@ -101,6 +103,16 @@ def frontier(
     >>> [round(float(gap), 6) for gap in line.gaps[:, 0]], [round(float(loss), 6) for loss in line.loss]
     ([0.0, 0.25], [0.125, 0.0])
     """
+    if prediction is not None or is_of_amounts(source):
+        # What decides amounts stands above this module.
+        return import_module("felicific._amounts.doors").frontier_of_amounts(
+            source, gap=gap, constraints=constraints, change_cost=change_cost, group_at_predict=group_at_predict,
+            random_state=random_state, policy=policy, prediction=prediction, proba=proba, y=y,
+            sensitive_features=sensitive_features, happiness=happiness, loss=loss, classes=classes,
+            decisions=decisions, favourable=favourable, predicted=predicted, today=today, sample_weight=sample_weight,
+            missing_group=missing_group, group_proba=group_proba, key=key, missing_labels=missing_labels,
+            hidden=hidden, move=move,
+        )  # fmt: skip
     said = Said(
         policy,
         proba,

@@ -31,7 +31,15 @@ from felicific._policy.amount_picture import picture_of_lines
 from felicific._policy.amount_words import achieved, headline, rules, story
 from felicific._policy.apply_amounts import AmountRoles, give_table
 from felicific._policy.lines import Line
-from felicific._policy.lottery import SEEDED, check_keys, keys_as_text, make_salt, uniforms
+from felicific._policy.lottery import (
+    RESALT,
+    SEEDED,
+    check_keys,
+    keys_as_text,
+    make_salt,
+    uniforms,
+    warn_of_seed,
+)
 from felicific._policy.sql_amounts import amount_expression
 from felicific._problem.happiness import Component, read_component
 from felicific._problem.unions import Attribute, known_groups, read_attributes
@@ -363,8 +371,14 @@ class AmountPolicy(Displayed):
         """The same policy with a fresh salt."""
         return replace(self, salt=make_salt())
 
+    def warn_of_lots(self, remedy: str = RESALT, stacklevel: int = 2) -> None:
+        """Warn when anybody could compute its lots, because a seed makes its salt."""
+        if self.draws_lots:
+            warn_of_seed(self.salt, remedy, stacklevel + 1)
+
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the policy to a file, whole or not at all."""
+        """Write the policy to a file, whole or not at all; warns when anybody could compute its lots."""
+        self.warn_of_lots()
         write_whole(path, self.to_json())
 
     @classmethod

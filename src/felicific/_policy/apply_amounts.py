@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -133,7 +133,7 @@ class _Amounts(Decisions):
 def give_table(table: Table, policy: AmountPolicy, roles: AmountRoles, column: str) -> Table:
     """The table with the amounts as one more column; a lazy table stays lazy."""
     engine = find_engine(table)
-    names: Sequence[Any] = column_names(table) if engine is None else engine.names
+    names = column_names(table) if engine is None else engine.names
     refuse_missing_columns(names, roles.names, "the policy")
     ignores_case = engine is not None and engine.ignores_case
     refuse_taken(names, column, "Choose another name in column=.", ignores_case=ignores_case)

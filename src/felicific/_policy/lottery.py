@@ -182,6 +182,21 @@ ODDS_REPEAT = (
 )
 
 
+def warn_of_seed(salt: str, remedy: str, stacklevel: int) -> None:
+    """Warn when anybody could compute lots, because a seed makes their salt."""
+    if salt.startswith(SEEDED):
+        warnings.warn(
+            "The salt of this policy comes from a seed, so anybody who tries some seeds can compute people's lots "
+            f"beforehand. {remedy}",
+            LotteryWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
+#: What is to be done where a seed makes the salt.
+RESALT = "Save policy.resalted(), or fit it with random_state=None."
+
+
 def warn_keyless(stacklevel: int) -> None:
     """Say that without keys a person is known by the content of a row alone."""
     warnings.warn(

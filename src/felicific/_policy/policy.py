@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import re
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -54,7 +53,15 @@ from felicific._policy.expected import expected_gaps, expected_reached, outlook,
 from felicific._policy.explain import explain_person
 from felicific._policy.explanation import Explanation
 from felicific._policy.grounds import Grounds, Person, one_key, one_of
-from felicific._policy.lottery import SEEDED, check_keys, draw, keys_as_text, make_salt
+from felicific._policy.lottery import (
+    RESALT,
+    SEEDED,
+    check_keys,
+    draw,
+    keys_as_text,
+    make_salt,
+    warn_of_seed,
+)
 from felicific._policy.picture import picture_of
 from felicific._problem.change import EVERY_GROUP_LOSES, FEW_LEFT, cost_of_changes, three_points
 from felicific._problem.decisions import positions
@@ -79,7 +86,7 @@ from felicific._tables.groups import UNDECIDED, encode_groups, without_null
 from felicific._tables.memory import as_entries
 from felicific._tables.one_row import one_row
 from felicific._typing import Array, Codes, Floats, GapLike, ProbaColumns, Table, Truths
-from felicific.exceptions import ConstraintError, DataError, GroupError, LotteryWarning, PolicyFileError
+from felicific.exceptions import ConstraintError, DataError, GroupError, PolicyFileError
 
 if TYPE_CHECKING:
     from felicific._policy.lookup import Lookup
@@ -982,17 +989,10 @@ class Policy(Displayed, ABC):
         """The same policy with a fresh salt: nobody can know its lots, and people draw anew."""
         return replace(self, salt=make_salt())
 
-    def warn_of_lots(
-        self, remedy: str = "Save policy.resalted(), or fit it with random_state=None.", stacklevel: int = 2
-    ) -> None:
+    def warn_of_lots(self, remedy: str = RESALT, stacklevel: int = 2) -> None:
         """Warn when anybody could compute its lots, because a seed makes its salt."""
-        if self.draws_lots and self.salt.startswith(SEEDED):
-            warnings.warn(
-                "The salt of this policy comes from a seed, so anybody who tries some seeds can compute people's lots "
-                f"beforehand. {remedy}",
-                LotteryWarning,
-                stacklevel=stacklevel + 1,
-            )
+        if self.draws_lots:
+            warn_of_seed(self.salt, remedy, stacklevel + 1)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the policy to a file, whole or not at all; warns when anybody could compute its lots."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from importlib import import_module
 from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 from felicific._people.columns import Columns, check_by_group
@@ -46,6 +47,7 @@ def solve(
     group_at_predict: bool = True,
     random_state: RandomState = None,
     policy: Kind | None = None,
+    prediction: Any = None,
     proba: Any = None,
     y: Any = None,
     sensitive_features: Any = None,
@@ -62,7 +64,7 @@ def solve(
     key: str | Array | None = None,
     missing_labels: MissingLabelsLike = None,
     hidden: float | None = None,
-) -> Policy:
+) -> Policy | Any:
     """Find the policy of least loss that meets every requirement: one linear program.
 
     Of equally good ones it is the one nearest to today's decisions, even if another has a smaller gap;
@@ -90,6 +92,9 @@ def solve(
     policy : {"score", "label", "soft-label", "individual"}, Score(...) or Individual(...)
         Of a table: what the policy sees besides the group; by default the score, or the label where there are no
         probabilities.
+    prediction : column name or array
+        Of a table: a number that the model predicts, instead of ``proba``. The policy is then one of amounts, as that
+        of :class:`felicific.FairRegressor`; of a table that is not in memory it is found from sums in fine bins.
     proba, y, sensitive_features, happiness, loss, classes, decisions, favourable, predicted, today, sample_weight,
     missing_group, key :
         Of a table: as for :func:`felicific.moments`.
@@ -125,6 +130,16 @@ def solve(
     >>> round(policy.loss, 6), max(policy.gaps.values()) < 1e-9
     (0.125, True)
     """
+    if prediction is not None or is_of_amounts(source):
+        # What decides amounts stands above this module.
+        return import_module("felicific._amounts.doors").solve_amounts(
+            source, gap=gap, constraints=constraints, change_cost=change_cost, group_at_predict=group_at_predict,
+            random_state=random_state, policy=policy, prediction=prediction, proba=proba, y=y,
+            sensitive_features=sensitive_features, happiness=happiness, loss=loss, classes=classes,
+            decisions=decisions, favourable=favourable, predicted=predicted, today=today, sample_weight=sample_weight,
+            missing_group=missing_group, group_proba=group_proba, key=key, missing_labels=missing_labels,
+            hidden=hidden,
+        )  # fmt: skip
     said = Said(
         policy,
         proba,
@@ -175,6 +190,11 @@ def solve(
         # As on an engine, one look at every row before any search.
         compute_moments(people, problem, Label()).check_complete()
         return fitted_on(fit_individual(problem, people.with_scores, individual, salt, cost)[0], people)
+
+
+def is_of_amounts(source: object) -> bool:
+    """Whether something is the sums of people who are to be given amounts, whose class stands above this module."""
+    return type(source).__module__ == "felicific._amounts.moments"
 
 
 P = TypeVar("P", bound=Policy)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -606,7 +607,7 @@ class Moments(Displayed):
 
     def to_json(self) -> str:
         """Write the moments as text that :meth:`from_json` reads: sums only, no row and no function."""
-        return write_document(self.content(), _FORMAT, indent=None)
+        return write_document(self.content(), FORMAT, indent=None)
 
     def content(self) -> dict[str, Any]:
         """The moments as data."""
@@ -642,7 +643,7 @@ class Moments(Displayed):
         write_whole(path, self.to_json())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Moments:
+    def load(cls, path: str | os.PathLike[str]) -> Moments | Any:
         """Read moments from a file; see :meth:`from_json`."""
         try:
             text = Path(path).read_text("utf-8")
@@ -651,10 +652,10 @@ class Moments(Displayed):
         return cls.from_json(text)
 
     @classmethod
-    def from_json(cls, text: str) -> Moments:
-        """Read moments, refusing whatever is not exactly some."""
+    def from_json(cls, text: str) -> Moments | Any:
+        """Read moments, of decisions or of amounts, refusing whatever is not exactly some."""
         try:
-            found = cls._read(read_document(text, _FORMAT))
+            found = cls._read(read_document(text, FORMAT))
         except PolicyFileError as error:
             raise MomentsError(
                 error.problem.replace("policy file", "file of moments"), error.remedy
@@ -666,8 +667,10 @@ class Moments(Displayed):
         return found
 
     @classmethod
-    def _read(cls, content: dict[str, Any]) -> Moments:
-        """Read what :meth:`content` wrote."""
+    def _read(cls, content: dict[str, Any]) -> Moments | Any:
+        """Read what :meth:`content` wrote; sums of amounts, which stand above, by their own reader."""
+        if content.get("kind") == "amounts":
+            return import_module("felicific._amounts.moments").AmountMoments.read(content)
         found = cls(**read_moments(content))
         extra = set(content) - {*SUMS, "cells", "folds", "order", *(part.name for part in fields(found))}
         if extra:
@@ -701,7 +704,7 @@ _ALIKE = (
     "folds",
 )
 
-_FORMAT = "felicific moments"
+FORMAT = "felicific moments"
 
 
 def _added(one: Floats | None, other: Floats | None) -> Floats | None:

@@ -111,6 +111,8 @@ class Signal(ABC):
         Whether it is made of probabilities (or else of predicted labels).
     sees_x : bool
         Whether it is more than what the model says.
+    of_classes : bool
+        Whether it is made of what a classifier says.
     of_values, takes_values : bool
         Whether what it is made of are values of a decision function instead; whether such cells can stand for it.
     drawn : bool
@@ -124,6 +126,7 @@ class Signal(ABC):
     kind: ClassVar[str]
     needs_proba: ClassVar[bool] = True
     sees_x: ClassVar[bool] = False
+    of_classes: ClassVar[bool] = True
     of_values: ClassVar[bool] = False
     takes_values: ClassVar[bool] = False
     drawn: ClassVar[bool] = False

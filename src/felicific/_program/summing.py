@@ -209,8 +209,7 @@ def checked(sums: Moments, problem: Problem, look: Callable[[], Codes], *, whole
 def _seen(people: People, signal: Signal, part: slice) -> tuple[Spread, Codes | None]:
     """Signals of some people, weights included, and what is decided about them today, where that is known."""
     scores = people.scores(part)
-    said = people.predicted is not None or scores is not None
-    own = people.predictions(part, scores) if said else None
+    own = people.predictions(part, scores) if signal.of_classes else None
     weight = None if people.weight is None else people.weight[part]
     spread = [(cell, _product(weight, share)) for cell, share in signal.spread(scores, own)]
     return spread, people.decisions_today(part, scores) if people.knows_today else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,7 @@ def moments(
     table: Table,
     *,
     proba: Any = None,
+    prediction: Any = None,
     y: Any = None,
     sensitive_features: Any,
     happiness: HappinessLike,
@@ -58,7 +60,7 @@ def moments(
     key: Any = None,
     missing_group: str | None = None,
     missing_labels: MissingLabelsLike = None,
-) -> Moments:
+) -> Moments | Any:
     """Sum up everything that the linear program needs to know of the people in a table.
 
     Parameters
@@ -70,6 +72,10 @@ def moments(
     proba : column, {class: column}, list of columns, or array of shape (n, K) or (n,)
         The model's probabilities. A list is in the order of the sorted classes; with two classes the score of the
         second alone will do.
+    prediction : column name or array
+        Instead of ``proba``, a number that the model predicts: the moments are then those of amounts, of the squared
+        error alone. ``decisions=(low, high)`` bounds the amounts and fixes the bins, so that sums of several sites
+        add; without it the least and the largest prediction do.
     y, sample_weight : column name or array
         Labels, which may be left out where neither the loss nor happiness looks at them; weights: 2 is the row twice
         in every sum, 0 the row absent.
@@ -130,6 +136,14 @@ def moments(
     >>> sums.groups, sums.today.means[:, 0].tolist(), sums.today.gaps.tolist()
     (('f', 'm'), [15.0, 20.0], [5.0])
     """
+    if prediction is not None:
+        # What decides amounts stands above this module.
+        return import_module("felicific._amounts.doors").moments_of_amounts(
+            table, prediction=prediction, y=y, sensitive_features=sensitive_features, happiness=happiness, loss=loss,
+            decisions=decisions, groups=groups, today=today, sample_weight=sample_weight, missing_group=missing_group,
+            policy=policy, constraints=constraints, proba=proba, predicted=predicted, classes=classes,
+            favourable=favourable, folds=folds, key=key, missing_labels=missing_labels,
+        )  # fmt: skip
     signal = resolve_signal(policy if policy is not None else "label" if proba is None else "score")
     columns = Columns(
         sensitive_features,

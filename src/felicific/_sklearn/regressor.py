@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
+from dataclasses import replace
 from importlib import import_module
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
@@ -69,6 +70,7 @@ class Sight(NamedTuple):
 
     individual: bool
     calibration: Method
+    monotone: bool = True
 
 
 class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
@@ -271,6 +273,7 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
                 raise DataError(f"{name} is {getattr(self, name)!r}.", "Say True or False.")
         problem, salt = self._problem(), make_salt(self.random_state)
         kind = self._kind(problem)
+        problem = replace(problem, monotone=kind.monotone)
         if kind.individual:
             check_individual(problem)
         check_inference(self.group_proba, sees_x=kind.individual, group_at_predict=problem.see_group)
@@ -403,7 +406,7 @@ class FairRegressor(RegressorMixin, MetaEstimatorMixin, BaseEstimator):  # type:
             return Sight(bool(asks_more and not of_cells), "affine")
         kind: Signal | Individual = resolve_policy(self.policy)
         if isinstance(kind, Score):
-            return Sight(False, kind.calibration or "affine")
+            return Sight(False, kind.calibration or "affine", kind.monotone)
         if isinstance(kind, Individual):
             return Sight(True, "affine" if isinstance(self.policy, str) else check_method(kind.calibration))
         raise DataError(

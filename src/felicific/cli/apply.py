@@ -12,11 +12,22 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 
-from felicific.cli.options import MEASURED, OUTPUT, Answer, Decided, Join, Loss, Scored, SignedFile
+from felicific.cli.options import (
+    MEASURED,
+    OUTPUT,
+    Answer,
+    Decided,
+    Join,
+    Loss,
+    Prediction,
+    Scored,
+    SignedFile,
+)
 from felicific.cli.steered import CONTROL, Steer, SteeredPeople, check_alone
 from felicific.cli.words import in_the_shell
 
 if TYPE_CHECKING:
+    from felicific._policy.amounts import AmountPolicy
     from felicific._typing import Array, Table
     from felicific.cli.people import People
 
@@ -28,6 +39,7 @@ BATCH = 65_536
 class ApplyOptions(Scored, Decided, Steer, Answer):
     """What ``felicific apply`` is told."""
 
+    prediction: Prediction = None
     join: Join = None
     happiness: Annotated[
         list[str] | None,
@@ -57,6 +69,7 @@ def apply(options: ApplyOptions) -> None:
     """
     from felicific._policy.apply import odds_columns
     from felicific._policy.signed import Signed
+    from felicific.cli.amounts import amounts_of
     from felicific.cli.outputs import check_target, print_json, printable
     from felicific.cli.people import People
     from felicific.exceptions import DataError
@@ -64,6 +77,10 @@ def apply(options: ApplyOptions) -> None:
     out, column = options.out, options.column
     check_alone(options)
     check_target(out, [".csv", ".parquet"], force=options.force)
+    amounts = amounts_of(options.policy, options.prediction)
+    if amounts is not None:
+        _give(amounts, options)
+        return
     signed = None if options.signed is None else Signed.read(options.signed)
     people = People.find(options, every_column=True, as_written=out.suffix.lower() == ".csv")
     if signed is not None and people.policy is not None:
@@ -91,6 +108,45 @@ def apply(options: ApplyOptions) -> None:
     if steered is not None:
         print("\n".join(printable(in_the_shell(line)) for line in str(steered.steering).splitlines()))
         print(f"The state of the steering is written to {steered.path}.")
+    print(f"Written to {out}.")
+
+
+def _give(policy: AmountPolicy, options: ApplyOptions) -> None:
+    """Write all rows with their amounts, a batch at a time."""
+    import numpy as np
+    import pyarrow as pa
+
+    from felicific._files import whole_file
+    from felicific.cli.amounts import open_people, refuse_classes
+    from felicific.cli.outputs import print_json
+    from felicific.exceptions import DataError
+
+    refuse_classes(options)
+    out, column, prediction = options.out, options.column, str(options.prediction)
+    source = open_people(options, options.file, options.table, policy, prediction)
+    if column in source.columns:
+        raise DataError(f"The file has a column {column!r} already.", "Name the new one with --column.")
+    total = source.relation.count("*").fetchall()[0][0]
+    roles = {"prediction": prediction, "sensitive_features": options.group, "key": options.key}
+    given = []
+    with whole_file(out) as path, _bar(total) as advance, contextlib.ExitStack() as stack:
+        write = None
+        for batch in source.relation.to_arrow_reader(BATCH):
+            decided = policy.apply(pa.Table.from_batches([batch]), **roles, column=column)  # type: ignore[arg-type]
+            if write is None:
+                write = stack.enter_context(_writer(path, out.suffix.lower(), decided.schema))
+            write.write_table(decided)
+            given.append(decided.column(column).to_numpy())
+            advance(len(given[-1]))
+        if write is None:
+            raise DataError(f"{source.path!r} has no rows.", "Pass a file with at least one.")
+    amounts = np.concatenate(given)
+    facts = {"mean": float(amounts.mean()), "least": float(amounts.min()), "most": float(amounts.max())}
+    if options.as_json:
+        print_json({"rows": len(amounts), **facts, "written": str(out)})
+        return
+    between = f"from {facts['least']:,.6g} to {facts['most']:,.6g}"
+    print(f"{len(amounts):,} people get {facts['mean']:,.6g} on average, {between}.")
     print(f"Written to {out}.")
 
 

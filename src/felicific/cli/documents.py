@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from felicific import Moments, Policy, Steering, Watch
+from felicific._policy.amounts import AmountPolicy
+from felicific._policy.policy import among_classes
 from felicific.exceptions import DataError, FelicificError
 
 POLICY, SUMS, WATCH = "felicific policy", "felicific moments", "felicific watch"
@@ -43,9 +45,14 @@ def what_is(path: str | os.PathLike[str]) -> str:
     return _KINDS.get(format_of(path), ("", ""))[0]
 
 
-def read_policy(path: str | os.PathLike[str], **functions: Any) -> Policy:
-    """A policy; any other file is refused by what it is."""
+def read_any_policy(path: str | os.PathLike[str], **functions: Any) -> Policy | AmountPolicy:
+    """A policy, of decisions or of amounts; any other file is refused by what it is."""
     return _read(path, POLICY, lambda: Policy.load(path, **functions))
+
+
+def read_policy(path: str | os.PathLike[str], **functions: Any) -> Policy:
+    """A policy of decisions; any other file is refused by what it is."""
+    return _read(path, POLICY, lambda: among_classes(Policy.load(path, **functions), "this command"))
 
 
 def read_sums(path: str | os.PathLike[str]) -> Moments:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from felicific.cli.options import OUTPUT, PEOPLE, Answer, Fitted, Group, HappinessText, PolicyKind
+from felicific.cli.options import OUTPUT, PEOPLE, Answer, Fitted, Group, HappinessText, PolicyKind, Prediction
 from felicific.cli.words import in_the_shell
 
 if TYPE_CHECKING:
     from felicific import FairClassifier, Moments, Policy
     from felicific._audit.verdict import Verdict
     from felicific._fit.certificate import Certificate
+    from felicific._policy.amounts import AmountPolicy
     from felicific._program.moments import Outcome
     from felicific.cli.people import People
 
@@ -25,6 +26,7 @@ class FitOptions(Fitted, Answer):
 
     group: Group = None  # which a file of sums knows
     happiness: HappinessText = None
+    prediction: Prediction = None
     test: Annotated[
         str | None,
         typer.Option(
@@ -43,6 +45,9 @@ def fit(options: FitOptions) -> None:
 
     FILE may also hold sums that `felicific moments` or `merge` wrote, which know groups and happiness.
 
+    With --prediction it is a policy of amounts: fit p.csv --prediction f --label hours --group sex --happiness
+    distributional_parity --gap .05
+
     Example: felicific fit scores.csv --proba score --label repaid --group sex --happiness "decision * loan" --gap 500
     --confidence 0.95
     """
@@ -54,7 +59,14 @@ def fit(options: FitOptions) -> None:
     check_target(options.out, [".json"], force=options.force)
     with working(f"Fitting a policy to {options.file} ..."):
         summed = given_sums(options)
-        result = _fitted(People.find(options), options) if summed is None else _fitted_to(summed, options)
+        amounts, result = _amounts(summed, options), None
+        if amounts is None:
+            result = _fitted(People.find(options), options) if summed is None else _fitted_to(summed, options)
+    if amounts is not None:
+        amounts.save(options.out)
+        _say_amounts(amounts, options)
+        return
+    assert result is not None, "one of both was fitted"
     result.policy.save(options.out)
     if options.as_json:
         print_json(_summary(result, options.out))
@@ -77,6 +89,29 @@ def fit(options: FitOptions) -> None:
     if result.certificate is not None:
         print(result.certificate)
     print(f"Written to {options.out}.")
+
+
+def _amounts(summed: Any, options: FitOptions) -> AmountPolicy | None:
+    """A policy of amounts, where a number is predicted, or sums are of such people."""
+    from felicific._policy.solve import is_of_amounts
+
+    if options.prediction is None and not is_of_amounts(summed):
+        return None
+    from felicific.cli.amounts import fitted, fitted_to
+
+    if summed is not None:
+        return fitted_to(summed, options, options.gap, options.seed).policy
+    return fitted(options, options.gap, options.seed).policy
+
+
+def _say_amounts(policy: AmountPolicy, options: FitOptions) -> None:
+    from felicific.cli.amounts import lines_of, summary
+    from felicific.cli.outputs import print_json
+
+    if options.as_json:
+        print_json({"policy": str(options.out), **summary(policy)})
+        return
+    print("\n".join([*lines_of(policy), f"Written to {options.out}."]))
 
 
 class _Result(NamedTuple):

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from felicific.cli.options import OUTPUT, Answer, Chart, Group, HappinessText, Traced
+from felicific.cli.options import OUTPUT, Answer, Chart, Group, HappinessText, Prediction, Traced
 
 if TYPE_CHECKING:
     from felicific import Frontier, Moments
+    from felicific._amounts.frontier import AmountFrontier
     from felicific.cli.people import People
 
 
@@ -24,6 +25,7 @@ class FrontierOptions(Traced, Answer):
 
     group: Group = None  # which a file of sums knows
     happiness: HappinessText = None
+    prediction: Prediction = None
     out: Annotated[
         Path | None,
         typer.Option(
@@ -51,6 +53,10 @@ def frontier(options: FrontierOptions) -> None:
     check_chart(chart, force=options.force)
     with working(f"Tracing the frontier of {options.file} ..."):
         sums = given_sums(options)
+        amounts = _amounts(sums, options)
+        if amounts is not None:
+            _say_amounts(amounts, options)
+            return
         line = _trace(People.find(options), options) if sums is None else _trace_sums(sums, options)
         content = _content(line)
         if chart is not None:
@@ -64,6 +70,37 @@ def frontier(options: FrontierOptions) -> None:
     for path in (out, chart):
         if path is not None and not options.as_json:
             print(f"Written to {path}.")
+
+
+def _amounts(sums: Any, options: FrontierOptions) -> AmountFrontier | None:
+    """The frontier of amounts, where a number is predicted, or sums are of such people."""
+    from felicific._policy.solve import is_of_amounts
+
+    if options.prediction is None and not is_of_amounts(sums):
+        return None
+    from felicific._amounts.frontier import AmountFrontier
+    from felicific.cli.amounts import fitted, fitted_to
+
+    found = fitted(options, None, None) if sums is None else fitted_to(sums, options, None, None)
+    return AmountFrontier.of(found)
+
+
+def _say_amounts(line: AmountFrontier, options: FrontierOptions) -> None:
+    """Write and print the least loss for every gap."""
+    from felicific._files import write_whole
+    from felicific.cli.outputs import print_json
+
+    gaps = {f"gap of {name}": reached.tolist() for name, reached in line.gaps.items()}
+    units = {component.name: component.unit for component in line.fitted.policy.components}
+    content = {
+        "breakpoints": {"tau": line.places.tolist(), **gaps, "loss": line.loss.tolist()},
+        "units": units,
+    }
+    if options.out is not None:
+        write_whole(options.out, _as_file(content, options.out.suffix.lower()))
+    print_json(content) if options.as_json else print(line)
+    if options.out is not None and not options.as_json:
+        print(f"Written to {options.out}.")
 
 
 def _trace(people: People, options: FrontierOptions) -> Frontier:

@@ -12,6 +12,7 @@ from felicific.cli.options import OUTPUT, Answer
 
 if TYPE_CHECKING:
     from felicific import Moments
+    from felicific._amounts.moments import AmountMoments
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +36,7 @@ def merge(options: MergeOptions) -> None:
 
     Example: felicific merge north.json south.json --out all.json
     """
+    from felicific._policy.solve import is_of_amounts
     from felicific.cli.documents import read_sums
     from felicific.cli.outputs import check_target, print_json, printable
     from felicific.cli.shards import find_files
@@ -47,7 +49,7 @@ def merge(options: MergeOptions) -> None:
     if options.as_json:
         print_json({"files": files, **summary(together, options.out)})
         return
-    without = [name for name, part in parts.items() if not part.folds]
+    without = [] if is_of_amounts(together) else [name for name, part in parts.items() if not part.folds]
     notes = [f"{len(files)} files are added."]
     if 0 < len(without) < len(files):
         notes.append(f"{without[0]!r} keeps no folds, so their sum has none: --change-cost auto will be 0.")
@@ -56,8 +58,18 @@ def merge(options: MergeOptions) -> None:
 
 def added(parts: dict[str, Moments]) -> Moments:
     """The sum of all; what does not add is refused, by the names of the files."""
+    from felicific._policy.solve import is_of_amounts
     from felicific.exceptions import DataError, MomentsError
 
+    of_amounts = {name: is_of_amounts(part) for name, part in parts.items()}
+    if len(set(of_amounts.values())) > 1:
+        one, other = (
+            next(name for name, kind in of_amounts.items() if kind is which) for which in (True, False)
+        )
+        raise MomentsError(
+            f"{one!r} holds sums of amounts, and {other!r} sums of decisions among classes.",
+            "Add either alone.",
+        )
     known: dict[str, str] = {}
     for name, part in parts.items():
         same = known.setdefault(part.to_json(), name)
@@ -66,12 +78,15 @@ def added(parts: dict[str, Moments]) -> Moments:
                 f"{name!r} holds the same sums as {same!r}, so people would be counted twice.",
                 "Leave one out.",
             )
-    if not all(part.folds for part in parts.values()):  # sums whose cells were merged keep none
+    amounts = all(of_amounts.values())
+    if not amounts and not all(
+        part.folds for part in parts.values()
+    ):  # sums whose cells were merged keep none
         none: dict[str, Any] = dict.fromkeys(("fold_mass", "fold_loss", "fold_today"))
         parts = {name: replace(part, **none) for name, part in parts.items()}
     (first, total), *others = parts.items()
     for name, part in others:
-        if part.signal != total.signal:
+        if not amounts and part.signal != total.signal:
             kinds = (total.signal.kind, part.signal.kind)
             differ = (
                 "other cells of the score" if kinds[0] == kinds[1] else f"--policy {kinds[0]} and {kinds[1]}"
@@ -89,8 +104,12 @@ def added(parts: dict[str, Moments]) -> Moments:
     return total
 
 
-def summary(sums: Moments, out: Path) -> dict[str, Any]:
+def summary(sums: Moments | Any, out: Path) -> dict[str, Any]:
     """What a file of sums holds, as plain data."""
+    from felicific._policy.solve import is_of_amounts
+
+    if is_of_amounts(sums):
+        return _summary_of_amounts(sums, out)
     sums = sums.completed()  # those without a label, too
     people = zip(sums.groups, sums.people.tolist(), sums.rows.tolist(), strict=True)
     return {
@@ -104,7 +123,21 @@ def summary(sums: Moments, out: Path) -> dict[str, Any]:
     }
 
 
-def smallest_cell(sums: Moments) -> float | None:
+def _summary_of_amounts(sums: AmountMoments | Any, out: Path) -> dict[str, Any]:
+    people = zip(sums.groups, sums.people.tolist(), sums.rows.tolist(), strict=True)
+    names = [str(part.name) for part in sums.asked.happiness] + [sums.asked.parity] * bool(sums.asked.parity)
+    return {
+        "written": str(out),
+        "kind": "amounts",
+        "rows": int(sums.rows.sum()),
+        "groups": [{"group": group, "people": weight, "rows": rows} for group, weight, rows in people],
+        "happiness": names,
+        "loss": sums.asked.loss,
+        "smallest_cell": smallest_cell(sums),
+    }
+
+
+def smallest_cell(sums: Moments | AmountMoments) -> float | None:
     """How many people the smallest cell speaks of."""
     held = sums.mass[sums.mass > 0]
     return float(held.min()) if held.size else None
@@ -114,9 +147,11 @@ def smallest_cell(sums: Moments) -> float | None:
 SHOWN = 20
 
 
-def told(sums: Moments, out: Path) -> list[str]:
+def told(sums: Moments | Any, out: Path) -> list[str]:
     """What a file of sums holds, for reading."""
-    sums = sums.completed()  # those without a label, too
+    from felicific._policy.solve import is_of_amounts
+
+    sums = sums if is_of_amounts(sums) else sums.completed()  # those without a label, too
     sizes = list(zip(sums.groups, sums.people.tolist(), strict=True))
     groups = ", ".join(f"{group!r} {people:,.6g}" for group, people in sizes[:SHOWN])
     groups += f" and {len(sizes) - SHOWN} groups more" if len(sizes) > SHOWN else ""

@@ -25,6 +25,7 @@ from felicific.cli.options import (
     Measures,
     PartlyLabelled,
     PolicyKind,
+    Prediction,
     Scores,
     Today,
     WeightMeaning,
@@ -46,6 +47,7 @@ class MomentsOptions(Measures, Scores, PartlyLabelled, Bounded, Answer):
             help="CSV, Parquet or DuckDB files; a pattern such as 'part-*.parquet' names many.",
         ),
     ]
+    prediction: Prediction = None
     label: Label = None
     today: Today = None
     decisions: Listed = None
@@ -130,6 +132,10 @@ class Asked:
                 "An individual policy needs the people themselves, and sums hold none.",
                 "Use `felicific fit FILE --policy individual`, or leave --policy out.",
             )
+        if options.prediction is not None:
+            from felicific.cli.amounts import check_sites
+
+            check_sites(options, files)
         classes, rows = list(options.classes or ()), 0
         for file in files:
             source = open_source(file, options.table)
@@ -137,6 +143,8 @@ class Asked:
             rows += source.relation.count("*").fetchall()[0][0]
             named = {"label": options.label, "predicted": options.predicted, "today": options.today}
             source.check(**named)
+            if options.prediction is not None:  # labels are numbers, and no classes
+                continue
             if options.decisions is not None:  # what is decided says nothing of the classes
                 del named["today"]
             classes += [
@@ -175,11 +183,15 @@ class Asked:
         roles = replace(Roles.of(self.options, file), classes=self.classes or None)
         return People.find(roles, a_part=True)
 
-    def summed(self, file: str) -> Moments:
+    def summed(self, file: str) -> Moments | Any:
         """The sums of one file."""
         from felicific._problem.losers import Losers as Limit
         from felicific.cli.fit import sums
 
+        if self.options.prediction is not None:
+            from felicific.cli.amounts import summed
+
+            return summed(self.options, file, self.groups)
         people = self.people(file)
         kind: PolicyKind = self.options.kind
         if kind == "auto":

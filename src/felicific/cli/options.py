@@ -49,6 +49,15 @@ Proba = Annotated[
         rich_help_panel=PEOPLE,
     ),
 ]
+Prediction = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Instead of --proba: column of the number that the model predicts, such as hours or dollars; people are "
+        "then given amounts.",
+        rich_help_panel=PEOPLE,
+    ),
+]
 Predicted = Annotated[
     str | None,
     typer.Option(
@@ -114,7 +123,8 @@ Listed = Annotated[
         "--decisions",
         metavar="LIST",
         help="What may be decided, where that is not the classes, from the worst to the best for the person: "
-        "refuse,refer,approve; or numbers, low:high:step as in 0:20000:500.",
+        "refuse,refer,approve; or numbers, low:high:step as in 0:20000:500. With --prediction also the bounds of "
+        "amounts, 0:80, or a number of levels, 65.",
         rich_help_panel=MEASURED,
     ),
 ]

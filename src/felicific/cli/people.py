@@ -120,7 +120,7 @@ class People:
         source = _open(roles, rule, looked_at if as_written else None)
         original = source.columns
         source.check(**roles.columns())
-        source, roles = _joined(source, roles, every_group=rule is None and not a_part)
+        source, roles = join_groups(source, roles, every_group=rule is None and not a_part)
         known = list(classes) or _known_classes(roles, rule, source)
         best = None if roles.favourable is None else read_class(roles.favourable, known, "favourable")
         believed = read_group_proba(source, roles.group_proba, _known_groups(roles, rule, source))
@@ -305,7 +305,7 @@ class People:
         return {"decisions": self.policy, "group_proba": self.group_proba} | scores
 
 
-def _joined(source: Source, roles: Roles, *, every_group: bool) -> tuple[Source, Roles]:
+def join_groups(source: Source, roles: Roles, *, every_group: bool) -> tuple[Source, Roles]:
     """With small groups taken as one, in columns of their own; each has to be there, unless some may be missing."""
     columns = list(roles.group or ())
     for column, names in read_join(roles.join, columns).items():

@@ -10,6 +10,7 @@ from felicific.cli.words import in_the_shell
 
 if TYPE_CHECKING:
     from felicific import Policy
+    from felicific._policy.amounts import AmountPolicy
     from felicific._policy.signed import Signed
 
 
@@ -32,10 +33,14 @@ def show(options: ShowOptions) -> None:
     Example: felicific show policy.json
     """
     from felicific._policy.signed import Signed
+    from felicific.cli.amounts import holds_amounts
     from felicific.cli.documents import read_policy
     from felicific.cli.inputs import read_function
     from felicific.cli.outputs import print_json, printable
 
+    if holds_amounts(options.policy):
+        _show_amounts(options)
+        return
     given = [read_function(text, "happiness") for text in options.happiness or ()]
     functions = {"happiness": given if len(given) > 1 else given[0]} if given else {}
     policy = read_policy(options.policy, **functions, loss=read_function(options.loss, "loss"))
@@ -46,6 +51,41 @@ def show(options: ShowOptions) -> None:
         print_json(_content(policy, signed))
         return
     print("\n".join(printable(line) for line in _lines(policy, signed)))
+
+
+def _show_amounts(options: ShowOptions) -> None:
+    """Say what a policy of amounts is."""
+    from felicific._policy.amounts import AmountPolicy
+    from felicific.cli.amounts import refuse_classes, summary
+    from felicific.cli.documents import read_any_policy
+    from felicific.cli.outputs import print_json, printable
+
+    refuse_classes(options)
+    policy = read_any_policy(options.policy)
+    assert isinstance(policy, AmountPolicy), "its file says so"
+    if options.as_json:
+        print_json(
+            summary(policy)
+            | {
+                "sees_group": policy.see_group,
+                "draws_lots": policy.draws_lots,
+                "lots_from_a_seed": _seeded(policy),
+            }
+        )
+        return
+    rules = policy.rules(4)
+    others = [sentence for sentence in policy.sentences(4) if sentence not in rules]
+    parts = {
+        "What it gives": [*map(in_the_shell, rules), _lots(policy)],
+        "What it was fitted on": [f"Groups: {', '.join(map(repr, policy.groups))}."],
+        "What was asked, and what it does to these people": [
+            *(f"Asked for: a gap of {name!r} of at most {width:g}." for name, width in policy.asked.items()),
+            *map(in_the_shell, [*others, *policy.story()]),
+        ],
+        "Which policy this is": [f"Kind {policy.kind}.", f"SHA-256: {policy.sha256}."],
+    }
+    lines = [line for title, texts in parts.items() for line in ("", title, *(f"  {text}" for text in texts))]
+    print("\n".join(printable(line) for line in lines[1:]))
 
 
 def _people(policy: Policy) -> dict[Any, float] | None:
@@ -96,13 +136,13 @@ def _lines(policy: Policy, signed: Signed | None) -> list[str]:
     ]
 
 
-def _seeded(policy: Policy) -> bool:
+def _seeded(policy: Policy | AmountPolicy) -> bool:
     from felicific._policy.lottery import SEEDED
 
     return policy.salt.startswith(SEEDED)
 
 
-def _lots(policy: Policy) -> str:
+def _lots(policy: Policy | AmountPolicy) -> str:
     sees = "It looks at the group." if policy.see_group else "It decides without the group."
     if not policy.draws_lots:
         return f"{sees} It draws no lots."

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from felicific._tables.dialect import DIALECTS, dialect_of
-from felicific.cli.options import OUTPUT, PEOPLE, Decided, Forced, Predicted, Proba
+from felicific.cli.options import OUTPUT, PEOPLE, Decided, Forced, Predicted, Prediction, Proba
 
 if TYPE_CHECKING:
     from felicific import Policy
+    from felicific._policy.amounts import AmountPolicy
+    from felicific._tables.dialect import Dialect
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +31,7 @@ class SqlOptions(Decided, Forced):
     ]
     proba: Proba = None
     predicted: Predicted = None
+    prediction: Prediction = None
     people: Annotated[
         str | None,
         typer.Option(
@@ -60,9 +63,7 @@ def sql(options: SqlOptions) -> None:
 
     check_target(options.out, [".sql"], force=options.force)
     dialect = dialect_of(options.dialect)
-    policy = _load(options.policy)
-    named = (_proba(options, policy), options.predicted, options.group or None, options.key)
-    columns = policy.sql_columns(dialect, *named, column=options.column, odds=options.with_odds)
+    policy, columns = _columns(options, dialect)
     listed = ",\n".join(f"{text} AS {dialect.quote_name(name)}" for name, text in columns.items())
     if options.people is not None:
         written = f"SELECT *,\n{listed}\nFROM {options.people};"
@@ -77,13 +78,27 @@ def sql(options: SqlOptions) -> None:
     print(f"Written to {options.out}.", file=sys.stderr)
 
 
+def _columns(options: SqlOptions, dialect: Dialect) -> tuple[Policy | AmountPolicy, dict[str, str]]:
+    """The policy, and its expressions by the name of their columns."""
+    from felicific.cli.amounts import amounts_of, refuse_classes
+
+    amounts = amounts_of(options.policy, options.prediction)
+    if amounts is not None:
+        refuse_classes(options)
+        text = amounts.sql_of(dialect, options.prediction, options.group or None, options.key)
+        return amounts, {options.column: text}
+    policy = _load(options.policy)
+    named = (_proba(options, policy), options.predicted, options.group or None, options.key)
+    return policy, policy.sql_columns(dialect, *named, column=options.column, odds=options.with_odds)
+
+
 def _load(path: Path) -> Policy:
     from felicific import Policy
-    from felicific._policy.policy import no_sql
+    from felicific._policy.policy import among_classes, no_sql
     from felicific.exceptions import PolicyFileError
 
     try:
-        return Policy.load(path)
+        return among_classes(Policy.load(path), "this command")
     except PolicyFileError as error:
         if error.remedy.startswith("Pass "):  # only an individual policy asks for functions
             raise no_sql() from error
@@ -100,7 +115,7 @@ def _proba(options: SqlOptions, policy: Policy) -> str | dict[Any, str] | None:
     return proba_by_class(named, classes) if named else None
 
 
-def _heading(policy: Policy, label: str) -> str:
+def _heading(policy: Policy | AmountPolicy, label: str) -> str:
     """Which policy it is, and who may read it."""
     from felicific import __version__
 

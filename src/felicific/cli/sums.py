@@ -7,6 +7,7 @@ import os
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
+from felicific._policy.solve import is_of_amounts
 from felicific.cli.commands import USAGE
 from felicific.cli.documents import SUMS, format_of, read_sums, what_is
 from felicific.cli.options import Bounded, Evidence, Measures, PartlyLabelled, Scores, Traced
@@ -20,7 +21,7 @@ _STILL = {"favourable", "hidden"}
 #: Options that speak of people.
 _OF_PEOPLE = {
     field.name for part in (Scores, Measures, PartlyLabelled, Evidence, Bounded) for field in fields(part)
-} | {"label", "today", "kind", "confidence", "method", "test"}
+} | {"label", "today", "kind", "confidence", "method", "test", "prediction", "decisions"}
 
 _CALLED = {"kind": "policy"}
 
@@ -54,6 +55,8 @@ def given_sums(options: Traced) -> Moments | None:
                 "Say it to `felicific moments`, or name the file of the people.",
             )
     sums = read_sums(options.file)
+    if is_of_amounts(sums):
+        return sums
     return sums.completed(None if options.hidden == 1.0 else options.hidden)
 
 

@@ -10,6 +10,14 @@ IN_THE_SHELL = {
     r"Happiness\(\.\.\., bounds=\(low, high\)\)": "--bounds LOW,HIGH",
     r"leave bounds= or rate= out": "leave --bounds out",
     r", without Happiness\(\.\.\.\)": "",
+    r"collect the table into memory: solve\(table\.collect\(\), prediction=\.\.\.\)": "fit to the people themselves: "
+    "felicific fit FILE --prediction COLUMN",
+    r"or solve\(table in memory, prediction=\.\.\., today=\.\.\.\)": "or fit to the people themselves: "
+    "felicific fit FILE --prediction COLUMN --today COLUMN",
+    r"Collect the table into memory, and use FairRegressor\(policy='individual'\)": "Use FairRegressor in Python",
+    r"`policy\.apply\(table, prediction=\.\.\.\)`": "felicific apply --prediction COLUMN",
+    r"policy\.apply\(table, prediction=\.\.\., sensitive_features=\.\.\., key=\.\.\.\)": "--prediction COLUMN",
+    r"\bprediction=(?=[ ,.;])": "--prediction",
     r"proba=\{class: column\}": "--proba CLASS=COLUMN",
     r"group_proba=\{group: column\}": "--group-proba GROUP=COLUMN",
     r"; of a FairClassifier, fair\.group_model_\.predict_proba\(X\)": "",

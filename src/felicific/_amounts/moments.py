@@ -1,0 +1,280 @@
+"""Moments of amounts: the sums over people with what will be asked of them; they add, and are kept in files."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from felicific._amounts.allowed import Allowed
+from felicific._amounts.problem import LinesProblem
+from felicific._amounts.scale import BINS, Scale
+from felicific._amounts.sums import AmountSums
+from felicific._documents import (
+    check_distinct,
+    check_shape,
+    plain,
+    read_number,
+    read_numbers,
+    read_values,
+    read_whole,
+    refused,
+    write_document,
+)
+from felicific._files import write_whole
+from felicific._problem.amounts import PARITY
+from felicific._problem.expressions import Expression
+from felicific._problem.happiness import Happiness
+from felicific._problem.unions import read_attributes
+from felicific._program.moments import FORMAT
+from felicific._typing import Codes, Floats, GapLike
+from felicific.exceptions import DataError, MomentsError
+
+#: What files of sums call those of amounts.
+KIND = "amounts"
+
+#: Sums by group and bin that a file holds of bins with people in them.
+BY_BIN = ("mass", "predicted", "labels", "least", "most")
+
+
+@dataclass(frozen=True, eq=False)
+class AskedOfAmounts:
+    """What is asked whatever the gap: components, what parity is called, the loss, and which amounts there may be."""
+
+    happiness: tuple[Happiness, ...]
+    parity: str
+    loss: str
+    allowed: Allowed
+
+    @classmethod
+    def of(cls, problem: LinesProblem, loss: Any) -> AskedOfAmounts:
+        """Of a problem that was read."""
+        if not problem.squared or not isinstance(loss, str):
+            raise DataError(
+                f"The loss {problem.loss.name!r} is not the squared error, and sums of predictions do not tell it.",
+                "Use loss='squared', or collect the table into memory: solve(table.collect(), prediction=...).",
+            )
+        if problem.of_people:
+            raise DataError(
+                f"The happiness {problem.of_people!r} looks at more than the amount and the group, and sums of "
+                "predictions do not tell it.",
+                "Collect the table into memory, and use FairRegressor(policy='individual').",
+            )
+        return cls(problem.happiness, problem.parity, problem.loss.name, problem.allowed)
+
+    def problem(self, gap: GapLike, constraints: Any) -> LinesProblem:
+        """With what is asked now."""
+        said: dict[str, Any] = {str(part.name): part for part in self.happiness}
+        said |= {self.parity: PARITY} if self.parity else {}
+        return LinesProblem.of_lines(
+            said, loss=self.loss, gap=gap, constraints=constraints, decisions=self.allowed
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """What a file holds of it; functions are refused, which no file can hold."""
+        return {
+            "happiness": [_written(part) for part in self.happiness],
+            "parity": self.parity,
+            "loss_name": self.loss,
+            "decisions": {
+                "bounds": None if self.allowed.bounds is None else list(self.allowed.bounds),
+                "levels": self.allowed.levels,
+                "listed": None if self.allowed.listed is None else list(self.allowed.listed),
+            },
+        }
+
+    @classmethod
+    def from_json(cls, content: dict[str, Any]) -> AskedOfAmounts:
+        """Read it."""
+        decisions = content["decisions"]
+        if not isinstance(decisions, dict) or set(decisions) != {"bounds", "levels", "listed"}:
+            raise refused("it does not say which amounts there may be")
+        bounds, listed, levels = decisions["bounds"], decisions["listed"], decisions["levels"]
+        if type(levels) is not int:
+            raise refused(f"the number of levels is {levels!r}")
+        if listed is not None:
+            allowed = Allowed.of(read_numbers(listed, "decisions").tolist())
+        elif bounds is not None:
+            low, high = check_shape("bounds", read_numbers(bounds, "bounds"), (2,)).tolist()
+            allowed = replace(Allowed.of((low, high)), levels=Allowed.of(levels).levels)
+        else:
+            allowed = Allowed.of(levels)
+        if type(content["parity"]) is not str or content["loss_name"] != "squared":
+            raise refused("its parity or its loss is none of amounts")
+        parts = tuple(_read(part) for part in content["happiness"])
+        return cls(parts, content["parity"], content["loss_name"], allowed)
+
+
+def _written(part: Happiness) -> dict[str, Any]:
+    texts = {}
+    for name in ("function", "among"):
+        value = getattr(part, name)
+        if value is not None and not isinstance(value, Expression):
+            raise DataError(
+                f"The happiness {part.name!r} is a Python function, which a file of sums cannot hold.",
+                "Write it as an expression of decision and group: '(decision >= 40) * 1'.",
+            )
+        texts[name] = None if value is None else value.text
+    return texts | {
+        "name": part.name,
+        "unit": part.unit,
+        "bounds": None if part.bounds is None else list(part.bounds),
+    }
+
+
+def _read(content: Any) -> Happiness:
+    if not isinstance(content, dict) or set(content) != {"function", "among", "name", "unit", "bounds"}:
+        raise refused("a happiness lacks a part, or has one too many")
+    texts = [content[name] for name in ("function", "name", "unit")]
+    if not all(type(text) is str for text in texts) or type(content["among"]) not in (str, type(None)):
+        raise refused("a part of a happiness is no text")
+    bounds = content["bounds"]
+    pair = (
+        None
+        if bounds is None
+        else tuple(check_shape("bounds", read_numbers(bounds, "bounds"), (2,)).tolist())
+    )
+    return Happiness(content["function"], content["among"], content["name"], content["unit"], bounds=pair)
+
+
+@dataclass(frozen=True, eq=False)
+class AmountMoments:
+    """Sums over people who are to be given amounts.
+
+    Attributes
+    ----------
+    sums : AmountSums
+        By group and fine bin of the prediction.
+    asked : AskedOfAmounts
+        Happiness, loss and which amounts there may be; the gap is said to :func:`felicific.solve`.
+    """
+
+    sums: AmountSums = field(repr=False)
+    asked: AskedOfAmounts
+
+    @property
+    def groups(self) -> tuple[Any, ...]:
+        """The groups."""
+        return self.sums.groups
+
+    @property
+    def people(self) -> Floats:
+        """Weight of every group."""
+        return self.sums.people
+
+    @property
+    def mass(self) -> Floats:
+        """Weight of every group and bin."""
+        return self.sums.mass
+
+    @property
+    def rows(self) -> Codes:
+        """Rows of every group."""
+        return self.sums.rows
+
+    def __add__(self, other: AmountMoments) -> AmountMoments:
+        if not isinstance(other, AmountMoments):
+            return NotImplemented
+        for what, one, two in (
+            ("decisions", self.asked.allowed, other.asked.allowed),
+            ("names of parity", self.asked.parity, other.asked.parity),
+            ("happiness", _said(self.asked), _said(other.asked)),
+        ):
+            if one != two:
+                raise MomentsError(
+                    f"Moments of other {what} do not add: {one!r} and {two!r}.",
+                    "Sum up the same of all people.",
+                )
+        return replace(self, sums=self.sums + other.sums)
+
+    def to_json(self) -> str:
+        """Write the sums as text that :meth:`felicific.Moments.from_json` reads: no row and no function."""
+        return write_document(self.content(), FORMAT, indent=None)
+
+    def content(self) -> dict[str, Any]:
+        """The sums as data, of bins with people in them."""
+        sums, cells = self.sums, np.argwhere(self.sums.mass > 0)
+        index = tuple(cells.T)
+        arrays = {name: getattr(sums, name) for name in BY_BIN}
+        return {
+            "kind": KIND,
+            **self.asked.to_json(),
+            "groups": plain(list(sums.groups), "group"),
+            "scale": [sums.scale.low, sums.scale.high],
+            "rows": sums.rows.tolist(),
+            "squares": sums.squares.tolist(),
+            "attributes": list(sums.attributes),
+            "unknown": sums.unknown,
+            "cells": cells.tolist(),
+            **{name: None if array is None else array[index].tolist() for name, array in arrays.items()},
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the sums to a file, whole or not at all."""
+        write_whole(path, self.to_json())
+
+    @classmethod
+    def read(cls, content: dict[str, Any]) -> AmountMoments:
+        """The sums that a document holds, refusing whatever is not exactly such."""
+        asked = AskedOfAmounts.from_json(content)
+        groups = tuple(read_values(content["groups"], "group"))
+        check_distinct(groups=groups)
+        low, high = (read_number(end, "scale") for end in content["scale"])
+        rows = check_shape("rows", read_numbers(content["rows"], "rows"), (len(groups),))
+        squares = check_shape("squares", read_numbers(content["squares"], "squares"), (len(groups), 3))
+        if content["unknown"] is not None and type(content["unknown"]) is not str:
+            raise refused(f"those whose group is missing are called {content['unknown']!r}")
+        arrays = _read_bins(content, len(groups))
+        if ((arrays["mass"] > 0).any(axis=1) != (rows > 0)).any():
+            raise refused("some group has people but no rows, or rows but no people")
+        sums = AmountSums(
+            groups=groups,
+            scale=Scale(low, high),
+            squares=squares,
+            rows=read_whole(rows.tolist(), "rows"),
+            attributes=read_attributes(content["attributes"]),
+            unknown=content["unknown"],
+            **arrays,
+        )
+        moments = cls(sums, asked)
+        extra = set(content) ^ set(moments.content())
+        if extra:
+            raise refused(f"it lacks or holds {sorted(extra)}, which sums of amounts do not")
+        return moments
+
+
+def _said(asked: AskedOfAmounts) -> list[tuple[Any, ...]]:
+    """What happiness says, so that two can be compared."""
+    return [
+        (
+            part.name,
+            part.unit,
+            getattr(part.function, "text", part.function),
+            getattr(part.among, "text", part.among),
+        )
+        for part in asked.happiness
+    ]
+
+
+def _read_bins(content: dict[str, Any], n_groups: int) -> dict[str, Any]:
+    """The sums of every bin that a document names, nothing in the others."""
+    shape = (n_groups, BINS)
+    cells = read_whole(content["cells"], "cells").astype(np.intp).reshape(-1, 2)
+    if len(np.unique(cells, axis=0)) < len(cells) or (cells >= shape).any():
+        raise refused("a cell occurs twice, or is none")
+    empty = {"least": np.inf, "most": -np.inf}
+    arrays: dict[str, Any] = {}
+    for name in BY_BIN:
+        if name == "labels" and content[name] is None:
+            arrays[name] = None
+            continue
+        array = np.full(shape, empty.get(name, 0.0))
+        array[tuple(cells.T)] = check_shape(name, read_numbers(content[name], name), (len(cells),))
+        arrays[name] = array
+    if (arrays["mass"][tuple(cells.T)] <= 0).any():
+        raise refused("a bin holds nobody, or less")
+    if (arrays["least"] > arrays["most"])[tuple(cells.T)].any():
+        raise refused("the least prediction of a bin is larger than the largest")
+    return arrays

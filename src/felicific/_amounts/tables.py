@@ -1,0 +1,191 @@
+"""Tables of people who are to be given amounts: read whole where they are in memory, else summed up part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from felicific._amounts.allowed import Allowed
+from felicific._amounts.people import AmountPeople
+from felicific._amounts.scale import Scale
+from felicific._amounts.sums import AmountSums, sum_amounts
+from felicific._people.checks import check_weights
+from felicific._people.lazy import check_kind, no_rows
+from felicific._tables.engine import Engine, Place
+from felicific._tables.groups import check_missing_group, find_groups, groups_of_present, refuse_identifiers
+from felicific._tables.memory import as_objects, as_vector, count_rows, take_column
+from felicific._typing import Array, Table
+from felicific.exceptions import DataError
+
+#: What messages call each role.
+ROLES = {"prediction": "prediction", "y": "y", "weight": "sample_weight", "today": "today"}
+
+
+@dataclass(frozen=True)
+class AmountColumns:
+    """Which columns play which role; of a table in memory also the values themselves."""
+
+    prediction: Any
+    y: Any
+    group: Any
+    weight: Any = None
+    today: Any = None
+    missing_group: str | None = None
+
+    def __post_init__(self) -> None:
+        check_missing_group(self.missing_group)
+
+    def values(self, table: Table, role: str) -> Array | None:
+        """The values of a role: a column by its name, or an array that was passed instead."""
+        value = getattr(self, role)
+        if value is None:
+            return None
+        return (
+            take_column(table, value, ROLES[role])
+            if isinstance(value, str)
+            else as_vector(value, ROLES[role])
+        )
+
+    @property
+    def attributes(self) -> tuple[Any, ...]:
+        """What the groups are made of."""
+        if isinstance(self.group, str):
+            return (self.group,)
+        named = isinstance(self.group, list | tuple) and all(isinstance(one, str) for one in self.group)
+        return tuple(self.group) if named else (0,)
+
+    def people(
+        self,
+        table: Table,
+        groups: tuple[Any, ...] | None = None,
+        first_row: int = 0,
+        *,
+        by_name: bool = False,
+    ) -> AmountPeople | None:
+        """Rows in memory as people; None where none of them has a weight."""
+        n = count_rows(table)
+        weight = check_weights(self.values(table, "weight"), n, first_row)
+        if not n or (weight is not None and not weight.any()):
+            return None
+        return AmountPeople.of(
+            None,
+            prediction=self.values(table, "prediction"),
+            y=self.values(table, "y"),
+            group=groups_of_present(table, self.group, weight, by_name, self.missing_group, fresh=True),
+            weight=weight,
+            today=self.values(table, "today"),
+            rows=np.arange(first_row, first_row + n),
+            attributes=self.attributes,
+            unknown=self.missing_group,
+            groups=groups,
+        )
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of a table that is not in memory; what is no name is refused."""
+        group = list(self.group) if isinstance(self.group, list | tuple) else [self.group]
+        named = [self.prediction, self.y, *group, self.weight, self.today]
+        wrong = next((one for one in named if one is not None and not isinstance(one, str)), None)
+        if wrong is not None:
+            raise DataError(
+                f"{type(wrong).__name__} {str(wrong)[:40]!r} names no column.",
+                "Of a table that is not in memory, name columns in prediction=, y=, sensitive_features= and "
+                "sample_weight=.",
+            )
+        return [name for name in named if name is not None]
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What a first look at some rows tells: the groups, the ends of the predictions, and how many there are."""
+
+    groups: frozenset[Any]
+    low: float
+    high: float
+    rows: int
+    weight: float
+
+    def __add__(self, other: _Seen) -> _Seen:
+        return _Seen(
+            self.groups | other.groups,
+            min(self.low, other.low),
+            max(self.high, other.high),
+            self.rows + other.rows,
+            self.weight + other.weight,
+        )
+
+
+_NOBODY = _Seen(frozenset(), np.inf, -np.inf, 0, 0.0)
+
+
+def sum_table(
+    table: Table,
+    engine: Engine | None,
+    columns: AmountColumns,
+    allowed: Allowed,
+    groups: Sequence[Any] | None,
+) -> AmountSums:
+    """The sums of a table: in one pass where groups and bounds are known before, else in two."""
+    known = None if groups is None else find_groups(as_objects(list(groups)))
+    if engine is not None:
+        _check_columns(engine, columns)
+    scale = None if allowed.bounds is None else Scale(*allowed.bounds)
+    if known is None or scale is None:
+        seen = _folded(table, engine, columns, partial(_look, columns)) or _NOBODY
+        if not seen.rows:
+            raise no_rows(columns.weight)
+        if known is None:
+            known = find_groups(as_objects(list(seen.groups)))
+            refuse_identifiers(known, seen.rows, None if columns.weight is None else seen.weight)
+        scale = Scale(seen.low, seen.high) if scale is None else scale
+    sums: AmountSums | None = _folded(table, engine, columns, partial(_sum, columns, known, scale))
+    if sums is None:
+        raise no_rows(columns.weight)
+    return sums
+
+
+def _check_columns(engine: Engine, columns: AmountColumns) -> None:
+    names = columns.names
+    for name in names:
+        engine.index(name, "the amounts")
+    for role in ("prediction", "y", "weight"):
+        name = getattr(columns, role)
+        if name is not None and engine.kind(name, ROLES[role]) not in ("bool", "whole", "real"):
+            raise DataError(
+                f"The column {name!r}, needed for {ROLES[role]}, holds no numbers.", "Name another."
+            )
+        if role == "weight" and name is not None:
+            check_kind(engine, name, "sample_weight")
+
+
+def _folded(table: Table, engine: Engine | None, columns: AmountColumns, step: Any) -> Any:
+    """Apply a step to all rows, part by part where they are not in memory."""
+    if engine is None:
+        return step(table, None)
+    return engine.fold(step, _added, list(dict.fromkeys(columns.names)))
+
+
+def _added(left: Any, right: Any) -> Any:
+    """The sum of two parts, either of which may hold nobody."""
+    return right if left is None else left if right is None else left + right
+
+
+def _look(columns: AmountColumns, table: Table, place: Place | None) -> _Seen:
+    people = columns.people(table, None, 0 if place is None else place.start, by_name=place is not None)
+    if people is None:
+        return _NOBODY
+    f = people.prediction
+    return _Seen(
+        frozenset(people.groups), float(f.min()), float(f.max()), len(people), float(people.weights.sum())
+    )
+
+
+def _sum(
+    columns: AmountColumns, groups: tuple[Any, ...], scale: Scale, table: Table, place: Place | None
+) -> AmountSums | None:
+    people = columns.people(table, groups, 0 if place is None else place.start, by_name=place is not None)
+    return None if people is None else sum_amounts(people, scale)

@@ -1,0 +1,243 @@
+"""Amounts in the shell: fit, sum up, trace and apply where ``--prediction`` names what a model predicts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from felicific._amounts.allowed import Allowed
+from felicific._amounts.doors import fitted_amounts, moments_of_amounts
+from felicific._amounts.moments import AmountMoments
+from felicific._policy.amount_outcome import AmountOutcome
+from felicific._policy.amounts import AmountPolicy
+from felicific._policy.policy import among_classes
+from felicific.cli.documents import POLICY, format_of, read_any_policy
+from felicific.cli.files import Source, open_source
+from felicific.cli.inputs import read_asked, read_decisions, read_function, read_happiness
+from felicific.cli.options import Measures, Roles, Scores, Seen, Traced
+from felicific.cli.people import join_groups
+from felicific.cli.words import in_the_shell
+from felicific.exceptions import DataError
+
+if TYPE_CHECKING:
+    from felicific._amounts.fit import FittedAmounts
+    from felicific._policy.policy import Policy
+
+#: Options that speak of classes, or of what amounts do not have in the shell, and what to do instead.
+_REFUSED = {
+    "proba": "Probabilities are of classes, a prediction is a number: give one of them.",
+    "predicted": "Leave it out: a predicted label is of classes.",
+    "group_proba": "Leave it out.",
+    "favourable": "Leave it out: amounts have no favourable class.",
+    "classes": "Leave it out: amounts have no classes.",
+    "missing_labels": "Leave it out, and the rows without a label.",
+    "odds": "Leave it out.",
+    "hidden": "Leave it out.",
+    "losers": "Leave it out; --floor 'decision=today' keeps every group's mean amount.",
+    "explore": "Leave it out.",
+    "blind": "Use FairRegressor(group_at_predict=False) in Python, or leave it out.",
+    "change_cost": "Leave it out: a change of an amount costs what the loss says.",
+    "confidence": "Use FairRegressor(confidence=...) in Python, or leave it out.",
+    "cluster": "Leave it out.",
+    "test": "Leave it out, apply the policy to those people, and audit their amounts.",
+    "min_cell": "Leave it out.",
+    "min_people": "Leave it out.",
+    "with_odds": "Leave it out: an amount has no odds.",
+    "steer": "Leave it out: policies of amounts are not steered.",
+    "signed": "Leave it out: pages of amounts are not signed.",
+    "chart": "Leave it out.",
+}
+
+#: How options are called whose fields are called otherwise.
+_CALLED = {"blind": "no-group-at-predict", "with_odds": "odds", "classes": "class"}
+
+
+def refuse_classes(options: object) -> None:
+    """Refuse options that have no use beside ``--prediction``, or beside a policy of amounts."""
+    for field in fields(options):  # type: ignore[arg-type]  # options are dataclasses
+        value = getattr(options, field.name)
+        if field.name in _REFUSED and value != field.default:
+            option = _CALLED.get(field.name, field.name).replace("_", "-")
+            raise DataError(f"--{option} is not taken where amounts are predicted.", _REFUSED[field.name])
+    kind = getattr(options, "kind", "auto")
+    if kind not in ("auto", "score"):
+        raise DataError(
+            f"--policy {kind} is not taken where amounts are predicted.",
+            "Use FairRegressor in Python, or --policy score.",
+        )
+
+
+def read_allowed(text: str | None) -> Any:
+    """Which amounts there may be: LOW:HIGH, LOW:HIGH:STEP, a number of levels, or a list."""
+    if text is None:
+        return None
+    if text.count(":") == 1:
+        try:
+            low, high = (float(part) for part in text.split(":"))
+        except ValueError:
+            raise DataError(
+                f"--decisions {text} is no range.", "Write LOW:HIGH, two numbers, as in 0:80."
+            ) from None
+        return (low, high)
+    listed = read_decisions(text)
+    if listed is not None and any(isinstance(one, str) for one in listed):
+        raise DataError(
+            f"--decisions {text} lists words, and amounts are numbers.",
+            "Write LOW:HIGH, LOW:HIGH:STEP, a number of levels, or numbers.",
+        )
+    return listed[0] if listed is not None and len(listed) == 1 else listed
+
+
+def _opened(options: Scores | Measures, file: str, *, every_group: bool = True) -> tuple[Source, Roles]:
+    """The file with the columns that the options name; nothing is read."""
+    roles, prediction = Roles.of(options, file), getattr(options, "prediction", None)  # type: ignore[arg-type]  # both
+    source = open_source(file, roles.table, [])
+    source.check(prediction=prediction, **roles.columns())
+    return join_groups(source, roles, every_group=every_group)
+
+
+def _said(options: Any, roles: Roles) -> dict[str, Any]:
+    """What the options say of people, as the library takes it."""
+    group = roles.group or []
+    return {
+        "prediction": options.prediction,
+        "y": roles.label,
+        "sensitive_features": group[0] if len(group) == 1 else group,
+        "happiness": read_happiness(roles),
+        "loss": read_function(roles.loss, "loss"),
+        "decisions": read_allowed(roles.decisions),
+        "today": roles.today,
+        "sample_weight": roles.weight,
+        "missing_group": roles.missing_group,
+    }
+
+
+def fitted(options: Traced, gap: Sequence[str] | None, seed: int | None) -> FittedAmounts:
+    """The policy of least loss for the people of a file, row by row."""
+    refuse_classes(options)
+    source, roles = _opened(options, options.file)
+    said = _said(options, roles)
+    width, constraints = read_asked(options, said["happiness"], gap)
+    used = [options.prediction, roles.label, *(roles.group or ()), roles.today, roles.weight]  # type: ignore[attr-defined]
+    rows = source.select([name for name in dict.fromkeys(used) if name is not None]).read(pandas=True)
+    return fitted_amounts(rows, gap=width, constraints=constraints, random_state=seed, **said)
+
+
+def fitted_to(
+    sums: AmountMoments, options: Traced, gap: Sequence[str] | None, seed: int | None
+) -> FittedAmounts:
+    """The policy of least loss for people of whom sums were made before."""
+    refuse_classes(options)
+    names = [str(part.name) for part in sums.asked.happiness] + [sums.asked.parity] * bool(sums.asked.parity)
+    width, constraints = read_asked(options, names if len(names) > 1 else names[0], gap)
+    return fitted_amounts(sums, gap=width, constraints=constraints, random_state=seed)
+
+
+def summed(options: Any, file: str, groups: list[Any] | None) -> AmountMoments:
+    """The sums of the people of one file."""
+    refuse_classes(options)
+    source, roles = _opened(options, file, every_group=False)
+    source.check_rows()
+    return moments_of_amounts(source.relation, groups=groups, **_said(options, roles))
+
+
+def check_sites(options: Any, files: Sequence[str]) -> None:
+    """Insist on bounds where sums of several files are to add."""
+    if len(files) > 1 and Allowed.of(read_allowed(options.decisions)).bounds is None:
+        raise DataError(
+            f"The bins of {len(files)} files have to be the same, and nothing says from where to where they go.",
+            "Say --decisions LOW:HIGH, the least and the largest amount.",
+        )
+
+
+# ---------------------------------------------------------------------------------------------------------
+# What is printed
+
+
+def lines_of(policy: AmountPolicy) -> list[str]:
+    """What a policy of amounts does, for reading."""
+    return [in_the_shell(line) for line in (*policy.sentences(4), *policy.story())]
+
+
+def summary(policy: AmountPolicy) -> dict[str, Any]:
+    """The same as plain data."""
+
+    def outcome(reached: AmountOutcome) -> dict[str, Any]:
+        means = reached.means.tolist()
+        return {
+            "loss": None if reached.loss != reached.loss else reached.loss,
+            "gaps": policy.gaps_in(reached),
+            "amounts": [
+                [group, mean] for group, mean in zip(policy.groups, reached.amounts.tolist(), strict=True)
+            ],
+            "means": [
+                {"component": component.name, "group": group, "mean": means[z][j]}
+                for j, component in enumerate(policy.components)
+                for z, group in enumerate(policy.groups)
+            ],
+        }
+
+    return {
+        "kind": policy.kind,
+        "sentences": [in_the_shell(sentence) for sentence in policy.sentences()],
+        "decisions": list(policy.bounds if policy.listed is None else policy.listed),
+        "fitted": outcome(policy.outcome),
+        "today": outcome(policy.today),
+        "unconstrained": outcome(policy.unconstrained),
+        "asked": policy.asked,
+        "prices": policy.prices,
+        "share_randomized": policy.share_randomized,
+        "loss": policy.loss_name,
+        "sha256": policy.sha256,
+    }
+
+
+# ---------------------------------------------------------------------------------------------------------
+# Policies in files
+
+
+def holds_amounts(path: Path | str) -> bool:
+    """Whether a file holds a policy of amounts; what is wrong with another file is said by whoever reads it."""
+    if format_of(path) != POLICY:
+        return False
+    try:
+        content = json.loads(Path(path).read_text("utf-8"))
+    except (ValueError, OSError):
+        return False
+    kind = content.get("policy")
+    return isinstance(kind, dict) and kind.get("kind") == AmountPolicy.kind
+
+
+def amounts_of(path: Path, prediction: str | None) -> AmountPolicy | None:
+    """The policy of amounts in a file; None of one that decides among classes, to which no prediction is told."""
+    if holds_amounts(path):
+        policy = read_any_policy(path)
+        assert isinstance(policy, AmountPolicy), "its file says so"
+        if prediction is None:
+            raise DataError(
+                "This policy gives amounts by what a model predicts.", "Name the column with --prediction."
+            )
+        return policy
+    if prediction is not None:
+        _of_classes(read_any_policy(path))
+    return None
+
+
+def _of_classes(policy: Policy | AmountPolicy) -> None:
+    known = among_classes(policy, "this command")
+    raise DataError(
+        "This policy decides among classes, and --prediction is of amounts.",
+        f"It looks at {known.applied_to}: name their column(s) with --proba or --predicted.",
+    )
+
+
+def open_people(options: Seen, file: str, table: str | None, policy: AmountPolicy, prediction: str) -> Source:
+    """The people of a file that a policy of amounts is applied to; what has no role stays as a CSV has it."""
+    group = options.group or []
+    known = open_source(file, table, [])
+    known.check(prediction=prediction, group=group, key=options.key)
+    typed = {prediction, *([] if all(isinstance(name, str) for name in policy.groups) else group)}
+    return open_source(file, table, [name for name in known.columns if name not in typed])

@@ -40,7 +40,7 @@ def random_line(rng, n_knots, n_atoms=0, steps=False):
         lots = np.concatenate([[0.0], inner, inner[:1], [1.0]])
         lots.sort()
         atoms.append(Atom(float(low), float(high), 0.1, lots, np.sort(rng.normal(0, 30, len(lots)))))
-    return Line(x, y, tuple(atoms))
+    return Line(x, y, tuple(atoms), (-2.0, 2.0))
 
 
 def near(lines):

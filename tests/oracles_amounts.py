@@ -250,9 +250,10 @@ def mean_gap_loss(loss_free, share, gap_free, eps):
 def nearest_amounts(prediction, rows, limits, weight=None):
     r"""The amounts nearest to the predictions, in weighted squares, with ``rows @ amounts <= limits``.
 
-    Least distance programming (Lawson and Hanson 1974, chapter 23): with x = sqrt(w) (d - m) it is the least :math:`|x|`
-    with G x >= h, where G = -A / sqrt(w) and h = A m - b. Non-negative least squares of E u = f, E = [G'; h'] and
-    f = (0, ..., 0, 1), leaves a residual r that is 0 where nothing is feasible, and else x = -r[:n] / r[n].
+    Least distance programming (Lawson and Hanson 1974, chapter 23): with x = sqrt(w) (d - m) it is the least
+    :math:`|x|` with G x >= h, where G = -A / sqrt(w) and h = A m - b. Non-negative least squares of E u = f,
+    E = [G'; h'] and f = (0, ..., 0, 1), leaves a residual r that is 0 where nothing is feasible, and else
+    x = -r[:n] / r[n].
 
     Raises
     ------

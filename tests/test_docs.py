@@ -29,6 +29,7 @@ PAGES = (
     "tutorial",
     "howto-audit",
     "howto-alternatives",
+    "howto-amounts",
     "howto-choose-eps",
     "howto-counts",
     "howto-deploy",

@@ -52,6 +52,9 @@ LISTED_ALONE = {
     "loss": [[0, 0.2, 1], [0.6, 0.2, 0]],
 }
 LISTED = ROLES | LISTED_ALONE
+AMOUNTS = {
+    "prediction": "score", "y": "loan", "sensitive_features": "sex", "happiness": "distributional_parity",
+}  # fmt: skip
 
 
 def funding(decision, x):
@@ -143,6 +146,21 @@ def shell(*words):
     assert run([words[0], *common, *words[1:]]) == 0
 
 
+def run_amounts():
+    people().to_csv("people.csv", index=False)
+    said = [
+        "--prediction",
+        "score",
+        "--label",
+        "loan",
+        "--group",
+        "sex",
+        "--happiness",
+        "distributional_parity",
+    ]
+    assert run(["fit", "people.csv", *said]) == 0
+
+
 def sql_in_the_shell(policy):
     with TemporaryDirectory() as folder:
         path = Path(folder) / "policy.json"
@@ -157,6 +175,9 @@ INDIVIDUAL = {"policy": "individual", "gap": 2.0, "random_state": 0}
 
 #: How each refusal of the table is provoked.
 REFUSED = {
+    ("amounts losses", "engine"): lambda: solve(lazy(), **AMOUNTS, loss="absolute"),
+    ("amounts losses", "sites"): lambda: moments(people(), **AMOUNTS, loss="absolute"),
+    ("amounts among classes", "memory"): lambda: audited(people(), solve(people(), **AMOUNTS), proba="score"),
     ("amounts missing labels", "memory"): lambda: audited(
         partly(), "score", missing_labels="explained", amounts=True
     ),
@@ -290,6 +311,19 @@ HAD = {
     ("audit amounts", "engine"): lambda: audited(lazy(), "score", "distributional_parity"),
     ("audit amounts", "shell"): lambda: shell("audit", "--decision", "score"),
     ("audit amounts", "report"): lambda: audited(people(), "score", "distributional_parity").to_html(),
+    ("amounts", "memory"): lambda: solve(people(), **AMOUNTS, gap=0.1),
+    ("amounts", "engine"): lambda: solve(lazy(), **AMOUNTS, gap=0.1),
+    ("amounts", "sites"): lambda: frontier(
+        moments(people(), **AMOUNTS, decisions=(0, 50)) + moments(people(), **AMOUNTS, decisions=(0, 50))
+    ),
+    ("amounts", "files"): lambda: read_back(solve(people(), **AMOUNTS)).apply(
+        lazy(), prediction="score", sensitive_features="sex", key="id"
+    ),
+    ("amounts", "shell"): lambda: run_amounts(),
+    ("amounts losses", "memory"): lambda: solve(people(), **AMOUNTS, loss="absolute", today="approved"),
+    ("amounts sql", "memory"): lambda: solve(people(), **AMOUNTS).to_sql(
+        prediction="score", sensitive_features="sex", key="id"
+    ),
     ("audit missing labels", "memory"): lambda: audited(partly(), missing_labels="explained"),
     ("audit missing labels", "report"): lambda: audited(partly(), missing_labels="unknown").to_html(),
     ("audit classifier", "memory"): lambda: audited(people(), fitted()),

@@ -21,6 +21,7 @@ import felicific
 ROOMS: Mapping[str, tuple[str, ...]] = {
     "Repair decisions": (
         "FairClassifier",
+        "FairRegressor",
         "solve",
         "frontier",
         "alternatives",

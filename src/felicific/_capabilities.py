@@ -60,6 +60,7 @@ _COLUMNS_ONLY = No(
     "Use policy.apply(table, ...), where Python runs; or fit one that sees the score, policy='score'.",
 )
 _LATE = No("MomentsError", "pass the table instead of its moments")
+_IN_MEMORY = No("DataError", "collect the table into memory")
 _EVERYWHERE = "memory engine sites files shell report"
 
 CAPABILITIES: tuple[Capability, ...] = (
@@ -242,6 +243,29 @@ CAPABILITIES: tuple[Capability, ...] = (
         "`watch(...)` of amounts",
         "",
         memory=No("DataError", "Amounts can be audited, audit(..., amounts=True), and not watched."),
+    ),
+    _row(
+        "amounts",
+        "amounts by what a regressor predicts: `FairRegressor`, `solve(..., prediction=...)`, `--prediction`",
+        "memory files shell",
+        notes={
+            "engine": "from sums in fine bins; a policy is applied to every row",
+            "sites": "`moments(prediction=..., decisions=(low, high))`",
+        },
+    ),
+    _row(
+        "amounts losses",
+        "the same with other losses than the squared error, or with `today=`",
+        "memory shell",
+        engine=_IN_MEMORY,
+        sites=_IN_MEMORY,
+    ),
+    _row("amounts sql", "a policy of amounts as SQL", "memory files shell"),
+    _row(
+        "amounts among classes",
+        "such a policy where classes are decided among: `explain`, `steer`, `watch`, audits by a policy, MLflow",
+        "",
+        memory=No("DataError", "and audit the column of amounts"),
     ),
     _row("ratios", "its ratios, `audit(...).ratios`; `missing_group=`", "memory engine files shell report"),
     _row(

@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from oracles_amounts import mean_gap_loss, mean_shift, nearest_amounts
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.frozen import FrozenEstimator
 
-from felicific import Budget, FairRegressor, Floor, Gap, Individual, Ratio
+from felicific import Budget, FairRegressor, Floor, Gap, Individual, Policy, Ratio
 from felicific._amounts.fit import fit_amounts
 from felicific._amounts.individual import fit_individual_amounts
 from felicific._amounts.people import AmountPeople
@@ -98,6 +98,7 @@ def added(amounts, prediction, weight=None):
     margin=st.sampled_from([0.2, 1.0, 10.0]),
     weighted=st.booleans(),
 )
+@example(seed=7824, n=18, n_groups=3, widths=[0.0], margin=0.2, weighted=False)
 def test_gaps_as_the_naive_program(seed, n, n_groups, widths, margin, weighted):
     """Gaps of several components, weights and bounds: the least squared error, and the same conflicts."""
     x, prediction, y, group = world(n, n_groups, seed)
@@ -375,6 +376,7 @@ def test_file():
     assert policy.to_json() == text
     assert len(text) < 20_000
     assert policy.sentences() == fair.policy_.sentences()
+    assert isinstance(Policy.from_json(text), IndividualAmountPolicy)
 
 
 def test_file_of_a_function():
@@ -393,7 +395,7 @@ def test_file_of_a_function():
 
 
 @pytest.mark.parametrize(
-    "part, value",
+    ("part", "value"),
     [
         ("weights", [[1.0]]),
         ("shares", [[0.5], [1.0]]),
@@ -428,7 +430,7 @@ def test_words():
 
 
 @pytest.mark.parametrize(
-    "settings, error, words",
+    ("settings", "error", "words"),
     [
         ({"happiness": "distributional_parity"}, ConstraintError, "policy='score'"),
         ({"happiness": "decision", "loss": "absolute"}, DataError, "loss='squared'"),
@@ -450,11 +452,15 @@ def test_wrong_use():
     """Amounts need x, groups or chances, and as many of each."""
     X, y = frame(100)
     policy = regressor("decision * loan", gap=1.0).fit(X, y).policy_
-    for settings in ({}, {"x": X.head(3)}, {"x": X, "today": [1.0]}):
+    for given_too in ({}, {"x": X.head(3)}, {"x": X, "today": [1.0]}):
         with pytest.raises(FelicificError):
-            policy.amounts(X["f"], X["sex"], **settings)
+            policy.amounts(X["f"], X["sex"], **given_too)
     with pytest.raises(FelicificError, match="x="):
         policy.given(X["f"].to_numpy(), np.zeros(100, dtype=int))
+    with pytest.raises(DataError, match="x=table"):
+        policy.apply(X, prediction="f", sensitive_features="sex")
+    with pytest.raises(DataError, match="SQL"):
+        policy.to_sql(prediction="f", sensitive_features="sex")
     blind = regressor("decision", gap=1.0, group_at_predict=False).fit(X, y).policy_
     with pytest.raises(FelicificError, match="group_proba"):
         blind.amounts(X["f"], x=X)

@@ -39,6 +39,9 @@ TRIES = 4
 #: A gap may be wider than asked for by this share of it, which is rounding.
 MET = 1e-9
 
+#: A distance that is missed by more is spoken of.
+MISSED = 0.005
+
 #: A bin that holds a larger share of a group is spoken of.
 CROWDED = 0.05
 
@@ -372,6 +375,18 @@ def notes_of(
             "is taken for the group's mean. Use calibration='none' to keep the predictions as they are."
         )
     today, now = policy.gaps_in(policy.today), policy.gaps
+    for name, width in policy.asked.items():
+        far = MISSED if name == policy.parity else 1e-6 * (policy.bounds[1] - policy.bounds[0])
+        if now[name] > width + far:
+            lots = (
+                ""
+                if policy.randomize
+                else " Lots (randomize=True) tell people apart who are predicted the same."
+            )
+            notes.append(
+                f"The gap of {name!r} is {written(now[name])} on the fitted people, and {written(width)} was asked "
+                f"for: predictions that many share leave it.{lots}"
+            )
     for name, width in policy.asked.items():
         if today[name] <= width and now[name] > today[name] * (1 + 1e-9) + 1e-12:
             notes.append(

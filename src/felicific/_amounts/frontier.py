@@ -76,7 +76,11 @@ class AmountFrontier(Displayed):
                 break
             middle = (places[worst] + places[worst + 1]) / 2
             policies[middle] = self._policy(middle)
-        return policies
+        # Where ties keep gaps from closing, several places lead to the same: the tightest of them stands for all.
+        different: dict[tuple[float, ...], float] = {}
+        for place in sorted(policies):
+            different.setdefault((policies[place].loss, *policies[place].gaps.values()), place)
+        return {place: policies[place] for place in different.values()}
 
     def _policy(self, place: float) -> AmountPolicy:
         if place not in self._known:

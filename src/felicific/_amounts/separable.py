@@ -25,6 +25,9 @@ from felicific.exceptions import SolverError
 #: Chords of a cost.
 PIECES = 16
 
+#: Steps of a solver, besides a hundred for every column and row, after which it is given up.
+STEPS = 10_000
+
 #: How much of a window is left after a round, in chords to either side of the answer.
 KEPT = 1.5
 
@@ -251,6 +254,8 @@ def _run(
     lp.a_matrix_.value_ = np.concatenate([np.empty(0), *(row.numbers for row in rows)])
     for method, presolve in (("simplex", "choose"), ("simplex", "off"), ("ipm", "off")):
         solver = new_solver(method, presolve)
+        # Where chords are so short that their slopes are rounding, a solver may go round in circles.
+        solver.setOptionValue("simplex_iteration_limit", STEPS + 100 * (len(cost) + len(rows)))
         solver.passModel(lp)
         solver.run()
         status = solver.getModelStatus()

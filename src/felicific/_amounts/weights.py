@@ -23,7 +23,7 @@ from felicific._amounts.separable import KEPT, PIECES, minimise
 from felicific._problem.rows import Requirement, Row
 from felicific._program.generation import Generator
 from felicific._typing import Floats
-from felicific.exceptions import InfeasibleError
+from felicific.exceptions import InfeasibleError, SolverError
 
 #: How often weights are bettered, and how the reach of a step shrinks each time.
 STEPS = 8
@@ -128,7 +128,10 @@ def _bettered(
     prices: dict[str, float] = {}
     for step in range(STEPS):
         square = _square(ground, weights, SHRINKS**step)
-        answer = minimise(square, rows)
+        try:
+            answer = minimise(square, rows)
+        except SolverError:  # hardly anybody is between the bounds: what column generation found stands
+            return None, {}
         if not answer.feasible:
             return None, {}
         moved = square.weights(answer.u, (len(weights), weights.shape[1]))

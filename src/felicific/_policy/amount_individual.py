@@ -22,7 +22,7 @@ from felicific._problem.happiness import (
     written,
 )
 from felicific._tables.groups import names_at
-from felicific._tables.memory import as_vector, count_rows
+from felicific._tables.memory import count_rows
 from felicific._typing import Codes, Floats, Table
 from felicific.exceptions import DataError
 
@@ -95,7 +95,7 @@ class IndividualAmountPolicy(AmountPolicy):
             Today's amounts, where happiness looks at them; by default the predictions.
         """
         f = as_amounts(prediction, "prediction")
-        now = f if today is None else np.asarray(as_vector(today, "today"), dtype=np.float64)
+        now = f if today is None else as_amounts(today, "amount of today")
         if len(now) != len(f):
             raise DataError(
                 f"There are {len(now)} amounts of today for {len(f)} predictions.", "Pass one for each."
@@ -137,6 +137,20 @@ class IndividualAmountPolicy(AmountPolicy):
         raise DataError(
             "An individual policy looks at the people themselves, not at predictions alone.",
             "Use amounts(prediction, group, x=...).",
+        )
+
+    def apply(self, table: Table, **roles: Any) -> Any:
+        """Refused: the table alone does not say who is who."""
+        raise DataError(
+            "An individual policy of amounts looks at the people in memory, and gives no table a column.",
+            "Use amounts(prediction, group, x=table), and put them into the table.",
+        )
+
+    def sql_of(self, dialect: Any, prediction: Any, sensitive_features: Any, key: Any) -> str:
+        """Refused: a happiness is not written as SQL here."""
+        raise DataError(
+            "An individual policy of amounts is not written as SQL: it asks the happiness what amounts are worth.",
+            "Use policy='score', or amounts(prediction, group, x=table).",
         )
 
     def drawing(self, prediction: Floats, codes: Codes) -> Codes:
@@ -221,3 +235,6 @@ class IndividualAmountPolicy(AmountPolicy):
             raise refused("it has not one calibration for every group, or has lines")
         if (self.shares < 0).any() or not (np.abs(self.shares.sum(axis=1) - 1.0) <= 1e-9).all():
             raise refused("its shares are negative or do not sum to one")
+
+
+AmountPolicy.kinds[IndividualAmountPolicy.kind] = IndividualAmountPolicy

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 #: Corners of a line that sentences speak of, at the most.
 CORNERS = 9
 
+#: Sets of people who draw lots that sentences speak of one by one, at the most.
+ATOMS = 2
+
 LOSSES = {"squared": "mean squared error", "absolute": "mean absolute error"}
 
 
@@ -55,16 +58,25 @@ def rules(policy: AmountPolicy, digits: int) -> list[str]:
         else:
             sentences.append(f"{whom} {_corners(line, digits)}")
         if policy.randomize:
-            for atom in line.atoms:
-                sentences.append(
-                    f"{whom[:-2]} {atom.share:.2%} of the people are predicted the same, "
-                    f"{written(atom.high, digits)}: lots say what each of them gets, from "
-                    f"{written(float(atom.amounts[0]), digits)} to {written(float(atom.amounts[-1]), digits)}."
-                    if policy.see_group
-                    else f"{atom.share:.2%} of the people are predicted the same, {written(atom.high, digits)}: lots "
-                    f"say what each of them gets, from {written(float(atom.amounts[0]), digits)} to "
-                    f"{written(float(atom.amounts[-1]), digits)}."
-                )
+            sentences += _lots(line, f"In group {policy.groups[z]!r}, " if policy.see_group else "", digits)
+    return sentences
+
+
+def _lots(line: Line, whose: str, digits: int) -> list[str]:
+    """Who draws an amount: the largest sets of people one by one, the others together."""
+    ordered = sorted(line.atoms, key=lambda atom: -atom.share)
+    sentences = [
+        f"{whose}{atom.share:.2%} of the people are predicted the same, {written(atom.high, digits)}: lots say what "
+        f"each of them gets, from {written(float(atom.amounts[0]), digits)} to "
+        f"{written(float(atom.amounts[-1]), digits)}."
+        for atom in ordered[:ATOMS]
+    ]
+    others = ordered[ATOMS:]
+    if others:
+        share = sum(atom.share for atom in others)
+        sentences.append(
+            f"{whose}{share:.2%} of the people more, of {len(others)} predictions, draw what they get in the same way."
+        )
     return sentences
 
 

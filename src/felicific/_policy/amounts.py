@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 
@@ -117,6 +117,7 @@ class AmountPolicy(Displayed):
 
     kind: ClassVar[str] = "amounts"
     sees_x: ClassVar[bool] = False
+    kinds: ClassVar[dict[str, type[AmountPolicy]]] = {}
     _whole: ClassVar[str] = "sentences() says all of it."
 
     # -----------------------------------------------------------------------------------------------------
@@ -244,6 +245,22 @@ class AmountPolicy(Displayed):
         """The expression, in a dialect that is known."""
         roles = AmountRoles.of(self, prediction, sensitive_features, key)
         return amount_expression(self, dialect, roles.placed(dialect.quote_name))
+
+    def odds(self, *said: Any, **more: Any) -> NoReturn:
+        """Refused: an amount has no odds."""
+        raise not_among_classes("odds(...)")
+
+    def decide(self, *said: Any, **more: Any) -> NoReturn:
+        """Refused: :meth:`amounts` says what people get."""
+        raise not_among_classes("decide(...)")
+
+    def explain(self, *said: Any, **more: Any) -> NoReturn:
+        """Refused: :meth:`rules` say how a prediction becomes an amount."""
+        raise not_among_classes("explain(...)")
+
+    def steer(self, *said: Any, **more: Any) -> NoReturn:
+        """Refused: amounts are not steered."""
+        raise not_among_classes("steer(...)")
 
     def _codes(self, group: Any, n: int) -> Codes:
         if not self.see_group:
@@ -475,3 +492,14 @@ class AmountPolicy(Displayed):
             ends = line.amount.min(), line.amount.max()
             if ends[0] < self.bounds[0] - slack or ends[1] > self.bounds[1] + slack:
                 raise refused("an amount lies beyond its bounds")
+
+
+def not_among_classes(what: str) -> DataError:
+    """What is said where a policy of amounts is given to something that speaks of classes."""
+    return DataError(
+        f"This policy gives amounts, and {what} takes policies that decide among classes.",
+        "Apply it, `policy.apply(table, prediction=...)`, and audit the column of amounts.",
+    )
+
+
+AmountPolicy.kinds[AmountPolicy.kind] = AmountPolicy

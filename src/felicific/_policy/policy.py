@@ -37,7 +37,7 @@ from felicific._documents import (
 from felicific._files import write_whole
 from felicific._people.columns import ordered_groups
 from felicific._people.people import People
-from felicific._policy.amounts import AmountPolicy
+from felicific._policy.amounts import AmountPolicy, not_among_classes
 from felicific._policy.apply import Roles, decide_table, odds_columns, refuse_taken
 from felicific._policy.basis import (
     OUT_OF_FOLD,
@@ -1018,8 +1018,8 @@ class Policy(Displayed, ABC):
         """
         content = read_document(text)
         try:
-            if content["policy"]["kind"] == AmountPolicy.kind:
-                return AmountPolicy.read(content)
+            if content["policy"]["kind"] in AmountPolicy.kinds:
+                return AmountPolicy.kinds[content["policy"]["kind"]].read(content, happiness=happiness)
             kind = cls.kinds[content["policy"]["kind"]]
             policy = kind._parsed(content, _common(content), happiness=happiness, loss=loss)
             policy._validate()
@@ -1072,10 +1072,7 @@ def policy_of(decides: object) -> Policy | None:
 def among_classes(policy: Policy | AmountPolicy, what: str) -> Policy:
     """A policy that decides among classes or listed decisions; one of amounts is refused by ``what`` wants it."""
     if isinstance(policy, AmountPolicy):
-        raise DataError(
-            f"This policy gives amounts, and {what} takes policies that decide among classes.",
-            "Apply it, `policy.apply(table, prediction=...)`, and audit the column of amounts.",
-        )
+        raise not_among_classes(what)
     return policy
 
 

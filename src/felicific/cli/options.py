@@ -325,7 +325,7 @@ class Compared:
         str | None,
         typer.Option(
             metavar="CLASS",
-            help="The decision that people hope for, or with --decisions the label; the last class by default.",
+            help="The decision that people hope for, or of listed decisions the label; the last class by default.",
             rich_help_panel=MEASURED,
         ),
     ] = None

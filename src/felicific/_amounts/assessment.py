@@ -13,18 +13,15 @@ from felicific._amounts.outcome import SAME
 from felicific._amounts.problem import LinesProblem
 from felicific._audit.amounts import change_of_parity, with_parity
 from felicific._audit.facts import Facts, Shift
-from felicific._audit.flags import FEW, Flag
+from felicific._audit.flags import FEW
 from felicific._audit.measured import measure
-from felicific._audit.names import isolated, labels, listed
+from felicific._audit.names import isolated, labels
 from felicific._audit.paired import change_of_gap, change_of_loss, change_of_means, paired_persons
 from felicific._audit.persons import EachPerson, known_groups, persons_of
-from felicific._audit.quantity import Quantity, counts
+from felicific._audit.quantity import Quantity
 from felicific._audit.result import Audit, ComponentAudit, Interval, RequirementAudit
-from felicific._audit.verdict import Verdict, verdict_of
-from felicific._audit.words_of_verdicts import SPELLED, sureness
 from felicific._fit.certificate import Certificate
 from felicific._people.people import People
-from felicific._policy.amount_words import loss_title
 from felicific._policy.amounts import AmountPolicy
 from felicific._problem.amounts import MEAN_AMOUNT, is_plain_amount
 from felicific._problem.happiness import Component, Happiness
@@ -265,75 +262,7 @@ class AmountAssessment:
         return MEAN_AMOUNT if unnamed else component.title
 
     # -----------------------------------------------------------------------------------------------------
-    # The verdict
-
-    @cached_property
-    def verdict(self) -> Verdict:
-        """What the policy comes to."""
-        facts = self.facts
-        found = verdict_of(facts)
-        flags = sorted([*found.flags, *self._all_one_way()], key=lambda flag: -flag.level)
-        numbers = [line for line in found.numbers if line[0] not in ("cost", "people")]
-        more, less, lots, people = counts([facts.better, facts.worse, facts.lots, facts.people])
-        who = f"{more} get more than today, {less} less, {lots} by lot, of {people}"
-        costs = [
-            (title, f"{was} -> {then}   change {change} ({span})")
-            for title, was, then, change, span in self._costs()
-        ]
-        told = found.sentence
-        if found.reason not in ("same", "in-sample"):
-            told = " ".join([found.sentence, *self._who_and_cost(chance=found.reason == "chance")])
-        return replace(found, sentence=told, flags=tuple(flags), numbers=(*numbers, *costs, ("people", who)))
-
-    def _costs(self) -> list[tuple[str, str, str, str, str]]:
-        """What it costs, of a squared error by its root: what that is called, before, then, its change and limits."""
-        if self.cost is None or self.before.loss is None or self.after.loss is None:
-            return []
-        quantity, change, title = self.cost_quantity, self.cost, loss_title(self.policy.loss_name)
-        ends = [self.before.loss.estimate, self.after.loss.estimate]
-        if self.root_cost is not None:
-            quantity, change, title = self.root_quantity, self.root_cost, "root mean squared error"
-            ends = [math.sqrt(end) for end in ends]
-        span = quantity.change_span(change.low, change.high)
-        return [(title, *quantity.texts(ends), quantity.change(change.estimate), span)]  # type: ignore[list-item]  # two ends
-
-    def _who_and_cost(self, *, chance: bool) -> list[str]:
-        """How sure it is that gaps change, who gets more on average and who less, and what that costs; in sentences."""
-        found, sure = [], f"with {sureness(self.confidence)} confidence"
-        shown = [] if chance else [j for j in self.closed if self.gap_changes[j] is not None]
-        for j in shown[:1] if len(shown) == 1 else []:
-            change = self.gap_changes[j]
-            assert change is not None, "it is known"
-            span = self.quantities[j].change_span(change.low, change.high)
-            found.append(f"For people like these the change is {span} {sure}.")
-        amount = next((j for j, part in enumerate(self.problem.happiness) if is_plain_amount(part)), None)
-        if amount is not None:
-            means = self.mean_changes[amount]
-            order = sorted(range(len(means)), key=lambda z: -abs(means[z].estimate) if means[z].n else 0.0)
-            each = [
-                f"{self.group_names[z]} {self.quantities[amount].change(means[z].estimate)}"
-                for z in sorted(order[:SPELLED])
-            ]
-            left = len(means) - SPELLED
-            rest = [f"{left} more groups" if left > 1 else "one more group"] if left > 0 else []
-            found.append(f"On average beside today: {listed([*each, *rest])}.")
-        for title, was, then, _, span in self._costs():
-            found.append(f"The {title} goes from {was} to {then}, a change of {span}.")
-        return found
-
-    def _all_one_way(self) -> list[Flag]:
-        """That all groups get less, or more, where nobody said what people want."""
-        amounts = [j for j in range(len(self.components)) if self.is_amount(j)]
-        for j in amounts:
-            changes = [self.mean_changes[j][z] for z in self.compared]
-            if len(changes) > 1 and all(change.high < 0.0 for change in changes):
-                each = listed(
-                    f"{self.group_names[z]} {self.quantities[j].change(change.estimate)}"
-                    for z, change in zip(self.compared[:3].tolist(), changes, strict=False)
-                )
-                told = f"Mean amounts: {each}. If people want more, this takes from all of them."
-                return [Flag("every-group-less", 2, "Every group gets less", told)]
-        return []
+    # What a verdict goes by
 
     @cached_property
     def facts(self) -> Facts:

@@ -47,7 +47,7 @@ _REFUSED = {
     "min_people": "Leave it out.",
     "with_odds": "Leave it out: an amount has no odds.",
     "steer": "Leave it out: policies of amounts are not steered.",
-    "signed": "Leave it out: pages of amounts are not signed.",
+    "signed": "Leave it out: decisions about amounts are signed on paper.",
     "chart": "Leave it out.",
 }
 
@@ -91,7 +91,7 @@ def read_allowed(text: str | None) -> Any:
     return listed[0] if listed is not None and len(listed) == 1 else listed
 
 
-def _opened(options: Scores | Measures, file: str, *, every_group: bool = True) -> tuple[Source, Roles]:
+def opened(options: Scores | Measures, file: str, *, every_group: bool = True) -> tuple[Source, Roles]:
     """The file with the columns that the options name; nothing is read."""
     roles, prediction = Roles.of(options, file), getattr(options, "prediction", None)  # type: ignore[arg-type]  # both
     source = open_source(file, roles.table, [])
@@ -99,7 +99,7 @@ def _opened(options: Scores | Measures, file: str, *, every_group: bool = True) 
     return join_groups(source, roles, every_group=every_group)
 
 
-def _said(options: Any, roles: Roles) -> dict[str, Any]:
+def said_of(options: Any, roles: Roles) -> dict[str, Any]:
     """What the options say of people, as the library takes it."""
     group = roles.group or []
     return {
@@ -118,8 +118,8 @@ def _said(options: Any, roles: Roles) -> dict[str, Any]:
 def fitted(options: Traced, gap: Sequence[str] | None, seed: int | None) -> FittedAmounts:
     """The policy of least loss for the people of a file, row by row."""
     refuse_classes(options)
-    source, roles = _opened(options, options.file)
-    said = _said(options, roles)
+    source, roles = opened(options, options.file)
+    said = said_of(options, roles)
     width, constraints = read_asked(options, said["happiness"], gap)
     used = [options.prediction, roles.label, *(roles.group or ()), roles.today, roles.weight]  # type: ignore[attr-defined]
     rows = source.select([name for name in dict.fromkeys(used) if name is not None]).read(pandas=True)
@@ -139,9 +139,9 @@ def fitted_to(
 def summed(options: Any, file: str, groups: list[Any] | None) -> AmountMoments:
     """The sums of the people of one file."""
     refuse_classes(options)
-    source, roles = _opened(options, file, every_group=False)
+    source, roles = opened(options, file, every_group=False)
     source.check_rows()
-    return moments_of_amounts(source.relation, groups=groups, **_said(options, roles))
+    return moments_of_amounts(source.relation, groups=groups, **said_of(options, roles))
 
 
 def check_sites(options: Any, files: Sequence[str]) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import typer
 
-from felicific.cli.options import MEASURED, OUTPUT, PEOPLE, Fitted, Forced, Proba
+from felicific.cli.options import MEASURED, OUTPUT, PEOPLE, Fitted, Forced, Prediction
 from felicific.cli.words import in_the_shell
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ AS_SIGNED = (
 class ReportOptions(Fitted, Forced):
     """What ``felicific report`` is told."""
 
-    proba: Proba = field()  # which a report needs
+    prediction: Prediction = None
     test: Annotated[
         str | None,
         typer.Option(
@@ -105,6 +105,9 @@ class _Others(NamedTuple):
 def report(options: ReportOptions) -> None:
     """Write one HTML page to sign: the verdict, who gains and who loses, the whole trade-off, what is promised.
 
+    With --prediction it is a page of amounts: report p.csv --prediction f --label hours --group sex --happiness
+    distributional_parity --gap .05
+
     Example: felicific report scores.csv --proba score --label repaid --group sex --happiness "decision * loan"
     --gap 500 --out report.html --policy-out policy.json
     """
@@ -112,6 +115,9 @@ def report(options: ReportOptions) -> None:
     from felicific.cli.outputs import working
 
     signed = _checked(options)
+    if options.prediction is not None:
+        _report_amounts(options)
+        return
     with working(f"Writing a report on {options.file} ..."):
         fair, others = _fitted(options)
         written: dict[Path, str] = {}
@@ -120,11 +126,32 @@ def report(options: ReportOptions) -> None:
             policy.warn_of_lots(LEAVE_OUT if signed is None else AS_SIGNED)
             written[options.policy_out] = policy.to_json()
         if signed is None:
-            page, kind = _page(fair, others, options), options.out.suffix.lower()
-            written[options.out] = page.to_json() if kind == ".json" else page.to_html()
+            page = _page(fair, others, options)
+            written[options.out] = _text(page, options)
         write_together(written)
     if signed is None:
         print(in_the_shell(str(page)))
+    for path in written:
+        print(f"Written to {path}.")
+
+
+def _text(page: Report, options: ReportOptions) -> str:
+    """What the file holds."""
+    return page.to_json() if options.out.suffix.lower() == ".json" else page.to_html()
+
+
+def _report_amounts(options: ReportOptions) -> None:
+    """Write the page of amounts, and the policy that it proposes."""
+    from felicific._files import write_together
+    from felicific.cli.amounts_report import report_of_amounts
+    from felicific.cli.outputs import working
+
+    with working(f"Writing a report on {options.file} ..."):
+        page, policy = report_of_amounts(options)
+        written = {} if options.policy_out is None else {options.policy_out: policy.to_json()}
+        written[options.out] = _text(page, options)
+        write_together(written)
+    print(in_the_shell(str(page)))
     for path in written:
         print(f"Written to {path}.")
 
@@ -141,6 +168,11 @@ def _checked(options: ReportOptions) -> Signed | None:
     elif options.policy_out is None:
         raise DataError(
             "--signed writes the policy that was signed, and no page.", "Say where: --policy-out FILE."
+        )
+    if options.proba is None and options.prediction is None:
+        raise DataError(
+            "A report needs what a model says about people.",
+            "Name the column of scores with --proba, or of predicted numbers with --prediction.",
         )
     if options.label is None:
         raise DataError(

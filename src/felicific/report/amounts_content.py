@@ -11,6 +11,7 @@ import numpy as np
 from felicific._amounts.assessment import AmountAssessment
 from felicific._amounts.fit import FittedAmounts
 from felicific._amounts.tryout import AmountTryout
+from felicific._amounts.verdict import verdict_on_amounts
 from felicific._audit.result import Audit, Interval, plain
 from felicific._people.fingerprint import people_sha256
 from felicific._policy.amount_words import loss_title
@@ -100,7 +101,7 @@ class _Described:
             "frontier": self._frontier(),
             "requirements": [row.to_dict() for row in made.requirements],
             "certificate": None if told.certificate is None else told.certificate.to_dict(),
-            "verdict": made.verdict.to_dict(),
+            "verdict": verdict_on_amounts(made).to_dict(),
             "story": self.fitted.policy.story(),
             "methods": methods_of([*self.audits.values()], made.titles),
             "notes": self._notes(),

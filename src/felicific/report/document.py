@@ -13,6 +13,7 @@ from typing import IO, Any
 
 from felicific._amounts.fit import FittedAmounts
 from felicific._amounts.tryout import AmountTryout
+from felicific._amounts.verdict import verdict_on_amounts
 from felicific._audit.result import Audit
 from felicific._audit.verdict import Verdict, verdict_of_audit
 from felicific._files import write_whole
@@ -113,7 +114,7 @@ def choice_report(
 def amounts_report(tried: AmountTryout, fitted: FittedAmounts, told: Told) -> Report:
     """A report of a policy of amounts; see :func:`~felicific.report.amounts_content.describe_amounts`."""
     content, assessment = describe_amounts(tried, fitted, told)
-    return Report(content, assessment.verdict)
+    return Report(content, verdict_on_amounts(assessment))
 
 
 def audit_report(found: Audit, **options: Any) -> Report:

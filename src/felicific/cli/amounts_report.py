@@ -1,0 +1,97 @@
+"""``felicific report --prediction``: the page of amounts, on people that the policy was not fitted on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from felicific._amounts.doors import fitted_amounts
+from felicific._amounts.people import AmountPeople
+from felicific._amounts.tables import AmountColumns
+from felicific._amounts.tryout import AmountTryout
+from felicific._audit.beside import fitted_notes
+from felicific._people.remembered import KEYS, Remembered, Shown
+from felicific._tables.memory import take_rows
+from felicific.cli.amounts import opened, refuse_classes, said_of
+from felicific.cli.inputs import read_asked
+from felicific.cli.model import halves
+from felicific.cli.outputs import command_line
+from felicific.exceptions import DataError
+
+if TYPE_CHECKING:
+    from felicific._policy.amounts import AmountPolicy
+    from felicific._typing import Table
+    from felicific.cli.report import ReportOptions
+    from felicific.report.document import Report
+
+#: Options of a page of decisions that a page of amounts has no use for, and why.
+_USELESS = {
+    "also": "Leave it out: the page shows the mean amount beside what was asked.",
+    "labels": "Leave it out.",
+    "decision_name": "Leave it out: amounts have no names.",
+}
+
+
+def report_of_amounts(options: ReportOptions) -> tuple[Report, AmountPolicy]:
+    """The page, and the policy that it proposes: fitted on one half of the people, or on all where others are named."""
+    refuse_classes(replace(options, test=None))
+    for name, what_to_do in _USELESS.items():
+        if getattr(options, name) is not None:
+            raise DataError(
+                f"--{name.replace('_', '-')} is not taken where amounts are predicted.", what_to_do
+            )
+    rows, said = _read(options, options.file)
+    group = said["sensitive_features"]
+    by = [group] if isinstance(group, str) else list(group)
+    if options.test is None:
+        rows, others = halves(rows, by, options.seed, None, said["missing_group"])
+    else:
+        others, _ = _read(options, options.test)
+    width, constraints = read_asked(options, said["happiness"], options.gap)
+    fitted = fitted_amounts(rows, gap=width, constraints=constraints, random_state=options.seed, **said)
+    fitting, tried = _people(rows, said), _people(others, said, fitted.policy.groups)
+    share = Remembered.of(_shown(fitting)).share(_shown(tried))
+    notes = fitted_notes(share, 0.0, fitted.policy.out_of_fold)
+    report = import_module("felicific.report")
+    told = report.Told(
+        period=options.period,
+        title=options.title,
+        command=command_line(),
+        grouped_by=" and ".join(by),
+        notes=notes,
+        in_sample=" ".join(notes) if share > KEYS else "",
+    )
+    page: Report = report.amounts_report(
+        AmountTryout.of(fitted.problem, tried, keys=tried.rows), fitted, told
+    )
+    return page, fitted.policy
+
+
+def _read(options: ReportOptions, file: str) -> tuple[Table, dict[str, Any]]:
+    """The rows of a file with the columns that are named, and what the options say of them."""
+    source, roles = opened(options, file)
+    used = [options.prediction, roles.label, *(roles.group or ()), roles.today, roles.weight]
+    rows = source.select([name for name in dict.fromkeys(used) if name is not None]).read(pandas=True)
+    return rows.reset_index(drop=True), said_of(options, roles)
+
+
+def _people(table: Table, said: dict[str, Any], groups: tuple[Any, ...] | None = None) -> AmountPeople:
+    """People of a table, whose columns are a part of their fingerprint."""
+    columns = AmountColumns(
+        said["prediction"],
+        said["y"],
+        said["sensitive_features"],
+        said["sample_weight"],
+        said["today"],
+        said["missing_group"],
+    )
+    people = columns.people(table, groups)
+    if people is None:
+        raise DataError("Nobody has a positive weight.", "Name other people, or another column of weights.")
+    return replace(people, x=take_rows(table, people.rows))
+
+
+def _shown(people: AmountPeople) -> Shown:
+    """People by which they are recognised."""
+    return Shown(people.x, people.group, people.y, people.weight)

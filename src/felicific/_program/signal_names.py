@@ -41,7 +41,7 @@ def resolve_policy(policy: Any) -> Signal | Individual:
 
 
 class Sight(NamedTuple):
-    """What a policy of amounts sees: all of x or predictions alone, how they are calibrated, and if amounts may fall."""
+    """What a policy of amounts sees: all of x or predictions, how they are calibrated, whether amounts may fall."""
 
     individual: bool
     calibration: str = "affine"
